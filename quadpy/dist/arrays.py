@@ -26,8 +26,6 @@ from quadpy.runtime.memory.placement import allocate, storage_at
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from quadpy.runtime.memory.allocators.block import Block
-    from quadpy.runtime.streams.owned import OwningDevice
 
 __all__ = ["DistributedArray", "DistributedField", "allocated"]
 
@@ -44,7 +42,29 @@ class DistributedArray:
     needs   how far loops read, and what is exchanged for it with this halo
     """
 
-    __slots__ = ("__weakref__", "_captured", "_current", "dtype", "element_shape", "grid", "halo", "local", "ndim", "needs", "numbers", "shape", "size", "abi", "block", "device", "nbytes", "pointer", "start", "type_key", "wide")
+    __slots__ = (
+        "__weakref__",
+        "_captured",
+        "_current",
+        "abi",
+        "block",
+        "device",
+        "dtype",
+        "element_shape",
+        "grid",
+        "halo",
+        "local",
+        "nbytes",
+        "ndim",
+        "needs",
+        "numbers",
+        "pointer",
+        "shape",
+        "size",
+        "start",
+        "type_key",
+        "wide",
+    )
 
     __quadpy_array__: ClassVar[bool] = True  # a kernel that finds one in an argument takes it as a parameter
     __quadpy_view__: ClassVar[bool] = True  # it is an ArrayView itself
@@ -102,7 +122,9 @@ class DistributedArray:
             CaptureError: a graph uses the memory.
         """
         wanted = [self.halo, *reaches]
-        halo = tuple((max(each[axis][0] for each in wanted), max(each[axis][1] for each in wanted)) for axis in range(self.ndim))
+        halo = tuple(
+            (max(each[axis][0] for each in wanted), max(each[axis][1] for each in wanted)) for axis in range(self.ndim)
+        )
         if halo != self.halo:
             if self._captured is not None:
                 raise CaptureError(
@@ -140,7 +162,9 @@ class DistributedArray:
         """Set the elements that this rank owns; halos are renewed when a kernel next reads them."""
         expected, source = self.grid.block.shape + self.element_shape, np.asarray(values)
         if source.shape != expected:
-            raise ArgumentError(f"an array of shape {source.shape} does not fit the block of {self!r}, which takes {expected}")
+            raise ArgumentError(
+                f"an array of shape {source.shape} does not fit the block of {self!r}, which takes {expected}"
+            )
         self.local[(*self._where(self.grid.block), ...)] = source
         self.written()
 
@@ -190,7 +214,9 @@ class DistributedArray:
         try:
             cell = tuple(map(operator.index, given))
         except TypeError:
-            raise ArgumentError(f"{shown(index)} is not a cell of {self!r}", hint="to_numpy() has all elements") from None
+            raise ArgumentError(
+                f"{shown(index)} is not a cell of {self!r}", hint="to_numpy() has all elements"
+            ) from None
         if len(cell) != self.ndim or not all(-n <= i < n for i, n in zip(cell, self.shape, strict=True)):
             raise BoundsError(f"index {shown(cell)} is outside {self!r}")
         return tuple(i % n for i, n in zip(cell, self.shape, strict=True))
@@ -269,4 +295,3 @@ def _numpy_type(dtype: Scalar) -> npt.DTypeLike:
     from quadpy.runtime.elements.numpy_types import STORAGE
 
     return np.float32 if dtype == bf16 else STORAGE[dtype]
-

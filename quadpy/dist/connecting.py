@@ -6,12 +6,12 @@ import os
 import sys
 from typing import Any, Final
 
-from quadpy.runtime.device.launched import Launched, launched_as
+from quadpy.dist.members import World
 from quadpy.dist.transport.alone import AloneTransport
 from quadpy.dist.transport.checked import CheckedTransport
 from quadpy.dist.transport.choosing import choose_transport
-from quadpy.dist.members import World
 from quadpy.errors import TransportError
+from quadpy.runtime.device.launched import Launched, launched_as
 from quadpy.settings import settings
 
 __all__ = ["connect"]

@@ -114,7 +114,9 @@ class Division:
         return chosen
 
     def __repr__(self) -> str:
-        return f"Grid({self.shape}, ranks={self.ranks}, rank {self.world.rank} owns {self.block.low} to {self.block.high})"
+        return (
+            f"Grid({self.shape}, ranks={self.ranks}, rank {self.world.rank} owns {self.block.low} to {self.block.high})"
+        )
 
 
 def _cuts(tiles: int, count: int) -> list[int]:

@@ -55,7 +55,8 @@ def reaches_of(array: DistributedArray, reaches: Sequence[Widths]) -> tuple[Widt
     """What is exchanged for ``reaches``: all of a halo in which a cell of a periodic axis may have two places."""
     longest = [max(block.shape[axis] for block in array.grid.blocks) for axis in range(array.ndim)]
     crowded = [
-        array.grid.periodic[axis] and longest[axis] + sum(array.halo[axis]) > array.shape[axis] for axis in range(array.ndim)
+        array.grid.periodic[axis] and longest[axis] + sum(array.halo[axis]) > array.shape[axis]
+        for axis in range(array.ndim)
     ]
     return tuple(
         dict.fromkeys(
@@ -67,9 +68,7 @@ def reaches_of(array: DistributedArray, reaches: Sequence[Widths]) -> tuple[Widt
 def _shifts(grid: Division, wanted: Box) -> Iterator[tuple[int, ...]]:
     """By how much blocks are moved, in whole periods, to be where ``wanted`` may want them."""
     choices = [
-        [0]
-        + ([-n] if repeats and low < 0 else [])
-        + ([n] if repeats and high > n else [])
+        [0] + ([-n] if repeats and low < 0 else []) + ([n] if repeats and high > n else [])
         for n, repeats, low, high in zip(grid.shape, grid.periodic, wanted.low, wanted.high, strict=True)
     ]
     return itertools.product(*choices)
@@ -110,16 +109,16 @@ _FIRST: Final = -100
 class HaloExchange:
     """Renews the halos of some arrays of one grid, each as far as its ``reaches``; it can be run again and again."""
 
-    def __init__(self, grid: Division, arrays: Sequence[DistributedArray], reaches: Sequence[tuple[Widths, ...]]) -> None:
+    def __init__(
+        self, grid: Division, arrays: Sequence[DistributedArray], reaches: Sequence[tuple[Widths, ...]]
+    ) -> None:
         self._grid, self._sends, self._receives = grid, list[_Side](), list[_Side]()
         self.nbytes = 0
         rank = grid.world.rank
         for number, (array, wanted) in enumerate(zip(arrays, reaches, strict=True)):
             every = [m for target in range(grid.world.size) for m in messages_to(grid, target, wanted)]
             sends = [(m.target, m.box, self._tag(number, m.shift)) for m in every if m.source == rank]
-            receives = [
-                (m.source, m.box.moved(m.shift), self._tag(number, m.shift)) for m in every if m.target == rank
-            ]
+            receives = [(m.source, m.box.moved(m.shift), self._tag(number, m.shift)) for m in every if m.target == rank]
             self._sends.append(_side(array, sends))
             self._receives.append(_side(array, receives))
             self.nbytes += sum(part.nbytes for _, part, _ in self._receives[-1].parts)

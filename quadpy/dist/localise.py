@@ -26,7 +26,7 @@ from quadpy.ir import nodes as ir
 from quadpy.ir.walk import map_children, walk
 from quadpy.source import Span
 
-__all__ = ["Geometry", "LocalKernel", "LocalTask", "PARAMETERS", "Reduced", "SHIFT", "identity", "localised", "parameter"]
+__all__ = ["Geometry", "LocalKernel", "LocalTask", "PARAMETERS", "Reduced", "identity", "localised", "parameter"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +84,8 @@ def parameter(name: str, axis: int) -> str:
     return f"grid.{name}{axis}"
 
 
+CELLS: Final = "partial.cells"
+"""An array in analysed loops, of which each iteration writes an element."""
 PARAMETERS: Final = ("n", "low", "high", "first")
 
 
@@ -139,8 +141,14 @@ class _Localiser:
         return self.loop(task, number)
 
     def loop(self, task: ir.ParallelTask, number: int) -> LocalTask:
-        if task.shared or task.block_dim or any(isinstance(node, (ir.ThreadIndex, ir.BlockIndex, ir.Wave)) for node in walk(task)):
-            raise KernelSyntaxError("blocks and waves of a loop over a distributed grid differ between ranks", task.span)
+        if (
+            task.shared
+            or task.block_dim
+            or any(isinstance(node, (ir.ThreadIndex, ir.BlockIndex, ir.Wave)) for node in walk(task))
+        ):
+            raise KernelSyntaxError(
+                "blocks and waves of a loop over a distributed grid differ between ranks", task.span
+            )
         axes = self.mapping(task)
         limited = tuple(
             axis if along is None else self.limited(axis, along) for axis, along in zip(task.axes, axes, strict=True)
@@ -148,14 +156,16 @@ class _Localiser:
         reduced = tuple(
             Reduced(each.op, each.var.type, f"partial.{k}", f"total.{k}") for k, each in enumerate(task.reductions)
         )
-        if reduced and sorted(axis for axis in axes if axis is not None) != list(range(self.geometry.ndim)):
-            raise KernelSyntaxError("a loop that accumulates over ranks must run over all axes of the grid", task.span)
+        if reduced and (None in axes or len(axes) != self.geometry.ndim):
+            raise KernelSyntaxError(
+                "a loop that accumulates over ranks must run over all axes of the grid, and no others", task.span
+            )
         body = self.accumulating(task, axes, reduced) if reduced else task.body
         plain = replace(task, axes=limited, body=body, reductions=(), privates=())
         partials = tuple(array_parameter(each.partial, each.type, self.geometry.ndim, task.span) for each in reduced)
         kernel = self.alone(self.local(plain), number, partials)
         finish = self.finishing(task, number, reduced) if reduced else None
-        return LocalTask(kernel, task.span, self.analysed(plain), axes, reduced, finish)
+        return LocalTask(kernel, task.span, self.analysed(self.marked(plain, axes)), axes, reduced, finish)
 
     def alone(self, task: ir.Task, number: int, more: Sequence[ir.ArrayParam] = ()) -> ir.Kernel:
         """A kernel of one task.  What is not a parameter of the user's comes after those, and before the hidden ones."""
@@ -183,7 +193,9 @@ class _Localiser:
     def passed(self, param: ir.Param) -> ir.ArrayParam:
         """The array that a launch passes for a distributed field, of which the rank has a part."""
         assert isinstance(param, ir.ArrayParam)
-        return array_parameter(self.fields[param.name], param.type.elem, param.type.ndim, param.span, param.type.element)
+        return array_parameter(
+            self.fields[param.name], param.type.elem, param.type.ndim, param.span, param.type.element
+        )
 
     def finishing(self, task: ir.ParallelTask, number: int, reduced: Sequence[Reduced]) -> ir.Kernel:
         """The kernel that updates the places of the reductions by their totals."""
@@ -214,6 +226,8 @@ class _Localiser:
         found: dict[ir.Var, int] = {}
         stores = [node.place for node in walk(task) if isinstance(node, (ir.Store, ir.Atomic))]
         places = [place for place in stores if isinstance(place, ir.Element) and place.array in self.arrays]
+        if not places:  # it only reads
+            places = [node for node in walk(task) if isinstance(node, ir.Element) and node.array in self.arrays]
         values = lets(task)
         for place in places:
             for axis, index in enumerate(place.index):
@@ -244,20 +258,21 @@ class _Localiser:
             start = binary(ir.BinOp.ADD, axis.start, binary(ir.BinOp.MUL, steps, axis.step))
         return replace(axis, start=start, stop=binary(ir.BinOp.MIN, axis.stop, high))
 
-    def accumulating(
-        self, task: ir.ParallelTask, axes: Sequence[int | None], reduced: Sequence[Reduced]
-    ) -> ir.Block:
+    def accumulating(self, task: ir.ParallelTask, axes: Sequence[int | None], reduced: Sequence[Reduced]) -> ir.Block:
         """The body of ``task``, which writes what it accumulates into arrays: it runs as a loop of one turn, so that a
-        ``continue`` comes to the end of it."""
+        ``continue`` comes to the end of it.
+        """
         span, index = task.span, self.kernel.index
         zero, one = const(0, index, span), const(1, index, span)
-        start = [
-            ir.Assign(each.var, _identity(each, span), span=span) for each in task.reductions
-        ]
+        start = [ir.Assign(each.var, _identity(each, span), span=span) for each in task.reductions]
         once = ir.For(ir.Var("once.", index), zero, one, one, task.body, span=span)
         by_axis = {axis: loop.var for axis, loop in zip(axes, task.axes, strict=True)}
         at = tuple(
-            binary(ir.BinOp.SUB, self.converted(ir.VarRead(by_axis[axis], span=span)), self.number("first", axis, index, span))
+            binary(
+                ir.BinOp.SUB,
+                self.converted(ir.VarRead(by_axis[axis], span=span)),
+                self.number("first", axis, index, span),
+            )
             for axis in range(self.geometry.ndim)
         )
         stores = [
@@ -280,7 +295,9 @@ class _Localiser:
                     local = tuple(self.local_index(array, k, e) for k, e in enumerate(index))
                     return replace(changed, array=self.fields.get(array, array), index=local)
                 case ir.Slot(number=number, type=type):
-                    return ir.Element(_slot(number), (const(0, self.kernel.index, changed.span),), 0, type, span=changed.span)
+                    return ir.Element(
+                        _slot(number), (const(0, self.kernel.index, changed.span),), 0, type, span=changed.span
+                    )
                 case _:
                     return changed
 
@@ -309,8 +326,19 @@ class _Localiser:
         read = ir.ParamRead(parameter(name, axis), self.kernel.index, span=span)
         return read if type == self.kernel.index else ir.Cast(read, type, span=span)
 
+    def marked(self, task: ir.ParallelTask, axes: Sequence[int | None]) -> ir.ParallelTask:
+        """``task``, which writes an element of ``CELLS`` in each iteration: its footprint says where the loop runs."""
+        span, index, by_axis = task.span, self.kernel.index, dict(zip(axes, task.axes, strict=True))
+        at = tuple(
+            binary(ir.BinOp.SUB, self.converted(ir.VarRead(by_axis[axis].var, span=span)), self.number("first", axis, index, span))
+            if axis in by_axis else const(0, index, span)
+            for axis in range(self.geometry.ndim)
+        )  # fmt: skip
+        store = ir.Store(ir.Element(CELLS, at, 0, index, span=span), const(0, index, span), span=span)
+        return replace(task, body=replace(task.body, stmts=(store, *task.body.stmts)))
+
     def analysed(self, task: ir.ParallelTask) -> ir.ParallelTask:
-        """``task`` with global indices; those of periodic axes are as they were before ``% n``, and ``SHIFT`` periods on."""
+        """``task`` with global indices; those of periodic axes are as they were before ``% n``."""
         values = lets(task)
 
         def visit(each: ir.Node) -> ir.Node:
@@ -327,10 +355,13 @@ class _Localiser:
         if not (self.geometry.periodic[axis] and self.geometry.split[axis]):
             return index
         plain = resolved(index, values)
-        if isinstance(plain, ir.Binary) and plain.op is ir.BinOp.MOD and self.is_extent(resolved(plain.rhs, values), axis):
-            index = plain.lhs
-        shift = const(SHIFT * self.geometry.shape[axis], index.type, index.span)
-        return binary(ir.BinOp.ADD, index, shift)
+        if (
+            isinstance(plain, ir.Binary)
+            and plain.op is ir.BinOp.MOD
+            and self.is_extent(resolved(plain.rhs, values), axis)
+        ):
+            return plain.lhs
+        return index
 
     def is_extent(self, e: ir.Expr, axis: int) -> bool:
         """Whether ``e`` is the extent of the grid along ``axis``."""
@@ -341,10 +372,6 @@ class _Localiser:
                 return value == self.geometry.shape[axis]
             case _:
                 return False
-
-
-SHIFT: Final = 2
-"""Periods by which analysed indices of periodic axes are moved, so that none is negative."""
 
 
 def _slot(number: int) -> str:

@@ -47,7 +47,9 @@ class DistributedPlan:
         self.fields = fields
         self.kernel, self.distributed, self.named = kernel, (*distributed, *named), dict(named)
         self.arrays = [
-            param.name for param in kernel.params if isinstance(param, ir.ArrayParam) and not param.name.startswith(HIDDEN)
+            param.name
+            for param in kernel.params
+            if isinstance(param, ir.ArrayParam) and not param.name.startswith(HIDDEN)
         ]
         self._make = make
         self._lock = new_lock()
@@ -108,5 +110,3 @@ class DistributedPlan:
             for number, task in enumerate(local.tasks)
         )
         return local, plans
-
-

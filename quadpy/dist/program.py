@@ -9,8 +9,8 @@ from typing import NamedTuple
 from quadpy.artifact import HIDDEN
 from quadpy.codegen.abi import layout_of
 from quadpy.dist.arrays import DistributedArray, allocated
-from quadpy.dist.captured import apart, recording_here
 from quadpy.dist.boxes import Box, Widths, difference
+from quadpy.dist.captured import apart, recording_here
 from quadpy.dist.division import Division
 from quadpy.dist.halo import Channel, Flight, HaloExchange, reaches_of
 from quadpy.dist.localise import LocalKernel, LocalTask, identity
@@ -166,7 +166,8 @@ class GridProgram:
         if key not in self._exchanges:
             if CAPTURES.count and session_of(current_device().current_stream()) is not None:
                 raise CaptureError(
-                    "the halos of this call are new, and a capture cannot make them", hint="make the call once before the capture"
+                    "the halos of this call are new, and a capture cannot make them",
+                    hint="make the call once before the capture",
                 )
             self._exchanges[key] = HaloExchange(self.grid, *stale)
         return self._exchanges[key]

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Final
 
 from quadpy.dist.boxes import Box, Widths
 from quadpy.dist.division import Division
-from quadpy.dist.localise import SHIFT, LocalTask, parameter
+from quadpy.dist.localise import CELLS, LocalTask, parameter
 from quadpy.errors import DistributedError
 from quadpy.ir import nodes as ir
 from quadpy.ir.footprints import footprints_of
 from quadpy.ir.footprints.evaluate import boxes_function
-from quadpy.ir.footprints.model import Box as Touched, Footprint
+from quadpy.ir.footprints.model import Box as Touched, BoxFormula, Footprint, Indices
 from quadpy.ir.footprints.numbers import Given, Number, given, number
 
 __all__ = ["LoopReach", "Reaches"]
 
-_PERIODS: Final = 8
-"""The extent of a periodic axis for analysed indices, in periods."""
+_PERIODS: Final = 1 << 32
+"""By how many periods analysed indices of periodic axes are moved, so that none is negative."""
 _SMALL: Final = 4
 """Axes with so few cells may be read as a whole."""
 
@@ -61,7 +61,7 @@ class LoopReach:
         known = [each for each in self._footprints if each.box is not None]
         indices = {**numbers, **{Given(name): count + k for k, name in enumerate(names)}}
         self._boxes, used = boxes_function(
-            [(each.box, self._extents(each)) for each in known if each.box is not None], indices
+            [(self._moved(each, each.box), self._extents(each)) for each in known if each.box is not None], indices
         )
         used = [k for k in used if k < count]
         self._key: Callable[[Sequence[float]], object] = itemgetter(*used) if used else lambda _: None
@@ -82,6 +82,7 @@ class LoopReach:
 
     def _found(self, values: Sequence[float]) -> Reaches:
         grid = self._grid
+        self._require_cells(values)
         touched = [self._touched(values, block, block) for block in grid.blocks]
         for rank, block in enumerate(grid.blocks):
             if not self._runs(touched[rank], block):
@@ -98,7 +99,9 @@ class LoopReach:
                     reads.setdefault(footprint.array, {})[reach] = None
             else:
                 self._require_own(footprint, boxes)
-        writes = frozenset(f.array for f in self._footprints if f.access is not ir.Access.READ and f.array in self._arrays)
+        writes = frozenset(
+            f.array for f in self._footprints if f.access is not ir.Access.READ and f.array in self._arrays
+        )
         found = {name: _largest(reaches) for name, reaches in reads.items()}
         inner = self._inner(values, here, found)
         return Reaches(here, found, writes, self._covers(touched[grid.world.rank], here), inner)
@@ -111,13 +114,24 @@ class LoopReach:
     def _extents(self, footprint: Footprint) -> list[Number]:
         grid = self._grid
         if footprint.array.startswith("partial."):
-            return [number(n) for n in grid.shape]
+            return [number(3 * n) for n in grid.shape]
         if footprint.array not in self._arrays:
             axes = len(footprint.box.axes) if footprint.box is not None else 0
             return [given(Given(footprint.array, "extent", axis)) for axis in range(axes)]
         return [
-            number(n * _PERIODS if self._wraps(axis) else n) for axis, n in enumerate(grid.shape)
+            number(2 * n * _PERIODS if self._wraps(axis) else n) for axis, n in enumerate(grid.shape)
         ]  # fmt: skip
+
+    def _moved(self, footprint: Footprint, box: BoxFormula) -> BoxFormula:
+        """``box``, moved to indices that are not negative along axes that repeat."""
+        if footprint.array not in self._arrays:
+            return box
+        steps = [number(n * _PERIODS if self._wraps(axis) else 0) for axis, n in enumerate(self._grid.shape)]
+        moved = tuple(
+            Indices(each.low + by, each.last + by, each.step, each.origin + by)
+            for each, by in zip(box.axes, steps, strict=True)
+        )
+        return replace(box, axes=moved)
 
     def _matters(self, footprint: Footprint) -> bool:
         """Reads of arrays that every rank has are left to each rank."""
@@ -144,6 +158,19 @@ class LoopReach:
                     footprint.location, hint="write each of them in a loop of its own",
                 )  # fmt: skip
         return all(own for _, own in answers)
+
+    def _require_cells(self, values: Sequence[float]) -> None:
+        """Each iteration has a cell, on whose rank it runs."""
+        shape = self._grid.shape
+        below, above = tuple(-n for n in shape), tuple(2 * n for n in shape)
+        for footprint, box in self._touched(values, Box(below, above), Box(below, above)):
+            if footprint.array == CELLS and box is not None and box.axes is not None:
+                for axis in self._axes.keys() & range(len(shape)):
+                    if box.axes[axis][0] < shape[axis] or box.axes[axis][-1] >= 2 * shape[axis]:
+                        raise DistributedError(
+                            f"this loop has iterations outside of the {shape[axis]} cells along axis {axis} of the grid, which no rank runs",
+                            footprint.location, hint="let it run over the cells of the grid",
+                        )  # fmt: skip
 
     # ------------------------------------------------------------------- reads
 
@@ -179,7 +206,8 @@ class LoopReach:
         if not self._wraps(axis):
             return low, high
         n, a, b = self._grid.shape[axis], block.low[axis], block.high[axis]
-        moves = [-n * k for k in range(SHIFT - 2, SHIFT + _PERIODS)]
+        periods = (low + high - a - b) // (2 * n)
+        moves = [-n * k for k in range(periods - 1, periods + 3)]
         best = min(moves, key=lambda move: max(a - low - move, high + move - b, 0))
         return low + best, high + best
 
@@ -254,9 +282,9 @@ class LoopReach:
         if not inner.size or len(self._axes) < grid.ndim:
             return empty
         for footprint, box in self._touched(values, grid.block, inner):
-            if footprint.array in self._arrays and footprint.access is ir.Access.READ and box is not None:
-                if not self._stays(box, here):
-                    return empty
+            is_read = footprint.array in self._arrays and footprint.access is ir.Access.READ
+            if is_read and box is not None and not self._stays(box, here):
+                return empty
         return inner
 
     def _stays(self, box: Touched, here: Box) -> bool:
@@ -286,4 +314,3 @@ def _within(one: Widths, other: Widths) -> bool:
 
 _UNKNOWN: Final = Touched(None, exact=False, always=False)
 """What is covered by a footprint of which nothing is known."""
-

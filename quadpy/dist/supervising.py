@@ -50,7 +50,7 @@ def supervise() -> int | None:
 
 
 def _pass_signals_on(child: int) -> None:
-    last = {number: -_ONE_CTRL_C for number in _PASSED_ON}
+    last = dict.fromkeys(_PASSED_ON, -_ONE_CTRL_C)
 
     def pass_on(number: int, _: FrameType | None) -> None:
         now = time.monotonic()

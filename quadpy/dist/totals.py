@@ -50,4 +50,3 @@ class Totals:
         apart(lambda: self._grid.world.transport.all_gather(sent, gathered, stream))
         combine_tiles(self._gathered, self._order, self._total, self._op, stream=stream)
         return self._total
-

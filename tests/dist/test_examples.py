@@ -35,7 +35,11 @@ def potential() -> tuple[Any, ...]:
 
 @pytest.mark.parametrize(
     ("program", "numbers"),
-    [(flow_of_heat, (1, 2, 4, 8)), (vortices, (3,)), (potential, (1, 2, 4, 8))],  # each rank compiles its own ``Channel``
+    [
+        (flow_of_heat, (1, 2, 4, 8)),
+        (vortices, (3,)),
+        (potential, (1, 2, 4, 8)),
+    ],  # each rank compiles its own ``Channel``
 )
 @pytest.mark.parametrize("arch", backends())
 def test_any_number_of_ranks_gives_the_bits_of_one(
@@ -75,5 +79,7 @@ def test_the_solution_solves():
 
 @pytest.mark.parametrize("module", [heat, lattice_boltzmann, poisson])
 def test_at_most_ten_lines_are_about_ranks(module: Any):
-    lines = [line for line in inspect.getsource(module).splitlines() if "dist." in line or "grid" in line.partition("#")[0]]
+    lines = [
+        line for line in inspect.getsource(module).splitlines() if "dist." in line or "grid" in line.partition("#")[0]
+    ]
     assert 1 <= len(lines) <= 10

@@ -344,6 +344,93 @@ def test_what_ranks_cannot_do_together(kernel: Any, words: str, line: str):
     assert "hint:" in str(caught.value)
 
 
+@qp.kernel
+def transposed(u: A2) -> qp.f32:
+    s = 0.0
+    for j, i in qp.ndrange(u.shape[1], u.shape[0]):
+        s += u[i, j]
+    return s
+
+
+@pytest.mark.parametrize(("shape", "ranks"), [((4, 10), (4, 1)), ((6, 20), (2, 2))])
+def test_a_loop_whose_axes_are_in_another_order(shape: tuple[int, int], ranks: tuple[int, int]):
+    start = np.arange(shape[0] * shape[1], dtype=np.float32).reshape(shape)
+
+    def program() -> float:
+        grid = Grid(shape, ranks=ranks)
+        u = grid.ndarray(qp.f32)
+        u.from_numpy(start)
+        return float(transposed(u))
+
+    assert run_ranks(4, program) == [start.sum()] * 4
+
+
+@qp.kernel
+def every_twice(u: A1) -> qp.f32:
+    s = 0.0
+    for i in range(2 * u.shape[0]):
+        s += u[i // 2]
+    return s
+
+
+@qp.kernel
+def one_more(u: A1, v: A1):
+    n = u.shape[0]
+    for i in range(n + 1):
+        if i < n:
+            v[i] = u[i]
+        else:
+            v[0] = 5.0
+
+
+@qp.kernel
+def from_below(u: A1, v: A1):
+    for i in range(-1, u.shape[0]):
+        if i >= 0:
+            v[i] = u[i]
+
+
+@pytest.mark.parametrize("kernel", [every_twice, one_more, from_below])
+def test_iterations_without_a_cell_are_refused(kernel: Any):
+    def program() -> None:
+        grid = Grid((20,))
+        kernel(*[grid.ndarray(qp.f32) for _ in range(1 if kernel is every_twice else 2)])
+
+    for ranks in (1, 2, 4):
+        with pytest.raises(DistributedError, match="iterations outside of the 20 cells") as caught:
+            run_ranks(ranks, program)
+        assert "for i in range(" in str(caught.value)
+
+
+@qp.kernel
+def several_times(u: A1, v: A1) -> qp.f32:
+    s = 0.0
+    for i, _k in qp.ndrange(u.shape[0], 3):
+        v[i] += 1.0
+        s += u[i]
+    return s
+
+
+def test_a_sum_of_several_iterations_a_cell_is_refused():
+    def program() -> None:
+        grid = Grid((20,))
+        several_times(grid.ndarray(qp.f32), grid.ndarray(qp.f32))
+
+    with pytest.raises(KernelSyntaxError, match="must run over all axes of the grid, and no others"):
+        run_ranks(2, program)
+
+
+@qp.kernel
+def many_periods(u: A2, v: A2):
+    n = u.shape[0]
+    for i, j in v:
+        v[i, j] = u[(i - 1 + 10 * n) % n, j] + u[(i + 1 - 5 * n) % n, j]
+
+
+def test_indices_many_periods_away():
+    same_everywhere(many_periods, numbers((20, 6)), numbers((20, 6)), periodic=(True, False))
+
+
 def test_arrays_of_different_grids():
     def program() -> None:
         copy: Callable[[DistributedArray, DistributedArray], None] = lambda u, v: diffuse(u, v, 0.1)  # noqa: E731
@@ -374,11 +461,14 @@ class Ring:
 
 def test_fields_by_name():
     start = numbers((19, 6))
-    alone = Ring(lambda dtype: qp.field(dtype, shape=(19, 6)) if dtype is qp.f32 else qp.Vector.field(2, qp.f32, shape=(19, 6)), start)
+    alone = Ring(
+        lambda dtype: qp.field(dtype, shape=(19, 6)) if dtype is qp.f32 else qp.Vector.field(2, qp.f32, shape=(19, 6)),
+        start,
+    )
 
     def program() -> Any:
         grid = Grid((19, 6), periodic=(True, False))
-        ring = Ring(lambda dtype: grid.field(dtype), start)
+        ring = Ring(grid.field, start)
         for _ in range(3):
             ring.turn()
         assert repr(ring.u) == "distributed field(f32, shape=(19, 6))"

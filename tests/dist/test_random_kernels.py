@@ -33,12 +33,19 @@ def index_text(rng: random.Random, name: str, axis: int, *, wraps: bool) -> tupl
 
 def loop_text(rng: random.Random, axes: int, source: str, target: str, *, wraps: bool) -> list[str]:
     names = ["i", "j", "k"][:axes]
-    shape = [f"(0, u.shape[{a}])" if rng.random() < 0.6 else f"({rng.randint(0, 2)}, u.shape[{a}] - {rng.randint(0, 2)})" for a in range(axes)]
+    shape = [
+        f"(0, u.shape[{a}])" if rng.random() < 0.6 else f"({rng.randint(0, 2)}, u.shape[{a}] - {rng.randint(0, 2)})"
+        for a in range(axes)
+    ]
     over = source if rng.random() < 0.4 else f"qp.ndrange({', '.join(shape)})"
     lines = [f"    for {', '.join(names)} in {over}:", f"        total = {source}[{', '.join(names)}]"]
     for _ in range(rng.randint(1, 4)):
-        indices, conditions = zip(*(index_text(rng, name, axis, wraps=wraps) for axis, name in enumerate(names)), strict=True)
-        term = f"total += {rng.choice(['0.5', '-1.25', 'w'])} * {rng.choice([source, source, 'x'])}[{', '.join(indices)}]"
+        indices, conditions = zip(
+            *(index_text(rng, name, axis, wraps=wraps) for axis, name in enumerate(names)), strict=True
+        )
+        term = (
+            f"total += {rng.choice(['0.5', '-1.25', 'w'])} * {rng.choice([source, source, 'x'])}[{', '.join(indices)}]"
+        )
         guard = " and ".join(condition for condition in conditions if condition)
         lines += [f"        if {guard}:", f"            {term}"] if guard else [f"        {term}"]
     if rng.random() < 0.3:
@@ -52,14 +59,17 @@ def kernel_of(seed: int) -> tuple[Any, int, bool, str]:
     rng = random.Random(seed)
     axes, wraps = rng.randint(1, 3), rng.random() < 0.5
     array = f"qp.types.ndarray(qp.f32, ndim={axes})"
-    lines = ["@qp.kernel", f"def made(u: {array}, v: {array}, x: {array}, out: qp.types.ndarray(qp.f32, ndim=1), w: qp.f32):"]
+    lines = [
+        "@qp.kernel",
+        f"def made(u: {array}, v: {array}, x: {array}, out: qp.types.ndarray(qp.f32, ndim=1), w: qp.f32):",
+    ]
     for number in range(rng.randint(1, 2)):
         source, target = ("u", "v") if number % 2 == 0 else ("v", "u")
         lines += loop_text(rng, axes, source, target, wraps=wraps)
     text, file = "\n".join(lines) + "\n", f"<kernel {seed}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     names: dict[str, Any] = {"qp": qp}
-    exec(compile(text, file, "exec"), names)  # noqa: S102 - the text above
+    exec(compile(text, file, "exec"), names)
     return names["made"], axes, wraps, text
 
 
@@ -96,7 +106,13 @@ def test_random_kernels(request: pytest.FixtureRequest):
     qp.init(arch=qp.cpu)
     count = max(1, request.config.getoption("--random-kernels") // 7)
 
-    @settings(max_examples=count, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True, phases=[Phase.generate])
+    @settings(
+        max_examples=count,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+        derandomize=True,
+        phases=[Phase.generate],
+    )
     @given(st.integers(0, 10**6), st.sampled_from([2, 3, 4, 8]))
     def each(seed: int, ranks: int) -> None:
         check(seed, ranks)

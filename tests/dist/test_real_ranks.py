@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from ranks import lines_of, run_program
 
 PROGRAM = """

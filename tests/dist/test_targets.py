@@ -15,13 +15,17 @@ from quadpy.target import parse_target
 
 
 @pytest.mark.parametrize("target", ["gfx942", "gfx1100", "sm_90"])
-@pytest.mark.parametrize(("kernel", "ndim", "others"), [(heat.mean, 3, ()), (heat.flow, 3, ()), (poisson.advance, 2, (1.0,))])
+@pytest.mark.parametrize(
+    ("kernel", "ndim", "others"), [(heat.mean, 3, ()), (heat.flow, 3, ()), (poisson.advance, 2, (1.0,))]
+)
 def test_parts_compile(kernel: Any, ndim: int, others: tuple[float, ...], target: str):
     qp.init(arch=qp.cpu)
     shape = (16, 12, 20)[:ndim]
     grid = qp.dist.Grid(shape)
     count = len(kernel.source.fn.__annotations__) - len(others) - 1
-    plan = kernel.planned([*(grid.ndarray(qp.f32) for _ in range(count)), *others], {}, lambda plan, values, views: plan)
+    plan = kernel.planned(
+        [*(grid.ndarray(qp.f32) for _ in range(count)), *others], {}, lambda plan, values, views: plan
+    )
     local = localised(plan.kernel, plan.distributed, Geometry(shape, (True,) * ndim, (True, *(False,) * (ndim - 1))))
     for task in local.tasks:
         for part in filter(None, (task.kernel, task.finish)):

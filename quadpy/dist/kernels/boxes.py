@@ -6,6 +6,7 @@ import quadpy as qp
 
 __all__ = ["pack", "unpack"]
 
+
 @qp.func
 def _place(table, boxes, n):
     """The index in the array of number ``n`` of a buffer, which has the boxes of ``table`` one after the other."""

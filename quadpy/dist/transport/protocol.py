@@ -30,7 +30,7 @@ class Part:
 
     def __post_init__(self) -> None:
         available = self.array.nbytes // self.array.dtype.nbytes
-        if not (0 <= self.start and 0 <= self.count and self.start + self.count <= available):
+        if not (self.start >= 0 and self.count >= 0 and self.start + self.count <= available):
             raise TransportError(
                 f"a part has {self.count} numbers from number {self.start} of {self.array!r}, which has {available}"
             )

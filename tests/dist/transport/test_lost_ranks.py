@@ -7,6 +7,7 @@ import sys
 import time
 
 import pytest
+
 from ranks import lines_of, run_program
 
 PROGRAM = """
@@ -104,7 +105,9 @@ def test_a_mismatched_grid(tmp_path):
     assert done.returncode == 1
     for rank in (0, 1):
         text = "\n".join(lines_of(done.stderr, rank))
-        assert "RanksDisagreeError: ranks disagree about the shape of the grid: 8 x 9 on rank 0; 8 x 8 on rank 1" in text
+        assert (
+            "RanksDisagreeError: ranks disagree about the shape of the grid: 8 x 9 on rank 0; 8 x 8 on rank 1" in text
+        )
 
 
 INTERRUPTED = """

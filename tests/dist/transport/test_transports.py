@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from ranks import run_program
 from transport_cases import CASES
 
 from quadpy.dist import world
@@ -12,6 +11,7 @@ from quadpy.dist.transport.gpu.rccl import load_rccl
 from quadpy.dist.transport.threads import run_ranks
 from quadpy.errors import TransportError
 from quadpy.runtime.device.probe import probe_cuda, probe_hip
+from ranks import run_program
 
 ALL_CASES = """
     import json, sys, traceback

@@ -77,7 +77,9 @@ class GpuTransport:
         numbers, operation = type_number(part.array.dtype), OPERATORS[operator]
         address = announce_receive(part, stream)
         self._submit(
-            lambda handle: self._library.all_reduce(address, part.count, numbers, operation, handle), stream, "all_reduce"
+            lambda handle: self._library.all_reduce(address, part.count, numbers, operation, handle),
+            stream,
+            "all_reduce",
         )
 
     def broadcast(self, part: Part, root: int, stream: Stream) -> None:

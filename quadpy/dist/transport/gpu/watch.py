@@ -34,7 +34,9 @@ class Watch:
         self._since, self._call = 0.0, ""  # when the watched work was submitted; nothing is watched without a call
         self._failure: DistributedError | None = None
         self._stopped = threading.Event()
-        threading.Thread(target=_watch, args=(weakref.ref(self), self._stopped), name="quadpy watches ranks", daemon=True).start()
+        threading.Thread(
+            target=_watch, args=(weakref.ref(self), self._stopped), name="quadpy watches ranks", daemon=True
+        ).start()
 
     def follow(self, stream: Stream, call: str) -> None:
         """Watch the work so far on ``stream``, unless older work is still watched."""
