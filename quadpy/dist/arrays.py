@@ -159,7 +159,10 @@ class DistributedArray:
         return found
 
     def owned_from_numpy(self, values: npt.ArrayLike) -> None:
-        """Set the elements that this rank owns; halos are renewed when a kernel next reads them."""
+        """Set the elements that this rank owns; halos are renewed when a kernel next reads them.
+
+        No messages travel, but all ranks call it between the same two calls: they must agree on which halos are stale.
+        """
         expected, source = self.grid.block.shape + self.element_shape, np.asarray(values)
         if source.shape != expected:
             raise ArgumentError(
