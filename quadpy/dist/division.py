@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+import weakref
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 from quadpy.dist.boxes import Box
 from quadpy.dist.transport.agreement import agree
@@ -62,6 +63,8 @@ class Division:
         self.ranks = self._chosen(ranks)
         agree(self.world.transport, "the grid", f"{self.shape} periodic={self.periodic} ranks={self.ranks}")
         self.block = self.blocks[self.world.rank]
+        self.programs: weakref.WeakKeyDictionary[object, Any] = weakref.WeakKeyDictionary()
+        """What each kernel's plan has made for the grid.  It refers to the grid, and so is the grid's to keep."""
 
     @property
     def ndim(self) -> int:

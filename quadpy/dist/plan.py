@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Mapping, Sequence
 
 from quadpy.artifact import HIDDEN, CodeObject, TaskInfo
@@ -54,7 +53,6 @@ class DistributedPlan:
         self._make = make
         self._lock = new_lock()
         self._parts: dict[Geometry, tuple[LocalKernel, tuple[TaskPlans, ...]]] = {}
-        self._programs: weakref.WeakKeyDictionary[Division, GridProgram] = weakref.WeakKeyDictionary()
 
     def run(self, values: Values, views: Views, stream: object) -> object:
         """As ``Plan.run``; all ranks make the call together.
@@ -78,13 +76,13 @@ class DistributedPlan:
         """What runs on the grid of these arrays."""
         grid = self._grid_of(views)
         with self._lock:
-            found = self._programs.get(grid)
+            found = grid.programs.get(self)
             if found is None:
                 geometry = Geometry(grid.shape, grid.is_split, grid.periodic)
                 if geometry not in self._parts:
                     self._parts[geometry] = self._compiled(geometry)
                 local, plans = self._parts[geometry]
-                found = self._programs[grid] = GridProgram(
+                found = grid.programs[self] = GridProgram(
                     self.kernel, local, plans, grid, self.arrays, self.distributed, self.named
                 )
             return found

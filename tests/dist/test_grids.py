@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import math
+import weakref
 
 import numpy as np
 import pytest
@@ -81,3 +83,19 @@ def test_difference_covers_the_rest_once():
         for a, b in itertools.combinations([*slabs, chosen], 2):
             assert not a.meet(b).size
         assert math.prod(outer.shape) == outer.size
+
+
+def test_a_kernel_keeps_no_grid_alive():
+    @qp.kernel
+    def shifted(u: qp.types.ndarray(ndim=1), v: qp.types.ndarray(ndim=1)):
+        for i in v:
+            v[i] = u[qp.min(i + 1, u.shape[0] - 1)]
+
+    def program() -> weakref.ref[qp.dist.Grid]:
+        grid = qp.dist.Grid((64,))
+        shifted(grid.ndarray(qp.f32), grid.ndarray(qp.f32))
+        return weakref.ref(grid)
+
+    grids = run_ranks(2, program)
+    gc.collect()
+    assert [grid() for grid in grids] == [None, None]
