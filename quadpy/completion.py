@@ -34,7 +34,7 @@ def shows(*names: str) -> Callable[[C], C]:
     def mark(cls: C) -> C:
         cls.__shown__ = (*getattr(cls, "__shown__", ()), *names)  # type: ignore[attr-defined]  # read below
         if getattr(cls, "__dir__") is object.__dir__:  # noqa: B009 - mypy knows it as a method
-            setattr(cls, "__dir__", completed)  # noqa: B010
+            setattr(cls, "__dir__", completed)  # noqa: B010 - as above
         return cls
 
     return mark
@@ -42,4 +42,4 @@ def shows(*names: str) -> Callable[[C], C]:
 
 def completed(value: object) -> list[str]:
     """The names that the class of ``value`` shows, and those that begin with an underscore."""
-    return [*type(value).__shown__, *(name for name in object.__dir__(value) if name.startswith("_"))]  # type: ignore[attr-defined]
+    return [*type(value).__shown__, *(name for name in object.__dir__(value) if name.startswith("_"))]  # type: ignore[attr-defined]  # set by ``shows``

@@ -8,7 +8,9 @@ import threading
 from types import ModuleType
 from typing import Final
 
-__all__ = ["import_late"]
+from quadpy.errors import QuadpyError
+
+__all__ = ["import_extra", "import_late"]
 
 _importing: Final = threading.RLock()
 
@@ -21,6 +23,20 @@ def import_late(name: str) -> ModuleType:
     """
     with _importing:
         return importlib.import_module(name)
+
+
+def import_extra(name: str, what: str, extra: str, *, called: str = "") -> ModuleType:
+    """The module ``name``, which ``what`` need and the extra ``extra`` installs; ``called`` is the library's own name.
+
+    Raises:
+        QuadpyError: it, or something that it imports, is not installed.
+    """
+    try:
+        return import_late(name)
+    except ModuleNotFoundError as error:
+        raise QuadpyError(
+            f"{what} need {called or error.name}, which is not installed", hint=f"pip install 'quadpy-lang[{extra}]'"
+        ) from error
 
 
 if hasattr(os, "register_at_fork"):

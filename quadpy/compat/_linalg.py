@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,6 +10,7 @@ import numpy as np
 import quadpy as qp
 from quadpy.compat._painting import Array, array_of
 from quadpy.errors import ArgumentError, QuadpyError
+from quadpy.importing import import_extra
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -26,12 +26,7 @@ def _scipy(module: str) -> Any:
     Raises:
         QuadpyError: it is not installed.
     """
-    try:
-        return importlib.import_module(f"scipy.{module}")
-    except ModuleNotFoundError as error:
-        raise QuadpyError(
-            "sparse matrices need SciPy, which is not installed", hint="pip install 'quadpy-lang[compat]'"
-        ) from error
+    return import_extra(f"scipy.{module}", "sparse matrices", "compat", called="SciPy")
 
 
 def _numpy_type(dtype: Any) -> Any:

@@ -357,7 +357,7 @@ class StructField(HasDerivatives):
 
     def _repr_html_(self) -> str:
         """For notebooks: type, shape and first values."""
-        return import_late("quadpy.runtime.arrays.rich").html_of(self)  # type: ignore[no-any-return]
+        return import_late("quadpy.runtime.arrays.rich").html_of(self)  # type: ignore[no-any-return]  # a text
 
     def __repr__(self) -> str:
         placed = hasattr(self.leaves()[0], "shape")

@@ -280,7 +280,7 @@ class Kernel(ByName):
 
     def _repr_html_(self) -> str:
         """For notebooks: signature, documentation and source."""
-        return import_late("quadpy.jit.rich").html_of(self)  # type: ignore[no-any-return]
+        return import_late("quadpy.jit.rich").html_of(self)  # type: ignore[no-any-return]  # a text
 
 
 class BoundKernel(Kernel):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from quadpy.errors import QuadpyError
-from quadpy.importing import import_late
+from quadpy.importing import import_extra
 
 __all__ = ["library", "pillow"]
 
@@ -16,12 +15,7 @@ def library(name: str, what: str) -> Any:
     Raises:
         QuadpyError: it is not installed.
     """
-    try:
-        return import_late(name)
-    except ModuleNotFoundError as error:
-        raise QuadpyError(
-            f"{what} need {name.partition('.')[0]}, which is not installed", hint="pip install 'quadpy-lang[tools]'"
-        ) from error
+    return import_extra(name, what, "tools", called=name.partition(".")[0])
 
 
 def pillow() -> Any:
@@ -30,9 +24,4 @@ def pillow() -> Any:
     Raises:
         QuadpyError: it is not installed.
     """
-    try:
-        return import_late("PIL.Image")
-    except ModuleNotFoundError as error:
-        raise QuadpyError(
-            "pictures need Pillow, which is not installed", hint="pip install 'quadpy-lang[tools]'"
-        ) from error
+    return import_extra("PIL.Image", "pictures", "tools", called="Pillow")

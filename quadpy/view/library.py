@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from quadpy.errors import QuadpyError
-from quadpy.importing import import_late
+from quadpy.importing import import_extra
 
 __all__ = ["library"]
 
@@ -16,9 +15,4 @@ def library(name: str) -> Any:
     Raises:
         QuadpyError: it is not installed.
     """
-    try:
-        return import_late(name)
-    except ModuleNotFoundError as error:
-        raise QuadpyError(
-            f"windows need {error.name}, which is not installed", hint="pip install 'quadpy-lang[view]'"
-        ) from error
+    return import_extra(name, "windows", "view")

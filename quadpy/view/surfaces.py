@@ -76,7 +76,7 @@ class Screen(_Canvas):
 
     def handle_events(self) -> None:
         # Public names of rendercanvas process events only inside its own loop; here the loop is the program's.
-        self.canvas._process_events()  # noqa: SLF001
+        self.canvas._process_events()  # noqa: SLF001  (no public name handles events outside of its own loop)
 
 
 class Memory(_Canvas):

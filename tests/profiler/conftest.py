@@ -11,9 +11,9 @@ from quadpy.runtime.drivers.simulated.driver import RecordingDriver
 from quadpy.runtime.launch.capturing import CAPTURES
 from quadpy.runtime.memory.accounting import Accounting
 
-from ..runtime.conftest import (  # noqa: TID252 - fixtures
-    arch,  # noqa: F401
-    cpu_unless_a_test_says_otherwise,  # noqa: F401
+from ..runtime.conftest import (  # noqa: TID252 - pytest finds them by their names
+    arch,  # noqa: F401 - as above
+    cpu_unless_a_test_says_otherwise,  # noqa: F401 - as above
     why_missing,
 )
 

@@ -152,7 +152,7 @@ class Graph(GraphBuilder):
 
     def _repr_svg_(self) -> str | None:
         """For notebooks: the nodes and their order; None where there are too many for a picture."""
-        return import_late("quadpy.graph.model.drawing").svg_of(self.inspect())  # type: ignore[no-any-return]
+        return import_late("quadpy.graph.model.drawing").svg_of(self.inspect())  # type: ignore[no-any-return]  # a text
 
     def __repr__(self) -> str:
         return f"<Graph of {counted(len(self._nodes), 'node')} on {self.device}>"

@@ -249,7 +249,7 @@ class Field(HasDerivatives, DenseArray):
 
     def _repr_html_(self) -> str:
         """For notebooks: type, shape and first values."""
-        return import_late("quadpy.runtime.arrays.rich").html_of(self)  # type: ignore[no-any-return]
+        return import_late("quadpy.runtime.arrays.rich").html_of(self)  # type: ignore[no-any-return]  # a text
 
     def __repr__(self) -> str:
         shape = self.shape if hasattr(self, "shape") else None
