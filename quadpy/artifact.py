@@ -60,7 +60,7 @@ HIDDEN: Final = "$"
 
 
 SHADOW: Final = "$shadow"
-"""The name of the memory in which checks for races keep who touched each element: a parameter that is no array of a call."""
+"""The name of the memory in which checks for races keep who touched each element: a parameter that is not an array of a call."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,7 +101,7 @@ class RecordType:
 
 @dataclass(frozen=True, slots=True)
 class PlainMember:
-    """A member that is no struct itself, by its path such as ``inner.v``, ``offset`` bytes from the start of the struct."""
+    """A member that is not a struct itself, by its path such as ``inner.v``, ``offset`` bytes from the start of the struct."""
 
     path: str
     type: Plain

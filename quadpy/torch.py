@@ -137,7 +137,7 @@ class _Call:
                 raise ArgumentError(f"{self.kernel.source.name} writes no array {name!r}", self.kernel.source.span)
             if like not in arrays if isinstance(like, str) else not callable(like):
                 raise ArgumentError(
-                    f"the output {name!r} is to be like {like!r}, which is no tensor among the inputs",
+                    f"the output {name!r} is to be like {like!r}, which is not a tensor among the inputs",
                     self.kernel.source.span, hint="name an input, or give a function of the inputs that makes a tensor",
                 )  # fmt: skip
 

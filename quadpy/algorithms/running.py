@@ -115,7 +115,7 @@ def run_algorithm(name: str, body: Callable[[Run], T], stream: object, scratch: 
     """What ``body`` returns for a run on ``stream`` with the caller's ``scratch``.
 
     Raises:
-        ArgumentError: ``scratch`` is no array of the device, or too small.
+        ArgumentError: ``scratch`` is not an array of the device, or too small.
     """
     measured = _measuring.get()
     if measured is not None:

@@ -51,7 +51,7 @@ def hidden_of(kernel: Kernel, *, scratch: bool) -> tuple[HiddenArgument, ...]:
 
 
 def appended(kernel: Kernel, *, scratch: bool) -> tuple[HiddenArgument, ...]:
-    """Those of ``hidden_of`` that are no parameters of the IR: pointers, after the layout."""
+    """Those of ``hidden_of`` that are not parameters of the IR: pointers, after the layout."""
     names = ["scratch"] if scratch else []
     end = layout_of(kernel).size
     return tuple(HiddenArgument(name, end + 8 * number) for number, name in enumerate(names))

@@ -42,7 +42,7 @@ TARGET_PASSES: Final[Mapping[str, tuple[Pass, ...]]] = {
         Pass(
             "choose_components",
             choose_components,
-            "makes one store of the branches that store the component that a number of run time names",
+            "makes one store of the branches that store the component that a run-time number names",
         ),
         Pass(
             "select_stores",

@@ -69,7 +69,7 @@ class Sequential:
         """Add a call of ``kernel`` with named arguments.
 
         Raises:
-            ArgumentError: not a kernel, not as many arguments as it has, or one that is no ``ti.graph.Arg``.
+            ArgumentError: not a kernel, not as many arguments as it has, or one that is not a ``ti.graph.Arg``.
         """
         name = getattr(kernel, "__name__", repr(kernel))
         if not getattr(kernel, "__quadpy_kernel__", False):

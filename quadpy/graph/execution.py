@@ -213,11 +213,11 @@ class GraphExec(OneProcess):
 
         A kernel's are its own, with or without the kernel before them: ``x.update("saxpy", 3.0, a, b)``; launches that
         are pending keep the old ones.
-        Where the driver cannot change a node in place, the executable graph is made anew, which ``stats`` counts.
+        Where the driver cannot change a node in place, the executable graph is rebuilt, which ``stats`` counts.
 
         Raises:
             GraphError: there is no such node.
-            GraphUpdateError: a node that cannot be changed, or whose graph cannot be made anew as it allocates memory.
+            GraphUpdateError: a node that cannot be changed, or whose graph cannot be rebuilt as it allocates memory.
             ArgumentError: the arguments are not right.
         """
         refuse_in_host_function()
@@ -324,7 +324,7 @@ class GraphExec(OneProcess):
         return describe(self.nodes, self.fusion)
 
     def stats(self) -> GraphStats:
-        """How often it was launched, changed, and made anew."""
+        """How often it was launched, changed and rebuilt."""
         with self._lock:
             return GraphStats(self._launches, self._live.updates, self._live.rebuilds)
 

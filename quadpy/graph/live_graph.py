@@ -28,7 +28,7 @@ class LiveGraph:
 
     version     how often nodes were replaced or switched
     updates     how many
-    rebuilds    how often the engine was made anew
+    rebuilds    how often the engine was rebuilt
     outdated    how the engine differs from the nodes: ``order`` after changes of memory, which may need another order;
                 ``work`` during a change, and after one that was interrupted, as by Ctrl-C
     resources   what a launch uses
@@ -150,7 +150,7 @@ class LiveGraph:
         try:
             self._switch(engine, node, enabled=enabled)
         except BaseException:
-            self._off = set(before)  # the next launch makes the engine anew
+            self._off = set(before)  # the next launch rebuilds the engine
             raise
         self.outdated.discard("work")
 
@@ -175,7 +175,7 @@ class LiveGraph:
         engine = self.check()
         if "work" in self.outdated:
             self._require_rebuilds(
-                "a change of the graph was interrupted, and one that allocates memory cannot be made anew"
+                "a change of the graph was interrupted, and one that allocates memory cannot be rebuilt"
             )
             if self._bound is not None:
                 self.owner.supersede(self._bound.bound_nodes(self.device))
@@ -202,11 +202,11 @@ class LiveGraph:
             refused = self._change(engine, placed, done)
             if refused is not None:
                 self._require_rebuilds(
-                    f"{refused!r} cannot be changed in place, and a graph that allocates memory cannot be made anew"
+                    f"{refused!r} cannot be changed in place, and a graph that allocates memory cannot be rebuilt"
                 )
                 self._rebuild({**self.nodes, **placed})
         except BaseException:
-            if self.owner.engine is engine:  # else the next launch makes it anew, from the nodes as they were
+            if self.owner.engine is engine:  # else the next launch rebuilds it, from the nodes as they were
                 with suppress(DeviceError):  # the first one says what is wrong
                     for name in done:
                         engine.change(self.nodes[name])
@@ -224,7 +224,7 @@ class LiveGraph:
         return None
 
     def _rebuild(self, nodes: dict[str, Node]) -> Engine:
-        """Make the engine anew; where that fails, the old one stays."""
+        """Rebuild the engine; where that fails, the old one stays."""
         engine = self.choice.choose_engine(nodes, self._off)
         for name in self._off:
             engine.enable(nodes[name], enabled=False)
@@ -239,14 +239,14 @@ class LiveGraph:
         if nodes is None:
             return None
         self._require_rebuilds(
-            "the changes need another order of the nodes, and a graph that allocates memory cannot be made anew",
-            hint="build the graph anew, or give dependencies that hold for every change",
+            "the changes need another order of the nodes, and a graph that allocates memory cannot be rebuilt",
+            hint="build a new graph, or give dependencies that hold for every change",
         )
         engine = self._rebuild(nodes)
         self.owner.nodes = nodes
         return engine
 
-    def _require_rebuilds(self, message: str, hint: str = "build the graph anew") -> None:
-        """GraphUpdateError where the driver's graph cannot be made anew."""
+    def _require_rebuilds(self, message: str, hint: str = "build a new graph") -> None:
+        """GraphUpdateError where the driver's graph cannot be rebuilt."""
         if self.choice.shared is not None:
             raise GraphUpdateError(message, hint=hint)

@@ -190,7 +190,7 @@ def dataclass(cls: type) -> StructType:
     Members and methods of a struct that the class inherits from come first, and may be overridden.
 
     Raises:
-        ArgumentError: an annotation is not the type of a member, or a base class is no struct and has members.
+        ArgumentError: an annotation is not the type of a member, or a base class is not a struct and has members.
     """
     if not isinstance(cls, type):
         raise ArgumentError(f"{cls!r} is not a class", hint="@qp.dataclass stands above a class")
@@ -217,7 +217,7 @@ def _base(base: type, cls: type) -> StructType | type:
         return found
     if inspect.get_annotations(base):
         raise ArgumentError(
-            f"{cls.__name__} inherits from {base.__name__}, which has members and is no struct",
+            f"{cls.__name__} inherits from {base.__name__}, which has members and is not a struct",
             hint=f"put @qp.dataclass above {base.__name__}, too",
         )
     return base

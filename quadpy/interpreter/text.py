@@ -15,7 +15,7 @@ MARK: Final = "·"
 """Is in the names that quadpy adds, and in none that users write: ``x·1`` is the variable ``x.1`` of the IR."""
 
 OWN: Final = 2 * MARK
-"""Is in the names of what is no variable of the IR."""
+"""Is in the names of what is not a variable of the IR."""
 
 
 def identifier(name: str) -> str:

@@ -108,7 +108,7 @@ def _array(name: str, annotation: NDArrayType, config: Config) -> ArrayParameter
 def _container(
     name: str, cls: type, source: FunctionSource, config: Config, within: tuple[type, ...]
 ) -> ContainerParameter:
-    """A dataclass; members with annotations that are no kernel types are compile-time values.
+    """A dataclass; members with annotations that are not kernel types are compile-time values.
 
     ``within`` are the classes of the dataclasses around.
     """

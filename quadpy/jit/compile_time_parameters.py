@@ -1,4 +1,4 @@
-"""Parameters that decide about the code: values of compile time, dataclasses with arguments in them, fields or arrays."""
+"""Parameters that decide about the code: compile-time values, dataclasses with arguments in them, fields or arrays."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class ContainerParameter:
         """The parameter for the members of ``given``, whose class may be derived.
 
         Raises:
-            ArgumentError: it is no such dataclass.
+            ArgumentError: it is not such a dataclass.
         """
         if not isinstance(given, self.cls):
             what = f"the class {given.__name__}" if isinstance(given, type) else type(given).__name__
@@ -203,7 +203,7 @@ def _passed_type(owner: Any, value: Any, primitives: bool) -> ArgType | None:
 
 
 def is_array(given: object) -> bool:
-    """Whether ``given`` is an array of quadpy's that is no field."""
+    """Whether ``given`` is an array of quadpy's that is not a field."""
     return getattr(type(given), "__quadpy_array__", False) is True
 
 

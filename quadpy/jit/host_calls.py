@@ -122,7 +122,7 @@ def call_function(func: Func, args: tuple[Any, ...], kwargs: Mapping[str, Any]) 
         _typed_for_function(name, parameter, value, config) for parameter, value in zip(_NAMES, given, strict=False)
     ]
     parameters, statics = tuple(parameter for parameter, _ in typed), tuple(static for _, static in typed)
-    # What is no plain value may change between two calls, and is looked at again.
+    # What is not a plain value may change between two calls, and is looked at again.
     plain = all(static is None or isinstance(static, (Scalar, str)) for static in statics)
     plan = (_plan if plain else _plan.__wrapped__)(func, parameters, statics, config)
     return _result(plan, _values(typed, given))

@@ -51,7 +51,7 @@ def _allowed(t: Trace, node: ast.With, item: ast.withitem) -> Iterator[tuple[str
         t.fail_syntax("hazards.allow takes an array and a reason", span, f"write {_FORM}")
     reason = t.expr(call.keywords[0].value)
     if not isinstance(reason, str) or not reason.strip():
-        what = "a text of run time" if holds_runtime(reason) else shown(reason)
+        what = "a run-time text" if holds_runtime(reason) else shown(reason)
         t.fail_type(f"hazards.allow takes the reason as a string, not {what}", span, f"write {_FORM}")
     target = call.args[0]
     variable = t.frame.env.get(target.id) if isinstance(target, ast.Name) else None

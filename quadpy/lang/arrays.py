@@ -301,7 +301,7 @@ def store_element(t: Trace, ref: ElementRef, value: Value, span: Span) -> None:
 
 
 def _store_chosen(t: Trace, ref: ElementRef, value: Value, span: Span) -> None:
-    """Stores the component or row that an index of run time names, and nothing else."""
+    """Stores the component or row that a run-time index names, and nothing else."""
     parts, at = chosen_parts(t, ref, span)
     items = [t.build.let(e) for e in scalars_for(t, value, parts[0].shape, parts[0].types, span)]
     with only_where(t, ref.inside, span):

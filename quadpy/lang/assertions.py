@@ -39,13 +39,13 @@ def stmt_Assert(t: Trace, node: ast.Assert) -> None:
         parts, words = words_of(_message(t, node))
     t.frame.runtime_depth -= 1
     if len(words) > MOST_VALUES:
-        t.fail_type(f"a message holds at most {MOST_VALUES} numbers of run time, not {len(words)}", span)
+        t.fail_type(f"a message holds at most {MOST_VALUES} run-time numbers, not {len(words)}", span)
     site = Site(KernelAssertionError.__name__, "", (), (), t.frames[0].source.name, span, said=Message(parts).text)
     report(t, holds, site, saying, words)
 
 
 def _message(t: Trace, node: ast.Assert) -> str | Text:
-    """The message, with its values of run time."""
+    """The message, with its run-time values."""
     if node.msg is None:
         return f"assertion failed: {ast.unparse(node.test)}"
     return text_of(t, t.expr(node.msg), t.span(node.msg))

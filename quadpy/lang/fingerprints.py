@@ -28,7 +28,7 @@ class Fingerprints:
     """Fingerprints of the values that one specialisation saw, in the order in which it saw them.
 
     A fingerprint changes when anything that a kernel can learn from the value does: its type, its bits, and which
-    other values of the specialisation are the same object.  The latter because code for ``f(a, a)`` is no code for
+    other values of the specialisation are the same object.  The latter because code for ``f(a, a)`` is not code for
     ``f(a, b)``, however alike ``a`` and ``b`` are; so objects are numbered as they come.
     """
 

@@ -86,10 +86,10 @@ def bind_arguments(
 
 
 def _check_templates(t: Trace, source: FunctionSource, bound: dict[str, Value], stored: Any, span: Span) -> None:
-    """Refuses a template parameter that the function assigns where the argument is no place: the change would be lost.
+    """Refuses a template parameter that the function assigns where the argument is not a place: the change would be lost.
 
     Raises:
-        KernelTypeError: the function assigns a template parameter that stands for a value of run time.
+        KernelTypeError: the function assigns a template parameter that stands for a run-time value.
     """
     for name in sorted(stored & bound.keys()):
         value = bound[name]

@@ -1,4 +1,4 @@
-"""``lambda``: a function of compile time, whose expression is traced wherever it is called."""
+"""``lambda``: a compile-time function, whose expression is traced wherever it is called."""
 
 from __future__ import annotations
 

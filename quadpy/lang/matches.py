@@ -152,7 +152,7 @@ def _class_fits(t: Trace, pattern: ast.MatchClass, value: Value, names: Names, s
     """``case Point(x=0)``: of objects that exist at compile time."""
     cls = t.expr(pattern.cls)
     if is_direct(value) or not isinstance(cls, type):
-        t.fail_syntax(f"a pattern of a class fits objects of compile time, not {shape_text(value)}", span,
+        t.fail_syntax(f"a pattern of a class fits compile-time objects, not {shape_text(value)}", span,
                       "compare its values in a guard: case v if v > 0")  # fmt: skip
     if not isinstance(value, cls):
         return False

@@ -58,7 +58,7 @@ def passed_attribute(t: Trace, owner: object, name: str) -> Value | None:
 
 
 def passed_array(t: Trace, value: object) -> Value | None:
-    """The parameter that an array in an argument is; None where ``value`` comes from elsewhere, or is no array."""
+    """The parameter that an array in an argument is; None where ``value`` comes from elsewhere, or is not an array."""
     path = t.deps.path(value)
     arg = _passed_type(t, path, value, value) if path is not None else None
     return None if path is None or arg is None else member_parameter(t, path, arg)

@@ -43,7 +43,7 @@ def named_place(t: Trace, node: ast.expr) -> ElementRef | MutableVar | None:
 
     Raises:
         LocalAtomicFound: the name is not yet known to change.
-        KernelTypeError: it is a number of compile time.
+        KernelTypeError: it is a compile-time number.
     """
     if is_element(t, node):
         return element_ref(t, node)

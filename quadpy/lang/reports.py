@@ -1,4 +1,4 @@
-"""How values of run time are reported: their forms, and the words of 64 bits that a device writes."""
+"""How run-time values are reported: their forms, and the words of 64 bits that a device writes."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def _field_ref(t: Trace, value: Any) -> ArrayRef:
 
 
 def static_object(t: Trace, node: ast.expr) -> Any:
-    """The Python object that is ``a.b.c`` or ``a["b"][0]``, or the array of an argument; None for values of run time."""
+    """The Python object that is ``a.b.c`` or ``a["b"][0]``, or the array of an argument; None for run-time values."""
     if isinstance(node, ast.Subscript):
         return _static_item(t, node)
     if isinstance(node, ast.Attribute):
@@ -89,7 +89,7 @@ def _static_attribute(t: Trace, owner: Any, name: str) -> Any:
 
 
 def _static_item(t: Trace, node: ast.Subscript) -> Any:
-    """The item of a Python container that an index of compile time picks, or None."""
+    """The item of a Python container that a compile-time index picks, or None."""
     owner = static_object(t, node.value)
     if not isinstance(owner, (tuple, list, dict)):
         return None
@@ -97,7 +97,7 @@ def _static_item(t: Trace, node: ast.Subscript) -> Any:
     with t.build.block():  # discarded: only the value is needed
         key = t.expr(node.slice)
     try:
-        return owner[key]  # type: ignore[call-overload]  # an object that is no key raises
+        return owner[key]  # type: ignore[call-overload]  # an object that is not a key raises
     except (LookupError, TypeError):
         return None  # reported when it is evaluated
 

@@ -68,7 +68,7 @@ class FunctionSource:
         """The function's definition.
 
         Raises:
-            KernelSourceError: the text cannot be found, as in a plain REPL or ``exec``, or is no ``def``.
+            KernelSourceError: the text cannot be found, as in a plain REPL or ``exec``, or is not a ``def``.
         """
         if self._tree is None:
             self._tree = self._parsed()

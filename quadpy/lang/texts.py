@@ -1,4 +1,4 @@
-"""Texts with values of run time: f-strings, ``"…".format(…)`` and ``"…" % …``.
+"""Texts with run-time values: f-strings, ``"…".format(…)`` and ``"…" % …``.
 
 A text is known when the kernel is compiled, but for the values in it: these are reported as words of 64 bits, and the host
 puts them in.
@@ -100,7 +100,7 @@ def percent_text(t: Trace, template: str, values: Value, span: Span) -> Value:
 
 
 def add_texts(t: Trace, a: Value, b: Value, span: Span) -> Value:
-    """``a + b``, one of which is a text with values of run time."""
+    """``a + b``, one of which is a text with run-time values."""
     if isinstance(a, (str, Text)) and isinstance(b, (str, Text)):
         return _joined([part for x in (a, b) for part in (x.parts if isinstance(x, Text) else (x,))])
     t.fail_type(f"this operator is not defined for {shape_text(a)} and {shape_text(b)}", span)

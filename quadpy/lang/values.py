@@ -2,7 +2,7 @@
 
 A value is one of the kinds below.  What exists at run time has a class of the tracer's own: a scalar is an IR expression,
 vectors, arrays, elements and their methods are the classes here.  All else exists at compile time only, and is the Python
-object itself: numbers, containers (which may hold values of run time), types, functions, modules, the user's objects.
+object itself: numbers, containers (which may hold run-time values), types, functions, modules, the user's objects.
 
 Operators, attributes, subscripts and calls are tables by kind.  A new kind of value is a class in ``Traced``, a member of
 ``Kind``, and a row in each of these tables.
@@ -93,7 +93,7 @@ class ArrayRef:
 
     @property
     def shape(self) -> tuple[int, ...] | None:
-        """The extents; None where they are values of run time."""
+        """The extents; None where they are run-time values."""
         return tuple(map(math.prod, self.blocks)) if self.blocks else self.type.shape
 
     @property
@@ -137,7 +137,7 @@ class ElementRef:
 
     @property
     def chooses(self) -> bool:
-        """Whether it is a component or row that an index of run time names."""
+        """Whether it is a component or row that a run-time index names."""
         whole = len(self.steps) == 1 and isinstance(self.shape, tuple)
         return whole and not any(isinstance(i, (str, slice)) for i in self.steps[0])
 
@@ -152,7 +152,7 @@ class ElementRef:
 
 @dataclass(frozen=True, slots=True)
 class BoundMethod:
-    """``receiver.name`` before it is called, where the receiver is a value of run time."""
+    """``receiver.name`` before it is called, where the receiver is a run-time value."""
 
     receiver: Vec | ArrayRef
     name: str
@@ -160,7 +160,7 @@ class BoundMethod:
 
 @dataclass(frozen=True, slots=True)
 class TextField:
-    """A value of run time in a text: how it is shown, and its words."""
+    """A run-time value in a text: how it is shown, and its words."""
 
     field: Field
     words: tuple[Expr, ...]
@@ -168,7 +168,7 @@ class TextField:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text with values of run time in it, which can be printed."""
+    """A text with run-time values in it, which can be printed."""
 
     parts: tuple[str | TextField, ...]
 
@@ -184,7 +184,7 @@ class Container:
 Traced: TypeAlias = Expr | Vec | Record | ArrayRef | ElementRef | BoundMethod | Text | Container
 """What the tracer has an object of its own for: no Python function may see it."""
 Value: TypeAlias = object
-"""A ``Traced``, or a Python object of compile time."""
+"""A ``Traced``, or a compile-time Python object."""
 Step: TypeAlias = str | tuple[Value, ...]
 """Letters or indices that pick a part of a vector or matrix."""
 Number: TypeAlias = int | float
@@ -245,7 +245,7 @@ def kind_of(value: Value) -> Kind:
 
 
 def is_runtime(value: Value) -> TypeIs[Expr]:
-    """True for a scalar of run time."""
+    """True for a run-time scalar."""
     return isinstance(value, Node)
 
 

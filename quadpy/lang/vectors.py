@@ -93,7 +93,7 @@ def vec_attribute(vec: Vec, name: str) -> Value | None:
 
 
 def _swizzled(vec: Vec, name: str) -> ir.Expr | Vec | None:
-    """The components that letters name; None where ``name`` is no swizzle, or names a component that is not there."""
+    """The components that letters name; None where ``name`` is not a swizzle, or names a component that is not there."""
     for letters in _LETTERS:
         if len(name) <= 4 and len(vec.shape) == 1 and all(c in letters[: vec.shape[0]] for c in name):
             return shaped((len(name),) if len(name) > 1 else (), [vec.elems[letters.index(c)] for c in name])

@@ -43,7 +43,7 @@ class PLYWriter:
         if num_vertices < 1 or num_faces < 0:
             raise ArgumentError(f"a PLY file has one vertex or more, not {num_vertices}, and {num_faces} faces")
         if face_type not in ("tri", "quad"):
-            raise ArgumentError(f"face_type={face_type!r} is no type of faces", hint="use 'tri' or 'quad'")
+            raise ArgumentError(f"face_type={face_type!r} is not a type of faces", hint="use 'tri' or 'quad'")
         self.num_vertices, self.num_faces, self.face_type, self.comment = num_vertices, num_faces, face_type, comment
         self._channels: _Channels = {}
         self._face_channels: _Channels = {}
@@ -154,7 +154,7 @@ class PLYWriter:
 
 def _numbers(key: str, data_type: str, data: object, count: int, what: str) -> npt.NDArray[Any]:
     if data_type not in _TYPES:
-        raise ArgumentError(f"{key}: {data_type!r} is no type of PLY files", hint=f"use {', '.join(_TYPES)}")
+        raise ArgumentError(f"{key}: {data_type!r} is not a type of PLY files", hint=f"use {', '.join(_TYPES)}")
     values = on_host(data).ravel()
     if values.size != count:
         raise ArgumentError(f"{key}: {values.size} numbers for {count} {what}")

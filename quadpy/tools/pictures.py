@@ -24,7 +24,7 @@ def picture_of(image: object) -> Picture:
     Floats are taken from 0 to 1, 32-bit integers as 0xRRGGBB, other integers from 0 to 255.
 
     Raises:
-        ArgumentError: it is no image.
+        ArgumentError: it is not an image.
     """
     pixels = pixels_of(image)
     if pixels.dtype != np.uint8:
@@ -54,7 +54,7 @@ def imwrite(img: object, filename: str | Path) -> None:
         filename: ``.png``, ``.jpg`` or another kind that Pillow can write.
 
     Raises:
-        ArgumentError: ``img`` is no image.
+        ArgumentError: ``img`` is not an image.
         QuadpyError: Pillow is not installed.
     """
     pillow().fromarray(picture_of(img)).save(filename)

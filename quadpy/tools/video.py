@@ -38,7 +38,7 @@ class Film:
     def __init__(self, path: str | Path, framerate: float = 24) -> None:
         self.path, self.framerate = Path(path), framerate
         if (codec := _CODECS.get(self.path.suffix.lower())) is None:
-            raise ArgumentError(f"{self.path} is no film", hint=f"use a name that ends in {', '.join(_CODECS)}")
+            raise ArgumentError(f"{self.path} is not a film", hint=f"use a name that ends in {', '.join(_CODECS)}")
         self._codec, self._av = codec, library("av", "films")
         if not self.path.parent.is_dir():
             raise FileNotFoundError(f"there is no folder {self.path.parent}")
@@ -56,7 +56,7 @@ class Film:
         """Add an array or field of shape (width, height[, channels]); all have the size of the first one.
 
         Raises:
-            ArgumentError: it is no image, or has another size.
+            ArgumentError: it is not an image, or has another size.
         """
         self.add_picture(picture_of(image))
 
@@ -129,7 +129,7 @@ class VideoManager:
         """Add one frame; see ``imwrite``.
 
         Raises:
-            ArgumentError: it is no image, or has another size than the film.
+            ArgumentError: it is not an image, or has another size than the film.
         """
         image = self._process(img) if self._process else img
         height, width, _ = picture_of(image).shape

@@ -52,7 +52,7 @@ def corners_of(indices: Any, count: int, each: int) -> Array:
     """
     numbers = np.arange(count, dtype=np.int32) if indices is None else on_host(indices)
     if numbers.size % each:
-        raise ArgumentError(f"{numbers.size} corners are no whole number of shapes with {each} corners")
+        raise ArgumentError(f"{numbers.size} corners are not a whole number of shapes with {each} corners")
     if numbers.dtype.kind not in "iu":
         raise ArgumentError(f"indices are integers, not {numbers.dtype}")
     if numbers.size and (numbers.min() < 0 or numbers.max() >= count):
@@ -85,7 +85,7 @@ def pixels_of(image: Any) -> Array:
     """The pixels of an image, shape (n, m) or (n, m, channels), as float32 from 0 to 1 or as bytes.
 
     Raises:
-        ArgumentError: it is no image.
+        ArgumentError: it is not an image.
     """
     pixels = on_host(image)
     if pixels.ndim not in (2, 3) or 0 in pixels.shape or (pixels.ndim == 3 and pixels.shape[2] > 4):

@@ -30,7 +30,7 @@ def put_image(
     """
     gfx = library("pygfx")
     if axes not in ("xy", "rows"):
-        raise ArgumentError(f"axes={axes!r} are no axes of an image", hint="use 'xy' or 'rows'")
+        raise ArgumentError(f"axes={axes!r} are not axes of an image", hint="use 'xy' or 'rows'")
     pixels = pixels_of(image)
     if colormap is not None and pixels.ndim == 3:
         raise ArgumentError("a colormap is for an image of numbers, and this one has colours")

@@ -185,7 +185,7 @@ def test_bytes_are_counted_by_any_integer(on):
 
 
 def test_what_is_no_address_is_said(on):
-    with pytest.raises(ArgumentError, match="-5 is no address of memory"):
+    with pytest.raises(ArgumentError, match="-5 is not an address of memory"):
         on.graph().add_memcpy(-5, -5, nbytes=8)
 
 

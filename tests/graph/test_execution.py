@@ -327,7 +327,7 @@ def test_a_graph_with_memory_is_not_made_anew(gpu):
     graph.add_memcpy(memory, x, name="copy")
     graph.add_free(memory)
     with graph.instantiate() as run:
-        with pytest.raises(GraphUpdateError, match="cannot be made anew"):
+        with pytest.raises(GraphUpdateError, match="cannot be rebuilt"):
             run.update("copy", target, x)
         run.launch()
         assert run.stats() == GraphStats(launches=1)

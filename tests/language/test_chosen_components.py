@@ -1,4 +1,4 @@
-"""Components of elements that a number of run time names: one store, to the right place, and to none out of range."""
+"""Components of elements that a run-time number names: one store, to the right place, and to none out of range."""
 
 from __future__ import annotations
 

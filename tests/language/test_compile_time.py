@@ -71,7 +71,7 @@ VALUES = {
     "in a condition": ("if qp.static(plain(1) == 3): x[0] = 1\nelse: x[0] = x.nothing", 1),
     "of a shape": ("x[0] = qp.static(square(len(SCALAR.shape) + 2))", 4),
     "in an assertion": ("qp.static_assert(square(3) == 9, 'no')\nx[0] = 1", 1),
-    # lambdas over values of run time
+    # lambdas over run-time values
     "a lambda that is named": ("f = lambda a: a + n\nx[0] = f(3.5)", 5.5),
     "a lambda as an argument": ("x[0] = (lambda f, a: f(f(a)))(lambda b: b * n, 3)", 12),
     "a lambda that is kept in a list": ("fs = [lambda a: a + 1, lambda a: a * n]\nfor f in qp.static(fs): x[0] = f(x[0])", 2),
@@ -148,7 +148,7 @@ MATCHES = {
     "a static guard": "match 5:\n    case y if y > 9: x[0] = 1\n    case y: x[0] = y - 3",
     "a truth of run time": "match n > 1:\n    case False: x[0] = 1\n    case True: x[0] = 2",
     "a number is no truth": "match n:\n    case True | None: x[0] = 1\n    case _: x[0] = 2",
-    "a value of run time": "match n:\n    case 1: x[0] = 1\n    case 2: x[0] = 2\n    case _: x[0] = 3",
+    "a run-time value": "match n:\n    case 1: x[0] = 1\n    case 2: x[0] = 2\n    case _: x[0] = 3",
     "alternatives": "match n:\n    case 0 | 1: x[0] = 1\n    case 2 | 3: x[0] = 2",
     "a float": "match n * 0.5:\n    case 0.5: x[0] = 1\n    case 1.0: x[0] = 2",
     "a name for what fits": "match n:\n    case 1: x[0] = 1\n    case other: x[0] = other",

@@ -1,4 +1,4 @@
-"""Tuples, lists and dicts that hold values of run time: Python's results, or an error; never what the compiler has."""
+"""Tuples, lists and dicts that hold run-time values: Python's results, or an error; never what the compiler has."""
 
 from __future__ import annotations
 

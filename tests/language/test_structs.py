@@ -487,7 +487,7 @@ def test_what_structs_cannot_inherit_from():
     class Plain:
         a: qp.f32
 
-    with pytest.raises(qp.ArgumentError, match="Other inherits from Plain, which has members and is no struct"):
+    with pytest.raises(qp.ArgumentError, match="Other inherits from Plain, which has members and is not a struct"):
 
         @qp.dataclass
         class Other(Plain):

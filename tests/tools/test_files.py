@@ -72,7 +72,7 @@ def test_a_film_has_the_frames_that_were_added(suffix, tmp_path):
 
 
 def test_films_say_what_is_wrong(tmp_path):
-    with pytest.raises(qp.ArgumentError, match=r"(?s)film\.txt is no film.*\.mp4"):
+    with pytest.raises(qp.ArgumentError, match=r"(?s)film\.txt is not a film.*\.mp4"):
         tools.Film(tmp_path / "film.txt")
     with pytest.raises(FileNotFoundError, match="nowhere"):
         tools.Film(tmp_path / "nowhere" / "film.mp4")

@@ -136,7 +136,7 @@ class CacheFolder:
             open(self.path / _TALLY, "ab", buffering=0, opener=_open) as tally,
         ):
             if not stat.S_ISREG(os.fstat(tally.fileno()).st_mode):
-                raise OSError(errno.EINVAL, f"{_TALLY} is no file")
+                raise OSError(errno.EINVAL, f"{_TALLY} is not a file")
             tally.write(b"+" * _blocks(nbytes))
             if tally.tell() * _BLOCK > self.limit // _SLACK:
                 self.sweep()

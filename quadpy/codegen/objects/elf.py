@@ -152,7 +152,7 @@ def read_elf(data: bytes) -> ElfFile:
     """``data`` as an AMDGPU ELF file of any type; LinkError says what is damaged."""
     header = ElfHeader._make(EHDR.unpack(take(data, 0, EHDR.size, "the ELF header")))
     if header.magic != MAGIC or header.machine != EM_AMDGPU or header.osabi != OSABI_HSA:
-        raise LinkError("this is no AMDGPU object: the ELF header says another class, machine or system")
+        raise LinkError("this is not an AMDGPU object: the ELF header names another class, machine or system")
     if header.shentsize != SHDR.size:
         raise LinkError(f"damaged object: section headers of {header.shentsize} bytes instead of {SHDR.size}")
     table = take(data, header.shoff, header.shnum * SHDR.size, "the section header table")
@@ -189,5 +189,5 @@ def _contents(data: bytes, header: SectionHeader) -> bytes:
 
 def _records(data: bytes, layout: struct.Struct, what: str) -> list[tuple[int, ...]]:
     if len(data) % layout.size:
-        raise LinkError(f"damaged object: {what} is no whole number of {layout.size}-byte records")
+        raise LinkError(f"damaged object: {what} is not a multiple of {layout.size} bytes, the size of a record")
     return list(layout.iter_unpack(data))

@@ -114,19 +114,19 @@ class _Map:
     def number(self, key: str) -> int:
         value = self._items.get(key, 0)
         if not isinstance(value, int):
-            raise LinkError(f"damaged code object: {key} of its metadata is no number")
+            raise LinkError(f"damaged code object: {key} of its metadata is not a number")
         return int(value)
 
     def text(self, key: str) -> str:
         value = self._items.get(key, "")
         if not isinstance(value, str):
-            raise LinkError(f"damaged code object: {key} of its metadata is no text")
+            raise LinkError(f"damaged code object: {key} of its metadata is not text")
         return value
 
     def maps(self, key: str) -> list[_Map]:
         value = self._items.get(key, [])
         if not isinstance(value, list):
-            raise LinkError(f"damaged code object: {key} of its metadata is no list")
+            raise LinkError(f"damaged code object: {key} of its metadata is not a list")
         return [_Map(item) for item in value]
 
 

@@ -42,7 +42,7 @@ class BoundGraph:
         self._build()
 
     def bind(self, binding: KernelBinding) -> None:
-        """Let later launches do what ``binding`` says, by changing nodes or by making the graph anew.
+        """Let later launches do what ``binding`` says, by changing nodes or by rebuilding the graph.
 
         After an exception it must not be used.
         """

@@ -27,7 +27,7 @@ __all__ = ["EngineChoice", "switched_off"]
 class EngineChoice:
     """Decides how the nodes of one executable graph run, whenever its engine is made.
 
-    shared    the driver's graph, if it has decided addresses and so cannot be made anew
+    shared    the driver's graph, if it has decided addresses and so cannot be rebuilt
     separate  the reason why the nodes must not be one launch any more
     policy    whether kernels read their arguments from memory
     fusion    whether the last choice was one launch, and why

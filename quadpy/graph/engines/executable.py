@@ -13,13 +13,13 @@ from quadpy.runtime.drivers.graph_driver import GraphDriver, GraphHandle
 __all__ = ["MOST_UPDATES", "Executable"]
 
 MOST_UPDATES: Final = 1000
-"""Changes of nodes before the executable graph is made anew: HIP takes new memory for each, until it is destroyed."""
+"""Changes of nodes before the executable graph is rebuilt: HIP takes new memory for each, until it is destroyed."""
 
 
 class Executable:
     """An executable graph of ``graph``; ``owned`` gives it back.
 
-    With ``limited`` it refuses further changes after ``MOST_UPDATES``; a graph that cannot be made anew is not limited.
+    With ``limited`` it refuses further changes after ``MOST_UPDATES``; a graph that cannot be rebuilt is not limited.
     """
 
     def __init__(

@@ -14,7 +14,7 @@ class GraphStats:
 
     launches  how often it was launched
     updates   how many nodes were changed
-    rebuilds  how often changes made the driver's graph anew
+    rebuilds  how often changes rebuilt the driver's graph
     """
 
     launches: int = 0

@@ -84,7 +84,9 @@ def _extent(memory: Any, device: Device, nbytes: int | None) -> Extent:
         return Extent(memory.allocation.pointer, memory.allocation.nbytes, pageable=False, keep=memory.keep)
     if (address := integer_of(memory)) is not None:
         if address <= 0:
-            raise ArgumentError(f"{address} is no address of memory", hint="pass an array, or its address with nbytes=")
+            raise ArgumentError(
+                f"{address} is not an address of memory", hint="pass an array, or its address with nbytes="
+            )
         if nbytes is None:
             raise ArgumentError(f"{address:#x} is an address without a size", hint="pass nbytes=")
         if address + nbytes > _ADDRESS_END:

@@ -127,7 +127,7 @@ def child_node(device: Device, graph: Any) -> ChildNode:
     graph.require_complete()
     nodes = tuple(graph)
     if graph.device is not device:
-        raise DeviceError(f"a graph of {graph.device} as a node of one of {device}", hint="build it anew there")
+        raise DeviceError(f"a graph of {graph.device} as a node of one of {device}", hint="build it again there")
     if any(isinstance(node, (AllocNode, FreeNode)) for node in nodes):
         raise GraphError(
             f"{graph!r} allocates or frees memory, and such a graph cannot be a node",

@@ -48,7 +48,7 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """An operation whose result is no polynomial."""
+    """An operation whose result is not a polynomial."""
 
     op: Operator
     operands: tuple[Number, ...]

@@ -114,7 +114,7 @@ def counter_bounds(counter: Counter, guards: Guards | None) -> Bounds:
 
 
 def _is_wide(bound: Number) -> bool:
-    """Whether it is no bound but that of a type, which is left out beside others."""
+    """Whether it is only the bound of a type, which is left out beside others."""
     return bound.constant is not None and not -(1 << 31) < bound.constant < (1 << 31) - 1
 
 

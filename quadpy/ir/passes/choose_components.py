@@ -1,4 +1,4 @@
-"""One store to the component that a number of run time names, in place of a branch for each component.
+"""One store to the component that a run-time number names, in place of a branch for each component.
 
 ``x[i][k] = v`` arrives as ``if k == 0: x[i][0] = v``, ``if k == 1: x[i][1] = v``, …: with one address, loops are vectorised.
 """

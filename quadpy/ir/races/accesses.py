@@ -52,7 +52,7 @@ class Facts:
     """What holds of all iterations of ``task``.
 
     written    arrays and slots that it changes
-    noalias    whether arrays that it changes are no others
+    noalias    whether arrays that it changes are distinct from all others
     shared     arrays of which each block has its own
     unread     variables on which nothing depends: of a vector, all components are loaded
     """

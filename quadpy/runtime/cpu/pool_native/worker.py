@@ -19,7 +19,7 @@ define internal ptr @worker(ptr %argument) nounwind {
   %self = ptrtoint ptr %argument to i64
   br label %next
 next:
-  %last = phi i32 [ 1, %0 ], [ %number, %working ], [ %number, %tell ]   ; 1 is no job's number
+  %last = phi i32 [ 1, %0 ], [ %number, %working ], [ %number, %tell ]   ; 1 is not the number of a job
   %number = call i32 @take_seat(i32 %last)
   br label %working
 working:
