@@ -443,7 +443,7 @@ def test_what_is_no_kernel_no_event_no_function(on):
         (lambda: graph.add_alloc(0), "is 0, which is too few"),
         (lambda: graph.add_alloc(-1), "is -1, which is negative"),
         (lambda: graph.add_free(3), "not an alloc node"),
-        (lambda: graph.add_memcpy(0, 0, nbytes=4), "is no address"),
+        (lambda: graph.add_memcpy(0, 0, nbytes=4), "is not an address"),
         (lambda: graph.add_memcpy(on.buffer(1), on.buffer(1, 2)), "8 bytes into 4"),
         (lambda: graph.add_memset(on.buffer(1), 256), "does not fit an element of 1 bytes"),
         (lambda: graph.add_memset(on.buffer(1), 1, element=3), "does not fit an element of 3 bytes"),
