@@ -28,6 +28,7 @@ from quadpy.runtime.launch.observing import (
     ObservedCall,
     ObservedNode,
     ObservedStream,
+    Observer,
     TaskTimes,
 )
 from quadpy.runtime.memory.allocators.block import Block
@@ -58,8 +59,8 @@ class _Submission:
             self._checker.complete(self._operations[0].lane)
 
 
-class Checker:
-    """An ``Observer`` that reports hazards to ``sinks``.
+class Checker(Observer):
+    """Reports hazards to ``sinks``.
 
     Its lock makes one step of each call's checks and notes, so that of two threads one comes first.
     """

@@ -12,13 +12,14 @@ from quadpy.profiler.records import Kind, Work
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.life import Life
 from quadpy.runtime.device.locks import new_lock
-from quadpy.runtime.launch.observers import UNNOTED, PlainObserver
 from quadpy.runtime.launch.observing import (
+    NOT_NOTED,
     NodeTimer,
     ObservedAccess,
     ObservedCall,
     ObservedNode,
     ObservedStream,
+    Observer,
     Submission,
     TaskTimes,
 )
@@ -45,7 +46,7 @@ class _Call:
         self._recorder.add(self._work)
 
 
-class Watcher(PlainObserver):
+class Watcher(Observer):
     """Tells ``recorder`` of all work; GPUs have a ``DriverProbe`` each, from the first work on them."""
 
     def __init__(self, recorder: Recorder) -> None:
@@ -147,7 +148,7 @@ class Watcher(PlainObserver):
 
     def _moving(self, on: ObservedStream, target: ObservedAccess, kind: Kind, name: str) -> Submission:
         if self.attach(on.device) is not None:
-            return UNNOTED
+            return NOT_NOTED
         work = self._on_cpu(kind, name, self._recorder.stream(on.timeline))
         part = target.layout if target.where is None else target.layout.at(target.where)
         work.nbytes = part.size * part.dtype.itemsize

@@ -1,4 +1,4 @@
-"""Several observers at once, and an observer that does nothing of itself."""
+"""Several observers at once."""
 
 from __future__ import annotations
 
@@ -10,98 +10,18 @@ from quadpy.runtime.drivers.driver import EventHandle
 from quadpy.runtime.elements.numpy_types import Numbers
 from quadpy.runtime.launch.observing import (
     HostMemory,
-    NodeTimer,
     ObservedAccess,
     ObservedCall,
     ObservedNode,
     ObservedStream,
     Observer,
     Submission,
-    TaskTimes,
 )
 from quadpy.runtime.memory.allocators.block import Block
 from quadpy.runtime.streams.owned import OwnerRef
 from quadpy.runtime.streams.timeline import Timeline
 
-__all__ = ["UNNOTED", "Observers", "PlainObserver"]
-
-
-class _Unnoted:
-    """The ``Submission`` of work of which nothing is noted."""
-
-    task_times: ClassVar[TaskTimes | None] = None
-    node_timer: ClassVar[NodeTimer | None] = None
-
-    def done(self) -> None:
-        """As ``Submission.done``."""
-
-
-UNNOTED: Final = _Unnoted()
-
-
-class PlainObserver:
-    """An ``Observer`` that notes nothing; those that derive from it say what they want to know."""
-
-    checks: ClassVar[bool] = False
-
-    def launching(self, on: ObservedStream, call: ObservedCall) -> Submission:
-        """As ``Observer.launching``."""
-        return UNNOTED
-
-    def reading(self, on: ObservedStream, source: ObservedAccess) -> None:
-        """As ``Observer.reading``."""
-
-    def writing(self, on: ObservedStream, target: ObservedAccess, what: str) -> Submission:
-        """As ``Observer.writing``."""
-        return UNNOTED
-
-    def copying(self, on: ObservedStream, source: ObservedAccess, target: ObservedAccess) -> Submission:
-        """As ``Observer.copying``."""
-        return UNNOTED
-
-    def recorded(self, event: OwnerRef[EventHandle], stream: Timeline, life: Life) -> None:
-        """As ``Observer.recorded``."""
-
-    def waited(self, event: OwnerRef[EventHandle], stream: Timeline, life: Life) -> None:
-        """As ``Observer.waited``."""
-
-    def completed(self, event: OwnerRef[EventHandle]) -> None:
-        """As ``Observer.completed``."""
-
-    def synchronized(self, stream: Timeline, life: Life) -> None:
-        """As ``Observer.synchronized``."""
-
-    def device_synchronized(self, life: Life) -> None:
-        """As ``Observer.device_synchronized``."""
-
-    def launching_graph(
-        self, on: ObservedStream, graph: object, version: object, nodes: Callable[[], Sequence[ObservedNode]], *, overlap: bool
-    ) -> Submission:  # fmt: skip
-        """As ``Observer.launching_graph``."""
-        return UNNOTED
-
-    def graph_synchronized(self, graph: object) -> None:
-        """As ``Observer.graph_synchronized``."""
-
-    def report(self, hazards: Sequence[object]) -> None:
-        """As ``Observer.report``."""
-
-    def allocated(self, stream: Timeline, life: Life, pointer: int, nbytes: int, *, on_host: bool) -> None:
-        """As ``Observer.allocated``."""
-
-    def freeing(
-        self, stream: Timeline, home: Timeline, life: Life, pointer: int, nbytes: int, *, on_host: bool
-    ) -> None:
-        """As ``Observer.freeing``."""
-
-    def host_reads(self, source: Numbers) -> None:
-        """As ``Observer.host_reads``."""
-
-    def followed(self, before: Timeline, stream: Timeline, life: Life) -> None:
-        """As ``Observer.followed``."""
-
-    def exported(self, consumer: Timeline, life: Life, memory: Block | HostMemory) -> None:
-        """As ``Observer.exported``."""
+__all__ = ["Observers"]
 
 
 class _Submissions:
@@ -120,7 +40,7 @@ class _Submissions:
             each.done()
 
 
-class Observers:
+class Observers(Observer):
     """Tells each of ``observers``, in their order."""
 
     checks: ClassVar[bool] = True

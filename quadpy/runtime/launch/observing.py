@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import ClassVar, Final, NamedTuple, Protocol
 
 from quadpy.runtime.arrays.view import ArrayMemory
 from quadpy.runtime.device.life import Life
@@ -22,6 +22,7 @@ from quadpy.runtime.streams.timeline import Timeline
 from quadpy.source import Span
 
 __all__ = [
+    "NOT_NOTED",
     "CallAccesses",
     "KernelAccess",
     "ObservedAccess",
@@ -230,26 +231,42 @@ class Submission(Protocol):
         """It has been submitted: until then, it may not have taken place."""
 
 
-class Observer(Protocol):
+class _NotNoted:
+    """The ``Submission`` of work that an observer does not note."""
+
+    task_times: ClassVar[TaskTimes | None] = None
+    node_timer: ClassVar[NodeTimer | None] = None
+
+    def done(self) -> None:
+        """As ``Submission.done``."""
+
+
+NOT_NOTED: Final = _NotNoted()
+
+
+class Observer:
     """Is told of work before it is submitted, and may raise an error to refuse it.
 
-    ``checks`` says whether it takes the hazards of ``report``.
+    What a class does not override, it does not note.  ``checks`` says whether it takes the hazards of
+    ``report``.
     """
 
-    @property
-    def checks(self) -> bool: ...
+    checks: ClassVar[bool] = False
 
     def launching(self, on: ObservedStream, call: ObservedCall) -> Submission:
         """A kernel is launched on ``on``."""
+        return NOT_NOTED
 
     def reading(self, on: ObservedStream, source: ObservedAccess) -> None:
         """The host reads by a copy on ``on``, after all work that wrote the array, and waits for the copy."""
 
     def writing(self, on: ObservedStream, target: ObservedAccess, what: str) -> Submission:
         """The host writes by a copy or fill (``what``) on ``on``, after all work that used the array."""
+        return NOT_NOTED
 
     def copying(self, on: ObservedStream, source: ObservedAccess, target: ObservedAccess) -> Submission:
         """``source`` is copied to ``target`` on ``on``, after their users."""
+        return NOT_NOTED
 
     def recorded(self, event: OwnerRef[EventHandle], stream: Timeline, life: Life) -> None:
         """``event`` is recorded on ``stream``."""
@@ -273,6 +290,7 @@ class Observer(Protocol):
 
         ``nodes`` gives its nodes, in an order in which they can run; they are the same while ``version`` is.
         """
+        return NOT_NOTED
 
     def graph_synchronized(self, graph: object) -> None:
         """The host knows that all launches of ``graph`` so far are complete."""
