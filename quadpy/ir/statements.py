@@ -8,14 +8,14 @@ from typing import TypeAlias
 
 from quadpy.dtypes import Scalar
 from quadpy.ir.expressions import AtomicOp, Expr, Node, ParamRead, Var
+from quadpy.ir.marks import Breakpoint, Enter, Exit, Line, Names
 from quadpy.ir.types import Array
 from quadpy.output import Message
 
 __all__ = [
-    "ArraySeen", "Assign", "Atomic", "Axis", "Barrier", "Block", "Break", "Breakpoint", "CallMany", "Continue", "DoWhile", "Element", "Enter",
-    "Exit", "Fault", "Fence", "For", "If", "Leave", "Let", "Line", "Load", "Mark", "Names", "ObjectSeen", "ParallelFor", "Place",
-    "Print", "Reach", "Region", "Return", "Sections", "Seen", "Simple", "SharedArray", "Slot", "Stmt", "Store", "StructSeen",
-    "VectorSeen", "Wave", "WaveOp", "While",
+    "Assign", "Atomic", "Axis", "Barrier", "Block", "Break", "CallMany", "Continue", "DoWhile", "Element", "Fault", "Fence",
+    "For", "If", "Leave", "Let", "Load", "ParallelFor", "Place", "Print", "Reach", "Region", "Return", "Sections",
+    "SharedArray", "Simple", "Slot", "Stmt", "Store", "Wave", "WaveOp", "While",
 ]  # fmt: skip
 
 
@@ -324,76 +324,6 @@ class DoWhile(Node):
     CHILDREN = ("body",)
     condition: str
     body: Block
-
-
-@dataclass(frozen=True, slots=True)
-class VectorSeen:
-    """A vector or matrix, as a debugger shows it."""
-
-    shape: tuple[int, ...]
-    elems: tuple[Expr, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class StructSeen:
-    """A struct, as a debugger shows it."""
-
-    members: tuple[tuple[str, Seen], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ArraySeen:
-    """An array, as a debugger shows it."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class ObjectSeen:
-    """What is known at compile time."""
-
-    value: object
-
-
-Seen: TypeAlias = Expr | VectorSeen | StructSeen | ArraySeen | ObjectSeen
-"""What a name of the source stands for; of a variable, what it holds now."""
-
-
-@dataclass(frozen=True, slots=True)
-class Mark(Node):
-    """A place of the source, for debuggers.
-
-    Marks are there only in a trace with ``Options.lines``, which Python runs: no pass sees them.
-    """
-
-
-@dataclass(frozen=True, slots=True)
-class Line(Mark):
-    """Here begins the statement of the source at ``span``."""
-
-
-@dataclass(frozen=True, slots=True)
-class Names(Mark):
-    """From here on, names of the source stand for something else.  No traversal sees their values: marks use nothing."""
-
-    bound: tuple[tuple[str, Seen], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Enter(Mark):
-    """Here begins the body of an inlined function called ``name``, whose definition is at ``span``."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Exit(Mark):
-    """The end of the inlined function that was entered last, in the same block."""
-
-
-@dataclass(frozen=True, slots=True)
-class Breakpoint(Mark):
-    """A debugger stops here."""
 
 
 Simple: TypeAlias = (
