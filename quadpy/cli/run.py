@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from pathlib import Path
 from typing import Final, TextIO
 
+from quadpy.cli.program_arguments import add_program, program_of
 from quadpy.dist.launching import command_for, environment_for
 
 __all__ = ["HELP", "NAME", "add_arguments", "run"]
@@ -19,16 +19,12 @@ HELP: Final = "run a program on several ranks of this host, or of the hosts that
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-n", "--ranks", type=int, default=1, metavar="N", help="the number of ranks; 1 by default")
     parser.add_argument("--show", action="store_true", help="print the command instead of running it")
-    parser.add_argument("-m", dest="module", action="store_true", help="the program is the name of a module")
-    parser.add_argument("program", help="a file with a Python program")
-    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the program's own arguments")
+    add_program(parser)
 
 
 def run(args: argparse.Namespace, out: TextIO) -> int:
     """Become mpiexec, which passes on signals and the ranks' exit status."""
-    if not args.module and not Path(args.program).is_file():
-        raise FileNotFoundError(2, "there is no such program", args.program)
-    command = command_for(args.ranks, [*(["-m"] if args.module else []), args.program, *args.arguments])
+    command = command_for(args.ranks, program_of(args))
     if args.show:
         print(*command, file=out)
         return 0

@@ -93,16 +93,18 @@ def test_run_without_an_mpi(monkeypatch, tmp_path, capsys):
     assert main(["run", "-n", "0", str(program)]) == 1
     assert "0 ranks cannot run a program" in capsys.readouterr().err
     assert main(["run", "-n", "2", str(tmp_path / "missing.py")]) == 1
-    assert "there is no such program" in capsys.readouterr().err
+    assert "there is no file" in capsys.readouterr().err
+    assert main(["run", str(tmp_path)]) == 1
+    assert "is a folder without a program: it has no __main__.py" in capsys.readouterr().err
 
 
 def test_run_shows_its_command(tmp_path, capsys):
     program = tmp_path / "program.py"
     program.touch()
-    assert main(["run", "-n", "4", "--show", str(program), "--out", "x"]) == 0
+    assert main(["run", "-n", "4", "--show", str(program), "--", "-n", "x", "--"]) == 0
     words = capsys.readouterr().out.split()
     assert words[0].endswith("mpiexec")
-    assert words[-3:] == [str(program), "--out", "x"]
+    assert words[-5:] == [str(program), "--", "-n", "x", "--"]
     assert words[words.index("-n") + 1] == "4"
 
 

@@ -10,7 +10,7 @@ LIMIT = 120
 """Seconds after which a program that hangs is ended; each takes a few."""
 
 
-def run_program(folder, text, size, *arguments, options=(), timeout=LIMIT, **environment):
+def run_program(folder, text, size, *arguments, options=(), timeout=LIMIT, input=None, **environment):  # noqa: A002 - subprocess's name
     """Run the program ``text`` on ``size`` ranks; returns the completed process, with its output as text."""
     program = Path(folder) / "program.py"
     program.write_text(textwrap.dedent(text), encoding="utf-8")
@@ -19,6 +19,7 @@ def run_program(folder, text, size, *arguments, options=(), timeout=LIMIT, **env
     return subprocess.run(
         [sys.executable, "-m", "quadpy", "run", "-n", str(size), *options, str(program), *map(str, arguments)],
         capture_output=True,
+        input=input,
         text=True,
         timeout=timeout,
         check=False,

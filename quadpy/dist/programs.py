@@ -1,0 +1,78 @@
+"""Running a user's program as Python does, and what it shows if the program fails."""
+
+from __future__ import annotations
+
+import os
+import runpy
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Final
+
+from quadpy.errors import QuadpyError
+from quadpy.settings import settings
+
+__all__ = ["program_frames", "run_program", "shown_error", "status_of"]
+
+_PACKAGE: Final = str(Path(__file__).parent.parent) + os.sep
+
+
+def run_program(arguments: list[str]) -> None:
+    """Run a file, or ``-m`` and a module, with its arguments, as Python does."""
+    if arguments[:1] == ["-m"]:
+        sys.argv = arguments[1:]
+        sys.path.insert(0, os.getcwd())  # noqa: PTH109 - as Python does
+        runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
+        return
+    sys.argv = arguments
+    program = os.path.abspath(arguments[0])  # noqa: PTH100 - as Python does
+    sys.path[0] = program if os.path.isdir(program) else os.path.dirname(program)  # noqa: PTH112, PTH120 - as Python does
+    runpy.run_path(arguments[0], run_name="__main__")
+
+
+def status_of(exit_: SystemExit) -> int:
+    """The exit status of ``sys.exit``, whose text goes to stderr."""
+    if exit_.code is None or isinstance(exit_.code, int):
+        return exit_.code or 0
+    print(exit_.code, file=sys.stderr)  # noqa: T201 - as Python does
+    return 1
+
+
+def shown_error(error: BaseException) -> BaseException:
+    """``error`` as the program's user should see it: with ``program_frames``, and without what came before the program."""
+    trace = program_frames(error)
+    if trace is None:  # no program began: what was tried first to find one says nothing
+        error.__cause__ = error.__context__ = None
+    return error.with_traceback(trace)
+
+
+def program_frames(error: BaseException) -> TracebackType | None:
+    """The traceback of ``error`` without this module's frames, and, for quadpy's errors, without those of quadpy.
+
+    ``QUADPY_FULL_TRACEBACK=1`` keeps all.  An error before the program's first frame, as in its syntax, has none.
+    """
+    if settings().full_traceback:
+        return error.__traceback__
+    frames = list(_frames(error.__traceback__))
+    own = [_is_own(frame) for frame in frames]
+    if all(own):
+        return None
+    first = own.index(False)
+    last = len(own) - own[::-1].index(False) if isinstance(error, QuadpyError) else len(own)
+    trimmed: TracebackType | None = None
+    for frame in reversed(frames[first:last]):
+        trimmed = TracebackType(trimmed, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
+    return trimmed
+
+
+def _frames(trace: TracebackType | None) -> Iterator[TracebackType]:
+    while trace is not None:
+        yield trace
+        trace = trace.tb_next
+
+
+def _is_own(trace: TracebackType) -> bool:
+    """Whether a frame is quadpy's, or of what Python runs programs with."""
+    file = trace.tb_frame.f_code.co_filename
+    return file.startswith((_PACKAGE, "<frozen runpy>", "<frozen importlib"))
