@@ -6,33 +6,13 @@ import argparse
 import dataclasses
 import inspect
 from collections.abc import Iterable, Sequence
-from types import ModuleType
 
-import quadpy.math
-import quadpy.math.linalg
-from quadpy import cli, errors, settings
+from quadpy import cli, settings
 from quadpy.dtypes import SCALARS, Scalar, promote
-from quadpy.intrinsics import GROUPS
-from quadpy.intrinsics.rows import Row
-from quadpy.lang.decorators import Func
 from quadpy.lang.grammar import GRAMMAR
 from quadpy.lang.vecmethods import METHODS
 from quadpy.runtime.elements.numpy_types import STORAGE
-from quadpy.runtime.streams.event import Event
-from quadpy.runtime.streams.manager import StreamManager
-from quadpy.runtime.streams.stream import Stream
 from quadpy.target import AMD_ARCHS
-
-_MEMBERS = {
-    Stream: ("handle", "synchronize", "query", "destroy", "from_handle", "__cuda_stream__"),
-    Event: ("handle", "record", "wait", "synchronize", "query", "elapsed_time", "destroy"),
-    StreamManager: (
-        "create_stream", "destroy_stream", "synchronize_stream", "query_stream", "set_current_stream",
-        "current_stream", "create_event", "destroy_event", "record_event", "synchronize_event", "query_event",
-        "stream_wait_event", "elapsed_time", "malloc_async", "free_async",
-    ),
-}  # fmt: skip
-"""What pages show of each class, in the order of use."""
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -57,15 +37,6 @@ def _default(value: object) -> str:
     return "" if value is None else f"`{int(value)}`" if isinstance(value, bool) else f"`{value}`"
 
 
-def print_errors() -> str:
-    rows = []
-    for name in errors.__all__:
-        error = getattr(errors, name)
-        bases = ", ".join(f"`{base.__name__}`" for base in error.__bases__)
-        rows.append((f"`{name}`", bases, _code(inspect.getdoc(error) or "")))
-    return _table(("error", "is a", "raised for"), rows)
-
-
 def print_commands() -> str:
     parts = []
     for command in cli.SUBCOMMANDS:
@@ -76,37 +47,6 @@ def print_commands() -> str:
         command.add_arguments(parser)
         parts.append(f"## quadpy {command.NAME}\n\n{inspect.getdoc(command)}\n\n```text\n{parser.format_help()}```\n")
     return "\n".join(parts)
-
-
-def print_builtins() -> str:
-    parts = []
-    for title, rows in GROUPS.items():
-        table = _table(("name", "meaning"), [(f"`{_public(row)}`", _code(row.doc)) for row in rows])
-        parts.append(f"## {title}\n\n{table}\n")
-    return "\n".join(parts)
-
-
-def _public(row: Row) -> str:
-    """How users write a call."""
-    return f"qp.{'simt.' if row.per_block else ''}{row.signature}"
-
-
-def print_glsl() -> str:
-    return _functions("qp.math", quadpy.math)
-
-
-def print_linalg() -> str:
-    return _functions("qp", quadpy.math.linalg)
-
-
-def _functions(prefix: str, module: ModuleType) -> str:
-    rows = []
-    for name in module.__all__:
-        value = getattr(module, name)
-        if isinstance(value, Func):
-            parameters = ", ".join(inspect.signature(value.source.fn).parameters)
-            rows.append((f"`{prefix}.{name}({parameters})`", _code(inspect.getdoc(value) or "")))
-    return _table(("name", "meaning"), rows)
 
 
 def print_methods() -> str:
@@ -122,24 +62,6 @@ def print_missing() -> str:
     """What kernels do not have of Python's grammar."""
     rows = dict.fromkeys((f"`{word}`", hint) for word, hint in GRAMMAR.missing.values())
     return _table(("Python", "instead"), rows)
-
-
-def print_members(name: str) -> str:
-    cls, shown = next((cls, shown) for cls, shown in _MEMBERS.items() if cls.__name__ == name)
-    rows = []
-    for member in shown:
-        meaning, _, raises = (inspect.getdoc(getattr(cls, member)) or "").partition("Raises:")
-        rows.append((f"`{member}{_signature(getattr(cls, member))}`", _code(meaning), _code(raises)))
-    return _table(("name", "meaning", "raises"), rows)
-
-
-def _signature(member: object) -> str:
-    """The parameters of a method, without ``self`` and types; nothing for an attribute."""
-    if not callable(member):
-        return ""
-    parameters = inspect.signature(member).parameters.values()
-    shown = (p.replace(annotation=inspect.Parameter.empty) for p in parameters if p.name != "self")
-    return f"({', '.join(map(str, shown))})"
 
 
 def print_scalars() -> str:

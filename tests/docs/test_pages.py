@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from quadpy.intrinsics import BUILTINS
 from quadpy.lang.grammar import GRAMMAR
 from quadpy.lang.vecmethods import METHODS
 from quadpy.target import AMD_ARCHS, NVIDIA_ARCHS
@@ -20,10 +19,10 @@ DOCS = ROOT / "docs"
 
 
 @pytest.fixture(scope="module")
-def hooks():
-    """The hook module as MkDocs loads it: with its folder on the path."""
+def marks():
+    """The module that prints what the marks of pages ask for, as the site's script finds it."""
     sys.path.insert(0, str(DOCS))
-    yield importlib.import_module("_hooks")
+    yield importlib.import_module("_marks")
     sys.path.remove(str(DOCS))
 
 
@@ -32,8 +31,8 @@ def text_of(page: str) -> str:
 
 
 @pytest.mark.parametrize("page", sorted(DOCS.glob("**/*.md")), ids=lambda page: str(page.relative_to(DOCS)))
-def test_every_mark_is_printed(page, hooks):
-    printed = hooks.on_page_markdown(page.read_text(encoding="utf-8"))
+def test_every_mark_is_printed(page, marks):
+    printed = marks.printed(page.read_text(encoding="utf-8"))
     assert "<!-- print:" not in printed
 
 
@@ -48,14 +47,13 @@ def test_the_files_that_pages_name_are_there():
     assert [(page, name) for page, name in named if not (ROOT / name).exists()] == []
 
 
-def test_printed_tables_are_complete(hooks):
-    builtins, targets = (hooks.PRINTERS[name]() for name in ("builtins", "targets"))
-    assert set(re.findall(r"`qp\.(?:simt\.)?([\w.]+)\(", builtins)) == set(BUILTINS)
+def test_printed_tables_are_complete(marks):
+    targets = marks.PRINTERS["targets"]()
     assert set(re.findall(r"^\| `(gfx[\w-]+)`", targets, re.MULTILINE)) == set(AMD_ARCHS)
 
 
-def test_the_table_of_nvidias_targets_is_complete(hooks):
-    rows = re.findall(r"^\| `(sm_\w+)` \| [\d.]+ \| ([\d.]+) \| ([\d.]+) \|$", hooks.PRINTERS["nvidia"](), re.MULTILINE)
+def test_the_table_of_nvidias_targets_is_complete(marks):
+    rows = re.findall(r"^\| `(sm_\w+)` \| [\d.]+ \| ([\d.]+) \| ([\d.]+) \|$", marks.PRINTERS["nvidia"](), re.MULTILINE)
     assert [name for name, _, _ in rows] == list(NVIDIA_ARCHS)
     assert ("sm_90", "7.8", "12.0") in rows
 
@@ -75,9 +73,9 @@ def test_the_page_on_architecture_names_files_and_folders_that_are_there():
 
 
 @pytest.mark.parametrize("mode", ["strict", "fast"])
-def test_the_instruction_counts_have_every_kernel_on_both_targets(mode, hooks):
+def test_the_instruction_counts_have_every_kernel_on_both_targets(mode, marks):
     rows = re.findall(
-        r"^\| (\w+)(?:/\d)? \| (gfx\w+) \| [\d→ ]+ \|", hooks.PRINTERS["instructions"](mode), re.MULTILINE
+        r"^\| (\w+)(?:/\d)? \| (gfx\w+) \| [\d→ ]+ \|", marks.PRINTERS["instructions"](mode), re.MULTILINE
     )
     kernels = {name for name, _ in rows}
     assert {"saxpy", "sweep", "total_array", "nbody", "matmul_32", "histogram", "substep"} <= kernels
@@ -89,8 +87,8 @@ def test_the_readme_counts_the_targets():
     assert f"[{len(NVIDIA_ARCHS)} targets]" in text_of("README.md")
 
 
-def test_the_language_reference_names_every_method_of_vectors(hooks):
-    page = hooks.on_page_markdown(text_of("docs/reference/language.md"))
+def test_the_language_reference_names_every_method_of_vectors(marks):
+    page = marks.printed(text_of("docs/reference/language.md"))
     rows = dict(re.findall(r"^\| `(\w+)\(.*?\)` \| (.*?) \|$", page, re.MULTILINE))
     assert [name for name in METHODS if not rows.get(name)] == []
 
@@ -109,15 +107,15 @@ SHOWN: dict[type[ast.AST], str] = {
 """How the reference shows each node of the grammar."""
 
 
-def test_the_language_reference_shows_the_whole_grammar(hooks):
-    page = hooks.on_page_markdown(text_of("docs/reference/language.md"))
+def test_the_language_reference_shows_the_whole_grammar(marks):
+    page = marks.printed(text_of("docs/reference/language.md"))
     assert set(SHOWN) == {*GRAMMAR.statements, *GRAMMAR.expressions}
     assert [node.__name__ for node, text in SHOWN.items() if text.lower() not in page.lower()] == []
     assert [word for word, _ in GRAMMAR.missing.values() if f"`{word}`" not in page] == []
 
 
 def test_every_page_is_in_the_navigation():
-    nav = text_of("mkdocs.yml")
+    nav = text_of("zensical.toml")
     pages = [str(page.relative_to(DOCS)) for page in DOCS.glob("**/*.md")]
     assert [page for page in pages if page not in nav] == []
 
@@ -135,8 +133,8 @@ def test_the_readmes_test_command_is_what_ci_runs():
     assert f"step {command}\n" in text_of(".ci/run")
 
 
-def test_every_driver_keeps_the_rules_that_apply_to_it(hooks):
-    printed = hooks.PRINTERS["conformance"]()
+def test_every_driver_keeps_the_rules_that_apply_to_it(marks):
+    printed = marks.PRINTERS["conformance"]()
     assert re.search(r"^\| rule \| cpu \| recording \|", printed, re.MULTILINE)
     assert "work of a stream runs in order" in printed
     assert "**no**" not in printed

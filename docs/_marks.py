@@ -1,6 +1,6 @@
 """Pages that are generated in part: ``<!-- print: name -->`` in a page becomes what the printer of this name returns.
 
-``<!-- print: name argument -->`` passes one word to it.  So no page repeats what the code already says.
+``<!-- print: name argument … -->`` passes words to it.  So no page repeats what the code already says.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 
 import _conformance
+import _entries
 import _faults
 import _hazards
 import _instructions
@@ -17,23 +18,22 @@ import _samples
 import _tables
 import _waves
 
-_MARK = re.compile(r"^<!-- print: (?P<name>\w+)(?: (?P<argument>\w+))? -->$", re.MULTILINE)
+_MARK = re.compile(r"^<!-- print: (?P<name>\w+)(?P<arguments>[\w .*\n]*) -->$", re.MULTILINE)
 
 PRINTERS: dict[str, Callable[..., str]] = {
-    "builtins": _tables.print_builtins,
+    "builtins": _entries.print_builtins,
+    "constants": _entries.print_constants,
     "commands": _tables.print_commands,
     "conformance": _conformance.print_conformance,
     "crash": _faults.print_crash,
     "fault": _faults.print_fault,
     "lost": _faults.print_lost,
     "hazard": _hazards.print_hazard,
-    "errors": _tables.print_errors,
-    "glsl": _tables.print_glsl,
-    "linalg": _tables.print_linalg,
+    "entries": _entries.print_entries,
     "instructions": _instructions.print_instructions,
-    "members": _tables.print_members,
     "methods": _tables.print_methods,
     "missing": _tables.print_missing,
+    "names": _entries.print_names,
     "nvidia": _nvidia.print_nvidia,
     "promotion": _tables.print_promotion,
     "settings": _tables.print_settings,
@@ -48,11 +48,6 @@ PRINTERS: dict[str, Callable[..., str]] = {
 }
 
 
-def on_page_markdown(markdown: str, **_: object) -> str:
-    """MkDocs calls this with the text of each page."""
-    return _MARK.sub(_printed, markdown)
-
-
-def _printed(mark: re.Match[str]) -> str:
-    arguments = [mark["argument"]] if mark["argument"] else []
-    return PRINTERS[mark["name"]](*arguments)
+def printed(markdown: str) -> str:
+    """The text of a page with what its marks print."""
+    return _MARK.sub(lambda mark: PRINTERS[mark["name"]](*mark["arguments"].split()), markdown)

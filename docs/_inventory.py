@@ -1,0 +1,41 @@
+"""``objects.inv`` of the site: where other projects, by Sphinx or mkdocstrings, find the entry of each public name."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import Any, Final
+
+import _entries
+import _public
+from sphobjinv import DataObjStr, Inventory, compress, writebytes
+
+from quadpy._version import __version__
+
+SITE: Final = Path(__file__).parents[1] / "build/site"
+
+
+def inventory() -> Inventory:
+    found = Inventory()
+    found.project, found.version = "quadpy", __version__
+    for name, value in _public.public().items():
+        page, _, anchor = _entries.target(name).partition(".md#")
+        found.objects.append(_object(_public.anchor(name), _role(value), f"reference/{page}/#{anchor}"))
+        for member in _entries.members(value):
+            uri = f"reference/{page}/#{anchor}.{member}"
+            found.objects.append(_object(f"{_public.anchor(name)}.{member}", "method", uri))
+    return found
+
+
+def _object(name: str, role: str, uri: str) -> DataObjStr:
+    return DataObjStr(name=name, domain="py", role=role, priority="1", uri=uri, dispname="-")
+
+
+def _role(value: Any) -> str:
+    if inspect.isclass(value):
+        return "exception" if issubclass(value, BaseException) else "class"
+    return "function" if callable(value) else "data"
+
+
+def write() -> None:
+    writebytes(SITE / "objects.inv", compress(inventory().data_file()))
