@@ -9,7 +9,7 @@ import ast
 import builtins
 import math
 from types import FunctionType
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from quadpy.errors import CompilationError, KernelTypeError
 from quadpy.intrinsics import BUILTINS
@@ -151,12 +151,8 @@ def _defined_here(fn: Any, count: int) -> bool:
 
 
 def call_at_compile_time(t: Trace, fn: Any, args: list[Value], kwargs: dict[str, Value], span: Span) -> Value:
-    if fn is builtins.len and len(args) == 1 and isinstance(args[0], Vec):
-        return args[0].shape[0]
-    if fn is builtins.len and len(args) == 1 and isinstance(args[0], ArrayRef):
-        if not args[0].ndim:
-            t.fail_type("a 0-d array has no length", span, "its only element is x[None]")
-        return extent_of(t, args[0], 0, span)
+    if fn is builtins.len and len(args) == 1 and isinstance(args[0], (Vec, ArrayRef)):
+        return _length(t, args[0], span)
     if getattr(fn, "__quadpy_expand__", False):
         return inline(t, _expanded(fn), args, kwargs, span)
     if fn in (builtins.any, builtins.all) and len(args) == 1:
@@ -179,18 +175,34 @@ def call_at_compile_time(t: Trace, fn: Any, args: list[Value], kwargs: dict[str,
     if _belongs_to_python(fn):
         t.fail_syntax(f"{fn.__name__} cannot be called inside a kernel", span, "call it from Python, outside")
     if fn in AT_COMPILE_TIME or is_our_module(_module_of(fn)):
-        if fn not in AT_COMPILE_TIME:  # makes vectors, with as many components as its arguments say
-            t.effort.take(math.prod(a for a in [*args, *kwargs.values()] if isinstance(a, int) and a > 0))
-        try:
-            return import_value(t, _on_structure(t, fn, args, kwargs, span))
-        except CompilationError:
-            raise
-        except (ValueError, ArithmeticError) as exc:
-            t.fail_type(str(exc), span)
-    name, known = getattr(fn, "__name__", ""), not holds_runtime(args) and not holds_runtime(kwargs)
-    static = "call it in qp.static(…), while compiling" if known else ""
+        return _called_now(t, fn, args, kwargs, span)
     if isinstance(fn, FunctionType) and fn.__code__.co_name == "<lambda>":
         return inline(t, _expanded(fn), args, kwargs, span)
+    _refuse(t, fn, span, known=not holds_runtime(args) and not holds_runtime(kwargs))
+
+
+def _length(t: Trace, value: Vec | ArrayRef, span: Span) -> Value:
+    if isinstance(value, Vec):
+        return value.shape[0]
+    if not value.ndim:
+        t.fail_type("a 0-d array has no length", span, "its only element is x[None]")
+    return extent_of(t, value, 0, span)
+
+
+def _called_now(t: Trace, fn: Any, args: list[Value], kwargs: dict[str, Value], span: Span) -> Value:
+    if fn not in AT_COMPILE_TIME:  # makes vectors, with as many components as its arguments say
+        t.effort.take(math.prod(a for a in [*args, *kwargs.values()] if isinstance(a, int) and a > 0))
+    try:
+        return import_value(t, _on_structure(t, fn, args, kwargs, span))
+    except CompilationError:
+        raise
+    except (ValueError, ArithmeticError) as exc:
+        t.fail_type(str(exc), span)
+
+
+def _refuse(t: Trace, fn: Any, span: Span, *, known: bool) -> NoReturn:
+    """``known``: all arguments are known at compile time."""
+    name, static = getattr(fn, "__name__", ""), "call it in qp.static(…), while compiling" if known else ""
     if isinstance(fn, FunctionType):
         t.fail_syntax(f"{name} is a plain Python function", span,
                       ", or ".join(filter(None, ["decorate it with @qp.func", static])))  # fmt: skip

@@ -73,17 +73,7 @@ def assign_name(t: Trace, name: str, value: Value, span: Span) -> None:
         return
     env = t.frame.env
     bound = env.get(name, _UNBOUND)
-    if (
-        isinstance(value, (list, tuple))
-        and isinstance(bound, MutableVar)
-        and isinstance(bound.shape, tuple)
-        and bound.shape
-    ):
-        value = make_vector(t, value, span)
-    if isinstance(value, list) and name in t.frame.source.item_targets and value and all(map(_is_scalar, value)):
-        value = make_vector(t, value, span)  # so that its items can be assigned at run time
-    if isinstance(value, dict) and isinstance(bound, MutableVar) and isinstance(bound.shape, RecordType):
-        value = record_of(t, value, bound.shape, span)
+    value = _as_bound(t, name, bound, value, span)
     if not is_numeric(value):
         if isinstance(bound, MutableVar) or (bound is not value and _is_kept(t, name)):
             t.fail_type(f"{name!r} cannot become {shape_text(value)} here", span,
@@ -108,13 +98,28 @@ def assign_name(t: Trace, name: str, value: Value, span: Span) -> None:
         declare(t, name, value, span)
 
 
+def _as_bound(t: Trace, name: str, bound: object, value: Value, span: Span) -> Value:
+    """``value`` as a vector or struct where ``name`` is bound to one, or its items are assigned at run time."""
+    shape = bound.shape if isinstance(bound, MutableVar) else ()
+    items_are_set = isinstance(value, list) and name in t.frame.source.item_targets
+    if isinstance(value, (list, tuple)) and isinstance(shape, tuple) and shape:
+        return make_vector(t, value, span)
+    if items_are_set and value and all(map(_is_scalar, value)):
+        return make_vector(t, value, span)
+    if isinstance(value, dict) and isinstance(shape, RecordType):
+        return record_of(t, value, shape, span)
+    return value
+
+
 def _is_scalar(item: Value) -> bool:
     return is_runtime(item) or is_number(item)
 
 
 def _is_kept(t: Trace, name: str) -> bool:
-    """Whether ``name`` is bound, and what it means cannot change here: the statement may run more than once, or not at
-    all, or an iteration of a parallel loop has read it, and the next one would read what this one assigns.
+    """Whether ``name`` is bound to what cannot change here.
+
+    The statement may run more than once, or not at all; or an iteration of a parallel loop has read the name, and the
+    next one would read what this one assigns.
     """
     frame = t.frame
     if name not in frame.env:
