@@ -99,13 +99,12 @@ def assign_name(t: Trace, name: str, value: Value, span: Span) -> None:
 
 
 def _as_bound(t: Trace, name: str, bound: object, value: Value, span: Span) -> Value:
-    """``value`` as a vector or struct where ``name`` is bound to one, or its items are assigned at run time."""
+    """``value`` as a vector or struct, where ``name`` is bound to one or its items are assigned."""
     shape = bound.shape if isinstance(bound, MutableVar) else ()
-    items_are_set = isinstance(value, list) and name in t.frame.source.item_targets
     if isinstance(value, (list, tuple)) and isinstance(shape, tuple) and shape:
         return make_vector(t, value, span)
-    if items_are_set and value and all(map(_is_scalar, value)):
-        return make_vector(t, value, span)
+    if isinstance(value, list) and name in t.frame.source.item_targets and value and all(map(_is_scalar, value)):
+        return make_vector(t, value, span)  # so that its items can be assigned at run time
     if isinstance(value, dict) and isinstance(shape, RecordType):
         return record_of(t, value, shape, span)
     return value
