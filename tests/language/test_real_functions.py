@@ -443,3 +443,27 @@ def test_a_function_that_is_traced_in_place_calls_others():
 
     field[2] = 7.0
     assert tuple(k(1)) == (7, 2)
+
+
+@qp.real_func
+def ignores_its_second(a: qp.f64, b: qp.f64) -> qp.i64:
+    found = qp.i64(0)
+    if a > 3.0:
+        found = qp.i64(a * 2.0) + 7
+    return found
+
+
+@qp.kernel
+def calls_beside_a_loop(x: qp.Array1D[qp.f64], y: qp.Array1D[qp.i64]):
+    for i in range(3):
+        found = ignores_its_second(x[i], 2.5)
+        for j in range(64):
+            y[j + 64 * i] = found * 3 + qp.i64(x[j])
+
+
+def test_a_parameter_that_does_nothing():
+    """LLVM would drop it from the function, but not from its form for several values, and then end the process."""
+    x, y = np.arange(64.0), np.zeros(192, np.int64)
+    calls_beside_a_loop(x, y)
+    first = [3 * (int(a * 2) + 7 if a > 3 else 0) for a in x[:3]]
+    assert y.tolist() == [found + int(a) for found in first for a in x]

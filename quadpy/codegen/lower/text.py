@@ -144,12 +144,18 @@ class ModuleText:
 
     def text(self, header: str) -> str:
         flags = [f"!llvm.module.flags = !{{{', '.join(self._flags)}}}"] if self._flags else []
-        kept = ", ".join(
-            f"ptr {form.symbol}" for form in self._kept.values()
-        )  # LLVM sees no use of them before it vectorises
-        used = f'@llvm.compiler.used = appending global [{len(self._kept)} x ptr] [{kept}], section "llvm.metadata"'
-        globals_ = [*self._declared.values(), *([used] if kept else [])]
-        return "\n".join([header, *self.functions, *globals_, *self._metadata, *flags, ""])
+        return "\n".join([header, *self.functions, *self._declared.values(), *self._used(), *self._metadata, *flags, ""])
+
+    def _used(self) -> list[str]:
+        """What LLVM must leave as it is until it vectorises.
+
+        It sees no use of the forms before that; and it would drop parameters of the plain functions that do nothing, after
+        which calls have not as many as their form.
+        """
+        names = [name for function, form in self._kept.items() for name in (function, form.symbol)]
+        pointers = ", ".join(f"ptr {name}" for name in names)
+        used = f'@llvm.compiler.used = appending global [{len(names)} x ptr] [{pointers}], section "llvm.metadata"'
+        return [used] if names else []
 
 
 class FunctionText:
