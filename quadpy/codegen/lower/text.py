@@ -144,7 +144,9 @@ class ModuleText:
 
     def text(self, header: str) -> str:
         flags = [f"!llvm.module.flags = !{{{', '.join(self._flags)}}}"] if self._flags else []
-        return "\n".join([header, *self.functions, *self._declared.values(), *self._used(), *self._metadata, *flags, ""])
+        return "\n".join(
+            [header, *self.functions, *self._declared.values(), *self._used(), *self._metadata, *flags, ""]
+        )
 
     def _used(self) -> list[str]:
         """What LLVM must leave as it is until it vectorises.
