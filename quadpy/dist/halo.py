@@ -123,11 +123,14 @@ class HaloExchange:
             self._receives.append(_side(array, receives))
             self.nbytes += sum(part.nbytes for _, part, _ in self._receives[-1].parts)
 
-    def start(self, arrays: Sequence[DistributedArray], stream: Stream) -> StartedExchange:
-        """Pack the cells that others need, and send them, on ``stream``."""
+    def pack(self, arrays: Sequence[DistributedArray], stream: Stream) -> None:
+        """Pack the cells that others need, on ``stream``."""
         for array, side in zip(arrays, self._sends, strict=True):
             if side.parts:
                 pack(array.numbers, side.buffer, side.table, stream=stream)
+
+    def send(self, stream: Stream) -> StartedExchange:
+        """Send what was packed, and receive, on ``stream``."""
         sends = [Send(peer, part, tag) for side in self._sends for peer, part, tag in side.parts]
         receives = [Receive(peer, part, tag) for side in self._receives for peer, part, tag in side.parts]
         return self._grid.world.transport.start_exchange(sends, receives, stream)
@@ -177,9 +180,16 @@ class Flight:
         self._started: StartedExchange | None = None
 
     def start(self) -> None:
-        """Send what other ranks need, after the work so far of the stream."""
+        """Send what other ranks need, after the work so far of the stream, whose next work begins after the packing.
+
+        Otherwise that would fill the device, on which the blocks of NCCL's kernel, of 640 threads each, find no unit to
+        run on, and then keep units that wait for those of the other rank: two H200s took 45 us longer for a step of 512^3
+        cells, and the messages 500 us instead of 15.
+        """
         self._channel.follow(self._stream)
-        self._started = self._exchange.start(self._arrays, self._channel.stream)
+        self._exchange.pack(self._arrays, self._channel.stream)
+        self._channel.precede(self._stream)
+        self._started = self._exchange.send(self._channel.stream)
 
     def finish(self) -> None:
         """Have what came in the halos, before the later work of the stream."""

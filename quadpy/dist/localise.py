@@ -245,11 +245,13 @@ class _Localiser:
         )  # fmt: skip
 
     def limited(self, axis: ir.Axis, along: int) -> ir.Axis:
-        """``axis`` from ``low`` on, below ``high``."""
+        """``axis`` from ``low`` on, below ``high``; one that no rank shares with another stays as it is."""
         span, type = axis.span, axis.var.type
         low, high = (self.number(name, along, type, span) for name in ("low", "high"))
         if not (isinstance(axis.step, ir.Const) and axis.step.value >= 1):
             raise KernelSyntaxError("a loop over a distributed grid takes a step that is a positive constant", span)
+        if not self.geometry.split[along]:
+            return axis
         start = binary(ir.BinOp.MAX, axis.start, low)
         if axis.step.value > 1:  # the first of its numbers that is not below ``low``
             above = binary(ir.BinOp.SUB, start, axis.start)
