@@ -20,6 +20,7 @@ from quadpy.errors import (
     QuadpyError,
 )
 from quadpy.messages import one_of
+from quadpy.public import public
 from quadpy.runtime.device.current import current_config
 
 __all__ = [
@@ -70,6 +71,7 @@ class extension(enum.Enum):  # noqa: N801  (its name in the languages that it co
 _ENABLED: Final = {extension.data64, extension.bls, extension.assertion}
 
 
+@public
 def is_extension_enabled(ext: extension) -> bool:
     """Whether the language has ``ext``; the answer is the same on every backend.
 
@@ -89,6 +91,7 @@ def _level_of(level: str) -> int:
     return _LEVELS[level]
 
 
+@public
 def set_logging_level(level: str) -> None:
     """The least level that quadpy logs: ``qp.TRACE`` to ``qp.CRITICAL``, or ``"off"``.
 
@@ -98,6 +101,7 @@ def set_logging_level(level: str) -> None:
     _log.setLevel(_level_of(level))
 
 
+@public
 def is_logging_effective(level: str) -> bool:
     """Whether messages of that level are logged.
 
@@ -125,6 +129,7 @@ class _Configuration:
 cfg: Final = _Configuration()
 
 
+@public
 def dump_compile_config() -> None:
     """Prints the options of the last ``qp.init``, one on each line."""
     for name in dir(cfg):

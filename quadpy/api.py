@@ -12,8 +12,9 @@ from quadpy.dtypes import Scalar, f32, f64, i32, i64
 from quadpy.errors import ArgumentError, NoDeviceError
 from quadpy.importing import import_late
 from quadpy.messages import closest, shown
+from quadpy.public import public, require_switch
 from quadpy.reference_options import apply_options
-from quadpy.runtime.device.current import Config, require_switch, require_wave_size, set_config
+from quadpy.runtime.device.current import Config, require_wave_size, set_config
 from quadpy.runtime.device.devices import current_device, open_device
 from quadpy.runtime.device.launched import launched_as
 from quadpy.runtime.device.probe import probe_cuda, probe_hip
@@ -35,6 +36,7 @@ _IP: Final = {32: i32, 64: i64}
 _PRINTED: Final = f"a number of bytes from {LEAST_PRINTED} to {MOST_PRINTED}"
 
 
+@public
 def init(
     arch: str | Sequence[str] | None = None,
     *,
@@ -83,12 +85,14 @@ def init(
         ArgumentError: an option has a value that it cannot have; there is no such option.
     """
     env = settings()
-    apply_options(others, tuple(init.__kwdefaults__ or ()))
+    apply_options(others, _OPTIONS)
     _check(default_fp, (f32, f64), "default_fp")
     _check(default_ip, (i32, i64), "default_ip")
     require_wave_size(wave_size)
     require_switch(fast_math, "fast_math")
     require_switch(debug, "debug")
+    require_switch(enable_fallback, "enable_fallback")
+    require_switch(print_full_traceback, "print_full_traceback")
     _check_number(cpu_max_num_threads, 1, "cpu_max_num_threads must be at least 1")
     _check_number(print_buffer, LEAST_PRINTED, f"print_buffer must be {_PRINTED}")
     if print_buffer is not None and print_buffer > MOST_PRINTED:
@@ -106,7 +110,7 @@ def init(
         debug=debug,
         random_seed=(random_seed or 0) % (1 << 64),
         num_threads=threads,
-        full_traceback=print_full_traceback or env.full_traceback,
+        full_traceback=bool(print_full_traceback) or env.full_traceback,
         print_buffer=print_buffer or env.print_buffer,
         wave_size=wave_size,
         interpreted=interpreted,
@@ -114,6 +118,9 @@ def init(
     import_late("quadpy.jit.specialisation").prepare(threads)
     set_config(config)
     _set_hazards(env.hazards if hazards is None else hazards)
+
+
+_OPTIONS: Final = tuple(name for name in init.__annotations__ if name not in ("arch", "others", "return"))
 
 
 def _set_hazards(mode: object) -> None:
@@ -167,7 +174,7 @@ def _choose(arch: str | Sequence[str], *, enable_fallback: bool) -> tuple[str, i
     if not enable_fallback:
         hints.append("quadpy doctor shows what was looked for; arch=qp.cpu works everywhere")
         raise NoDeviceError(message, hint="; ".join(hints))
-    warnings.warn(f"no GPU: quadpy uses the CPU ({message})", RuntimeWarning, stacklevel=3)
+    warnings.warn(f"no GPU: quadpy uses the CPU ({message})", RuntimeWarning, stacklevel=4)
     return cpu, 0
 
 
@@ -201,12 +208,14 @@ def _parse(name: str) -> tuple[str, int | None]:
     return backend, int(number) if number else None
 
 
+@public
 def reset() -> None:
     """Return to the defaults, as before ``init``."""
     set_config(Config())
     _set_hazards(settings().hazards)
 
 
+@public
 def sync() -> None:
     """Wait for all work on the device, on every stream, and raise the first error of a host function of a graph.
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from types import FunctionType
 from typing import NoReturn, TypeVar
 
 from quadpy.messages import no_attribute
+from quadpy.public import public_method
 
 __all__ = ["completed", "public_names", "shows"]
 
@@ -28,11 +30,17 @@ def public_names(module: str) -> tuple[Callable[[], list[str]], Callable[[str], 
 def shows(*names: str) -> Callable[[C], C]:
     """Class decorator: completion of its objects shows ``names`` and those of its bases, and nothing that only quadpy calls.
 
+    Those that are methods become ``public``, unless they are ``called_often``.
+
     A class whose objects have names of their own defines ``__dir__``, with what ``completed`` gives.
     """
 
     def mark(cls: C) -> C:
-        cls.__shown__ = (*getattr(cls, "__shown__", ()), *names)  # type: ignore[attr-defined]  # read below
+        cls.__shown__ = shown = (*getattr(cls, "__shown__", ()), *names)  # type: ignore[attr-defined]  # read below
+        for name in shown:
+            found = next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), None)
+            if isinstance(found, (FunctionType, staticmethod)):
+                setattr(cls, name, public_method(found))
         if getattr(cls, "__dir__") is object.__dir__:  # noqa: B009 - mypy knows it as a method
             setattr(cls, "__dir__", completed)  # noqa: B010 - as above
         return cls

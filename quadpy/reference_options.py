@@ -14,6 +14,7 @@ from quadpy.aliases import set_logging_level
 from quadpy.errors import ArgumentError
 from quadpy.importing import import_late
 from quadpy.messages import one_of
+from quadpy.public import require_switch
 from quadpy.settings import settings
 
 __all__ = ["OWN_WAYS", "WITHOUT_MEANING", "apply_options"]
@@ -38,13 +39,15 @@ def apply_options(options: Mapping[str, object], own: tuple[str, ...]) -> None:
     for name in options:
         if name not in OWN_WAYS and name not in WITHOUT_MEANING:
             raise ArgumentError(f"qp.init has no option {name!r}", hint=one_of(name, [*own, *OWN_WAYS]))
+    for name in ("kernel_profiler", "offline_cache"):
+        require_switch(options.get(name), name)
     if ignored := sorted(name for name in options if name in WITHOUT_MEANING):
         _log.info("qp.init: %s: ignored, since quadpy has no use for it", ", ".join(ignored))
     if (level := options.get("log_level")) is not None:
         set_logging_level(str(level))
     _require_version(options.get("require_version"))
     _choose_cache(options)
-    _profile(options.get("kernel_profiler", False))
+    _profile(options.get("kernel_profiler"))
 
 
 def _profile(enabled: object) -> None:

@@ -13,6 +13,7 @@ from quadpy.errors import ArgumentError, QuadpyError
 from quadpy.jit.annotations import parameters_of
 from quadpy.jit.kernel import Kernel
 from quadpy.jit.parameters import Argument, ArrayParameter, ScalarParameter
+from quadpy.public import public
 from quadpy.runtime.device.current import current_config
 from quadpy.runtime.streams.stream import Stream
 
@@ -30,6 +31,7 @@ _DEVICES: Final = {"cpu": "cpu", "cuda": "cuda", "amdgpu": "cuda"}
 """The name of each backend's devices in torch, whose HIP devices are named as CUDA's."""
 
 
+@public
 def custom_op(
     kernel: Kernel,
     /,

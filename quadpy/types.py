@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from quadpy.completion import public_names
 from quadpy.hostmath import DType, MatrixType, NDArrayType, ScalarLike, StructType, VectorType, scalar_of
+from quadpy.public import public
 
 __all__ = [
     "Array", "Array0D", "Array1D", "Array2D", "Array3D", "Array4D", "NDArray",
@@ -23,21 +24,25 @@ vector = VectorType
 struct = StructType
 
 
+@public
 def is_integral(dtype: ScalarLike) -> bool:
     """Whether ``dtype`` is a type of integers; ``u1`` is one."""
     return scalar_of(dtype).is_integral
 
 
+@public
 def is_real(dtype: ScalarLike) -> bool:
     """Whether ``dtype`` is a type of floats."""
     return scalar_of(dtype).is_float
 
 
+@public
 def is_signed(dtype: ScalarLike) -> bool:
     """Whether ``dtype`` is a type of numbers that can be negative."""
     return scalar_of(dtype).is_signed
 
 
+@public
 def is_tensor(dtype: DType) -> bool:
     """Whether ``dtype`` is a type of vectors or matrices."""
     return isinstance(dtype, (VectorType, MatrixType))

@@ -15,6 +15,7 @@ from quadpy.algorithms.selection import heads_of, index_type, through_of
 from quadpy.algorithms.sorting import unsigned
 from quadpy.dtypes import Scalar, i64, u8
 from quadpy.errors import ArgumentError
+from quadpy.public import public
 from quadpy.runtime.arrays.ndarray import NDArray
 
 __all__ = ["ReducedByKey", "exclusive_scan_by_key", "inclusive_scan_by_key", "reduce_by_key"]
@@ -31,6 +32,7 @@ class ReducedByKey(NamedTuple):
     count: NDArray  # type: ignore[assignment]  # of elements; the method of tuples has no use here
 
 
+@public
 def inclusive_scan_by_key(
     keys: Any, values: Any, op: object = "add", *, identity: object = None, dtype: Scalar | None = None, out: Any = None,
     scratch: object = None, stream: object = None,
@@ -57,6 +59,7 @@ def inclusive_scan_by_key(
     return run_algorithm("inclusive_scan_by_key", body, stream, scratch)
 
 
+@public
 def exclusive_scan_by_key(
     keys: Any, values: Any, op: object = "add", *, initial: object = None, identity: object = None,
     dtype: Scalar | None = None, out: Any = None, scratch: object = None, stream: object = None,
@@ -134,6 +137,7 @@ def _scan_runs(
     run.launch(sweep_runs, x, heads, before, y, op, start, exclusive, _CHUNK)
 
 
+@public
 def reduce_by_key(
     keys: Any, values: Any, op: object = "add", *, identity: object = None, dtype: Scalar | None = None,
     scratch: object = None, stream: object = None,

@@ -13,11 +13,13 @@ from quadpy.algorithms.reduction import as_numbers, reduce_flat
 from quadpy.algorithms.running import Run, run_algorithm
 from quadpy.dtypes import f64, i64
 from quadpy.errors import ArgumentError
+from quadpy.public import public
 from quadpy.runtime.arrays.ndarray import NDArray
 
 __all__ = ["bincount", "histogram"]
 
 
+@public
 def histogram(
     x: Any, bins: Any = 10, range: tuple[float, float] | None = None, *,  # noqa: A002 - NumPy's name
     out: Any = None, scratch: object = None, stream: object = None,
@@ -92,6 +94,7 @@ def _given_edges(run: Run, bins: Any, limits: object) -> NDArray:
     return edges
 
 
+@public
 def bincount(x: Any, length: int, *, out: Any = None, scratch: object = None, stream: object = None) -> NDArray:
     """How often each of the integers from 0 to ``length - 1`` is in ``x``, as i64; others are not counted.
 

@@ -8,10 +8,12 @@ from quadpy.algorithms.operands import is_integer
 from quadpy.algorithms.scanning import inclusive_scan
 from quadpy.algorithms.sorting import sort, sort_pairs
 from quadpy.errors import ArgumentError
+from quadpy.public import public
 
 __all__ = ["PrefixSumExecutor", "parallel_sort"]
 
 
+@public
 def parallel_sort(keys: Any, values: Any = None) -> None:
     """Sort ``keys`` in place, and ``values`` with them; as ``sort`` and ``sort_pairs``, which have more options.
 
@@ -27,11 +29,13 @@ def parallel_sort(keys: Any, values: Any = None) -> None:
 class PrefixSumExecutor:
     """Running sums in place, of arrays with up to ``length`` numbers; as ``inclusive_scan``, which has more options."""
 
+    @public
     def __init__(self, length: int) -> None:
         if not is_integer(length) or length < 0:
             raise ArgumentError(f"PrefixSumExecutor takes a length, not {length!r}")
         self.length = length
 
+    @public
     def run(self, input_arr: Any) -> None:
         """Replace each number by the sum of all numbers up to it.
 

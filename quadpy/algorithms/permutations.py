@@ -11,6 +11,7 @@ from quadpy.algorithms.running import Run, run_algorithm
 from quadpy.algorithms.sorting import place_type, sorted_flat, unsigned
 from quadpy.dtypes import Scalar, i64, u64
 from quadpy.errors import ArgumentError
+from quadpy.public import public
 from quadpy.runtime.arrays.ndarray import NDArray
 
 __all__ = ["permutation", "shuffle"]
@@ -18,6 +19,7 @@ __all__ = ["permutation", "shuffle"]
 _WORD: Final = (1 << 64) - 1
 
 
+@public
 def permutation(
     n: int, *, seed: int = 0, dtype: Scalar = i64, out: Any = None, scratch: object = None, stream: object = None
 ) -> NDArray:
@@ -47,6 +49,7 @@ def permutation(
     return run_algorithm("permutation", body, stream, scratch)
 
 
+@public
 def shuffle(x: Any, *, seed: int = 0, out: Any = None, scratch: object = None, stream: object = None) -> NDArray:
     """A copy of ``x`` with its elements, or rows along the first axis, in a random order, which ``seed`` determines.
 

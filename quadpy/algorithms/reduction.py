@@ -15,6 +15,7 @@ from quadpy.algorithms.operators import Operator, bits_of, operator_of, working_
 from quadpy.algorithms.running import Run, run_algorithm
 from quadpy.dtypes import Scalar, i32, i64, u1, u8
 from quadpy.errors import ArgumentError
+from quadpy.public import public
 from quadpy.runtime.arrays.ndarray import NDArray
 
 __all__ = ["CHUNK", "argmax", "argmin", "as_numbers", "cube_of", "folded_once", "reduce", "reduce_flat"]
@@ -23,6 +24,7 @@ CHUNK: Final = 64
 """Numbers along an axis that one iteration folds; part of the shape of floating sums."""
 
 
+@public
 def reduce(
     x: Any, op: object = "add", *, axis: int | None = None, identity: object = None, dtype: Scalar | None = None,
     out: Any = None, scratch: object = None, stream: object = None,
@@ -142,6 +144,7 @@ def _without(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
     return shape[:axis] + shape[axis + 1 :]
 
 
+@public
 def argmin(
     x: Any, *, axis: int | None = None, out: Any = None, scratch: object = None, stream: object = None
 ) -> NDArray:
@@ -155,6 +158,7 @@ def argmin(
     return run_algorithm("argmin", lambda run: _place(run, x, axis, out, "argmin"), stream, scratch)
 
 
+@public
 def argmax(
     x: Any, *, axis: int | None = None, out: Any = None, scratch: object = None, stream: object = None
 ) -> NDArray:

@@ -12,6 +12,7 @@ from quadpy.dtypes import Scalar
 from quadpy.errors import ArgumentError
 from quadpy.jit.kernel import Kernel
 from quadpy.messages import shown
+from quadpy.public import public
 from quadpy.runtime.arrays.ndarray import NDArray, array_layout
 from quadpy.runtime.arrays.reinterpret import over_memory_of
 from quadpy.runtime.device.current import current_config
@@ -145,6 +146,7 @@ def _on_gpu() -> bool:
     return current_config().arch != "cpu"
 
 
+@public
 def scratch_size(function: Callable[..., object], /, *args: object, **options: object) -> int:
     """Bytes of scratch memory that ``function(*args, **options)`` needs; nothing is run.
 

@@ -12,6 +12,7 @@ from quadpy.algorithms.operators import Operator, bits_of, operator_of, working_
 from quadpy.algorithms.reduction import CHUNK, as_numbers, cube_of, folded_once
 from quadpy.algorithms.running import Run, run_algorithm
 from quadpy.dtypes import Scalar, u64
+from quadpy.public import public
 from quadpy.runtime.arrays.ndarray import NDArray
 
 __all__ = ["exclusive_scan", "inclusive_scan", "scan_flat"]
@@ -20,6 +21,7 @@ _LONG: Final = 16384
 """Numbers that one iteration on the CPU scans, where any grouping gives the same bits."""
 
 
+@public
 def inclusive_scan(
     x: Any, op: object = "add", *, axis: int = 0, identity: object = None, dtype: Scalar | None = None, out: Any = None,
     scratch: object = None, stream: object = None,
@@ -46,6 +48,7 @@ def inclusive_scan(
     return run_algorithm(name, lambda run: _scan(run, name, x, op, axis, identity, dtype, out, None), stream, scratch)
 
 
+@public
 def exclusive_scan(
     x: Any, op: object = "add", *, initial: object = None, axis: int = 0, identity: object = None,
     dtype: Scalar | None = None, out: Any = None, scratch: object = None, stream: object = None,

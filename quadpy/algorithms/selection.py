@@ -13,6 +13,7 @@ from quadpy.algorithms.scanning import scan_flat
 from quadpy.algorithms.sorting import key_digits, sorted_flat, unsigned
 from quadpy.dtypes import Scalar, i32, i64
 from quadpy.errors import ArgumentError
+from quadpy.public import public
 from quadpy.runtime.arrays.ndarray import NDArray
 
 __all__ = [
@@ -36,6 +37,7 @@ class Runs(NamedTuple):
     count: NDArray  # type: ignore[assignment]  # of elements; the method of tuples has no use here
 
 
+@public
 def select(
     x: Any, flags: Any, *, out: Any = None, count: Any = None, scratch: object = None, stream: object = None
 ) -> Selected:
@@ -55,6 +57,7 @@ def select(
     return run_algorithm("select", lambda run: _taken(run, "select", x, flags, out, count), stream, scratch)
 
 
+@public
 def partition(
     x: Any, flags: Any, *, out: Any = None, count: Any = None, scratch: object = None, stream: object = None
 ) -> Selected:
@@ -123,6 +126,7 @@ def heads_of(run: Run, keys: NDArray, ones: NDArray) -> None:
     run.launch(flag_heads, unsigned(run, keys), ones, digits.kind, digits.infinity)
 
 
+@public
 def unique_consecutive(
     x: Any, *, out: Any = None, count: Any = None, scratch: object = None, stream: object = None
 ) -> Selected:
@@ -151,6 +155,7 @@ def unique_consecutive(
     return run_algorithm("unique_consecutive", body, stream, scratch)
 
 
+@public
 def unique(x: Any, *, out: Any = None, count: Any = None, scratch: object = None, stream: object = None) -> Selected:
     """The different numbers of ``x`` in ascending order.
 
@@ -187,6 +192,7 @@ def _unique(run: Run, x: NDArray, to: NDArray, count: NDArray) -> None:
     _move(run, x, ones, to, count)
 
 
+@public
 def run_length_encode(x: Any, *, scratch: object = None, stream: object = None) -> Runs:
     """The runs of equal numbers in ``x``: their numbers, and how long they are, as i64.
 

@@ -20,6 +20,7 @@ from quadpy.algorithms.reduction import cube_of
 from quadpy.algorithms.running import Run, run_algorithm
 from quadpy.dtypes import Scalar, bf16, f16, f32, i32, i64, u8, u16, u32, u64
 from quadpy.errors import ArgumentError
+from quadpy.public import public
 from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.elements.numpy_types import Numbers
 
@@ -48,6 +49,7 @@ class Digits:
     extent: int = 1
 
 
+@public
 def sort(
     keys: Any, *, axis: int = -1, descending: bool = False, segments: Any = None, out: Any = None,
     scratch: object = None, stream: object = None,
@@ -81,6 +83,7 @@ def sort(
     return run_algorithm("sort", body, stream, scratch)
 
 
+@public
 def sort_pairs(
     keys: Any, values: Any, *, axis: int = -1, descending: bool = False, segments: Any = None,
     out: tuple[Any, Any] | None = None, scratch: object = None, stream: object = None,
@@ -122,6 +125,7 @@ def sort_pairs(
     return run_algorithm("sort_pairs", body, stream, scratch)
 
 
+@public
 def argsort(
     keys: Any, *, axis: int = -1, descending: bool = False, segments: Any = None, out: Any = None,
     scratch: object = None, stream: object = None,

@@ -16,6 +16,7 @@ from quadpy.dist.division import Division
 from quadpy.dtypes import Scalar, bf16
 from quadpy.errors import ArgumentError, BoundsError, CaptureError
 from quadpy.messages import shown
+from quadpy.public import made_by, public
 from quadpy.runtime.arrays.field_layout import StoredMember
 from quadpy.runtime.arrays.foreign_host import DISTRIBUTED, TypeKey, is_wide, type_key
 from quadpy.runtime.arrays.ndarray import NDArray, array_layout
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["DistributedArray", "DistributedField", "allocated"]
 
 
+@made_by("the ndarray(dtype) of a qp.dist.Grid makes one")
 class DistributedArray:
     """An array that kernels take as a parameter; made by ``grid.ndarray``.
 
@@ -198,6 +200,7 @@ class DistributedArray:
             whole[tuple(map(slice, box.low, box.high))] = stored
         return whole
 
+    @public
     def __getitem__(self, index: object) -> Any:
         cell = self._cell(index)
         here = self.local[self._at(cell)] if self._owns(cell) else None
@@ -206,6 +209,7 @@ class DistributedArray:
         value = np.frombuffer(found, _numpy_type(self.dtype)).reshape(self.element_shape)
         return value.copy() if self.element_shape else value.item()
 
+    @public
     def __setitem__(self, index: object, value: Any) -> None:
         cell = self._cell(index)
         if self._owns(cell):
@@ -241,6 +245,7 @@ class DistributedArray:
         return f"distributed {self._kind}({element}, shape={self.shape})"
 
 
+@made_by("the field(dtype) of a qp.dist.Grid makes one")
 class DistributedField(DistributedArray):
     """A field with an element for each cell of a grid; made by ``grid.field``.  Kernels use it by name, without a parameter."""
 

@@ -9,6 +9,7 @@ from typing import Final
 from quadpy.errors import CaptureError
 from quadpy.graph.building.graph import Graph
 from quadpy.graph.captures.capture import capture as capture_work
+from quadpy.public import public
 
 __all__ = ["CapturedStep", "apart", "capture", "recording_here"]
 
@@ -81,6 +82,7 @@ def apart(action: Callable[[], object]) -> None:
         _here.step.cut(action)
 
 
+@public
 def capture(function: Callable[[], object]) -> CapturedStep:
     """Capture what ``function`` submits to the calling thread's stream, on every rank, as graphs with messages between them.
 

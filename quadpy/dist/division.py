@@ -13,6 +13,7 @@ from quadpy.dist.boxes import Box
 from quadpy.dist.transport.agreement import agree
 from quadpy.dist.world import World, world
 from quadpy.errors import ArgumentError
+from quadpy.public import public
 from quadpy.runtime.arrays.dense import shape_of
 
 __all__ = ["Division"]
@@ -34,6 +35,7 @@ class Division:
     tile      the extents of a tile
     """
 
+    @public
     def __init__(
         self,
         shape: int | tuple[int, ...],

@@ -16,11 +16,13 @@ from quadpy.dist.reach import Reaches
 from quadpy.errors import ArgumentError
 from quadpy.jit.kernel import Kernel
 from quadpy.jit.plan import Plan, Values, Views
+from quadpy.public import public
 from quadpy.runtime.arrays.view import ArrayView
 
 __all__ = ["explain"]
 
 
+@public
 def explain(kernel: Kernel, /, *args: object, **kwargs: object) -> None:
     """Print what a call of ``kernel`` with these arguments does on this rank, without running it.
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from quadpy.dist.transport.protocol import Transport
+from quadpy.public import made_by
 from quadpy.runtime.device.current import current_config
 from quadpy.runtime.device.locks import new_lock
 
 __all__ = ["World"]
 
 
+@made_by("qp.dist.world() returns it")
 class World:
     """All ranks of the program, as one of them sees them.
 

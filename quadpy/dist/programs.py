@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import runpy
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Final
 
 from quadpy.errors import QuadpyError
+from quadpy.public import frames_of, without
 from quadpy.settings import settings
 
 __all__ = ["program_frames", "run_program", "shown_error", "status_of"]
@@ -54,22 +54,14 @@ def program_frames(error: BaseException) -> TracebackType | None:
     """
     if settings().full_traceback:
         return error.__traceback__
-    frames = list(_frames(error.__traceback__))
+    frames = list(frames_of(error.__traceback__))
     own = [_is_own(frame) for frame in frames]
     if all(own):
         return None
     first = own.index(False)
     last = len(own) - own[::-1].index(False) if isinstance(error, QuadpyError) else len(own)
-    trimmed: TracebackType | None = None
-    for frame in reversed(frames[first:last]):
-        trimmed = TracebackType(trimmed, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
-    return trimmed
-
-
-def _frames(trace: TracebackType | None) -> Iterator[TracebackType]:
-    while trace is not None:
-        yield trace
-        trace = trace.tb_next
+    dropped = {id(frame) for frame in (*frames[:first], *frames[last:])}
+    return without(error.__traceback__, lambda frame: id(frame) in dropped)
 
 
 def _is_own(trace: TracebackType) -> bool:

@@ -7,6 +7,7 @@ from typing import Final
 
 from quadpy.dist.connecting import connect
 from quadpy.dist.members import World
+from quadpy.public import public
 from quadpy.runtime.device.locks import new_lock
 
 __all__ = ["World", "use_world", "world"]
@@ -23,6 +24,7 @@ _process: Final[list[World]] = []
 _lock: Final = new_lock()
 
 
+@public
 def world() -> World:
     """The ranks of this program; a program that nothing started as one of several is rank 0 of 1.
 

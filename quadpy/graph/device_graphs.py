@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from quadpy.errors import GraphError
+from quadpy.public import public
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.devices import device_or_current
 from quadpy.runtime.drivers.graph_driver import GraphDriver, GraphMemory
@@ -18,6 +19,7 @@ def graphs_of(device: Device) -> GraphDriver:
     return graphs
 
 
+@public
 def memory_info(device: Device | None = None) -> GraphMemory:
     """How many bytes the alloc nodes of graphs hold on ``device``, by default the current one; 0 on the CPU."""
     here = device_or_current(device)
@@ -27,6 +29,7 @@ def memory_info(device: Device | None = None) -> GraphMemory:
     return graphs_of(here).memory()
 
 
+@public
 def trim(device: Device | None = None) -> None:
     """Return unused memory that graphs keep for their next launch to the system; waits for the device."""
     here = device_or_current(device)

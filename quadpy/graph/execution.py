@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from quadpy.completion import shows
 from quadpy.copying import OneProcess
-from quadpy.errors import DeviceError, GraphError, GraphUpdateError
+from quadpy.errors import DeviceError, GraphError, GraphUpdateError, QuadpyError
 from quadpy.graph.engines.argument_policy import ArgumentPolicy
 from quadpy.graph.engines.choose import EngineChoice, switched_off
 from quadpy.graph.engines.deferred_release import ExecOwner
@@ -28,6 +28,7 @@ from quadpy.graph.model.recording import LaunchStep, Recording
 from quadpy.graph.model.resources import Resources
 from quadpy.importing import import_late
 from quadpy.messages import counted
+from quadpy.public import called_often, made_by, shortened
 from quadpy.runtime.device.callbacks import Runs
 from quadpy.runtime.device.life import refuse_in_host_function
 from quadpy.runtime.device.locks import new_lock
@@ -47,6 +48,7 @@ __all__ = ["GraphExec"]
 _SWITCHABLE: Final = (KernelNode, MemcpyNode, MemsetNode, HostNode)
 
 
+@made_by("the instantiate() of a qp.graph.Graph makes one; qp.graph.capture(...) gives such a graph")
 @shows(
     "destroy", "destroyed", "device", "disabled", "enable", "fusion", "inspect", "launch", "nodes", "stats",
     "synchronize", "update", "upload",
@@ -83,6 +85,7 @@ class GraphExec(OneProcess):
 
     # launching
 
+    @called_often
     def launch(self, stream: object = None, *, overlap: bool = False) -> None:
         """Put one run of the graph on ``stream``, by default the calling thread's; on the CPU it runs now.
 
@@ -97,46 +100,51 @@ class GraphExec(OneProcess):
             DeviceError: the device was closed; or called from within a host function.
             CaptureError: ``stream`` is captured, and the graph allocates or frees memory.
         """
-        with self._lock:
-            live, owner = self._live, self._owner
-            engine = owner.engine or live.check()
-            on = stream_of(self.device, stream)
-            if (session := session_of(on)) is not None:
-                self._note(session, on)
-                return
-            if live.outdated:
-                engine = live.bring_up_to_date()
-            resources = live.resources
-            resources.check(auto_free=self._auto_free)
-            told = None if CAPTURES.observer is None else self._tell(CAPTURES.observer, on, overlap=overlap)
-            if on.timeline is not live.announced:  # else all is said, and what came before is in order
-                live.announced, overlap = None, overlap and engine.overlaps
-                self._order_after_others(on.timeline, overlap=overlap)
-                resources = live.resources_now()
-                resources.announce(self.device.memory, on.timeline)
-                owner.runs.timelines.add(on.timeline)
-                engine.move(on)
-                live.announced = None if overlap else on.timeline
-            if resources.memory:
-                owner.unfreed = resources.begin_launch()  # before, as what a Ctrl-C interrupts may have been submitted
-            try:
-                running = engine if told is None else self._timed(engine, told)
-                if resources.rings:
-                    self._launch_printing(running, resources, on)
-                else:
-                    on._call(running.launch)  # noqa: SLF001 - so that the handle lives until the launch is submitted
-            except DeviceError as error:
-                resources.cancel_launch()
-                if not engine.one_launch or getattr(error, "name", None) not in TOO_LARGE:
-                    raise
-                engine = live.separate("the device refused a launch of so many blocks at once")
-                engine.move(on)
-                self._launch_printing(engine, resources, on)
-            self._launches += 1
-            for event in resources.records:
-                event.mark_recorded()
-            if told is not None:
-                told.done()
+        try:
+            with self._lock:
+                live, owner = self._live, self._owner
+                engine = owner.engine or live.check()
+                on = stream_of(self.device, stream)
+                if (session := session_of(on)) is not None:
+                    self._note(session, on)
+                    return
+                if live.outdated:
+                    engine = live.bring_up_to_date()
+                resources = live.resources
+                resources.check(auto_free=self._auto_free)
+                told = None if CAPTURES.observer is None else self._tell(CAPTURES.observer, on, overlap=overlap)
+                if on.timeline is not live.announced:  # else all is said, and what came before is in order
+                    live.announced, overlap = None, overlap and engine.overlaps
+                    self._order_after_others(on.timeline, overlap=overlap)
+                    resources = live.resources_now()
+                    resources.announce(self.device.memory, on.timeline)
+                    owner.runs.timelines.add(on.timeline)
+                    engine.move(on)
+                    live.announced = None if overlap else on.timeline
+                if resources.memory:
+                    owner.unfreed = (
+                        resources.begin_launch()
+                    )  # before, as what a Ctrl-C interrupts may have been submitted
+                try:
+                    running = engine if told is None else self._timed(engine, told)
+                    if resources.rings:
+                        self._launch_printing(running, resources, on)
+                    else:
+                        on._call(running.launch)  # noqa: SLF001 - so that the handle lives until the launch is submitted
+                except DeviceError as error:
+                    resources.cancel_launch()
+                    if not engine.one_launch or getattr(error, "name", None) not in TOO_LARGE:
+                        raise
+                    engine = live.separate("the device refused a launch of so many blocks at once")
+                    engine.move(on)
+                    self._launch_printing(engine, resources, on)
+                self._launches += 1
+                for event in resources.records:
+                    event.mark_recorded()
+                if told is not None:
+                    told.done()
+        except QuadpyError as error:
+            raise shortened(error)  # noqa: B904 - the error itself
 
     def _tell(self, observer: Observer, on: Stream, *, overlap: bool) -> Submission:
         """Tell ``observer`` of a launch."""

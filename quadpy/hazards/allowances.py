@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from quadpy.errors import ArgumentError
 from quadpy.messages import shown
+from quadpy.public import public
 from quadpy.runtime.device.locks import new_lock
 
 __all__ = ["allow", "reason_for"]
@@ -36,6 +37,7 @@ class allow:  # noqa: N801 - used like a statement, so lower case
 
     __quadpy_allows_races__ = True  # ``lang.allowed_races`` gives it its meaning in kernels
 
+    @public
     def __init__(self, array: Any, *, reason: object) -> None:
         if not isinstance(reason, str) or not reason.strip():
             raise ArgumentError("allow takes the reason why the hazard is none: reason='…'")

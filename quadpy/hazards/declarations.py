@@ -8,6 +8,7 @@ from typing import Any
 from quadpy.errors import ArgumentError
 from quadpy.hazards.checker import Checker
 from quadpy.messages import shown
+from quadpy.public import public
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.devices import device_or_current
 from quadpy.runtime.launch.capturing import CAPTURES
@@ -20,6 +21,7 @@ __all__ = ["declare"]
 _HOST = "host"
 
 
+@public
 def declare(what: str, *, reads: Iterable[Any] = (), writes: Iterable[Any] = (), stream: object = None) -> None:
     """Says that another library is about to use the memory of arrays, as a launch of a kernel would.
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from quadpy.public import public
+
 if TYPE_CHECKING:
     from quadpy.jit.kernel import Kernel
     from quadpy.jit.lint import LintReport
@@ -12,6 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["lint"]
 
 
+@public
 def lint(what: Kernel | ModuleType, **given: Any) -> LintReport:
     """Checks a kernel, or all kernels of a module, for races inside their parallel loops, without running them.
 

@@ -10,6 +10,7 @@ from quadpy.errors import ArgumentError
 from quadpy.hazards.checker import Checker
 from quadpy.hazards.findings import Findings
 from quadpy.hazards.sinks import Sinks
+from quadpy.public import public
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.launch.capturing import CAPTURES
 
@@ -50,6 +51,7 @@ def set_mode(mode: object) -> None:
             _observe()
 
 
+@public
 def report() -> Findings:
     """What was found so far: in the innermost ``check`` block, or by the process since the checker was turned on."""
     return _sinks.open[-1] if _sinks.open else _Process.last
@@ -63,10 +65,12 @@ class check:  # noqa: N801 - used like a statement, so lower case
     collected.  Work before the block counts only if the checker was on already.
     """
 
+    @public
     def __init__(self, collect: bool = False) -> None:
         self._collect = bool(collect)
         self._entered: list[Findings] = []
 
+    @public
     def __enter__(self) -> Findings:
         found = Findings(collect=self._collect)
         with _lock:

@@ -10,6 +10,7 @@ import numpy as np
 from quadpy.dtypes import Scalar, meant
 from quadpy.errors import ArgumentError
 from quadpy.messages import shown
+from quadpy.public import public, public_init
 from quadpy.runtime.arrays.field import Field, field
 from quadpy.runtime.arrays.ndarray import NDArray, ndarray
 from quadpy.runtime.arrays.ordered import OrderedNDArray
@@ -27,6 +28,7 @@ class _Constructible(CompositeType):
     __slots__ = ()
     __quadpy_constructor__ = "type"  # calls inside kernels are compiled
 
+    @public
     def __call__(self, *entries: object) -> Any:
         """A value, from one number for all entries, or from all numbers in row-major order, in any nesting."""
         scalar = scalar_of(self.dtype)
@@ -38,19 +40,23 @@ class _Constructible(CompositeType):
             raise ArgumentError(f"{self!r} takes 1 number or {count}, not {len(flat)}")
         return wrap(flat.reshape(self.element_shape), scalar)
 
+    @public
     def field(self, shape: Any = None, **options: Any) -> Field:
         """A field with elements of this type; ``options`` as in ``qp.field``."""
         return field(self, shape, **options)
 
+    @public
     def ndarray(self, shape: Any, **options: Any) -> NDArray:
         """An array with elements of this type; ``options`` as in ``qp.ndarray``."""
         return ndarray(self, shape, **options)
 
+    @public
     def tensor(self, shape: Any, **options: Any) -> Field | NDArray | OrderedNDArray:
         """A field or an ndarray with elements of this type; ``options`` as in ``qp.tensor``."""
         return tensor(self, shape, **options)
 
 
+@public_init
 @dataclass(frozen=True)
 class VectorType(_Constructible):
     """Vectors of ``n`` numbers.  Calling the type makes one: ``vec3 = qp.types.vector(3, qp.f32); vec3(1, 2, 3)``."""
@@ -69,6 +75,7 @@ class VectorType(_Constructible):
         return f"vector({self.n}, {_name(self.dtype)})"
 
 
+@public_init
 @dataclass(frozen=True)
 class MatrixType(_Constructible):
     """Matrices of ``n`` rows and ``m`` columns.  Calling the type makes one from its numbers, row by row."""
@@ -88,6 +95,7 @@ class MatrixType(_Constructible):
         return f"matrix({self.n}, {self.m}, {_name(self.dtype)})"
 
 
+@public_init
 @dataclass(frozen=True)
 class NDArrayType:
     """The annotation of an array parameter: ``qp.Array1D[qp.f32]`` or ``qp.types.ndarray(dtype=qp.f32, ndim=1)``.

@@ -12,6 +12,7 @@ from quadpy.errors import ArgumentError
 from quadpy.hostmath.descriptors import MatrixType
 from quadpy.hostmath.elimination import determinant, inverse, solution
 from quadpy.hostmath.vector import Vector
+from quadpy.public import public
 from quadpy.runtime.arrays.field import Field
 from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.arrays.ordered import OrderedNDArray
@@ -88,52 +89,62 @@ class Matrix(Elements):
             raise ArgumentError(f"{what} needs a square matrix, not one of {self.n} by {self.m}")
 
     @staticmethod
+    @public
     def zero(dt: ScalarLike, n: int, m: int | None = None) -> Any:
         """All 0; a vector without ``m``."""
         return full((n,) if m is None else (n, m), 0, dt)
 
     @staticmethod
+    @public
     def one(dt: ScalarLike, n: int, m: int | None = None) -> Any:
         """All 1; a vector without ``m``."""
         return full((n,) if m is None else (n, m), 1, dt)
 
     @staticmethod
+    @public
     def identity(dt: ScalarLike, n: int) -> Matrix:
         require_extents(n, n)
         return Matrix(np.eye(n), dt)
 
     @staticmethod
+    @public
     def unit(n: int, i: int, dt: ScalarLike | None = None) -> Vector:
         """Unit vector ``i`` of ``n`` numbers."""
         return Vector.unit(n, i, dt)
 
     @staticmethod
+    @public
     def diag(dim: int, val: float) -> Matrix:
         """``val`` on the diagonal, 0 elsewhere."""
         require_extents(dim, dim)
         return Matrix([[val if i == j else type(val)(0) for j in range(dim)] for i in range(dim)])
 
     @staticmethod
+    @public
     def rows(rows: Sequence[Any]) -> Matrix:
         """The matrix whose rows are these vectors (or lists)."""
         return Matrix(list(rows))
 
     @staticmethod
+    @public
     def cols(cols: Sequence[Any]) -> Matrix:
         """The matrix whose columns are these vectors (or lists)."""
         return Matrix.rows(cols).transpose()
 
     @staticmethod
+    @public
     def field(n: int, m: int, dtype: ScalarLike, shape: Any = None, **options: Any) -> Field:
         """A field of matrices; ``options`` as in ``qp.field``."""
         return MatrixType(n, m, dtype).field(shape=shape, **options)
 
     @staticmethod
+    @public
     def ndarray(n: int, m: int, dtype: ScalarLike, shape: Any, **options: Any) -> NDArray:
         """An array of matrices; ``options`` as in ``qp.ndarray``."""
         return MatrixType(n, m, dtype).ndarray(shape, **options)
 
     @staticmethod
+    @public
     def tensor(n: int, m: int, dtype: ScalarLike, shape: Any, **options: Any) -> Field | NDArray | OrderedNDArray:
         """A field or an ndarray of matrices; ``options`` as in ``qp.tensor``."""
         return MatrixType(n, m, dtype).tensor(shape, **options)

@@ -10,11 +10,12 @@ import numpy as np
 
 from quadpy.completion import completed
 from quadpy.dtypes import u8
-from quadpy.errors import ArgumentError
+from quadpy.errors import ArgumentError, QuadpyError
 from quadpy.hostmath.struct_storage import from_stored, to_stored
 from quadpy.hostmath.struct_types import StructType
 from quadpy.hostmath.structs import Struct
 from quadpy.messages import one_of
+from quadpy.public import shortened
 from quadpy.records import Plain, RecordType
 from quadpy.runtime.arrays.dense import DenseArray
 from quadpy.runtime.arrays.field import Field
@@ -97,20 +98,23 @@ class StructAccess(DenseArray):
         return f"{self._struct!r} has no member {name!r}"
 
     def __getitem__(self, index: object) -> Any:
-        if isinstance(index, str):
-            return self.get_member_field(index)
-        where = self.locate(index)
-        if where is None:
-            return self._read_part(index)
-        stored = self._structured(self._memory().read(where))
+        try:
+            if isinstance(index, str):
+                return self.get_member_field(index)
+            where = self.locate(index)
+            if where is None:
+                return self._read_part(index)
+            stored = self._structured(self._memory().read(where))
 
-        def store(path: tuple[str, ...], value: object) -> None:
-            owner: Any = self
-            for name in path:
-                owner = owner.get_member_field(name)
-            owner[index] = value
+            def store(path: tuple[str, ...], value: object) -> None:
+                owner: Any = self
+                for name in path:
+                    owner = owner.get_member_field(name)
+                owner[index] = value
 
-        return from_stored(self._struct, stored, store)
+            return from_stored(self._struct, stored, store)
+        except QuadpyError as error:
+            raise shortened(error)  # noqa: B904 - the error itself
 
     def _structured(self, stored: Numbers) -> Numbers:
         """Bytes of structs as structs."""
@@ -121,13 +125,16 @@ class StructAccess(DenseArray):
         return self._structured(np.ascontiguousarray(self._memory().read(part.where)))[part.turned].copy()
 
     def __setitem__(self, index: object, value: object) -> None:
-        where = self.locate(index)
-        if where is not None and isinstance(value, Struct):
-            self._memory().write(where, self._bytes_of(value))
-            return
-        self.require_fits(index, value)  # before the first member is written
-        for name, item in self._given(value):
-            self.get_member_field(name)[index] = item
+        try:
+            where = self.locate(index)
+            if where is not None and isinstance(value, Struct):
+                self._memory().write(where, self._bytes_of(value))
+                return
+            self.require_fits(index, value)  # before the first member is written
+            for name, item in self._given(value):
+                self.get_member_field(name)[index] = item
+        except QuadpyError as error:
+            raise shortened(error)  # noqa: B904 - the error itself
 
     def require_fits(self, index: object, value: object) -> None:
         for name, item in self._given(value):

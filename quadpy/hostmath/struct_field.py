@@ -17,6 +17,7 @@ from quadpy.hostmath.struct_types import StructType
 from quadpy.hostmath.structs import Struct, made_of
 from quadpy.importing import import_late
 from quadpy.messages import one_of
+from quadpy.public import public
 from quadpy.records import RecordType
 from quadpy.runtime.arrays.dense import shape_of
 from quadpy.runtime.arrays.derivatives import KINDS, WITH_SHAPE, HasDerivatives, needed
@@ -239,6 +240,7 @@ class StructField(HasDerivatives):
             return getattr(self.leaves()[0], name)
         raise AttributeError(f"a field of {self.dtype!r} has no member {name!r}; {one_of(name, self._members)}")
 
+    @public
     def __getitem__(self, index: object) -> Struct | dict[str, Any]:
         if has_slices(index):
             return {name: member[index] for name, member in self._members.items()}
@@ -260,6 +262,7 @@ class StructField(HasDerivatives):
         for name, item in self._given(value):
             self._members[name].require_fits(index, item)
 
+    @public
     def __setitem__(self, index: object, value: Struct | Mapping[str, Any]) -> None:
         self.require_fits(index, value)  # before the first member is written
         given = dict(self._given(value))

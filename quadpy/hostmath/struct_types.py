@@ -16,6 +16,7 @@ from quadpy.errors import ArgumentError
 from quadpy.hostmath.structs import Struct, made_of
 from quadpy.importing import import_late
 from quadpy.messages import one_of
+from quadpy.public import public
 from quadpy.records import Plain, RecordType
 from quadpy.runtime.elements.numpy_types import admit, numpy_dtype
 from quadpy.runtime.elements.types import CompositeType, DType, element_of, scalar_of
@@ -43,6 +44,7 @@ class StructType:
     cls: type | None
     """The class of which ``qp.dataclass`` made the type."""
 
+    @public
     def __init__(self, members: Mapping[str, Any] | None = None, /, **named: Any) -> None:
         self._make({**(members or {}), **named}, {}, {}, "struct")
 
@@ -184,6 +186,7 @@ def struct_type_of(value: Struct) -> StructType:
     return found
 
 
+@public
 def dataclass(cls: type) -> StructType:
     """Makes a struct type of a class: its annotations are the members, its values their defaults, its functions methods.
 

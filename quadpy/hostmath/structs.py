@@ -16,6 +16,7 @@ from quadpy.hostmath.matrix import Matrix
 from quadpy.hostmath.vector import Vector
 from quadpy.importing import import_late
 from quadpy.messages import one_of
+from quadpy.public import public
 from quadpy.records import RecordType
 from quadpy.runtime.elements.types import CompositeType
 from quadpy.runtime.elements.values import Elements
@@ -53,6 +54,7 @@ class Struct:
     _values: dict[str, Any]
     _store: Callable[[tuple[str, ...], Any], None] | None
 
+    @public
     def __init__(self, members: Mapping[str, Any] | None = None, /, **named: Any) -> None:
         values = {name: _value_of(value) for name, value in {**(members or {}), **named}.items()}
         type = _struct_type({name: _type_of(value) for name, value in values.items()})

@@ -8,6 +8,7 @@ import numpy as np
 
 from quadpy.errors import ArgumentError
 from quadpy.hostmath.descriptors import VectorType
+from quadpy.public import public
 from quadpy.runtime.arrays.field import Field
 from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.arrays.ordered import OrderedNDArray
@@ -67,14 +68,17 @@ class Vector(Elements):
         return wrap(np.stack([column.to_numpy() for column in columns], axis=1), columns[0].dtype)
 
     @staticmethod
+    @public
     def zero(dt: ScalarLike, n: int) -> Vector:
         return full((n,), 0, dt)  # type: ignore[no-any-return]  # of one rank: a Vector
 
     @staticmethod
+    @public
     def one(dt: ScalarLike, n: int) -> Vector:
         return full((n,), 1, dt)  # type: ignore[no-any-return]  # of one rank: a Vector
 
     @staticmethod
+    @public
     def unit(n: int, i: int, dt: ScalarLike | None = None) -> Vector:
         """1 at ``i``, 0 elsewhere; without ``dt``, of the default integer type."""
         require_extents(n)
@@ -83,16 +87,19 @@ class Vector(Elements):
         return Vector([int(k == i) for k in range(n)], int if dt is None else dt)
 
     @staticmethod
+    @public
     def field(n: int, dtype: ScalarLike, shape: Any = None, **options: Any) -> Field:
         """A field of vectors; ``options`` as in ``qp.field``."""
         return VectorType(n, dtype).field(shape=shape, **options)
 
     @staticmethod
+    @public
     def ndarray(n: int, dtype: ScalarLike, shape: Any, **options: Any) -> NDArray:
         """An array of vectors; ``options`` as in ``qp.ndarray``."""
         return VectorType(n, dtype).ndarray(shape, **options)
 
     @staticmethod
+    @public
     def tensor(n: int, dtype: ScalarLike, shape: Any, **options: Any) -> Field | NDArray | OrderedNDArray:
         """A field or an ndarray of vectors; ``options`` as in ``qp.tensor``."""
         return VectorType(n, dtype).tensor(shape, **options)

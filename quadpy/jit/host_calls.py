@@ -124,7 +124,13 @@ def call_function(func: Func, args: tuple[Any, ...], kwargs: Mapping[str, Any]) 
     parameters, statics = tuple(parameter for parameter, _ in typed), tuple(static for _, static in typed)
     # What is not a plain value may change between two calls, and is looked at again.
     plain = all(static is None or isinstance(static, (Scalar, str)) for static in statics)
-    plan = (_plan if plain else _plan.__wrapped__)(func, parameters, statics, config)
+    try:
+        plan = (_plan if plain else _plan.__wrapped__)(func, parameters, statics, config)
+    except CompilationError as error:
+        error.calls = tuple(
+            call for call in error.calls if call[1].file != __file__
+        )  # the user's, not that of ``_FORMS``
+        raise
     return _result(plan, _values(typed, given))
 
 

@@ -16,12 +16,12 @@ from quadpy.jit.dispatcher import Dispatcher
 from quadpy.jit.observed_call import run_observed
 from quadpy.jit.parameters import Argument
 from quadpy.jit.plan import MISFITS, Plan, Values, Views
-from quadpy.jit.tracebacks import shortened
 from quadpy.jit.variant_dispatcher import VariantDispatcher, dispatcher_for
 from quadpy.lang.arguments import MembersFound
 from quadpy.lang.source import FunctionSource
 from quadpy.messages import misfit
-from quadpy.runtime.device.current import State, current_config, require_switch, require_wave_size
+from quadpy.public import public, public_init, require_switch, shortened
+from quadpy.runtime.device.current import State, current_config, require_wave_size
 from quadpy.runtime.device.live_objects import LiveObjects
 from quadpy.runtime.launch.capturing import CAPTURES, replaying_here, set_launching_kernel
 from quadpy.runtime.launch.fusion import Fuse, Fusion, require_fuse
@@ -49,6 +49,7 @@ def _forget_plans() -> None:
 State.forget.append(_forget_plans)
 
 
+@public_init
 @shows("compile", "debug", "fuse", "fusion", "graph", "graph_stats", "prepare", "wave_size")
 class Kernel(ByName):
     """A function that runs as machine code, compiled at its first call with arguments of each type.
@@ -66,9 +67,7 @@ class Kernel(ByName):
         debug: bool | None = None,
     ) -> None:  # fmt: skip
         functools.update_wrapper(self, fn)
-        require_fuse(fuse, graph=graph)
-        require_wave_size(wave_size)
-        require_switch(debug, "debug")
+        _require_options(graph=graph, fuse=fuse, wave_size=wave_size, debug=debug)
         self.wave_size = wave_size
         self.graph, self.debug = graph, debug
         self.fuse: Fuse = fuse if graph else False
@@ -170,9 +169,7 @@ class Kernel(ByName):
             self._pass_members()
             return self.planned(args, {}, use)
         except ArgumentError as error:
-            raise shortened(self.named(error)) from error.__cause__
-        except QuadpyError as error:
-            raise shortened(error)  # noqa: B904 - the error itself
+            raise self.named(error) from error.__cause__
 
     def _in_order(
         self, args: tuple[Argument, ...], kwargs: dict[str, Argument]
@@ -204,10 +201,7 @@ class Kernel(ByName):
             CompilationError: the kernel itself is at fault; the message shows its line.
         """
         offline = import_late("quadpy.jit.offline")
-        try:
-            code: CodeObject = offline.compile_for(self, parse_target(target), arguments)
-        except QuadpyError as error:
-            raise shortened(error)  # noqa: B904 - the error itself
+        code: CodeObject = offline.compile_for(self, parse_target(target), arguments)
         return code
 
     def graph_stats(self) -> GraphKernelStats:
@@ -344,6 +338,13 @@ def _kernels_of(instance: object) -> _BoundKernels:
     return made
 
 
+def _require_options(*, graph: object, fuse: object, wave_size: int | None, debug: object) -> None:
+    require_switch(graph, "graph")
+    require_switch(debug, "debug")
+    require_fuse(fuse, graph=bool(graph))
+    require_wave_size(wave_size)
+
+
 @overload
 def kernel(
     fn: Callable[..., object], /, *, fastcache: bool = False, graph: bool = False, fuse: Fuse = "auto",
@@ -354,6 +355,7 @@ def kernel(
     *, fastcache: bool = False, graph: bool = False, fuse: Fuse = "auto", wave_size: int | None = None,
     debug: bool | None = None,
 ) -> Callable[[Callable[..., object]], Kernel]: ...  # fmt: skip
+@public
 def kernel(
     fn: Callable[..., object] | None = None, /, *, fastcache: bool = False, graph: bool = False, fuse: Fuse = "auto",
     wave_size: int | None = None, debug: bool | None = None,
@@ -372,11 +374,12 @@ def kernel(
 
     Raises:
         KernelSourceError: ``fn`` is not a Python function.
-        ArgumentError: ``fuse`` is none of the three, or True without ``graph=True``; ``wave_size`` is neither 32 nor 64.
+        ArgumentError: ``fuse`` is none of the three, or True without ``graph=True``; ``wave_size`` is neither 32 nor 64;
+            another option is neither True nor False, or there is no such option.
     """
+    require_switch(fastcache, "fastcache")
     if fn is None:
-        require_fuse(fuse, graph=graph)
-        require_wave_size(wave_size)
+        _require_options(graph=graph, fuse=fuse, wave_size=wave_size, debug=debug)
         return functools.partial(kernel, graph=graph, fuse=fuse, wave_size=wave_size, debug=debug)
     if not hasattr(fn, "__code__"):
         raise KernelSourceError(f"{fn!r} is not a Python function")

@@ -12,6 +12,7 @@ from quadpy.errors import ArgumentError, KernelSourceError
 from quadpy.importing import import_late
 from quadpy.lang.fingerprints import is_our_module
 from quadpy.lang.source import FunctionSource
+from quadpy.public import public, require_switch
 
 __all__ = [
     "Func",
@@ -40,6 +41,7 @@ class Func(ByName):
         functools.update_wrapper(self, fn)
         self.source = FunctionSource(fn)
 
+    @public
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Outside kernels: what the call gives in a kernel on the CPU, as Python numbers, vectors, structs and tuples."""
         host_calls = import_late("quadpy.jit.host_calls")  # loads LLVM, so only where it is needed
@@ -92,6 +94,7 @@ def is_method(fn: Callable[..., Any]) -> bool:
 def data_oriented(cls: C, /) -> C: ...
 @overload
 def data_oriented(*, template_primitives: bool = True) -> Callable[[C], C]: ...
+@public
 def data_oriented(cls: Any = None, /, *, template_primitives: bool = True) -> Any:
     """Marks a class whose methods may be kernels and functions of the kernel language.
 
@@ -103,6 +106,7 @@ def data_oriented(cls: Any = None, /, *, template_primitives: bool = True) -> An
     Raises:
         KernelSourceError: ``cls`` is not a class.
     """
+    require_switch(template_primitives, "template_primitives")
     if cls is None:
         return functools.partial(data_oriented, template_primitives=template_primitives)
     if not isinstance(cls, type):
@@ -116,6 +120,7 @@ class _OfArrays:
 
     __slots__ = ("dtype", "ndim")
 
+    @public
     def __init__(self, dtype: object = None, ndim: object = None) -> None:
         if ndim is not None and not (isinstance(ndim, int) and ndim >= 0):
             raise ArgumentError(f"ndim={ndim!r} is not a number of axes")
@@ -144,6 +149,7 @@ class Tensor(_OfArrays):
     __slots__ = ()
 
 
+@public
 def template(dtype: object = None, ndim: int | None = None) -> Any:
     """Annotates a compile-time parameter: a field, a number, a function, or any Python object."""
     return Template(dtype, ndim)
@@ -154,6 +160,7 @@ def is_template(annotation: object) -> bool:
     return annotation is Template or type(annotation) is Template
 
 
+@public
 def func(fn: Callable[..., Any]) -> Func:
     """A function for kernels and other such functions to call; it is inlined, and generic over its arguments.
 
@@ -171,6 +178,7 @@ class RealFunc(Func):
     """A function of the kernel language that is compiled once and called, made by ``@qp.real_func``."""
 
 
+@public
 def real_func(fn: Callable[..., Any]) -> RealFunc:
     """As ``func``, but compiled once for the types of its arguments and called, where it only computes.
 
@@ -182,6 +190,7 @@ def real_func(fn: Callable[..., Any]) -> RealFunc:
     return RealFunc(func(fn).source.fn)
 
 
+@public
 def pyfunc(fn: Callable[..., Any]) -> Func:
     """As ``func``, and outside kernels a Python function: builtins in it give Python numbers there.
 

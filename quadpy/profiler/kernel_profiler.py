@@ -12,6 +12,7 @@ from quadpy.messages import one_of
 from quadpy.profiler.profile import profile
 from quadpy.profiler.records import Record
 from quadpy.profiler.table import place
+from quadpy.public import public
 from quadpy.runtime.device.devices import open_devices
 
 __all__ = [
@@ -36,6 +37,7 @@ class _Process:
     profile: profile | None = None
 
 
+@public
 def set_kernel_profiler(enabled: bool) -> None:
     """Profile the whole process from now on, or no longer; what was recorded stays until it is turned on again."""
     before = _Process.profile
@@ -57,6 +59,7 @@ def _records() -> tuple[Record, ...]:
     return _Process.profile.records
 
 
+@public
 def print_kernel_profiler_info(mode: str = "count") -> None:
     """Print what ran on devices: ``"count"`` for a row for each task and kind of work, ``"trace"`` for each one.
 
@@ -82,6 +85,7 @@ def _show(line: str) -> None:
     sys.stdout.write(line.rstrip() + "\n")
 
 
+@public
 def query_kernel_profiler_info(name: str) -> KernelTimes:
     """The times of all calls of the kernels called ``name``, each the sum of its tasks."""
     calls: dict[int, float] = {}
@@ -94,22 +98,26 @@ def query_kernel_profiler_info(name: str) -> KernelTimes:
     )
 
 
+@public
 def get_kernel_profiler_total_time() -> float:
     """The sum of the times of all kernels, in seconds."""
     return sum(record.duration or 0 for record in _kernels(_records())) / 1e3
 
 
+@public
 def clear_kernel_profiler_info() -> None:
     """Forget everything so far."""
     if _Process.profile is not None:
         _Process.profile.clear()
 
 
+@public
 def set_kernel_profiler_toolkit(toolkit_name: str = "default") -> bool:
     """Whether quadpy has a toolkit of this name: there is only ``"default"``."""
     return toolkit_name == "default"
 
 
+@public
 def print_scoped_profiler_info() -> None:
     """Print the time of each ``qp.profiler.range``, within those around it."""
     totals: dict[tuple[str, ...], tuple[int, float]] = {}
@@ -122,11 +130,13 @@ def print_scoped_profiler_info() -> None:
         _show(f"{total:12.3f} ms  {count:6} times  {'  ' * (len(path) - 1)}{path[-1]}")
 
 
+@public
 def clear_scoped_profiler_info() -> None:
     """As ``clear_kernel_profiler_info``."""
     clear_kernel_profiler_info()
 
 
+@public
 def print_memory_profiler_info() -> None:
     """Print what quadpy holds of the memory of each open device."""
     for device in open_devices():

@@ -15,6 +15,7 @@ from quadpy.profiler.recorder import RECORDER, Log
 from quadpy.profiler.records import Record, Work
 from quadpy.profiler.table import Sort, rows_of, table_of
 from quadpy.profiler.watcher import Watcher
+from quadpy.public import public, require_switch
 from quadpy.runtime.device.devices import open_devices
 from quadpy.runtime.device.life import refuse_in_host_function
 from quadpy.runtime.device.locks import new_lock
@@ -88,13 +89,16 @@ class profile(contextlib.ContextDecorator):  # noqa: N801 - used like a statemen
     node, and graph kernels as a launch for each task.  With ``nodes=False`` they run as they are, and have one time each.
     """
 
+    @public
     def __init__(self, *, nodes: bool = True) -> None:
+        require_switch(nodes, "nodes")
         self.by_node = bool(nodes)
         self._works: list[Work] = []
         self._open = False
         self._begin = self._end = 0
         self._overheads: dict[str, tuple[int, int]] = {}
 
+    @public
     def __enter__(self) -> Self:
         refuse_in_host_function()
         if self._open:
@@ -149,6 +153,7 @@ class profile(contextlib.ContextDecorator):  # noqa: N801 - used like a statemen
         """Milliseconds from the beginning of the block to its end, or until now."""
         return ((time.perf_counter_ns() if self._open else self._end) - self._begin) / 1e6
 
+    @public
     def table(self, sort: Sort = "total", limit: int | None = None) -> str:
         """A summary of the devices' work: one row for each task, kind of copy, graph and node of a graph.
 
@@ -160,10 +165,12 @@ class profile(contextlib.ContextDecorator):  # noqa: N801 - used like a statemen
         overheads = _SWITCH.overheads() if self._open else self._overheads
         return table_of(self.records, self.duration, overheads, sort, limit)
 
+    @public
     def to_json(self) -> list[dict[str, Any]]:
         """The rows of the table as data of JSON; times in milliseconds."""
         return [row.to_json() for row in rows_of(self.records)]
 
+    @public
     def to_chrome(self, file: str | Path) -> None:
         """Write a timeline in Chrome's trace format, which https://ui.perfetto.dev and chrome://tracing open.
 
@@ -171,6 +178,7 @@ class profile(contextlib.ContextDecorator):  # noqa: N801 - used like a statemen
         """
         write_chrome(self.records, Path(file))
 
+    @public
     def plot(self, ax: Any = None) -> Any:
         """Draw the timeline with matplotlib, a line for each stream; the axes, ``ax`` or new ones.
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from quadpy.errors import ArgumentError
 from quadpy.importing import import_late
 from quadpy.profiler.recorder import RECORDER
+from quadpy.public import public
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -65,6 +66,7 @@ class range(contextlib.ContextDecorator):  # noqa: A001, N801 - used as ``qp.pro
     to NVTX and roctx where these libraries are there, so that Nsight Systems and rocprofv3 show it, too.
     """
 
+    @public
     def __init__(self, name: str) -> None:
         if not isinstance(name, str):
             raise ArgumentError(f"a range has a name, not {name!r}", hint='with qp.profiler.range("step"):')

@@ -7,12 +7,14 @@ from pathlib import Path
 import numpy as np
 
 from quadpy.errors import ArgumentError
+from quadpy.public import public
 from quadpy.tools.libraries import library
 from quadpy.view.host import on_host
 
 __all__ = ["write_vtk"]
 
 
+@public
 def write_vtk(
     field: object, filename: str | Path, *, spacing: tuple[float, float, float] = (1.0, 1.0, 1.0), vectors: bool = False
 ) -> Path:

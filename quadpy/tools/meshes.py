@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quadpy.errors import ArgumentError
+from quadpy.public import public
 from quadpy.tools.libraries import library
 from quadpy.view.host import on_host
 
@@ -36,6 +37,7 @@ class PLYWriter:
         ArgumentError: a number or the type is none of these.
     """
 
+    @public
     def __init__(
         self, num_vertices: int, num_faces: int = 0,
         face_type: Literal["tri", "quad"] = "tri", comment: str = "created by PLYWriter",

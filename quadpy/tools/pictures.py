@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from quadpy.public import public
 from quadpy.tools.libraries import pillow
 from quadpy.view.host import on_host, pixels_of
 from quadpy.view.window import Window
@@ -34,6 +35,7 @@ def picture_of(image: object) -> Picture:
     return np.ascontiguousarray(pixels[..., :3].swapaxes(0, 1)[::-1])
 
 
+@public
 def imread(filename: str | Path, channels: int = 0) -> npt.NDArray[np.uint8]:
     """A picture of shape (width, height, channels), from the lower left.
 
@@ -46,6 +48,7 @@ def imread(filename: str | Path, channels: int = 0) -> npt.NDArray[np.uint8]:
     return np.ascontiguousarray(np.atleast_3d(pixels)[::-1].swapaxes(0, 1))
 
 
+@public
 def imwrite(img: object, filename: str | Path) -> None:
     """Write an array or field of shape (width, height[, channels]) as a picture, of the kind that the name's suffix says.
 
@@ -60,6 +63,7 @@ def imwrite(img: object, filename: str | Path) -> None:
     pillow().fromarray(picture_of(img)).save(filename)
 
 
+@public
 def imshow(img: object, title: str = "imshow") -> None:
     """Show an image until its window is closed.
 
@@ -75,6 +79,7 @@ def imshow(img: object, title: str = "imshow") -> None:
                 break
 
 
+@public
 def imresize(img: object, w: int, h: int | None = None) -> npt.NDArray[Any]:
     """``img`` in another size, from the nearest pixels; without ``h``, a square."""
     values, size = on_host(img), (w, w if h is None else h)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from quadpy.errors import ArgumentError
+from quadpy.public import public
 from quadpy.tools.libraries import library, pillow
 from quadpy.tools.pictures import Picture, imwrite, picture_of
 
@@ -35,6 +36,7 @@ class Film:
         OSError: the file cannot be written.
     """
 
+    @public
     def __init__(self, path: str | Path, framerate: float = 24) -> None:
         self.path, self.framerate = Path(path), framerate
         if (codec := _CODECS.get(self.path.suffix.lower())) is None:
@@ -106,6 +108,7 @@ class VideoManager:
         automatic_build: for programs that pass it; the film is made by ``make_video``.
     """
 
+    @public
     def __init__(
         self, output_dir: str | Path, video_filename: str | None = None, width: int | None = None,
         height: int | None = None, post_processor: Any = None, framerate: float = 24, automatic_build: bool = True,

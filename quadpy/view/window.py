@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quadpy.errors import ArgumentError, QuadpyError
+from quadpy.public import public
 from quadpy.settings import Place
 from quadpy.view import shapes
 from quadpy.view.events import HANDLED, Event, Inputs
@@ -41,6 +42,7 @@ class Window:
         QuadpyError: there is no display, no graphics driver, or pygfx is not installed.
     """
 
+    @public
     def __init__(
         self, title: str = "quadpy", size: tuple[int, int] = (640, 480), *,
         background: object = 0, where: Place | None = None,

@@ -30,6 +30,7 @@ LEAVES = {
     "forms",
     "formula",
     "output",
+    "public",
     "indices",
     "flow",
     "records",

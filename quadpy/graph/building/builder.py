@@ -12,6 +12,7 @@ from quadpy.graph.model import makers as make
 from quadpy.graph.model.arguments import count_of
 from quadpy.graph.model.nodes import AllocNode, EmptyNode, FreeNode, Node
 from quadpy.graph.model.ordered_nodes import Dependencies, OrderedNodes
+from quadpy.public import public
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.devices import device_or_current
 from quadpy.runtime.device.life import refuse_in_host_function
@@ -23,6 +24,7 @@ __all__ = ["GraphBuilder"]
 class GraphBuilder(OrderedNodes):
     """The part of a ``Graph`` that adds nodes."""
 
+    @public
     def __init__(self, device: Device | None = None) -> None:
         refuse_in_host_function()
         super().__init__(device_or_current(device))

@@ -11,6 +11,7 @@ from quadpy.graph.model.nodes import AllocNode, FreeNode
 from quadpy.graph.model.observed import has_given_edges, observed
 from quadpy.importing import import_late
 from quadpy.messages import counted
+from quadpy.public import public
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.life import refuse_in_host_function
 from quadpy.runtime.launch.call_site import call_site
@@ -34,6 +35,7 @@ class Graph(GraphBuilder):
     A graph keeps alive what its nodes touch.  A copy of a graph is a ``clone``.
     """
 
+    @public
     def __init__(self, device: Device | None = None) -> None:
         super().__init__(device)
         self._instantiated = False

@@ -11,6 +11,7 @@ from quadpy.copying import OneProcess
 from quadpy.errors import ArgumentError, CaptureError
 from quadpy.graph.building.graph import Graph
 from quadpy.graph.captures.session import CaptureSession
+from quadpy.public import public
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.devices import device_or_current
 from quadpy.runtime.device.life import refuse_in_host_function
@@ -42,10 +43,12 @@ class capture(OneProcess):  # noqa: N801 - used like a statement, so lower case
 
     error: ClassVar[type[CaptureError]] = CaptureError
 
+    @public
     def __init__(self, stream: object = None, *, device: Device | None = None) -> None:
         self._stream, self._device = stream, device
         self._session: CaptureSession | None = None
 
+    @public
     def __enter__(self) -> Graph:
         if self._session is not None:
             hint = "call qp.graph.capture again"
@@ -66,6 +69,7 @@ class capture(OneProcess):  # noqa: N801 - used like a statement, so lower case
             raise
         return session.graph
 
+    @public
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
@@ -80,6 +84,7 @@ class capture(OneProcess):  # noqa: N801 - used like a statement, so lower case
             self._last.detach()
 
 
+@public
 def host_function(function: Callable[..., object], *args: Any, stream: object = None) -> None:
     """Call ``function(*args)`` on the host after the work on ``stream`` so far; later work there waits for it.
 

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from quadpy.errors import GraphError
 from quadpy.graph.device_graphs import graphs_of
+from quadpy.public import public
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.devices import device_or_current
 from quadpy.runtime.drivers.graph_driver import SemaphoreHandle
@@ -25,6 +26,7 @@ class Semaphore(Owned[SemaphoreHandle]):
     kind: ClassVar[str] = "semaphore"
     error: ClassVar[type[GraphError]] = GraphError
 
+    @public
     def __init__(self, device: Device, descriptor: int, kind: int) -> None:
         graphs = graphs_of(device)
         owner = device.reaper.own(graphs.semaphore_destroy, graphs.semaphore_import, descriptor, kind)

@@ -10,6 +10,7 @@ from typing import Any, overload
 from quadpy.errors import ArgumentError
 from quadpy.graph.model.arguments import count_of
 from quadpy.graph.replays.function import Replay
+from quadpy.public import public
 from quadpy.runtime.launch.fusion import Fuse, require_fuse
 
 __all__ = ["replay"]
@@ -19,6 +20,7 @@ __all__ = ["replay"]
 def replay(function: Callable[..., Any], /, *, warmup: int = 0, fuse: Fuse = "auto") -> Replay: ...
 @overload
 def replay(*, warmup: int = 0, fuse: Fuse = "auto") -> Callable[[Callable[..., Any]], Replay]: ...
+@public
 def replay(function: Any = None, /, *, warmup: int = 0, fuse: Fuse = "auto") -> Any:
     """Make ``function`` run as a graph: the first call captures what it launches, later calls replay that.
 

@@ -23,6 +23,7 @@ from quadpy.graph.replays.session import ReplaySession
 from quadpy.graph.replays.stats import Counters, ReplayStats
 from quadpy.graph.replays.variants import Hint, Variant, Variants, hint_of
 from quadpy.graph.replays.verify import Observer, Verification
+from quadpy.public import made_by
 from quadpy.runtime.device.current import launches_so_far, take_back_launches
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.devices import current_device
@@ -48,6 +49,7 @@ _TOO_EXPENSIVE: Final = (
 _log: Final = logging.getLogger("quadpy.graph")
 
 
+@made_by("@qp.graph.replay above a function makes one")
 @shows("clear", "fusion", "stats", "variants")
 class Replay(ByName):
     """A function that runs as a graph, made by ``qp.graph.replay``.  Safe from any thread; each has its own graphs."""

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from quadpy.dtypes import Scalar
-from quadpy.errors import ArgumentError, BoundsError
+from quadpy.errors import ArgumentError, BoundsError, QuadpyError
 from quadpy.messages import shown
+from quadpy.public import shortened
 from quadpy.runtime.arrays.exchange import Exchange
 from quadpy.runtime.arrays.parts import Part, has_slices, part_of
 from quadpy.runtime.elements.numpy_types import Numbers, admit, decode, encode
@@ -81,11 +82,14 @@ class DenseArray(Exchange):
         return key
 
     def __getitem__(self, index: object) -> Any:
-        where = self.locate(index)
-        if where is None:
-            return self._read_part(index)
-        stored = self._memory().read(where)
-        return wrap(decode(stored, self.dtype), self.dtype, functools.partial(self._set_part, where))
+        try:
+            where = self.locate(index)
+            if where is None:
+                return self._read_part(index)
+            stored = self._memory().read(where)
+            return wrap(decode(stored, self.dtype), self.dtype, functools.partial(self._set_part, where))
+        except QuadpyError as error:
+            raise shortened(error)  # noqa: B904 - the error itself
 
     def _set_part(self, where: Index, part: Any, values: Numbers) -> None:
         """Write a part of the vector or matrix at ``where``."""
@@ -100,11 +104,14 @@ class DenseArray(Exchange):
         return decode(stored, self.dtype)[part.turned].copy()
 
     def __setitem__(self, index: object, value: object) -> None:
-        where = self.locate(index)
-        if where is None:
-            self._write_part(index, value)
-        else:
-            self._assign(where, value)
+        try:
+            where = self.locate(index)
+            if where is None:
+                self._write_part(index, value)
+            else:
+                self._assign(where, value)
+        except QuadpyError as error:
+            raise shortened(error)  # noqa: B904 - the error itself
 
     def require_fits(self, index: object, value: object) -> None:
         """Raise what ``x[index] = value`` would raise, and write nothing; for an index of None, what ``x.fill`` would."""

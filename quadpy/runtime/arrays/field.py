@@ -10,6 +10,7 @@ from quadpy.completion import shows
 from quadpy.dtypes import BY_NAME, Scalar
 from quadpy.errors import ArgumentError, BoundsError
 from quadpy.importing import import_late
+from quadpy.public import made_by, public, require_switch
 from quadpy.runtime.arrays.dense import DenseArray, shape_of
 from quadpy.runtime.arrays.derivatives import KINDS, WITH_SHAPE, HasDerivatives, needed
 from quadpy.runtime.arrays.field_layout import (
@@ -36,6 +37,7 @@ from quadpy.runtime.memory.strided_layout import StridedLayout
 __all__ = ["Field", "field"]
 
 
+@made_by("qp.field(dtype, shape) makes one")
 @shows(
     "copy_from", "device", "dtype", "dual", "element_shape", "fill", "from_numpy", "from_torch", "grad",
     "has_dual", "has_grad", "layout", "name", "nbytes", "ndim", "offset", "placed", "shape", "size",
@@ -256,6 +258,7 @@ class Field(HasDerivatives, DenseArray):
         return f"field({self._element()}, shape={shape}" + (f", name={self.name!r})" if self.name else ")")
 
 
+@public
 def field(
     dtype: DType,
     shape: int | tuple[int, ...] | None = None,
@@ -290,6 +293,8 @@ def field(
         return dtype.field(shape, needs_grad=needs_grad, needs_dual=needs_dual, **options)  # type: ignore[union-attr, no-any-return]  # which ``hostmath`` has
     made = Field(*element_of(dtype), name)
     if needs_grad or needs_dual:
+        require_switch(needs_grad, "needs_grad")
+        require_switch(needs_dual, "needs_dual")
         made.need(needed(made, needs_grad, needs_dual))
     if shape is None:
         require_no_layout(order, offset, layout)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, NoReturn, Protocol
 
 from quadpy.dtypes import Scalar
 from quadpy.errors import ArgumentError
@@ -25,6 +25,10 @@ class Layout(enum.Enum):
 
     AOS = "aos"
     SOA = "soa"
+
+    @classmethod
+    def _missing_(cls, value: object) -> NoReturn:
+        raise ArgumentError(f"{shown(value)} is not a layout", hint="write qp.Layout.AOS or qp.Layout.SOA")
 
 
 @dataclass(frozen=True, slots=True)

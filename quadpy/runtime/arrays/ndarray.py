@@ -11,6 +11,7 @@ from quadpy.completion import shows
 from quadpy.dtypes import BY_NAME, Scalar, bf16
 from quadpy.errors import ArgumentError
 from quadpy.importing import import_late
+from quadpy.public import made_by, public, require_switch
 from quadpy.runtime.arrays.dense import DenseArray, shape_of
 from quadpy.runtime.arrays.derivatives import require_floats
 from quadpy.runtime.arrays.foreign_device import DeviceView, cuda_array_interface, describe_device_array, is_on_gpu
@@ -29,6 +30,7 @@ from quadpy.runtime.memory.strided_layout import StridedLayout
 __all__ = ["NDArray", "array_layout", "from_dlpack", "ndarray"]
 
 
+@made_by("qp.ndarray(dtype, shape) makes one; qp.from_dlpack shares the memory of another array")
 @shows(
     "copy_from", "device", "dtype", "element_shape", "fill", "from_numpy", "from_torch", "grad", "nbytes",
     "ndim", "shape", "size", "to_dlpack", "to_numpy", "to_torch",
@@ -113,6 +115,7 @@ class NDArray(DenseArray):
         return f"ndarray({self._element()}, shape={self.shape})"
 
 
+@public
 def ndarray(dtype: DType, shape: int | tuple[int, ...], needs_grad: bool = False, *, stream: object = None) -> NDArray:
     """Create an array of zeros on the device that ``qp.init`` chose.
 
@@ -133,6 +136,7 @@ def ndarray(dtype: DType, shape: int | tuple[int, ...], needs_grad: bool = False
     extents = (shape,) if type(shape) is int and 0 <= shape < 1 << 63 else shape_of(shape)
     made = _zeros(scalar, element, extents, stream)
     if needs_grad:
+        require_switch(needs_grad, "needs_grad")
         require_floats(scalar)
         made.grad = _zeros(scalar, element, extents, stream)
     return made
@@ -143,6 +147,7 @@ def _zeros(scalar: Scalar, element: tuple[int, ...], shape: tuple[int, ...], str
     return NDArray(scalar, shape, element, storage_at(allocate(layout.nbytes, stream), layout.strided), layout)
 
 
+@public
 def from_dlpack(array: Any, element: tuple[int, ...] = ()) -> NDArray:
     """An NDArray over the memory of a writable, C-contiguous array of another library, without a copy.
 

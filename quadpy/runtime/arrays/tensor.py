@@ -6,6 +6,7 @@ import enum
 from typing import Any
 
 from quadpy.errors import ArgumentError
+from quadpy.public import public
 from quadpy.runtime.arrays.dense import shape_of
 from quadpy.runtime.arrays.derivatives import require_floats
 from quadpy.runtime.arrays.field import Field, field
@@ -24,6 +25,7 @@ class Backend(enum.Enum):
     NDARRAY = "ndarray"
 
 
+@public
 def tensor(
     dtype: DType,
     shape: int | tuple[int, ...],

@@ -15,7 +15,8 @@ from typing import Any, ClassVar, Final, NoReturn, TypeAlias
 
 from quadpy.completion import shows
 from quadpy.errors import ArgumentError
-from quadpy.messages import counted, no_attribute
+from quadpy.messages import counted, no_attribute, shown
+from quadpy.public import public
 from quadpy.runtime.arrays.dense import shape_of
 from quadpy.runtime.arrays.derivatives import WITH_SHAPE
 from quadpy.runtime.arrays.field import Field
@@ -33,6 +34,7 @@ __all__ = [
 Axes = tuple[int, ...]
 
 
+@public
 def axes(*numbers: int) -> Axes:
     """Axes by number; ``qp.ij`` is ``qp.axes(0, 1)``."""
     if len(set(numbers)) != len(numbers) or not all(0 <= n < len(AXIS_NAMES) for n in numbers):
@@ -117,6 +119,10 @@ class Dense(_Node):
         An axis that an outer node has, too, is stored in blocks: its extent is the product of both.
         """
         self.tree.need_open()
+        if not isinstance(axes, tuple):
+            raise ArgumentError(
+                f"{shown(axes)} is not a choice of axes", hint="write qp.i, qp.ij, qp.ijk, or qp.axes(0, 1)"
+            )
         extents = shape_of(dimensions)
         if len(extents) == 1:
             extents *= len(axes)
@@ -166,18 +172,22 @@ class _Roots(_Node):
     def _new(self) -> Tree:
         raise NotImplementedError
 
+    @public
     def dense(self, axes: Axes, dimensions: int | tuple[int, ...]) -> Dense:
         """A grid over ``axes``; an int is the extent of each."""
         return self._new().top.dense(axes, dimensions)
 
+    @public
     def place(self, *fields: Any, offset: int | tuple[int, ...] | None = None) -> None:
         """Place fields with a single element, read as ``f[None]``."""
         self._new().top.place(*fields, offset=offset)
 
+    @public
     def lazy_grad(self) -> None:
         """Give each field with floats a gradient of the same shape, if it has none; also fields made with ``shape=``."""
         self._need("grad")
 
+    @public
     def lazy_dual(self) -> None:
         """Give each field with floats a dual of the same shape, if it has none; also fields made with ``shape=``."""
         self._need("dual")
@@ -215,6 +225,7 @@ class FieldsBuilder(_Roots):
 
     _name = "FieldsBuilder"
 
+    @public
     def __init__(self) -> None:
         self._trees: list[Tree] = []
         self._finished = False

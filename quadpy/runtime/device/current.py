@@ -8,11 +8,11 @@ from typing import ClassVar
 
 from quadpy.dtypes import Scalar, f32, i32
 from quadpy.errors import ArgumentError
+from quadpy.public import Tracebacks
 from quadpy.runtime.device.locks import new_lock
 
 __all__ = [
-    "Config", "State", "current_config", "launches_so_far", "next_launch", "renew_config", "require_switch", "require_wave_size", "set_config",
-    "take_back_launches",
+    "Config", "State", "current_config", "launches_so_far", "next_launch", "renew_config", "require_wave_size", "set_config", "take_back_launches",
 ]  # fmt: skip
 
 
@@ -36,12 +36,6 @@ class Config:
     print_buffer: int = 1 << 20
     wave_size: int | None = None
     interpreted: bool = False
-
-
-def require_switch(given: object, name: str) -> None:
-    """ArgumentError unless ``given`` is True, False, or None for the default."""
-    if given is not None and given not in (False, True):
-        raise ArgumentError(f"{name} must be True or False, not {given!r}")
 
 
 def require_wave_size(size: int | None) -> None:
@@ -70,6 +64,7 @@ def current_config() -> Config:
 def set_config(config: Config) -> None:
     """Set the current configuration; random numbers start again from its seed.  Arrays and fields stay valid."""
     State.config, State.launches = config, 0
+    Tracebacks.whole = config.full_traceback
 
 
 def renew_config() -> None:

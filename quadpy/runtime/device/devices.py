@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from quadpy.errors import ArgumentError, NoDeviceError
+from quadpy.public import public, require_switch
 from quadpy.runtime.device.current import Config, State
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.locks import new_lock
@@ -91,16 +92,21 @@ def device_of(config: Config) -> Device:
     return device if device is not None and device.life.ended is None else open_device(config.arch, config.ordinal)
 
 
+@public
 def create_stream(priority: int = 0) -> Stream:
     """Create a stream on the current device.  Lower ``priority`` runs first; values out of range are clamped."""
     return current_device().create_stream(priority)
 
 
+@public
 def create_event(timing: bool = False) -> Event:
     """Create an event on the current device.  ``elapsed_time`` needs two with ``timing``."""
+    if timing:
+        require_switch(timing, "timing")
     return current_device().create_event(timing=timing)
 
 
+@public
 def memory_stats() -> MemoryStats:
     """How much of the current device's memory quadpy holds, in bytes."""
     return current_device().memory_stats()

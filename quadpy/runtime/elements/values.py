@@ -13,6 +13,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from quadpy.dtypes import BY_NAME, Scalar
 from quadpy.errors import ArgumentError, BoundsError
 from quadpy.messages import shown
+from quadpy.public import public
 from quadpy.runtime.elements.arithmetic import Typed, apply, meeting_type
 from quadpy.runtime.elements.numpy_types import SCALAR_OF, Numbers, admit, cast
 from quadpy.runtime.elements.types import ScalarLike, scalar_of
@@ -82,6 +83,7 @@ class Elements(NDArrayOperatorsMixin):
         def __init__(self, *entries: Any, dt: ScalarLike | None = None) -> None: ...
     else:
 
+        @public
         def __init__(self, entries: object, dt: ScalarLike | None = None) -> None:
             numbers, own = _typed(entries)
             scalar = own if dt is None else scalar_of(dt)

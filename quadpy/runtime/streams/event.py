@@ -6,7 +6,8 @@ import time
 from typing import ClassVar
 
 from quadpy.completion import shows
-from quadpy.errors import CaptureError, EventError, StreamError
+from quadpy.errors import CaptureError, EventError, QuadpyError, StreamError
+from quadpy.public import called_often, made_by, shortened
 from quadpy.runtime.device.life import THREAD, refuse_in_host_function
 from quadpy.runtime.device.reaper import Owner
 from quadpy.runtime.drivers.driver import EventHandle
@@ -18,6 +19,7 @@ from quadpy.runtime.streams.stream import Stream, StreamDevice
 __all__ = ["Event"]
 
 
+@made_by("qp.create_event() makes one")
 @shows(
     "destroy", "destroyed", "device", "elapsed_time", "handle", "query", "record", "recorded", "synchronize",
     "timing", "wait",
@@ -60,6 +62,7 @@ class Event(Owned[EventHandle]):
     def recorded(self) -> bool:
         return self._stamp is not None
 
+    @called_often
     def record(self, stream: object = None) -> None:
         """Record the event after the work so far on ``stream``, by default the calling thread's stream.
 
@@ -68,24 +71,27 @@ class Event(Owned[EventHandle]):
             EventError: the event was destroyed.
             CaptureError: another thread captures ``stream``.
         """
-        device = self.device
-        on = stream if type(stream) is Stream else device.stream_for(stream)
-        mine, theirs = self._ref.owner, on._ref.owner  # noqa: SLF001 - they keep both handles valid
-        if (
-            mine is not None
-            and theirs is not None
-            and on.device is device
-            and device.life.direct
-            and self.captured is None
-            and not THREAD.in_host_function
-        ):  # as ``_is_direct``, inlined: a call would double the time
-            device.driver.event_record(mine.handle, theirs.handle)
-            self._stamp = time.perf_counter() if self.timing else 0.0
-            if self._ref.owner is None or on._ref.owner is None:  # noqa: SLF001 - another thread destroyed it
-                del mine, theirs
-                device.reaper.drain()
-        else:
-            self._record_checked(on)
+        try:
+            device = self.device
+            on = stream if type(stream) is Stream else device.stream_for(stream)
+            mine, theirs = self._ref.owner, on._ref.owner  # noqa: SLF001 - they keep both handles valid
+            if (
+                mine is not None
+                and theirs is not None
+                and on.device is device
+                and device.life.direct
+                and self.captured is None
+                and not THREAD.in_host_function
+            ):  # as ``_is_direct``, inlined: a call would double the time
+                device.driver.event_record(mine.handle, theirs.handle)
+                self._stamp = time.perf_counter() if self.timing else 0.0
+                if self._ref.owner is None or on._ref.owner is None:  # noqa: SLF001 - another thread destroyed it
+                    del mine, theirs
+                    device.reaper.drain()
+            else:
+                self._record_checked(on)
+        except QuadpyError as error:
+            raise shortened(error)  # noqa: B904 - the error itself
 
     def _is_direct(self, stream: Stream) -> bool:
         """Whether nothing is captured, and both belong to one open device."""
@@ -116,6 +122,7 @@ class Event(Owned[EventHandle]):
         self.captured = None
         self._stamp = time.perf_counter()
 
+    @called_often
     def wait(self, stream: object = None) -> None:
         """Order later work on ``stream``, by default the calling thread's, after the event; the host does not wait.
 
@@ -126,16 +133,19 @@ class Event(Owned[EventHandle]):
             StreamError: the stream was destroyed.
             CaptureError: only one of the two is captured, and the other cannot join the capture.
         """
-        device = self.device
-        on = stream if type(stream) is Stream else device.stream_for(stream)
-        mine, theirs = self._ref.owner, on._ref.owner  # noqa: SLF001 - they keep both handles valid
-        if mine is not None and theirs is not None and self._is_direct(on):
-            device.driver.stream_wait(theirs.handle, mine.handle)
-            if self._ref.owner is None or on._ref.owner is None:  # noqa: SLF001 - another thread destroyed it
-                del mine, theirs
-                device.reaper.drain()
-        else:
-            self._wait_checked(on)
+        try:
+            device = self.device
+            on = stream if type(stream) is Stream else device.stream_for(stream)
+            mine, theirs = self._ref.owner, on._ref.owner  # noqa: SLF001 - they keep both handles valid
+            if mine is not None and theirs is not None and self._is_direct(on):
+                device.driver.stream_wait(theirs.handle, mine.handle)
+                if self._ref.owner is None or on._ref.owner is None:  # noqa: SLF001 - another thread destroyed it
+                    del mine, theirs
+                    device.reaper.drain()
+            else:
+                self._wait_checked(on)
+        except QuadpyError as error:
+            raise shortened(error)  # noqa: B904 - the error itself
 
     def _wait_checked(self, target: Stream) -> None:
         mine, theirs = self._take(), target._take()  # noqa: SLF001 - another owner of handles
@@ -194,6 +204,7 @@ class Event(Owned[EventHandle]):
             raise CaptureError(f"{what} of an event that another thread captures", call_site(), hint=hint)
         self._refuse_stale()
 
+    @called_often
     def synchronize(self) -> None:
         """Wait on the host for the last record.
 
@@ -202,15 +213,19 @@ class Event(Owned[EventHandle]):
             CaptureError: the last record is in a capture.
             KernelFault: a check of a kernel failed, under ``debug=True``.
         """
-        self._refuse_captured("synchronize()")
-        owner = self._take()
-        self.device.driver.event_synchronize(owner.handle)
-        if (observer := CAPTURES.observer) is not None:
-            observer.completed(self._ref)
-        if self.device.prints.pending:
-            self.device.prints.drain()
-        self.device.faults.raise_first()
+        try:
+            self._refuse_captured("synchronize()")
+            owner = self._take()
+            self.device.driver.event_synchronize(owner.handle)
+            if (observer := CAPTURES.observer) is not None:
+                observer.completed(self._ref)
+            if self.device.prints.pending:
+                self.device.prints.drain()
+            self.device.faults.raise_first()
+        except QuadpyError as error:
+            raise shortened(error)  # noqa: B904 - the error itself
 
+    @called_often
     def query(self) -> bool:
         """Whether the last record is complete; True if there is none.
 
@@ -218,11 +233,14 @@ class Event(Owned[EventHandle]):
             EventError: the event was destroyed.
             CaptureError: the last record is in a capture.
         """
-        self._refuse_captured("query()")
-        owner = self._take()
-        complete = self.device.driver.event_query(owner.handle)
-        if complete and (observer := CAPTURES.observer) is not None:
-            observer.completed(self._ref)
+        try:
+            self._refuse_captured("query()")
+            owner = self._take()
+            complete = self.device.driver.event_query(owner.handle)
+            if complete and (observer := CAPTURES.observer) is not None:
+                observer.completed(self._ref)
+        except QuadpyError as error:
+            raise shortened(error)  # noqa: B904 - the error itself
         return complete
 
     def elapsed_time(self, end: Event) -> float:

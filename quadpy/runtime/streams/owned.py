@@ -12,7 +12,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar
 
 from quadpy.copying import OneProcess
-from quadpy.errors import EventError, GraphError, StreamError
+from quadpy.errors import EventError, GraphError, QuadpyError, StreamError
+from quadpy.public import public, shortened
 from quadpy.runtime.device.life import THREAD, Life
 from quadpy.runtime.device.reaper import Owner, Reaper
 
@@ -67,13 +68,17 @@ class Owned(OneProcess, Generic[H]):
     @property
     def handle(self) -> H:
         """The driver's handle; 0 on the CPU and for the default stream."""
-        return self._take().handle
+        try:
+            return self._take().handle
+        except QuadpyError as error:
+            raise shortened(error)  # noqa: B904 - the error itself
 
     def destroy(self) -> None:
         """Give the handle back.  Submitted work still completes; destroying twice does nothing."""
         self._ref.owner = None
         self.device.reaper.drain()
 
+    @public
     def __enter__(self) -> Self:
         self._check()
         return self

@@ -7,7 +7,8 @@ from typing import Any, ClassVar, Protocol, TypeVar
 
 from quadpy.completion import shows
 from quadpy.copying import OneProcess
-from quadpy.errors import CaptureError, StreamError
+from quadpy.errors import CaptureError, QuadpyError, StreamError
+from quadpy.public import called_often, made_by, public, shortened
 from quadpy.runtime.device.callbacks import Failures
 from quadpy.runtime.device.faults import Faults
 from quadpy.runtime.device.life import refuse_in_host_function
@@ -43,6 +44,7 @@ class StreamDevice(OwningDevice, Protocol):
     def leave(self, stream: Stream) -> None: ...
 
 
+@made_by("qp.create_stream() makes one; qp.Stream.from_handle borrows one of another library")
 @shows("destroy", "destroyed", "device", "from_handle", "handle", "query", "synchronize")
 class Stream(Owned[StreamHandle]):
     """A queue of device work that runs in order; ``qp.create_stream`` makes one.  Safe from any thread.
@@ -86,30 +88,38 @@ class Stream(Owned[StreamHandle]):
         """Whether the stream was not destroyed, as an object or by handle."""
         return self._ref.owner is not None
 
+    @called_often
     def synchronize(self) -> None:
         """Wait for all work on this stream, and raise the first error of a host function of a graph on it.
 
         Raises:
             KernelFault: a check of a kernel failed, under ``debug=True``.
         """
-        self._refuse_captured("synchronize()", "synchronize after a launch of the graph")
-        owner = self._take()
-        self.device.driver.stream_synchronize(owner.handle)
-        if (observer := CAPTURES.observer) is not None:
-            observer.synchronized(self.timeline, self.device.life)
-        if self.device.prints.pending:
-            self.device.prints.drain()
-        self.device.reaper.drain()
-        self.device.faults.raise_first(owner.handle)
-        self.device.failures.raise_first(self.timeline)
+        try:
+            self._refuse_captured("synchronize()", "synchronize after a launch of the graph")
+            owner = self._take()
+            self.device.driver.stream_synchronize(owner.handle)
+            if (observer := CAPTURES.observer) is not None:
+                observer.synchronized(self.timeline, self.device.life)
+            if self.device.prints.pending:
+                self.device.prints.drain()
+            self.device.reaper.drain()
+            self.device.faults.raise_first(owner.handle)
+            self.device.failures.raise_first(self.timeline)
+        except QuadpyError as error:
+            raise shortened(error)  # noqa: B904 - the error itself
 
+    @called_often
     def query(self) -> bool:
         """Whether all work on this stream is complete."""
-        self._refuse_captured("query()", "query after a launch of the graph")
-        owner = self._take()
-        complete = self.device.driver.stream_query(owner.handle)
-        if complete and (observer := CAPTURES.observer) is not None:
-            observer.synchronized(self.timeline, self.device.life)
+        try:
+            self._refuse_captured("query()", "query after a launch of the graph")
+            owner = self._take()
+            complete = self.device.driver.stream_query(owner.handle)
+            if complete and (observer := CAPTURES.observer) is not None:
+                observer.synchronized(self.timeline, self.device.life)
+        except QuadpyError as error:
+            raise shortened(error)  # noqa: B904 - the error itself
         return complete
 
     def destroy(self) -> None:
@@ -175,6 +185,7 @@ class use_stream(OneProcess):  # noqa: N801 - used as a function
 
     error: ClassVar[type[StreamError]] = StreamError
 
+    @public
     def __init__(self, stream: object) -> None:
         self._stream = stream
         self._uses: list[object] = []
@@ -182,6 +193,7 @@ class use_stream(OneProcess):  # noqa: N801 - used as a function
     def __repr__(self) -> str:
         return f"use_stream({self._stream!r})"
 
+    @public
     def __enter__(self) -> Stream:
         given = self._stream
         stream = given if isinstance(given, Stream) else _Lookup.find(None).stream_for(given)
@@ -189,6 +201,7 @@ class use_stream(OneProcess):  # noqa: N801 - used as a function
         stream.device.streams.thread.use(stream.timeline, stream, self._uses)
         return stream
 
+    @public
     def __exit__(self, *exception: object) -> None:
         try:
             self._uses.pop()
