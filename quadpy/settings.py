@@ -58,7 +58,9 @@ def _print_buffer(text: str) -> int:
 
 def _path(text: str) -> Path:
     try:
-        return Path(text).expanduser()
+        return Path(text).expanduser().absolute()  # the program may change its folder
+    except OSError:  # the current folder is gone
+        return Path(text)
     except RuntimeError:
         raise ValueError("a path (there is no home folder for ~)") from None
 
@@ -170,7 +172,7 @@ class Settings:
     log_level: LogLevel = _knob(
         "warning",
         _one_of("debug", "info", "warning", "error"),
-        "Minimum level to log; this version logs nothing.",
+        "Minimum level to log.",
     )
 
     @classmethod

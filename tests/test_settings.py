@@ -19,7 +19,7 @@ def test_an_empty_environment_gives_the_defaults():
     [
         ("QUADPY_CACHE", "0", "cache", False),
         ("QUADPY_CACHE", "on", "cache", True),
-        ("QUADPY_CACHE_DIR", "some/folder", "cache_dir", Path("some/folder")),
+        ("QUADPY_CACHE_DIR", "some/folder", "cache_dir", Path("some/folder").absolute()),
         ("QUADPY_CACHE_SIZE", "12", "cache_size", 12),
         ("QUADPY_ARCH", "gpu", "arch", "gpu"),
         ("QUADPY_NUM_THREADS", "3", "num_threads", 3),
@@ -72,3 +72,10 @@ def test_the_default_cache_folder_follows_xdg():
 
 def test_without_a_home_there_is_no_default_cache_folder():
     assert default_cache_dir({"XDG_CACHE_HOME": "~no-such-user-here"}) is None
+
+
+def test_a_relative_folder_stays_the_same_when_the_program_goes_elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    found = Settings.from_environ({"QUADPY_CACHE_DIR": "here"})
+    monkeypatch.chdir("/")
+    assert found.cache_dir == tmp_path / "here"

@@ -20,7 +20,7 @@ from quadpy.interpreter.loops import KernelStatements
 from quadpy.interpreter.numbers import bf16_of_bits, bits_of_bf16, number
 from quadpy.interpreter.plans import NO_LOOPS, KernelPlan
 from quadpy.interpreter.scopes import Scope, Variables
-from quadpy.interpreter.support import OUTSIDE, Memory, Prints, Show
+from quadpy.interpreter.support import OUTSIDE, Memory, OutputError, Prints, Show
 from quadpy.interpreter.text import OWN, CodeText, Origin, compiled, identifier
 from quadpy.interpreter.unset import read_unset
 from quadpy.ir import nodes as ir
@@ -55,6 +55,8 @@ class PythonKernel:
                 returned = self._function(*(given[name] for name in self._arguments))
             except KernelFault:
                 raise
+            except OutputError as error:
+                raise (error.__cause__ or error) from None
             except IndexError as error:
                 raise _index_error(error, self._kernel.name) from None
             except _MISTAKES as error:  # which launches take for arguments that do not fit

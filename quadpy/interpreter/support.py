@@ -15,7 +15,17 @@ from quadpy.interpreter.numbers import MEMORY_TYPES
 from quadpy.ir.types import Array, Member
 from quadpy.output import Message
 
-__all__ = ["OUTSIDE", "Faults", "Memory", "OrderedPrints", "Prints", "Show", "has_element", "shared_array"]
+__all__ = [
+    "OUTSIDE",
+    "Faults",
+    "Memory",
+    "OrderedPrints",
+    "OutputError",
+    "Prints",
+    "Show",
+    "has_element",
+    "shared_array",
+]
 
 OUTSIDE: Final = 1 << 62
 """Is subtracted from negative indices, which are then outside of every array."""
@@ -25,11 +35,21 @@ Show: TypeAlias = Callable[[str, bool], None]
 """Prints a text, and flushes the output if the second argument says so."""
 
 
+class OutputError(Exception):
+    """Its cause is what the user's output raised."""
+
+
 class Prints:
     """What kernels print, at once: iterations run in their order."""
 
     def __init__(self, show: Show) -> None:
-        self.show = show
+        self._show = show
+
+    def show(self, text: str, flush: bool) -> None:
+        try:
+            self._show(text, flush)
+        except Exception as error:
+            raise OutputError from error
 
     def add(self, message: Message, words: Sequence[Any]) -> None:
         values = [int(word) for word in words]

@@ -16,7 +16,7 @@ from quadpy.jit.array_arguments import ArrayArguments
 from quadpy.jit.block_accesses import accesses_of_block
 from quadpy.jit.grids import barrier_loops
 from quadpy.jit.hidden_arguments import HiddenArguments
-from quadpy.jit.plan import Values, Views, unknown_footprints
+from quadpy.jit.plan import MISFITS, Misfit, Values, Views, unknown_footprints
 from quadpy.jit.results import ResultReader
 from quadpy.jit.timed_entry import TimedEntry
 from quadpy.runtime.arrays.field_memory import FieldMemory
@@ -149,11 +149,14 @@ class CpuPlan:
         """The argument block of a call; ``values`` are those that the caller passes.
 
         Raises:
-            struct.error, OverflowError, ArgumentError: as ``run``.
+            Misfit, ArgumentError: as ``run``.
         """
         if self.code.hidden:
             values += self.hidden.values()
-        block = self._pack(*values)
+        try:
+            block = self._pack(*values)
+        except MISFITS as error:
+            raise Misfit from error
         if self.checks_values:
             for loop in self._barrier_loops:
                 loop.require_complete(values)

@@ -16,7 +16,7 @@ from quadpy.jit.gpu_launch import Submission, task_launches, upload_kernels_on
 from quadpy.jit.grids import Grids
 from quadpy.jit.hidden_arguments import HiddenArguments
 from quadpy.jit.host_arrays import copied_host_arrays
-from quadpy.jit.plan import Plan, Values, Views, unknown_footprints
+from quadpy.jit.plan import MISFITS, Misfit, Plan, Values, Views, unknown_footprints
 from quadpy.jit.results import ResultReader
 from quadpy.runtime.arrays.field_memory import FieldMemory
 from quadpy.runtime.arrays.view import ArrayMemory, ArrayView
@@ -161,7 +161,10 @@ class GpuPlan:
         Values that do not fit are found before any work begins.
         """
         values += self.hidden.values()
-        self.format.pack(*values)
+        try:
+            self.format.pack(*values)
+        except MISFITS as error:
+            raise Misfit from error
         return self.grids.of(values)
 
     def announce(self, views: Views, on: Stream) -> None:

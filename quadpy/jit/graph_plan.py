@@ -23,7 +23,7 @@ from quadpy.graph.engines.stats import Counts
 from quadpy.jit.gpu_launch import upload_kernels_on
 from quadpy.jit.gpu_plan import GpuPlan
 from quadpy.jit.host_arrays import copied_host_arrays
-from quadpy.jit.plan import Footprints, Values, Views
+from quadpy.jit.plan import MISFITS, Footprints, Misfit, Values, Views
 from quadpy.runtime.arrays.field_memory import FieldMemory
 from quadpy.runtime.arrays.view import ArrayView
 from quadpy.runtime.launch.capturing import session_of
@@ -92,7 +92,10 @@ class GraphPlan:
             return self.eager.run(values, views, stream)
         eager, given = self.eager, values[:]
         values += eager.hidden.values()
-        packed = eager.format.pack(*values)
+        try:
+            packed = eager.format.pack(*values)
+        except MISFITS as error:
+            raise Misfit from error
         there = not any(map(_is_on_host, views))
         engine = self._graphs.take_bound(packed, on) if there else None
         if engine is None:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, overload
 from quadpy.artifact import CodeObject
 from quadpy.completion import shows
 from quadpy.copying import ByName
-from quadpy.errors import ArgumentError, KernelFault, KernelSourceError, KernelSyntaxError, QuadpyError
+from quadpy.errors import ArgumentError, KernelSourceError, KernelSyntaxError, QuadpyError
 from quadpy.graph.engines.stats import Counts, GraphKernelStats
 from quadpy.importing import import_late
 from quadpy.jit.dispatcher import Dispatcher
 from quadpy.jit.observed_call import run_observed
 from quadpy.jit.parameters import Argument
-from quadpy.jit.plan import MISFITS, Plan, Values, Views
+from quadpy.jit.plan import Misfit, Plan, Values, Views
 from quadpy.jit.variant_dispatcher import VariantDispatcher, dispatcher_for
 from quadpy.lang.arguments import MembersFound
 from quadpy.lang.source import FunctionSource
@@ -111,9 +111,7 @@ class Kernel(ByName):
             run = self._watched(plan, args) if CAPTURES.watched else plan.run
             try:
                 return run(values, views, stream)
-            except KernelFault:  # some are an OverflowError: the kernel has run
-                raise
-            except MISFITS:
+            except Misfit:
                 return run(dispatcher.checked(args, views), views, stream)
         except MembersFound:
             self._pass_members()
@@ -163,7 +161,7 @@ class Kernel(ByName):
                 specialisation.sections.check(plan, values, views)
             try:
                 return use(plan, values, views)
-            except MISFITS:
+            except Misfit:
                 return use(plan, dispatcher.checked(args, views), views)
         except MembersFound:
             self._pass_members()

@@ -17,7 +17,7 @@ from quadpy.runtime.streams.stream import Stream
 if TYPE_CHECKING:
     from quadpy.jit.footprints import KernelFootprints
 
-__all__ = ["MISFITS", "ArgumentValue", "Footprints", "Plan", "Values", "Views", "unknown_footprints"]
+__all__ = ["MISFITS", "ArgumentValue", "Footprints", "Misfit", "Plan", "Values", "Views", "unknown_footprints"]
 
 ArgumentValue: TypeAlias = int | float
 """One value of the argument block, as ``struct`` packs it."""
@@ -31,6 +31,10 @@ Views: TypeAlias = Sequence[ArrayView]
 
 MISFITS: Final = (struct.error, OverflowError, TypeError)
 """What a value that does not fit its parameter raises when it is packed."""
+
+
+class Misfit(Exception):
+    """A value of a call does not fit its parameter; nothing of the call has begun."""
 
 
 Footprints: TypeAlias = "Callable[[], KernelFootprints]"
@@ -67,7 +71,7 @@ class Plan(Protocol):
         While the stream is captured the launch is recorded instead.
 
         Raises:
-            struct.error, OverflowError, TypeError: a value does not fit its parameter.
+            Misfit: a value does not fit its parameter; nothing has begun.
             ArgumentError: the condition of a loop is empty, or a loop with barriers has incomplete blocks.
             CaptureError: the kernel returns something, which a capture cannot.
             OutOfDeviceMemory: there is no scratch memory.
@@ -77,7 +81,7 @@ class Plan(Protocol):
         """What ``run`` would launch, without launching it; ``stream``, or the calling thread's, owns scratch memory.
 
         Raises:
-            struct.error, OverflowError, TypeError, ArgumentError: as ``run``.
+            Misfit, ArgumentError: as ``run``.
         """
 
     @property

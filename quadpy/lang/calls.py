@@ -14,7 +14,7 @@ from quadpy.intrinsics.rows import Row, Update
 from quadpy.ir import nodes as ir
 from quadpy.lang.atomics import atomic_call
 from quadpy.lang.called_functions import call_real
-from quadpy.lang.compile_time import python_call
+from quadpy.lang.compile_time import evaluated, python_call
 from quadpy.lang.context import Trace
 from quadpy.lang.decorators import Func, Method, RealFunc
 from quadpy.lang.displays import display_items
@@ -37,7 +37,7 @@ from quadpy.lang.scalars import call_function, cast, convert, saturated
 from quadpy.lang.scope import import_value
 from quadpy.lang.structs import make_record, struct_value
 from quadpy.lang.supers import make_super
-from quadpy.lang.values import ArrayRef, BoundMethod, Value, Vec, is_number, is_struct_type, shape_text
+from quadpy.lang.values import ArrayRef, BoundMethod, Value, Vec, holds_runtime, is_number, is_struct_type, shape_text
 from quadpy.lang.vecmethods import METHODS
 from quadpy.lang.vectors import make_vector, vec_of
 from quadpy.mathlib.library import LibraryFunction
@@ -173,6 +173,8 @@ def _call_type(t: Trace, fn: Any, args: list[Value], kwargs: dict[str, Value], s
             return python_call(t, fn, [value], {}, span)
         except ValueError as error:
             t.fail_type(str(error), span)
+    if t.frame.static and fn in (int, float, bool) and not is_number(value) and not holds_runtime(value):
+        return evaluated(t, fn, args, kwargs, span)
     if isinstance(value, (Vec, list, tuple)):
         return make_vector(t, value, span, type)
     if fn in (int, float, bool) and is_number(value):

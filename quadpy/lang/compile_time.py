@@ -68,7 +68,8 @@ def python_call(t: Trace, fn: Callable[..., Any], args: Sequence[Any], kwargs: M
     """Calls ``fn``; arguments that it does not accept are an error of the kernel.  Iterators come back as lists."""
     try:
         if any(fn is known for known in _GO_THROUGH):
-            args = [_counted_items(t, fn, arg) for arg in args]
+            through = _iterated(fn, args)
+            args = [_counted_items(t, fn, arg) if k < through else arg for k, arg in enumerate(args)]
         made = fn(*args, **kwargs)
         return list(_counted(t, made)) if isinstance(made, Iterator) else made
     except CompilationError:
@@ -110,6 +111,17 @@ def _is_pure(fn: Callable[..., Any]) -> bool:
     """Whether ``fn`` gives the same for the same arguments, in every process: of Python's own, what is known to."""
     receiver = getattr(fn, "__self__", None)
     return getattr(fn, "__module__", None) in ("math", "operator", "_operator") or type(receiver) in _CONTAINERS
+
+
+def _iterated(fn: Callable[..., Any], args: Sequence[Any]) -> int:
+    """How many of the first arguments ``fn`` iterates over; the others, and objects with a method for it, stay whole."""
+    if fn is zip:
+        return len(args)
+    if (fn is min or fn is max) and len(args) > 1:
+        return 0
+    method = {operator.contains: "__contains__", reversed: "__reversed__"}.get(fn)
+    own = method is not None and args and type(args[0]) not in _CONTAINERS and hasattr(type(args[0]), method)
+    return 0 if own else min(len(args), 1)
 
 
 def _counted_items(t: Trace, fn: Callable[..., Any], value: Any) -> Any:

@@ -33,6 +33,11 @@ _REDUCTIONS: Final = frozenset(
 _MAKERS: Final = frozenset(
     ["array", "asarray", "zeros", "ones", "empty", "full", "arange", "linspace", "zeros_like", "ones_like"]
 )
+_CHANGES: Final = frozenset(name for kind in (list, dict, set) for name in vars(kind)) - frozenset(
+    ["get", "keys", "values", "items", "copy", "index", "count", "union", "intersection", "difference", "isdisjoint",
+     "symmetric_difference", "issubset", "issuperset", "fromkeys"]
+)  # fmt: skip
+"""Methods that change a list, dict or set."""
 
 
 def instead_of(fn: Any) -> str:
@@ -53,7 +58,7 @@ def instead_of(fn: Any) -> str:
         return _SMALL
     if library == "time":
         return "read the clock outside, around the call and qp.sync()"
-    if isinstance(getattr(fn, "__self__", None), (list, dict, set)):
+    if name in _CHANGES and isinstance(getattr(fn, "__self__", None), (list, dict, set)):
         return "lists, dicts and sets in kernels are fixed when it compiles: write the items down, or use an array"
     return ""
 

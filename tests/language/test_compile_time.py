@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+import textwrap
 
 import numpy as np
 import pytest
@@ -486,3 +487,65 @@ def test_an_iteration_binds_a_name_of_compile_time_for_itself():
     x = np.zeros(3, np.int32)
     k(x)
     assert x.tolist() == [1101, 1103, 5]
+
+
+OBJECTS = """
+import enum
+
+class Access(enum.IntFlag):
+    READ = 1
+    WRITE = 2
+
+class Interval:
+    def __init__(self, low, high): self.low, self.high = low, high
+    def __contains__(self, x): return self.low <= x <= self.high
+    def __iter__(self): return iter((self.low, self.high))
+    def __reversed__(self): return iter((7, 8))
+    def __bool__(self): return self.low < self.high
+    def __int__(self): return self.high - self.low
+    def __float__(self): return self.high / 2
+
+BOTH, INSIDE, EMPTY = Access.READ | Access.WRITE, Interval(1, 5), Interval(3, 3)
+"""
+
+
+def test_objects_answer_by_their_own_methods(arch, load):
+    module = load(
+        OBJECTS
+        + textwrap.dedent("""
+        @qp.kernel
+        def ask(x: qp.types.ndarray(qp.f64, 1), flags: qp.template()):
+            x[0] = Access.WRITE in flags
+            x[1] = 3 in INSIDE
+            x[2] = 6 not in INSIDE
+            for k in qp.static(reversed(INSIDE)):
+                x[3] = 10 * x[3] + k
+            x[4] = int(max(Access.READ, Access.WRITE))
+            x[5] = sum(INSIDE)
+            x[6] = qp.static(bool(INSIDE)) and not qp.static(bool(EMPTY))
+            x[7] = qp.static(int(INSIDE))
+            x[8] = qp.static(float(INSIDE))
+    """)
+    )
+    x = np.zeros(9)
+    module.ask(x, module.BOTH)
+    assert x.tolist() == [1, 1, 1, 78, 2, 6, 1, 4, 2.5]
+
+
+def test_methods_that_read_a_container_are_for_static(load):
+    module = load("""
+        TABLE = {"a": 1}
+
+        @qp.kernel
+        def largest() -> qp.i32:
+            return max(TABLE.values())
+
+        @qp.kernel
+        def added() -> qp.i32:
+            TABLE.update({"b": 2})
+            return 1
+    """)
+    with pytest.raises(qp.KernelTypeError, match=r"values cannot be called.*\n.*\n.*\n.*hint: call it in qp.static"):
+        module.largest()
+    with pytest.raises(qp.KernelTypeError, match="fixed when it compiles"):
+        module.added()

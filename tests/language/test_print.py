@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import struct
 
 import numpy as np
 import pytest
@@ -326,3 +327,26 @@ def test_what_was_printed_before_a_failed_assertion_appears(init, arch):
     with contextlib.redirect_stdout(out), pytest.raises(AssertionError, match=r"too far: 3 \[3, 2\]"):
         completed(shown, 4)
     assert out.getvalue() == "at 0\nat 1\nat 2\nat 3\n"
+
+
+@pytest.mark.parametrize("backend", ["cpu", "python"])
+@pytest.mark.parametrize("error", [TypeError, OverflowError, struct.error, IndexError, ValueError, BrokenPipeError])
+def test_the_kernel_runs_once_whatever_the_output_raises(backend, error):
+    class Output(io.StringIO):
+        def write(self, text):
+            raise error("no more")
+
+    @qp.kernel
+    def count(x: I32):
+        for i in x:
+            x[i] += 1
+        print(x[0])
+
+    qp.init(arch=getattr(qp, backend))
+    try:
+        x = np.zeros(2, np.int32)
+        with pytest.raises(error, match="no more"), contextlib.redirect_stdout(Output()):
+            count(x)
+        assert x.tolist() == [1, 1]
+    finally:
+        qp.init(arch=qp.cpu)

@@ -13,7 +13,7 @@ from quadpy.jit.fusion.cooperative import BLOCKS_OF_UNIT, CooperativeLaunch
 from quadpy.jit.gpu_plan import ArgumentBlock, GpuPlan
 from quadpy.jit.graph_plan import GraphPlan
 from quadpy.jit.grids import Grids, barrier_loops, deciding_values
-from quadpy.jit.plan import Plan, Values, Views
+from quadpy.jit.plan import MISFITS, Misfit, Plan, Values, Views
 from quadpy.runtime.arrays.field_memory import FieldMemory
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.locks import new_lock
@@ -127,7 +127,11 @@ class FusingPlan:
         """The plan for one launch, or why it is several."""
         if len(self.code.tasks) == 1 and not self.code.flow:
             return "there is one launch only"
-        return self._why_separate(values) or self._one_launch()
+        try:
+            why = self._why_separate(values)
+        except MISFITS as error:
+            raise Misfit from error
+        return why or self._one_launch()
 
     def _why_separate(self, values: Values) -> str:
         """As ``why_separate``; most calls have the extents of the call before."""
