@@ -22,13 +22,22 @@ _STARS: Final = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KE
 _NAME: Final = re.compile(r"``((?:qp\.)[\w.]+?)(\([^`]*\))?``")
 _RULES: Final = {
     Types.FLOATS: "Takes floats of one type, or vectors and matrices of them, component by component; an integer becomes "
-    "the default float type. The result has the type of the operands. Anything else is a `KernelTypeError`.",
+    "the default float type. The result has the type of the operands. Anything else is a `KernelTypeError` (outside kernels an `ArgumentError`).",
     Types.INTEGERS: "Takes integers of one type, or vectors and matrices of them, component by component. Anything else "
     "is a `KernelTypeError`.",
     Types.COUNT: "Takes an integer, or a vector or matrix of integers, component by component. Anything else is a "
     "`KernelTypeError`.",
     Types.OWN: "",
 }  # fmt: skip
+
+
+_TOGETHER: Final = {
+    True: "All iterations of the block must come here: under a condition that may differ between them it is a "
+    "`KernelSyntaxError`. A number of iterations that is not a multiple of the block is an `ArgumentError`.",
+    False: "All lanes of the wave must come here. Where they do not agree, that is a `KernelDivergenceError` on the CPU, "
+    "and undefined on a GPU.",
+}  # fmt: skip
+"""Whether a row belongs to blocks, and what it asks for."""
 
 
 def print_entries(*words: str) -> str:
@@ -89,7 +98,7 @@ def _rules(row: Row) -> Iterator[str]:
     if Effect.UPDATES in row.effects:
         yield "`x` is a variable, or an element of an array or field; anything else is a `KernelTypeError`."
     if Effect.CONVERGES in row.effects:
-        yield "All iterations of the block or wave must come here: under an `if` or in a loop that only some take, it is a `KernelTypeError` where that is known, and undefined elsewhere."
+        yield _TOGETHER[row.name.startswith("block.")]
     if isinstance(row.lowering, Syntax):
         yield f"Written as the statement `{row.lowering.form}`; elsewhere it is a `KernelSyntaxError`."
     if row.per_block:

@@ -61,8 +61,11 @@ def _homes() -> dict[str, str]:
     return homes
 
 
-def expected_output(name: str) -> list[str]:
-    """What an example says that it prints: the comments at the ends of its lines, and on lines of their own after them."""
-    tree = _bodies()[name][1]
-    del tree
-    return [line.partition("  # ")[2] for line in _bodies()[name][0].splitlines() if line.lstrip().startswith("print(")]
+def all_names() -> list[str]:
+    return list(_bodies())
+
+
+def said(name: str) -> list[str] | None:
+    """What an example says that it prints: the comments of its calls of ``print``; None if it has none of these."""
+    lines = [line for line in _bodies()[name][0].splitlines() if line.lstrip().startswith("print(")]
+    return [comment for line in lines if (comment := line.partition("  # ")[2])] if lines else None

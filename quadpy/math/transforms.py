@@ -6,7 +6,7 @@ from typing import Any
 
 from quadpy.hostmath import Matrix
 from quadpy.intrinsics import BUILTINS
-from quadpy.lang.decorators import func
+from quadpy.lang.decorators import func, pyfunc
 from quadpy.math.types import mat2, mat4, vec2
 
 __all__ = [
@@ -16,7 +16,7 @@ __all__ = [
 cos, sin = BUILTINS["cos"], BUILTINS["sin"]
 
 
-@func
+@pyfunc  # outside kernels, n is known, too
 def eye(n: Any) -> Any:
     """The identity of n rows; n is known when a kernel compiles."""
     return Matrix.identity(float, n)

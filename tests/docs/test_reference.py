@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
+import contextlib
+import importlib.util
+import io
+import logging
 import sys
 from pathlib import Path
 
 import pytest
+
+import quadpy as qp
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -39,3 +44,58 @@ def test_a_name_that_no_page_has_is_found(public, monkeypatch):
         test_every_public_name_has_an_entry(public)
     monkeypatch.undo()
     public.other_names.cache_clear()
+
+
+def test_every_name_has_an_example(public, docs):
+    examples = docs("_examples")
+    without = [name for name in public.pages() if not examples.source_of(name) and not examples.home_of(name)]
+    assert without == [], "add a function example_NAME to a module of docs/_examples"
+
+
+def test_examples_are_for_public_names(public, docs):
+    examples = docs("_examples")
+    assert set(examples.all_names()) - set(public.pages()) == set()
+
+
+@pytest.fixture
+def quiet_start(tmp_path, monkeypatch):
+    """What examples change is as before: the options, the folder, the level of the log."""
+    monkeypatch.chdir(tmp_path)
+    log = logging.getLogger("quadpy")
+    level = log.level
+    qp.init(arch=qp.cpu)
+    yield
+    qp.profiler.set_kernel_profiler(False)
+    log.setLevel(level)
+    qp.init()
+
+
+def has_vulkan() -> bool:
+    wgpu = importlib.import_module("wgpu")
+    return any("Vulkan" in adapter.summary for adapter in wgpu.gpu.enumerate_adapters_sync())
+
+
+NEEDS = {"tools": ["av", "PIL", "plyfile", "pyevtk"], "torch": ["torch"], "view": ["pygfx"]}
+
+
+@pytest.mark.parametrize("module", sorted(file.stem for file in (DOCS / "_examples").glob("*.py")))
+@pytest.mark.usefixtures("quiet_start")
+def test_the_examples_print_what_they_say(module, docs, public, monkeypatch):
+    for package in NEEDS.get(module, []):
+        pytest.importorskip(package)
+    if module == "view" and not has_vulkan():
+        pytest.skip("no Vulkan driver")
+    examples = docs("_examples")
+    file = DOCS / "_examples" / f"{module}.py"
+    spec = importlib.util.spec_from_file_location(f"examples_{module}", file)
+    loaded = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, spec.name, loaded)
+    spec.loader.exec_module(loaded)
+    for name in [name for name in vars(loaded) if name.startswith(examples.FIRST)]:
+        qp.reset()
+        qp.init(arch=qp.cpu)
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            getattr(loaded, name)()
+        said = examples.said(examples.name_of(module, name))
+        assert said is None or printed.getvalue().splitlines() == said, name

@@ -1,0 +1,177 @@
+"""Examples of what programs start with, and of kernels and functions."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import quadpy as qp
+
+
+def example_init() -> None:
+    qp.init(arch=qp.cpu, default_fp=qp.f64, random_seed=1)
+    print(qp.cfg.default_fp)  # f64
+
+
+def example_reset() -> None:
+    qp.init(default_fp=qp.f64)
+    qp.reset()
+    print(qp.cfg.default_fp)  # f32
+
+
+def example_sync() -> None:
+    x = qp.ndarray(qp.f32, 1000)
+    x.fill(1.0)
+    qp.sync()  # on a GPU, the array is filled from here on
+
+
+def example_is_extension_enabled() -> None:
+    print(qp.is_extension_enabled(qp.extension.data64))  # True
+    print(qp.is_extension_enabled(qp.extension.sparse))  # False
+
+
+def example_cfg() -> None:
+    qp.init(fast_math=True)
+    print(qp.cfg.fast_math)  # True
+
+
+def example_dump_compile_config() -> None:
+    qp.init()
+    qp.dump_compile_config()
+
+
+def example_set_logging_level() -> None:
+    for level in (qp.TRACE, qp.DEBUG, qp.INFO, qp.WARN, qp.ERROR, qp.CRITICAL):
+        qp.set_logging_level(level)
+
+
+def example_is_logging_effective() -> None:
+    qp.set_logging_level(qp.WARN)
+    print(qp.is_logging_effective(qp.INFO))  # False
+
+
+def example_cpu() -> None:
+    qp.init(arch=qp.python)  # runs kernels line by line, for a debugger
+    qp.init(arch=[qp.cuda, qp.amdgpu, qp.cpu])  # the first one that is there
+    print(qp.gpu, qp.x64, qp.x86_64, qp.arm64)  # ('amdgpu', 'cuda') cpu cpu cpu
+
+
+def example___version__() -> None:
+    print(qp.__version__ == qp.__version_str__)  # True
+
+
+def example_kernel() -> None:
+    @qp.kernel
+    def scale(x: qp.Array1D[qp.f32], factor: qp.f32) -> None:
+        for i in x:  # in parallel
+            x[i] *= factor
+
+    x = np.arange(4, dtype=np.float32)
+    scale(x, 0.5)
+    print(x)  # [0.  0.5 1.  1.5]
+
+
+def example_Kernel() -> None:
+    @qp.kernel
+    def total(x: qp.Array1D[qp.f32]) -> qp.f32:
+        s = 0.0
+        for i in x:
+            s += x[i]
+        return s
+
+    assert isinstance(total, qp.Kernel)
+    code = total.compile("gfx942")  # for an MI300, on any machine
+    print(code.target, len(code.image) > 0)  # gfx942 True
+
+
+def example_template() -> None:
+    @qp.kernel
+    def fill(f: qp.template(), value: qp.template()) -> None:
+        for i in f:
+            f[i] = value  # a constant of the code
+
+    f = qp.field(qp.f32, 3)
+    fill(f, 2.5)
+    print(f.to_numpy())  # [2.5 2.5 2.5]
+
+
+def example_Template() -> None:
+    @qp.kernel
+    def clear(f: qp.Template[qp.f32, 1]) -> None:
+        for i in f:
+            f[i] = 0.0
+
+    clear(qp.field(qp.f32, 3))
+
+
+def example_Tensor() -> None:
+    @qp.kernel
+    def double(x: qp.Tensor) -> None:
+        for i in x:
+            x[i] *= 2.0
+
+    a = qp.tensor(qp.f32, 2)  # an array
+    f = qp.tensor(qp.f32, 2, backend=qp.Backend.FIELD)
+    for x in (a, f):
+        x.fill(3.0)
+        double(x)
+    print(a.to_numpy(), f.to_numpy())  # [6. 6.] [6. 6.]
+
+
+def example_func() -> None:
+    @qp.func
+    def square(x):
+        return x * x
+
+    @qp.kernel
+    def apply(x: qp.Array1D[qp.f32]) -> None:
+        for i in x:
+            x[i] = square(x[i])
+
+    x = np.array([1, 2, 3], np.float32)
+    apply(x)
+    print(x)  # [1. 4. 9.]
+    # outside kernels, too:
+    print(square(5))  # 25
+
+
+def example_pyfunc() -> None:
+    @qp.pyfunc
+    def area(r):
+        return qp.math.pi * r**2
+
+    print(area(2.0))  # 12.566370614359172
+
+
+def example_real_func() -> None:
+    @qp.real_func
+    def steps(n: qp.i32) -> qp.i32:
+        count = 0
+        while n != 1:
+            n = n // 2 if n % 2 == 0 else 3 * n + 1
+            count += 1
+        return count
+
+    @qp.kernel
+    def longest(up_to: qp.i32) -> qp.i32:
+        best = 0
+        for n in range(1, up_to):
+            qp.atomic_max(best, steps(n))
+        return best
+
+    print(longest(100))  # 118
+
+
+def example_data_oriented() -> None:
+    @qp.data_oriented
+    class Walk:
+        def __init__(self, n):
+            self.x = qp.field(qp.f32, n)
+
+        @qp.kernel
+        def step(self, by: qp.f32):
+            for i in self.x:
+                self.x[i] += by
+
+    walk = Walk(3)
+    walk.step(0.5)
+    print(walk.x.to_numpy())  # [0.5 0.5 0.5]
