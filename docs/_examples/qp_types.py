@@ -13,12 +13,8 @@ def example_f32() -> None:
 
 
 def example_i32() -> None:
-    print(
-        [dtype.min_int for dtype in (qp.i8, qp.i16, qp.i32, qp.i64)]
-    )  # [-128, -32768, -2147483648, -9223372036854775808]
-    print(
-        [dtype.max_int for dtype in (qp.u8, qp.u16, qp.u32, qp.u64)]
-    )  # [255, 65535, 4294967295, 18446744073709551615]
+    print(qp.i32.min_int, qp.i64.max_int, qp.u64.max_int)  # -2147483648 9223372036854775807 18446744073709551615
+    print([dtype.max_int for dtype in (qp.i8, qp.i16, qp.u8, qp.u16, qp.u32)])  # [127, 32767, 255, 65535, 4294967295]
 
 
 def example_u1() -> None:
