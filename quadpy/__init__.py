@@ -178,7 +178,7 @@ def __getattr__(name: str) -> object:
         return _import_late(f"quadpy.{name}")
     if name == "profile":
         return _import_late("quadpy.profiler").profile
-    raise _no_attribute("module 'quadpy'", name, __all__)
+    raise _no_attribute("module 'quadpy'", name, __all__, _import_late("quadpy.elsewhere").INSTEAD)
 
 
 def __dir__() -> list[str]:

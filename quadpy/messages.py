@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 __all__ = ["closest", "counted", "misfit", "no_attribute", "one_of", "shown", "with_article"]
@@ -60,12 +60,15 @@ def closest(name: str, known: Iterable[object]) -> str:
     return f"did you mean {found[0]!r}?" if found else ""
 
 
-def no_attribute(owner: str, name: str, known: Iterable[object]) -> AttributeError:
+def no_attribute(
+    owner: str, name: str, known: Iterable[object], instead: Mapping[str, str] | None = None
+) -> AttributeError:
     """The error for an attribute that ``owner`` does not have, which says what was probably meant.
 
+    ``instead`` has what to say of names that others have.
     Python adds no suggestion of its own: it would repeat ours in scripts, and has none in notebooks.
     """
-    meant = "" if name.startswith("_") else closest(name, known)
+    meant = "" if name.startswith("_") else (instead or {}).get(name) or closest(name, known)
     return AttributeError(f"{owner} has no attribute {name!r}" + (f"; {meant}" if meant else ""), name=name, obj=None)
 
 

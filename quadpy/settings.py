@@ -9,12 +9,14 @@ from __future__ import annotations
 import functools
 import os
 import sys
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final, Literal, TypeVar
 
 from quadpy.errors import QuadpyError
+from quadpy.messages import closest
 
 __all__ = [
     "LEAST_PRINTED", "MOST_PRINTED", "Allocator", "LogLevel", "Place", "Settings", "SettingsError", "default_cache_dir",
@@ -179,9 +181,16 @@ class Settings:
     def from_environ(cls, environ: Mapping[str, str]) -> Settings:
         """The settings in ``environ``; an empty variable counts as not set.
 
+        A variable that only looks like one of quadpy's is a RuntimeWarning.
+
         Raises:
             SettingsError: a variable has an invalid value.
         """
+        known = [variable(knob.name) for knob in fields(cls)]
+        for name in environ:
+            if name.startswith(variable("")) and name not in known:
+                warnings.warn(" ".join(filter(None, [f"quadpy has no setting {name};", closest(name, known)])).rstrip(";"),
+                              RuntimeWarning, stacklevel=3)  # fmt: skip
         found = {knob.name: _read(knob, text) for knob in fields(cls) if (text := environ.get(variable(knob.name)))}
         return cls(**found)
 

@@ -79,3 +79,17 @@ def test_a_relative_folder_stays_the_same_when_the_program_goes_elsewhere(tmp_pa
     found = Settings.from_environ({"QUADPY_CACHE_DIR": "here"})
     monkeypatch.chdir("/")
     assert found.cache_dir == tmp_path / "here"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("QUADPY_DEBGU", "quadpy has no setting QUADPY_DEBGU; did you mean 'QUADPY_DEBUG'?"),
+        ("QUADPY_THREADS", "quadpy has no setting QUADPY_THREADS; did you mean 'QUADPY_NUM_THREADS'?"),
+        ("QUADPY_ZZZ", "quadpy has no setting QUADPY_ZZZ"),
+    ],
+)
+def test_a_variable_that_is_not_quadpys_is_a_warning(name, message):
+    with pytest.warns(RuntimeWarning) as caught:
+        assert Settings.from_environ({name: "1", "OTHER_DEBGU": "1"}) == Settings()
+    assert [str(warning.message) for warning in caught] == [message]

@@ -16,6 +16,7 @@ from typing import Final, Protocol, TextIO
 
 from quadpy._version import __version__
 from quadpy.cli import cache, compile, demo, doctor, inspect, lint, new, profile, report, run  # noqa: A004 - the module is named as the command
+from quadpy.cli.parser import Parser
 from quadpy.errors import QuadpyError
 
 __all__ = ["main"]
@@ -37,7 +38,7 @@ SUBCOMMANDS: Final[tuple[Subcommand, ...]] = (doctor, compile, report, inspect, 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one subcommand; returns 0 for success, 1 for a failure, 2 for a wrong command line, 3 for an exceeded budget."""
-    args = _parser().parse_args(argv)
+    args = _parser().parse_whole(argv)
     run = args.run
     try:
         return int(run(args, sys.stdout))
@@ -51,10 +52,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="quadpy", description="Kernels in Python, for AMD GPUs, NVIDIA GPUs and every CPU."
-    )
+def _parser() -> Parser:
+    parser = Parser(prog="quadpy", description="Kernels in Python, for AMD GPUs, NVIDIA GPUs and every CPU.")
     parser.add_argument("--version", action="version", version=f"quadpy {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for command in SUBCOMMANDS:

@@ -10,7 +10,8 @@ from typing import Final, NamedTuple, TextIO
 
 from quadpy._version import __version__
 from quadpy.codegen.cache.cache import open_cache
-from quadpy.errors import CacheError, DeviceError
+from quadpy.dist.probing import mpi_found
+from quadpy.errors import CacheError, DeviceError, TransportError
 from quadpy.runtime.device.devices import open_device
 from quadpy.runtime.device.probe import Probe, probe_cuda, probe_hip
 from quadpy.settings import Settings, settings
@@ -41,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, out: TextIO) -> int:
     """Print one line for each part; the exit status is 0 if kernels run on the CPU."""
     cpu = _cpu()
-    findings = (cpu, _gpu(probe_hip()), _gpu(probe_cuda()), _cache(settings()))
+    findings = (cpu, _gpu(probe_hip()), _gpu(probe_cuda()), _mpi(), _cache(settings()))
     versions = {"quadpy": __version__, "python": platform.python_version(), "platform": platform.platform()}
     if args.json:
         parts = {subject: {"works": works, "text": text} for works, subject, text in findings}
@@ -85,6 +86,14 @@ def _gpu(probe: Probe) -> Finding:
                 found = [error.message, error.hint, *found]
         found += [str(warning.message) for warning in warned]
     return Finding(works, probe.backend, "; ".join(filter(None, found)))
+
+
+def _mpi() -> Finding:
+    """Whether ``quadpy run`` can start several ranks."""
+    try:
+        return Finding(True, "mpi", mpi_found())
+    except TransportError as error:
+        return Finding(False, "mpi", f"{error.message}: {error.hint}")
 
 
 def _cache(knobs: Settings) -> Finding:

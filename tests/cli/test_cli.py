@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import importlib.util
 import json
+import re
 import subprocess
 import sys
 
@@ -10,6 +12,7 @@ from quadpy import settings as settings_module
 from quadpy._version import __version__
 from quadpy.cli import SUBCOMMANDS, main
 from quadpy.codegen.cache.cache import Cache, CacheKey
+from quadpy.dist import probing
 from quadpy.examples import mpm88
 from quadpy.runtime.device import probe
 
@@ -142,3 +145,68 @@ def test_ctrl_c_in_a_demo_is_quiet(monkeypatch, capsys):
     monkeypatch.setattr(mpm88, "main", interrupted)
     assert main(["demo", "mpm88"]) == 130
     assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (["reprot"], "invalid choice: 'reprot'(.*); did you mean 'report'?"),
+        (["doctor", "--jsn"], "quadpy doctor: error: unrecognized arguments: --jsn; did you mean '--json'?"),
+        (["cache", "sise"], "did you mean 'size'?"),
+        (["demo", "mpm8"], "did you mean 'mpm88'?"),
+        (["profile", "--sort=totl", "p.py"], "did you mean 'total'?"),
+        (["report", "a:b", "--target=gfx942", "--max-vgps=3"], "unrecognized arguments: --max-vgps=3; did you mean '--max-vgprs'?"),
+        (["doctor", "zzz"], "unrecognized arguments: zzz$"),
+    ],
+)  # fmt: skip
+def test_a_misspelled_command_line_says_what_was_meant(line, message, capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(line)
+    assert caught.value.code == 2
+    assert re.search(message.replace("?", r"\?"), capsys.readouterr().err.strip())
+
+
+def test_doctor_says_which_mpi_runs_ranks(capsys):
+    assert main(["doctor", "--json"]) == 0
+    row = json.loads(capsys.readouterr().out)["parts"]["mpi"]
+    if importlib.util.find_spec("mpi4py") is None:
+        assert not row["works"]
+        assert "quadpy-lang[mpi]" in row["text"]
+    else:
+        assert row["works"], row["text"]
+        assert re.search(r"^mpi4py \d\S*, .*/mpiexec", row["text"])
+
+
+@pytest.mark.parametrize(
+    ("broken", "message"),
+    [
+        ("raise SystemExit('no library')", "mpi4py cannot load an MPI library: no library: pip install"),
+        ("import os; os.abort()", "mpi4py cannot load an MPI library: exit status -6"),
+        ("import time; time.sleep(60)", "did not load its library within 1 s"),
+    ],
+)
+def test_doctor_says_why_mpi_does_not_work(broken, message, monkeypatch, capsys):
+    pytest.importorskip("mpi4py")
+    monkeypatch.setattr(probing, "_ASK", broken)
+    monkeypatch.setattr(probing, "_SECONDS", 1)
+    monkeypatch.setattr(probing, "find_mpiexec", lambda: "mpiexec")
+    assert main(["doctor"]) == 0
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if "  mpi " in line]
+    assert line.startswith("  --")
+    assert message in line
+
+
+@pytest.mark.parametrize("command", ["profile", "run"])
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("nomodule", "there is no module 'nomodule'"),
+        ("nomodule.part", "there is no module 'nomodule.part'"),
+        ("email", "'email' is a package without __main__"),
+    ],
+)
+def test_a_module_that_cannot_run_is_refused(command, name, message, capsys):
+    assert main([command, "-m", name]) == 1
+    captured = capsys.readouterr()
+    assert message in captured.err
+    assert captured.out == ""

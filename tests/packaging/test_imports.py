@@ -20,6 +20,7 @@ LEAVES = {
     "artifact",
     "completion",
     "dtypes",
+    "elsewhere",
     "conflicts",
     "copying",
     "errors",

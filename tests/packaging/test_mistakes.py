@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 import traceback
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 import quadpy as qp
+from quadpy.elsewhere import INSTEAD
 
 PACKAGE = str(Path(qp.__file__).parent)
 MODULES = """
@@ -328,3 +330,37 @@ def test_signatures_and_documentation_stay():
     assert list(inspect.signature(qp.field).parameters)[:2] == ["dtype", "shape"]
     assert "Create a field of zeros" in qp.field.__doc__
     assert qp.field.__name__ == "field"
+
+
+def test_names_that_others_have_are_not_quadpys():
+    assert {name for name in INSTEAD if hasattr(qp, name) and not inspect.ismodule(getattr(qp, name))} == set()
+
+
+@pytest.mark.parametrize("name", INSTEAD)
+def test_a_name_that_others_have_says_where_it_is(name):
+    with pytest.raises(AttributeError) as caught:
+        qp.__getattr__(name)
+    assert INSTEAD[name] in str(caught.value)
+    for path in re.findall(r"qp\.([\w.]+\w)", INSTEAD[name]):
+        value = qp
+        for part in path.split("."):
+            value = getattr(value, part)
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "meant"),
+    [
+        ("quadpy", "kernl", "did you mean 'kernel'?"),
+        ("quadpy.tools", "imwrit", "did you mean 'imwrite'?"),
+        ("quadpy.view", "Windw", "did you mean 'Window'?"),
+        ("quadpy.dist", "Gird", "did you mean 'Grid'?"),
+        ("quadpy.profiler", "profil", "did you mean 'profile'?"),
+        ("quadpy.graph", "Grap", "did you mean 'Graph'?"),
+        ("quadpy.compat.taichi", "feild", "did you mean 'field'?"),
+        ("quadpy.compat.taichi", "ad", "quadpy computes no derivatives"),
+    ],
+)
+def test_a_misspelled_name_of_a_module_says_what_was_meant(module, name, meant):
+    with pytest.raises(AttributeError) as caught:
+        getattr(importlib.import_module(module), name)
+    assert meant in str(caught.value)

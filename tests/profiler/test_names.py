@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 import textwrap
 
@@ -154,6 +155,21 @@ def test_the_command_profiles_a_program(program, tmp_path, capsys):
     (row,) = [row for row in json.loads(capsys.readouterr().out) if row["label"] == "double"]
     assert row["calls"] == 4
     assert row["total"] >= row["max"] >= row["min"] > 0
+
+
+def test_json_is_all_that_the_command_prints(tmp_path):
+    """What the program prints, from Python, from a child or to the file itself, is on stderr."""
+    file = tmp_path / "talks.py"
+    file.write_text(
+        "import os, subprocess, sys\n"
+        "print('from Python')\n"
+        "subprocess.run([sys.executable, '-c', 'print(\"from a child\")'], check=True)\n"
+        "os.write(1, b'from below\\n')\n" + textwrap.dedent(PROGRAM).format(error="KeyError")
+    )
+    command = [sys.executable, "-m", "quadpy", "profile", "--json", str(file), "2"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert [row["calls"] for row in json.loads(done.stdout) if row["label"] == "double"] == [2]
+    assert all(f"from {where}" in done.stderr for where in ("Python", "a child", "below"))
 
 
 def test_the_command_has_the_status_of_the_program(program, capsys):

@@ -1,0 +1,43 @@
+"""Names that users look for in ``quadpy``, as other kernel languages have them, and where it has what they mean."""
+
+from __future__ import annotations
+
+from typing import Final
+
+__all__ = ["INSTEAD"]
+
+_TABLE: Final = {
+    "use qp.view.Window, or ti.{name} of quadpy.compat.taichi": "GUI ui",
+    "use qp.tools.{name}": "Film PLYWriter VideoManager imread imresize imshow imwrite write_vtk",
+    "use qp.math.{name}": """
+        ivec2 ivec3 ivec4 mat2 mat3 mat4 uvec2 uvec3 uvec4 vec2 vec3 vec4 pi inf nan cross dot length normalize mix clamp
+        fract sign smoothstep step isnan isinf
+    """,
+    "use qp.types.{name}": "matrix struct vector",
+    "use qp.algorithms.{name}": "PrefixSumExecutor parallel_sort sort argsort reduce histogram unique",
+    "use qp.graph.{name}": "Graph GraphExec capture replay do_while parallel host_function",
+    "use qp.simt.{name}": "block subgroup grid warp",
+    "use qp.profiler.{name}": "print_kernel_profiler_info clear_kernel_profiler_info query_kernel_profiler_info",
+    "use qp.hazards": "hazard racecheck",
+    "use qp.dist": "mpi nccl distributed multi_gpu",
+    "use qp.graph.Graph, or ti.graph of quadpy.compat.taichi": "GraphBuilder CompiledGraph cuda_graph",
+    "use ti.Texture of quadpy.compat.taichi": "Texture",
+    "use qp.solve and the other decompositions; ti.linalg of quadpy.compat.taichi has sparse matrices": "linalg",
+    "use qp.types.ndarray": "any_arr ext_arr",
+    "use kernel.compile, or `quadpy compile` on the command line": "aot",
+    "use qp.kernel": "jit njit wp",
+    "use a for loop at the top level of a kernel, which is parallel": "prange parallel_for",
+    "use qp.sync": "synchronize",
+    "use qp.ndarray, which is made of zeros": "zeros empty array",
+    "quadpy computes no derivatives: write the gradient's kernel; qp.torch.custom_op gives it to torch": "ad autodiff Tape tape",
+    "quadpy has no sparse trees: use dense fields": """
+        activate deactivate append is_active length_of rescale_index get_addr snode sparse
+    """,
+    "quadpy has no quantised types": "quant",
+    "quadpy has no meshes as a data structure: use arrays of indices": "Mesh mesh MeshTaichi",
+    "use qp.cuda, qp.amdgpu or qp.gpu": "vulkan opengl gles metal dx11 dx12 hip rocm",
+    "use qp.cpu": "cc",
+}
+
+INSTEAD: Final = {name: text.format(name=name) for text, names in _TABLE.items() for name in names.split()}
+"""What a message says of each name."""
