@@ -10,8 +10,10 @@ from quadpy.errors import CaptureError
 from quadpy.graph.building.graph import Graph
 from quadpy.graph.captures.capture import capture as capture_work
 from quadpy.public import public
+from quadpy.runtime.launch.capturing import CAPTURES, session_of
+from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["CapturedStep", "apart", "capture", "recording_here"]
+__all__ = ["CapturedStep", "apart", "capture", "capture_of"]
 
 
 class CapturedStep:
@@ -69,9 +71,9 @@ class _Recording(threading.local):
 _here: Final = _Recording()
 
 
-def recording_here() -> CapturedStep | None:
-    """The step that the calling thread captures."""
-    return _here.step
+def capture_of(stream: Stream) -> object | None:
+    """The step that the calling thread captures, else the capture of ``stream``; None outside of captures."""
+    return _here.step or (session_of(stream) if CAPTURES.count else None)
 
 
 def apart(action: Callable[[], object]) -> None:

@@ -10,7 +10,7 @@ from quadpy.artifact import HIDDEN
 from quadpy.codegen.abi import layout_of
 from quadpy.dist.arrays import DistributedArray, allocated
 from quadpy.dist.boxes import Box, Widths, difference
-from quadpy.dist.captured import apart, recording_here
+from quadpy.dist.captured import apart, capture_of
 from quadpy.dist.division import Division
 from quadpy.dist.halo import Channel, Flight, HaloExchange, reaches_of
 from quadpy.dist.localise import LocalKernel, LocalTask, identity
@@ -66,7 +66,7 @@ class GridProgram:
     ) -> None:  # fmt: skip
         self._grid_low = grid.block.low
         self.grid, self.tasks, self._plans = grid, local.tasks, tuple(plans)
-        self._named = dict(named)
+        self._named, self._called = dict(named), kernel.called
         self._names, self._distributed = tuple(names), tuple(sorted(distributed))
         layout = [(k, v) for k, v in enumerate(layout_of(kernel).values) if not v.param.startswith(HIDDEN)]
         self._pointers = {v.param: k for k, v in layout if v.part == "pointer"}
@@ -80,9 +80,9 @@ class GridProgram:
     def run(self, values: Values, views: Views, stream: Stream) -> object:
         """One call; what the last task returns."""
         arrays = {**dict(zip(self._names, views, strict=True)), **self._named}
-        session = recording_here() or (session_of(stream) if CAPTURES.count else None)
+        capture = capture_of(stream)
         for name in self._distributed:
-            _distributed(arrays[name]).used_in(session)
+            _distributed(arrays[name]).halo_state.used_in(capture)
         call = _Call(self, values, arrays, stream)
         result = None
         for number, (task, loop) in enumerate(zip(self.tasks, self._loops, strict=True)):
@@ -105,7 +105,7 @@ class GridProgram:
     def _loop(self, task: LocalTask) -> _Loop | None:
         if task.analysed is None:
             return None
-        reach = LoopReach(task, self.grid, self._distributed, self._numbers, self._count)
+        reach = LoopReach(task, self.grid, self._distributed, self._numbers, self._count, self._called)
         partials = tuple(allocated(each.type, self.grid.block.shape) for each in task.reduced)
         totals = tuple(Totals(self.grid, each.op, each.type) for each in task.reduced)
         return _Loop(reach, partials, totals)
@@ -124,13 +124,13 @@ class GridProgram:
                 call.launch(number, found.inner, more)
             apart(flight.finish)
             for array, reaches in zip(*stale, strict=True):
-                array.received(reaches)
+                array.halo_state.received(reaches)
             for slab in difference(found.here, found.inner):
                 call.launch(number, slab, more)
         elif found.here.size:
             call.launch(number, found.here, more)
         for name in found.writes:
-            _distributed(call.arrays[name]).written()
+            _distributed(call.arrays[name]).halo_state.clear()
         self._finish(call, number, task, loop)
 
     def _finish(self, call: _Call, number: int, task: LocalTask, loop: _Loop) -> None:
@@ -142,6 +142,8 @@ class GridProgram:
             total.of(numbers, call.stream) for total, (_, numbers) in zip(loop.totals, loop.partials, strict=True)
         )
         call.launch_plan(finish, self.grid.block, totals)
+        for name in task.finished:
+            _distributed(call.arrays[name]).halo_state.clear()
 
     def stale(self, arrays: Mapping[str, ArrayView], found: Reaches) -> Stale:
         """What must be exchanged before the loop; halos that are too small grow."""
@@ -154,7 +156,7 @@ class GridProgram:
             if key not in array.needs:
                 array.reserve(key)
                 array.needs[key] = reaches_of(array, key)
-            if missing := tuple(reach for reach in array.needs[key] if not array.is_current(reach)):
+            if missing := tuple(reach for reach in array.needs[key] if not array.halo_state.is_current(reach)):
                 stale[array] = missing
         return Stale(tuple(stale), tuple(stale.values()))
 

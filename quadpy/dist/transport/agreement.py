@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from quadpy.dist.transport.protocol import Transport
 from quadpy.errors import RanksDisagreeError
 
-__all__ = ["agree"]
+__all__ = ["agree", "share_in"]
+
+_END: Final = b"\0"
 
 
 def agree(transport: Transport, subject: str, value: str) -> None:
@@ -14,21 +18,29 @@ def agree(transport: Transport, subject: str, value: str) -> None:
     Raises:
         RanksDisagreeError: it is not; the message has each value of ``subject`` and the ranks that have it.
     """
-    answers = [answer.decode() for answer in transport.share(f"{subject}\0{value}".encode())]
-    if len(set(answers)) > 1:
+    share_in(transport, subject, value, b"")
+
+
+def share_in(transport: Transport, subject: str, value: str, mine: bytes) -> list[bytes]:
+    """What each rank passes as ``mine``, in the order of ranks; raises as ``agree``."""
+    answers = transport.share(_END.join((subject.encode(), value.encode(), mine)))
+    parts = [(*answer.split(_END, 2), b"", b"")[:3] for answer in answers]
+    said = [(subject.decode(errors="replace"), value.decode(errors="replace")) for subject, value, _ in parts]
+    if len(set(said)) > 1:
         raise RanksDisagreeError(
-            f"ranks disagree about {subject}: {_told(answers)}",
+            f"ranks disagree about {subject}: {_told(said)}",
             hint="every rank must make the same calls in the same order, with the same shapes and counts",
         )
+    return [mine for _, _, mine in parts]
 
 
-def _told(answers: list[str]) -> str:
+def _told(answers: list[tuple[str, str]]) -> str:
     """Each different answer with the ranks that gave it, in the order of ranks."""
-    subjects = {answer.partition("\0")[0] for answer in answers}
+    subjects = {subject for subject, _ in answers}
     parts = []
     for answer in dict.fromkeys(answers):
         ranks = [str(rank) for rank, theirs in enumerate(answers) if theirs == answer]
-        subject, _, value = answer.partition("\0")
+        subject, value = answer
         said = value if len(subjects) == 1 else f"{subject} {value}"
         parts.append(f"{said} on rank{'s' if len(ranks) > 1 else ''} {', '.join(ranks)}")
     return "; ".join(parts)

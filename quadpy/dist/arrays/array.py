@@ -1,0 +1,125 @@
+"""Arrays that kernels take as parameters, of which each rank has its own block."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from quadpy.dist.arrays.halo_state import HaloState
+from quadpy.dist.arrays.host_access import HostAccess
+from quadpy.dist.arrays.memory import allocated
+from quadpy.dist.boxes import Widths
+from quadpy.dist.division import Division
+from quadpy.dtypes import Scalar
+from quadpy.errors import ArgumentError, CaptureError
+from quadpy.public import made_by
+from quadpy.runtime.arrays.foreign_host import DISTRIBUTED, TypeKey, is_wide, type_key
+from quadpy.runtime.elements.types import DType, element_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["DistributedArray"]
+
+
+@made_by("the ndarray(dtype) of a qp.dist.Grid makes one")
+class DistributedArray(HostAccess):
+    """An array that kernels take as a parameter; made by ``grid.ndarray``.
+
+    Kernels see the global shape and global indices.  From the host, all ranks read and write it together; only
+    ``owned_to_numpy`` is a call of one rank alone.
+
+    local       the rank's block and its halo
+    start       the global index of the first local element; it may be outside of the grid
+    halo        how many cells of other ranks are there along each axis, below and above the block
+    halo_state  which of these are as their owners have them
+    needs       how far loops read, and what is exchanged for it with this halo
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "abi",
+        "block",
+        "device",
+        "dtype",
+        "element_shape",
+        "grid",
+        "halo",
+        "halo_state",
+        "local",
+        "nbytes",
+        "ndim",
+        "needs",
+        "numbers",
+        "pointer",
+        "shape",
+        "size",
+        "start",
+        "type_key",
+        "wide",
+    )
+
+    __quadpy_array__: ClassVar[bool] = True  # a kernel that finds one in an argument takes it as a parameter
+    __quadpy_view__: ClassVar[bool] = True  # it is an ArrayView itself
+    writable: ClassVar[bool] = True
+    _kind: ClassVar[str] = "ndarray"
+
+    def __init__(self, grid: Division, dtype: Scalar, element: tuple[int, ...]) -> None:
+        self.grid, self.dtype, self.element_shape = grid, dtype, element
+        self.shape, self.ndim, self.size = grid.shape, grid.ndim, math.prod(grid.shape)
+        self.halo: Widths = ((0, 0),) * grid.ndim
+        self.halo_state = HaloState()
+        self.needs: dict[tuple[Widths, ...], tuple[Widths, ...]] = {}
+        self.type_key: TypeKey = type_key(DISTRIBUTED, dtype.name, grid.ndim, element)
+        self._allocate()
+
+    @classmethod
+    def of(cls, grid: Division, dtype: DType) -> Self:
+        """An array of zeros; ArgumentError for structs."""
+        if getattr(dtype, "__quadpy_constructor__", None) == "struct":
+            raise ArgumentError("distributed arrays of structs do not exist", hint="use one array for each member")
+        return cls(grid, *element_of(dtype))
+
+    # ------------------------------------------------------------------- halos
+
+    def reserve(self, reaches: Iterable[Widths]) -> None:
+        """Have a halo for all of these; where it grows, the block moves to new memory.
+
+        Raises:
+            CaptureError: a graph uses the memory.
+        """
+        wanted = [self.halo, *reaches]
+        halo = tuple(
+            (max(each[axis][0] for each in wanted), max(each[axis][1] for each in wanted)) for axis in range(self.ndim)
+        )
+        if halo != self.halo:
+            if self.halo_state.in_graph:
+                raise CaptureError(
+                    f"this call reads further around its cells than others before, so {self!r} would move in memory, and a graph uses it",
+                    hint="make the call once before the first capture",
+                )
+            owned = self.owned_to_numpy()
+            self.halo = halo
+            self._allocate()
+            self._write_block(owned)
+
+    def _allocate(self) -> None:
+        self.needs.clear()
+        extents = tuple(n + below + above for n, (below, above) in zip(self.grid.block.shape, self.halo, strict=True))
+        self.local, self.numbers = allocated(self.dtype, extents, self.element_shape)
+        self.pointer, self.nbytes, self.device, self.block = (
+            self.local.pointer, self.local.nbytes, self.local.device, self.local.block,
+        )  # fmt: skip
+        self.abi, self.wide = (self.pointer, *self.shape), is_wide(self.shape, self.nbytes)
+        self.start = tuple(a - below for a, (below, _) in zip(self.grid.block.low, self.halo, strict=True))
+
+    def __iter__(self) -> Iterator[Any]:
+        raise ArgumentError(f"a loop over {self!r} belongs in a kernel", hint="to_numpy() has all elements")
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        element = self.dtype.name + "".join(f"x{n}" for n in self.element_shape)
+        return f"distributed {self._kind}({element}, shape={self.shape})"

@@ -1,0 +1,167 @@
+"""Distributed arrays as the host reads and writes them, on all ranks together.
+
+What a rank does to an array decides which halos are stale, and so which messages the next call needs.  Each of these
+calls therefore checks that all ranks make it; a capture checks once, when it records.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from quadpy.dist.arrays.halo_state import HaloState
+from quadpy.dist.arrays.memory import numpy_type
+from quadpy.dist.boxes import Box
+from quadpy.dist.captured import capture_of
+from quadpy.dist.division import Division
+from quadpy.dist.transport.agreement import agree, share_in
+from quadpy.dtypes import Scalar
+from quadpy.errors import ArgumentError, BoundsError
+from quadpy.messages import shown
+from quadpy.public import public
+from quadpy.runtime.arrays.ndarray import NDArray
+from quadpy.runtime.device.devices import current_device
+from quadpy.runtime.launch.capturing import refuse_in_capture
+from quadpy.runtime.memory.host_storage import READING
+
+__all__ = ["HostAccess"]
+
+
+class HostAccess:
+    """The calls of a distributed array that all ranks make together."""
+
+    __slots__ = ()
+
+    grid: Division
+    dtype: Scalar
+    shape: tuple[int, ...]
+    ndim: int
+    element_shape: tuple[int, ...]
+    local: NDArray
+    start: tuple[int, ...]
+    halo_state: HaloState
+
+    # ------------------------------------------------------------------- the rank's own block
+
+    @public
+    def owned_to_numpy(self) -> npt.NDArray[Any]:
+        """A copy of the elements that this rank owns.  The only call that a rank may make alone."""
+        found: npt.NDArray[Any] = self.local[(*self._where(self.grid.block), ...)]
+        return found
+
+    @public
+    def owned_from_numpy(self, values: npt.ArrayLike) -> None:
+        """Set the elements that this rank owns; all ranks set theirs together.
+
+        Raises:
+            ArgumentError: ``values`` has not the shape of the block.
+            RanksDisagreeError: another rank makes another call.
+        """
+        expected, source = self.grid.block.shape + self.element_shape, np.asarray(values)
+        if source.shape != expected:
+            raise ArgumentError(
+                f"an array of shape {source.shape} does not fit the block of {self!r}, which takes {expected}"
+            )
+        self._agree("owned_from_numpy")
+        self._write_block(source)
+
+    # ------------------------------------------------------------------- the whole array
+
+    @public
+    def fill(self, value: object) -> None:
+        """Set every element to ``value``."""
+        self._agree("fill")
+        self._used()
+        self.local.fill(value)
+        self.halo_state.clear()
+
+    @public
+    def from_numpy(self, values: npt.ArrayLike) -> None:
+        """Set all elements: each rank passes the whole array, and takes its own part."""
+        source = np.asarray(values)
+        if source.shape != self.shape + self.element_shape:
+            raise ArgumentError(
+                f"an array of shape {source.shape} does not fit {self!r}, which takes {self.shape + self.element_shape}",
+                hint="pass the whole array on every rank, or the rank's own part to owned_from_numpy",
+            )
+        self._agree("from_numpy")
+        low, high = self.grid.block
+        self._write_block(source[tuple(map(slice, low, high))])
+
+    @public
+    def to_numpy(self) -> npt.NDArray[Any]:
+        """All elements, on every rank."""
+        self._refuse_reading_in_capture()
+        own = np.ascontiguousarray(self.owned_to_numpy())
+        whole = np.empty(self.shape + self.element_shape, own.dtype)
+        for box, part in zip(self.grid.blocks, self._shared("to_numpy", own.tobytes()), strict=True):
+            stored = np.frombuffer(part, own.dtype).reshape(box.shape + self.element_shape)
+            whole[tuple(map(slice, box.low, box.high))] = stored
+        return whole
+
+    @public
+    def __getitem__(self, index: object) -> Any:
+        cell = self._cell(index)
+        self._refuse_reading_in_capture()
+        here = self.local[self._at(cell)] if self._owns(cell) else None
+        stored = b"" if here is None else np.asarray(here, numpy_type(self.dtype)).tobytes()
+        found = self._shared(f"reading element {cell}", stored)[self.grid.owner(cell)]
+        value = np.frombuffer(found, numpy_type(self.dtype)).reshape(self.element_shape)
+        return value.copy() if self.element_shape else value.item()
+
+    @public
+    def __setitem__(self, index: object, value: Any) -> None:
+        cell = self._cell(index)
+        self._agree(f"setting element {cell}")
+        self._used()
+        if self._owns(cell):
+            self.local[self._at(cell)] = value
+        self.halo_state.clear()
+
+    # ------------------------------------------------------------------- how
+
+    def _write_block(self, values: npt.NDArray[Any]) -> None:
+        self._used()
+        self.local[(*self._where(self.grid.block), ...)] = values
+        self.halo_state.clear()
+
+    def _used(self) -> None:
+        """This call uses the memory: in a graph, if the thread captures."""
+        self.halo_state.used_in(capture_of(current_device().current_stream()))
+
+    def _agree(self, call: str) -> None:
+        agree(self.grid.world.transport, "the next call", f"{call} of {self!r}")
+
+    def _shared(self, call: str, mine: bytes) -> list[bytes]:
+        """What each rank passes to this call."""
+        return share_in(self.grid.world.transport, "the next call", f"{call} of {self!r}", mine)
+
+    def _refuse_reading_in_capture(self) -> None:
+        """On every rank, also where another one has the element."""
+        refuse_in_capture(current_device(), *READING)
+
+    def _where(self, box: Box) -> tuple[slice, ...]:
+        """The local elements of these cells."""
+        return tuple(slice(a - s, b - s) for a, b, s in zip(box.low, box.high, self.start, strict=True))
+
+    def _cell(self, index: object) -> tuple[int, ...]:
+        given = index if isinstance(index, Sequence) else (index,)
+        try:
+            cell = tuple(map(operator.index, given))
+        except TypeError:
+            raise ArgumentError(
+                f"{shown(index)} is not a cell of {self!r}", hint="to_numpy() has all elements"
+            ) from None
+        if len(cell) != self.ndim or not all(-n <= i < n for i, n in zip(cell, self.shape, strict=True)):
+            raise BoundsError(f"index {shown(cell)} is outside {self!r}")
+        return tuple(i % n for i, n in zip(cell, self.shape, strict=True))
+
+    def _owns(self, cell: tuple[int, ...]) -> bool:
+        return self.grid.owner(cell) == self.grid.world.rank
+
+    def _at(self, cell: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(i - s for i, s in zip(cell, self.start, strict=True))

@@ -1,0 +1,77 @@
+"""A task over the arrays of one rank: global indices become indices of its part."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from quadpy.dist.localise.model import Geometry, origin_name, parameter, slot_array
+from quadpy.dist.terms import binary, compare, const
+from quadpy.dtypes import Scalar
+from quadpy.ir import nodes as ir
+from quadpy.ir.walk import map_children
+from quadpy.source import Span
+
+__all__ = ["Indices"]
+
+
+@dataclass(frozen=True, slots=True)
+class Indices:
+    """Of a kernel whose extents have the type ``index``.  ``locals`` has the local array of each distributed one."""
+
+    locals: Mapping[str, str]
+    geometry: Geometry
+    index: Scalar
+
+    def localised(self, task: ir.Task) -> ir.Task:
+        """``task`` over the arrays of the rank; variables that cross tasks are elements of little arrays."""
+
+        def visit(each: ir.Node) -> ir.Node:
+            changed = map_children(each, visit)
+            match changed:
+                case ir.ShapeOf(array=array, axis=axis, type=type) if array in self.locals:
+                    return self.number("n", axis, type, changed.span)
+                case ir.Element(array=array, index=index) if array in self.locals:
+                    local = tuple(self._local(array, k, e) for k, e in enumerate(index))
+                    return replace(changed, array=self.locals[array], index=local)
+                case ir.Slot(number=number, type=type):
+                    first = const(0, self.index, changed.span)
+                    return ir.Element(slot_array(number), (first,), 0, type, span=changed.span)
+                case _:
+                    return changed
+
+        found = visit(task)
+        assert isinstance(found, (ir.SerialTask, ir.ParallelTask))
+        return found
+
+    def _local(self, array: str, axis: int, index: ir.Expr) -> ir.Expr:
+        """An index less that of the first local element; where the axis wraps, a period is added if that leads inside."""
+        if not self.geometry.split[axis]:
+            return index
+        span, type = index.span, self.index
+        origin = ir.ParamRead(origin_name(array, axis), type, span=span)
+        at = binary(ir.BinOp.SUB, self.converted(index), origin)
+        if not self.geometry.periodic[axis]:
+            return at
+        n, extent = self.number("n", axis, type, span), ir.ShapeOf(self.locals[array], axis, type, span=span)
+        below = compare(ir.CmpOp.LT, at, const(0, type, span))
+        above = compare(ir.CmpOp.GE, at, extent)
+        down = ir.Select(above, binary(ir.BinOp.SUB, at, n), at, type, span=span)
+        return ir.Select(below, binary(ir.BinOp.ADD, at, n), down, type, span=span)
+
+    def is_own(self, place: ir.Element) -> list[ir.Expr]:
+        """Conditions under which the rank has the cell of ``place``: that it is from ``low`` on and below ``high``."""
+        conditions: list[ir.Expr] = []
+        for axis, index in enumerate(place.index):
+            low, high = (self.number(name, axis, self.index, index.span) for name in ("low", "high"))
+            at = self.converted(index)
+            conditions += compare(ir.CmpOp.GE, at, low), compare(ir.CmpOp.LT, at, high)
+        return conditions
+
+    def converted(self, index: ir.Expr) -> ir.Expr:
+        return index if index.type == self.index else ir.Cast(index, self.index, span=index.span)
+
+    def number(self, name: str, axis: int, type: Scalar, span: Span) -> ir.Expr:
+        """A parameter of the grid."""
+        read = ir.ParamRead(parameter(name, axis), self.index, span=span)
+        return read if type == self.index else ir.Cast(read, type, span=span)

@@ -1,0 +1,103 @@
+"""Loops over a grid: along which of its axes they run, where, and what their iterations accumulate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from quadpy.dist.localise.indices import Indices
+from quadpy.dist.localise.model import CELLS, Reduced, identity
+from quadpy.dist.terms import binary, const, lets, resolved
+from quadpy.errors import KernelSyntaxError
+from quadpy.ir import nodes as ir
+from quadpy.ir.walk import walk
+from quadpy.source import Span
+
+__all__ = ["accumulating", "axes_of", "limited", "marked"]
+
+
+def axes_of(task: ir.ParallelTask, is_distributed: Callable[[str], bool], ndim: int) -> tuple[int | None, ...]:
+    """The axis of the grid that each axis of the loop runs along; None for one that runs whole on every rank.
+
+    Raises:
+        KernelSyntaxError: it is not known.
+    """
+    found: dict[ir.Var, int] = {}
+    stores = [node.place for node in walk(task) if isinstance(node, (ir.Store, ir.Atomic))]
+    places = [place for place in stores if isinstance(place, ir.Element) and is_distributed(place.array)]
+    if not places:  # it only reads
+        places = [node for node in walk(task) if isinstance(node, ir.Element) and is_distributed(node.array)]
+    values = lets(task)
+    for place in places:
+        for axis, index in enumerate(place.index):
+            plain = resolved(index, values)
+            if isinstance(plain, ir.VarRead):
+                found.setdefault(plain.var, axis)
+    axes = tuple(found.get(axis.var) for axis in task.axes)
+    if any(axis is not None for axis in axes) and len(set(axes) - {None}) == sum(axis is not None for axis in axes):
+        return axes
+    if len(task.axes) == ndim:
+        return tuple(range(ndim))
+    raise KernelSyntaxError(
+        "which rank runs an iteration of this loop is not known", task.span,
+        hint="loop over the array, or use the loop's variables as indices of what it writes",
+    )  # fmt: skip
+
+
+def limited(axis: ir.Axis, along: int, indices: Indices) -> ir.Axis:
+    """``axis`` from ``low`` on, below ``high``; one that no rank shares with another stays as it is."""
+    span, type = axis.span, axis.var.type
+    low, high = (indices.number(name, along, type, span) for name in ("low", "high"))
+    if not (isinstance(axis.step, ir.Const) and axis.step.value >= 1):
+        raise KernelSyntaxError("a loop over a distributed grid takes a step that is a positive constant", span)
+    if not indices.geometry.split[along]:
+        return axis
+    start = binary(ir.BinOp.MAX, axis.start, low)
+    if axis.step.value > 1:  # the first of its numbers that is not below ``low``
+        above = binary(ir.BinOp.SUB, start, axis.start)
+        rounded = binary(ir.BinOp.ADD, above, const(int(axis.step.value) - 1, type, span))
+        steps = binary(ir.BinOp.FLOORDIV, rounded, axis.step)
+        start = binary(ir.BinOp.ADD, axis.start, binary(ir.BinOp.MUL, steps, axis.step))
+    return replace(axis, start=start, stop=binary(ir.BinOp.MIN, axis.stop, high))
+
+
+def accumulating(
+    task: ir.ParallelTask, axes: Sequence[int | None], reduced: Sequence[Reduced], indices: Indices
+) -> ir.Block:
+    """The body of ``task``, which writes what it accumulates into arrays: it runs as a loop of one turn, so that a
+    ``continue`` comes to the end of it.
+    """
+    span, index = task.span, indices.index
+    zero, one = const(0, index, span), const(1, index, span)
+    start = [ir.Assign(each.var, _identity(each, span), span=span) for each in task.reductions]
+    once = ir.For(ir.Var("once.", index), zero, one, one, task.body, span=span)
+    at = _cell(task, axes, indices)
+    stores = [
+        ir.Store(ir.Element(each.partial, at, 0, each.type, span=span), ir.VarRead(own.var, span=span), span=span)
+        for each, own in zip(reduced, task.reductions, strict=True)
+    ]
+    return ir.Block((*start, once, *stores), span=span)
+
+
+def marked(task: ir.ParallelTask, axes: Sequence[int | None], indices: Indices) -> ir.ParallelTask:
+    """``task``, which writes an element of ``CELLS`` in each iteration: its footprint says where the loop runs."""
+    place = ir.Element(CELLS, _cell(task, axes, indices), 0, indices.index, span=task.span)
+    store = ir.Store(place, const(0, indices.index, task.span), span=task.span)
+    return replace(task, body=replace(task.body, stmts=(store, *task.body.stmts)))
+
+
+def _cell(task: ir.ParallelTask, axes: Sequence[int | None], indices: Indices) -> tuple[ir.Expr, ...]:
+    """The cell of an iteration, from the first of the rank's block on."""
+    span, by_axis = task.span, dict(zip(axes, task.axes, strict=True))
+
+    def at(axis: int) -> ir.Expr:
+        if axis not in by_axis:
+            return const(0, indices.index, span)
+        own = indices.converted(ir.VarRead(by_axis[axis].var, span=span))
+        return binary(ir.BinOp.SUB, own, indices.number("first", axis, indices.index, span))
+
+    return tuple(map(at, range(indices.geometry.ndim)))
+
+
+def _identity(reduction: ir.Reduction, span: Span) -> ir.Const:
+    return ir.Const(identity(reduction.op, reduction.var.type), reduction.var.type, span=span)

@@ -1,0 +1,109 @@
+"""What a kernel over a grid becomes, and the names that its parts share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from quadpy.artifact import HIDDEN
+from quadpy.dtypes import Scalar
+from quadpy.interpreter.numbers import identity as plain_identity
+from quadpy.ir import nodes as ir
+from quadpy.source import Span
+
+__all__ = [
+    "CELLS", "Geometry", "LocalKernel", "LocalTask", "PARAMETERS", "Reduced", "field_name", "identity", "origin_name", "parameter",
+    "partial_name", "slot_array",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Geometry:
+    """What code depends on of a grid: its shape, which axes have several blocks, and which of these are periodic."""
+
+    shape: tuple[int, ...]
+    split: tuple[bool, ...]
+    periodic: tuple[bool, ...]
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    def wraps(self, axis: int) -> bool:
+        """Whether cells of other ranks are beyond both ends of ``axis``."""
+        return self.periodic[axis] and self.split[axis]
+
+
+@dataclass(frozen=True, slots=True)
+class Reduced:
+    """A reduction of a loop: ``op`` over numbers of ``type``; iterations write theirs to ``partial``, ``total`` is combined."""
+
+    op: ir.AtomicOp
+    type: Scalar
+    partial: str
+    total: str
+
+
+@dataclass(frozen=True, slots=True)
+class LocalTask:
+    """A task as a kernel of its own.
+
+    kernel    what each rank runs
+    analysed  for a loop over the grid, the task with global indices, by which its footprints are found; else None
+    axes      for each axis of the loop the axis of the grid that it runs along; None for one that runs whole on every rank
+    reduced   the reductions of the loop
+    finish    the kernel that puts their totals where the program wants them; None where there is none
+    finished  the distributed arrays in which it does
+    """
+
+    kernel: ir.Kernel
+    span: Span
+    analysed: ir.ParallelTask | None = None
+    axes: tuple[int | None, ...] = ()
+    reduced: tuple[Reduced, ...] = ()
+    finish: ir.Kernel | None = None
+    finished: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class LocalKernel:
+    """All tasks of a kernel, in order; ``slots`` are the arrays of one element for variables that cross tasks."""
+
+    tasks: tuple[LocalTask, ...]
+    slots: tuple[tuple[str, Scalar], ...]
+
+
+CELLS: Final = "partial.cells"
+"""An array in analysed loops, of which each iteration writes an element."""
+PARAMETERS: Final = ("n", "low", "high", "first")
+
+
+def parameter(name: str, axis: int) -> str:
+    """The name of a parameter of the grid: ``n``, the extent; ``low``, ``high``, where loops run; ``first``, the own block's."""
+    return f"grid.{name}{axis}"
+
+
+def partial_name(number: int) -> str:
+    """The array into which the iterations of a loop write what they add to its reduction ``number``."""
+    return f"partial.{number}"
+
+
+def slot_array(number: int) -> str:
+    """The array of one element that stands for a variable which crosses tasks."""
+    return f"slot.{number}"
+
+
+def origin_name(array: str, axis: int) -> str:
+    """The parameter with the global index of the first local element."""
+    return f"origin.{array.removeprefix(HIDDEN)}.{axis}"
+
+
+def field_name(array: str) -> str:
+    """The parameter for the rank's part of a field."""
+    return f"field.{array.removeprefix(HIDDEN)}"
+
+
+def identity(op: ir.AtomicOp, type: Scalar) -> int | float:
+    """What ``op`` leaves as it is."""
+    value = plain_identity(op.value, type)
+    return float(value) if type.is_float else int(value)

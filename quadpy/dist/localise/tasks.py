@@ -1,0 +1,159 @@
+"""From a kernel over a grid to kernels over the part of one rank.
+
+Each task becomes a kernel of its own, in which
+
+- the extents of distributed arrays are parameters, since the arrays that it gets are those of the rank,
+- a loop over the grid runs from the greater of its start and ``low`` to the lesser of its end and ``high``,
+- an index into a distributed array is global; what its local array begins with is subtracted from it,
+- variables that a task leaves for the next are elements of little arrays,
+- a loop that accumulates writes what each iteration adds into an array.
+
+Nothing here depends on a rank: the same code runs on all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from quadpy.artifact import HIDDEN
+from quadpy.dist.localise.analysis import Analysis
+from quadpy.dist.localise.indices import Indices
+from quadpy.dist.localise.loops import accumulating, axes_of, limited, marked
+from quadpy.dist.localise.model import (
+    PARAMETERS,
+    Geometry,
+    LocalKernel,
+    LocalTask,
+    Reduced,
+    field_name,
+    origin_name,
+    parameter,
+    partial_name,
+    slot_array,
+)
+from quadpy.dist.localise.refusals import require_loop, require_tasks_in_order
+from quadpy.dist.terms import array_parameter
+from quadpy.dtypes import Scalar
+from quadpy.errors import KernelSyntaxError
+from quadpy.ir import nodes as ir
+from quadpy.ir.walk import walk
+
+__all__ = ["localised"]
+
+
+def localised(kernel: ir.Kernel, arrays: Sequence[str], geometry: Geometry) -> LocalKernel:
+    """The parts of ``kernel``, in which ``arrays`` are distributed.
+
+    Raises:
+        KernelSyntaxError: a task does something that ranks cannot do together, with its line.
+    """
+    require_tasks_in_order(kernel)
+    return _Localiser(kernel, arrays, geometry).kernel_parts()
+
+
+class _Localiser:
+    def __init__(self, kernel: ir.Kernel, arrays: Sequence[str], geometry: Geometry) -> None:
+        self.kernel, self.arrays, self.geometry = kernel, frozenset(arrays), geometry
+        self.fields = {name: field_name(name) for name in arrays if name.startswith(HIDDEN)}
+        self.indices = Indices({name: self.fields.get(name, name) for name in arrays}, geometry, kernel.index)
+        self.slots: dict[int, Scalar] = {}
+        for node in walk(kernel):
+            if isinstance(node, ir.Slot):
+                self.slots[node.number] = node.type
+
+    def kernel_parts(self) -> LocalKernel:
+        tasks = tuple(self.task(task, number) for number, task in enumerate(self.kernel.tasks))
+        return LocalKernel(tasks, tuple((slot_array(number), type) for number, type in self.slots.items()))
+
+    def task(self, task: ir.Task, number: int) -> LocalTask:
+        touched = (node for node in walk(task) if isinstance(node, ir.Element) and node.array in self.arrays)
+        first = next(touched, None)
+        require_loop(self.kernel, task, first)
+        if first is None or isinstance(task, ir.SerialTask):
+            return LocalTask(self.alone(self.indices.localised(task), number), task.span)
+        return self.loop(task, number)
+
+    def loop(self, task: ir.ParallelTask, number: int) -> LocalTask:
+        axes = axes_of(task, self.arrays.__contains__, self.geometry.ndim)
+        bounds = tuple(
+            axis if along is None else limited(axis, along, self.indices)
+            for axis, along in zip(task.axes, axes, strict=True)
+        )
+        reduced = tuple(
+            Reduced(each.op, each.var.type, partial_name(k), f"total.{k}") for k, each in enumerate(task.reductions)
+        )
+        if reduced and (None in axes or len(axes) != self.geometry.ndim):
+            raise KernelSyntaxError(
+                "a loop that accumulates over ranks must run over all axes of the grid, and no others", task.span,
+                hint="write an inner loop for the rest",
+            )  # fmt: skip
+        body = accumulating(task, axes, reduced, self.indices) if reduced else task.body
+        plain = replace(task, axes=bounds, body=body, reductions=(), privates=())
+        partials = tuple(array_parameter(each.partial, each.type, self.geometry.ndim, task.span) for each in reduced)
+        kernel = self.alone(self.indices.localised(plain), number, partials)
+        analysed = Analysis(marked(plain, axes, self.indices), self.arrays.__contains__, self.geometry).task()
+        found = LocalTask(kernel, task.span, analysed, axes, reduced)
+        return self.finished(found, task, number) if reduced else found
+
+    # ------------------------------------------------------------------- totals
+
+    def finished(self, found: LocalTask, task: ir.ParallelTask, number: int) -> LocalTask:
+        """``found`` with the kernel that updates the places of the reductions by their totals."""
+        stmts = [
+            stmt
+            for k, (each, own) in enumerate(zip(found.reduced, task.reductions, strict=True))
+            for stmt in self.update(each, own, k)
+        ]
+        serial = ir.SerialTask(f"{task.name}_finish", ir.Block(tuple(stmts), span=task.span), span=task.span)
+        totals = tuple(array_parameter(each.total, each.type, 1, task.span) for each in found.reduced)
+        made = self.alone(self.indices.localised(serial), number, totals)
+        places = [each.place.array for each in task.reductions if isinstance(each.place, ir.Element)]
+        return replace(
+            found, finish=replace(made, name=f"{made.name}_finish", results=(), slots=0),
+            finished=self.arrays.intersection(places),
+        )  # fmt: skip
+
+    def update(self, reduced: Reduced, reduction: ir.Reduction, number: int) -> tuple[ir.Stmt, ...]:
+        """``place op= total``; an element of a distributed array on the rank that owns it."""
+        span, type, place = reduction.span, reduced.type, reduction.place
+        old, total = ir.Var(f"old.{number}", type), ir.Var(f"total.{number}.value", type)
+        zero = ir.Const(0, self.kernel.index, span=span)
+        new = ir.Binary(
+            ir.COMBINES[reduced.op], ir.VarRead(old, span=span), ir.VarRead(total, span=span), type, span=span
+        )
+        stmts: tuple[ir.Stmt, ...] = (
+            ir.Load(old, place, span=span),
+            ir.Load(total, ir.Element(reduced.total, (zero,), 0, type, span=span), span=span),
+            ir.Store(place, new, span=span),
+        )
+        if isinstance(place, ir.Element) and place.array in self.arrays:
+            for condition in self.indices.is_own(place):
+                stmts = (ir.If(condition, ir.Block(stmts, span=span), ir.Block((), span=span), span=span),)
+        return stmts
+
+    # ------------------------------------------------------------------- kernels
+
+    def alone(self, task: ir.Task, number: int, more: Sequence[ir.ArrayParam] = ()) -> ir.Kernel:
+        """A kernel of one task.  What is not a parameter of the user's comes after those, and before the hidden ones."""
+        kernel, last = self.kernel, number == len(self.kernel.tasks) - 1
+        slots = [array_parameter(slot_array(n), t, 1, kernel.span) for n, t in self.slots.items()]
+        axes = range(self.geometry.ndim)
+        names = [parameter(name, axis) for name in PARAMETERS for axis in axes]
+        names += [origin_name(array, axis) for array in sorted(self.arrays) for axis in axes]
+        numbers = [ir.ScalarParam(name, kernel.index, span=kernel.span) for name in names]
+        own = [param for param in kernel.params if not param.name.startswith(HIDDEN)]
+        own += [self.passed(param) for param in kernel.params if param.name in self.fields]
+        hidden = [p for p in kernel.params if p.name.startswith(HIDDEN) and p.name not in self.fields]
+        results = kernel.results if last else ()
+        return replace(
+            kernel, name=f"{kernel.name}_{number}", params=(*own, *slots, *more, *numbers, *hidden),
+            tasks=(task,), slots=len(results), results=results, flow=(),
+        )  # fmt: skip
+
+    def passed(self, param: ir.Param) -> ir.ArrayParam:
+        """The array that a launch passes for a distributed field, of which the rank has a part."""
+        assert isinstance(param, ir.ArrayParam)
+        return array_parameter(
+            self.fields[param.name], param.type.elem, param.type.ndim, param.span, param.type.element
+        )

@@ -1,0 +1,176 @@
+"""The footprints of a loop over a grid, for the blocks of all ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
+from typing import Final
+
+from quadpy.dist.boxes import Box, Widths
+from quadpy.dist.division import Division
+from quadpy.dist.localise import CELLS, LocalTask, parameter
+from quadpy.dist.reach.model import Reaches, largest
+from quadpy.dist.reach.periods import extents_beyond, moved_up, nearest
+from quadpy.dist.reach.reads import reach_of
+from quadpy.dist.reach.writes import refuse_replicated, require_own, runs
+from quadpy.errors import DistributedError
+from quadpy.ir import nodes as ir
+from quadpy.ir.footprints import footprints_of
+from quadpy.ir.footprints.evaluate import boxes_function
+from quadpy.ir.footprints.model import Box as Touched, BoxFormula, Footprint
+from quadpy.ir.footprints.numbers import Given, Number, given, number
+
+__all__ = ["LoopReach"]
+
+
+class LoopReach:
+    """The footprints of one loop over a grid, evaluated for the blocks of its ranks.
+
+    ``numbers`` says where the scalars and extents of the kernel's arguments are among the values of a call, which has
+    ``count`` of them; ``called`` what the source calls an array.
+    """
+
+    def __init__(
+        self, task: LocalTask, grid: Division, arrays: Sequence[str], numbers: Mapping[Given, int], count: int,
+        called: Callable[[str], str],
+    ) -> None:  # fmt: skip
+        assert task.analysed is not None
+        self._grid, self._arrays, self._called = grid, frozenset(arrays), called
+        self._axes = {along: axis for axis, along in enumerate(task.axes) if along is not None}
+        names = [parameter(name, axis) for name in ("low", "high", "first") for axis in range(grid.ndim)]
+        self._footprints = [each for each in footprints_of(task.analysed) if self._matters(each)]
+        known = [each for each in self._footprints if each.box is not None]
+        indices = {**numbers, **{Given(name): count + k for k, name in enumerate(names)}}
+        self._boxes, used = boxes_function(
+            [(self._moved(each, each.box), self._extents(each)) for each in known if each.box is not None], indices
+        )
+        used = [k for k in used if k < count]
+        self._key: Callable[[Sequence[float]], object] = itemgetter(*used) if used else lambda _: None
+        self._known: dict[object, Reaches] = {}
+
+    def at(self, values: Sequence[float]) -> Reaches:
+        """What the loop does with these values; the identical object for equal numbers.
+
+        Raises:
+            DistributedError: it reads or writes what ranks cannot reach, with its line.
+        """
+        key = self._key(values)
+        if key not in self._known:
+            self._known[key] = self._found(values)
+        return self._known[key]
+
+    # ------------------------------------------------------------------- the boxes of one call
+
+    def _found(self, values: Sequence[float]) -> Reaches:
+        grid = self._grid
+        self._require_cells(values)
+        touched = [self._touched(values, block, block) for block in grid.blocks]
+        for rank, block in enumerate(grid.blocks):
+            written = [(each, box) for each, box in touched[rank] if self._is_write(each)]
+            if not runs(grid, self._axes.keys(), written, block, self._called):
+                touched[rank] = [(each, None) for each in self._footprints]
+        runs_here = any(box is not None for _, box in touched[grid.world.rank])
+        here = grid.block if runs_here else Box(grid.block.low, grid.block.low)
+        reads: dict[str, dict[Widths, None]] = {}
+        for number_, footprint in enumerate(self._footprints):
+            boxes = [each[number_][1] for each in touched]
+            name = footprint.array
+            if name not in self._arrays:
+                if not _is_partial(footprint):
+                    refuse_replicated(footprint, self._called(name))
+            elif footprint.access is ir.Access.READ:
+                if reach := reach_of(grid, footprint, boxes, self._called(name)):
+                    reads.setdefault(name, {})[reach] = None
+            else:
+                require_own(grid, footprint, boxes, self._called(name))
+        writes = frozenset(each.array for each in self._footprints if self._is_write(each))
+        found = {name: largest(reaches) for name, reaches in reads.items()}
+        inner = self._inner(values, here, found)
+        return Reaches(here, found, writes, self._covers(touched[grid.world.rank], here), inner)
+
+    def _touched(self, values: Sequence[float], block: Box, cells: Box) -> list[tuple[Footprint, Touched | None]]:
+        """Each footprint with what it covers where iterations run over ``cells`` of ``block``; None for nothing."""
+        boxes = iter(self._boxes([*values, *cells.low, *cells.high, *block.low]))
+        return [(each, _UNKNOWN if each.box is None else next(boxes)) for each in self._footprints]
+
+    def _extents(self, footprint: Footprint) -> list[Number]:
+        if _is_partial(footprint):
+            return [number(3 * n) for n in self._grid.shape]
+        if footprint.array not in self._arrays:
+            axes = len(footprint.box.axes) if footprint.box is not None else 0
+            return [given(Given(footprint.array, "extent", axis)) for axis in range(axes)]
+        return extents_beyond(self._grid)
+
+    def _moved(self, footprint: Footprint, box: BoxFormula) -> BoxFormula:
+        return moved_up(self._grid, box) if footprint.array in self._arrays else box
+
+    def _matters(self, footprint: Footprint) -> bool:
+        """Reads of arrays that every rank has are left to each rank."""
+        return footprint.array in self._arrays or footprint.access is not ir.Access.READ
+
+    def _is_write(self, footprint: Footprint) -> bool:
+        return footprint.array in self._arrays and footprint.access is not ir.Access.READ
+
+    def _require_cells(self, values: Sequence[float]) -> None:
+        """Each iteration has a cell, on whose rank it runs."""
+        shape = self._grid.shape
+        below, above = tuple(-n for n in shape), tuple(2 * n for n in shape)
+        for footprint, box in self._touched(values, Box(below, above), Box(below, above)):
+            if footprint.array == CELLS and box is not None and box.axes is not None:
+                for axis in self._axes.keys() & range(len(shape)):
+                    if box.axes[axis][0] < shape[axis] or box.axes[axis][-1] >= 2 * shape[axis]:
+                        raise DistributedError(
+                            f"this loop has iterations outside of the {shape[axis]} cells along axis {axis} of the grid, which no rank runs",
+                            footprint.location, hint="let it run over the cells of the grid",
+                        )  # fmt: skip
+
+    # ------------------------------------------------------------------- the parts of a launch
+
+    def _covers(self, touched: Sequence[tuple[Footprint, Touched | None]], here: Box) -> bool:
+        """Whether each cell of ``here`` certainly has an iteration."""
+        for footprint, box in touched:
+            if _is_partial(footprint):
+                full = box is not None and box.axes is not None and box.exact and box.always
+                if not full or tuple(map(len, box.axes or ())) != here.shape:  # type: ignore[union-attr]  # ``full``
+                    return False
+        return True
+
+    def _inner(self, values: Sequence[float], here: Box, reads: Mapping[str, Sequence[Widths]]) -> Box:
+        grid, below, above = self._grid, [0] * self._grid.ndim, [0] * self._grid.ndim
+        for reach in (each for reaches in reads.values() for each in reaches):
+            for axis, (a, b) in enumerate(reach):
+                ends = here.low[axis] == 0, here.high[axis] == grid.shape[axis]
+                repeats = grid.periodic[axis]
+                below[axis] = max(below[axis], a if repeats or not ends[0] else 0)
+                above[axis] = max(above[axis], b if repeats or not ends[1] else 0)
+        inner = Box(
+            tuple(a + width for a, width in zip(here.low, below, strict=True)),
+            tuple(b - width for b, width in zip(here.high, above, strict=True)),
+        )
+        empty = Box(here.low, here.low)
+        if not inner.size or len(self._axes) < grid.ndim:
+            return empty
+        for footprint, box in self._touched(values, grid.block, inner):
+            is_read = footprint.array in self._arrays and footprint.access is ir.Access.READ
+            if is_read and box is not None and not self._stays(box, here):
+                return empty
+        return inner
+
+    def _stays(self, box: Touched, here: Box) -> bool:
+        if box.axes is None:
+            return False
+        for axis, indices in enumerate(box.axes):
+            if self._grid.is_split[axis]:
+                low, high = nearest(self._grid, indices, axis, here)
+                if low < here.low[axis] or high > here.high[axis]:
+                    return False
+        return True
+
+
+def _is_partial(footprint: Footprint) -> bool:
+    """Whether it is of an array for what iterations add up."""
+    return footprint.array.startswith("partial.")
+
+
+_UNKNOWN: Final = Touched(None, exact=False, always=False)
+"""What is covered by a footprint of which nothing is known."""

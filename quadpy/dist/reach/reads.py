@@ -1,0 +1,63 @@
+"""How far a read goes beyond the blocks of a grid."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from quadpy.dist.boxes import Widths
+from quadpy.dist.division import Division
+from quadpy.dist.reach.periods import nearest
+from quadpy.errors import DistributedError
+from quadpy.ir.footprints.model import Box as Touched, Footprint
+
+__all__ = ["reach_of"]
+
+_SMALL: Final = 4
+"""Axes with so few cells may be read as a whole."""
+
+
+def reach_of(grid: Division, footprint: Footprint, boxes: Sequence[Touched | None], called: str) -> Widths | None:
+    """How far a read of the array ``called`` goes beyond a block, on any rank; None where no rank reads.
+
+    ``boxes`` has what each rank reads.
+
+    Raises:
+        DistributedError: it reads all of a divided axis, or what data decide.
+    """
+    if all(box is None for box in boxes):
+        return None
+    return tuple(
+        _width(grid, footprint, axis, boxes, called) if grid.is_split[axis] else (0, 0) for axis in range(grid.ndim)
+    )
+
+
+def _width(
+    grid: Division, footprint: Footprint, axis: int, boxes: Sequence[Touched | None], called: str
+) -> tuple[int, int]:
+    n, below, above = grid.shape[axis], 0, 0
+    everywhere = True
+    for box, block in zip(boxes, grid.blocks, strict=True):
+        if box is None:
+            continue
+        if box.axes is None:
+            raise _unknown(grid, footprint, axis, called)
+        low, high = nearest(grid, box.axes[axis], axis, block)
+        everywhere &= high - low >= n and not (block.low[axis] == 0 and block.high[axis] == n)
+        below, above = max(below, block.low[axis] - low), max(above, high - block.high[axis])
+    exact = all(box is None or box.exact for box in boxes)
+    if everywhere and not (exact and n <= _SMALL):
+        raise _unknown(grid, footprint, axis, called)
+    return below, above
+
+
+def _unknown(grid: Division, footprint: Footprint, axis: int, called: str) -> DistributedError:
+    exact = footprint.box is not None and footprint.exact
+    what = "reads all of" if exact else "reads at an index that data decide, along"
+    wrapping = "i % n, or a if c else b," if grid.periodic[axis] else "with periodic=True for the axis, i % n"
+    return DistributedError(
+        f"{called} is distributed, and this {what} axis {axis}, which is divided among ranks",
+        footprint.location,
+        hint=f"do not divide axis {axis} (ranks=…), pass an array that every rank has, or let the index be near the "
+        f"loop's own; where it wraps, write {wrapping}",
+    )

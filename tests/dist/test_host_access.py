@@ -1,0 +1,143 @@
+"""What the host does with distributed arrays: all ranks do it together, and graphs of it renew halos."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import quadpy as qp
+from quadpy.dist import Grid
+from quadpy.dist.transport.threads import run_ranks
+from quadpy.errors import RankLostError, RanksDisagreeError
+
+A1 = qp.types.ndarray(ndim=1)
+START, OTHER = np.arange(12, dtype=np.float32), np.linspace(5, 6, 12, dtype=np.float32)
+
+
+@pytest.fixture(autouse=True)
+def _cpu():
+    qp.init(arch=qp.cpu)
+
+
+@qp.kernel
+def with_left(u: A1, v: A1):
+    for i in u:
+        v[i] = u[i]
+        if i > 0:
+            v[i] = u[i] + u[i - 1]
+
+
+def both_ways(u: Any, v: Any) -> None:
+    with_left(u, v)
+    with_left(v, u)
+
+
+WRITES: list[Callable[[Any], None]] = [
+    lambda u: u.fill(2.0),
+    lambda u: u.from_numpy(OTHER),
+    lambda u: u.__setitem__(7, 3.0),
+]
+
+
+@pytest.mark.parametrize("write", WRITES, ids=["fill", "from_numpy", "setitem"])
+def test_a_graph_that_writes_alone_makes_halos_stale(write: Callable[[Any], None]):
+    """The graph runs after calls that have renewed the halo: what they knew of it is forgotten."""
+
+    def run(u: Any, v: Any, step: Callable[[], object] | None = None) -> np.ndarray[Any, Any]:
+        u.from_numpy(START)
+        both_ways(u, v)
+        launch = qp.dist.capture(lambda: write(u)).launch if step is None else lambda: write(u)
+        if step is not None:
+            write(u)
+        for _ in range(2):
+            both_ways(u, v)
+            launch()
+            both_ways(u, v)
+        found: np.ndarray[Any, Any] = u.to_numpy()
+        return found
+
+    expected = run(qp.ndarray(qp.f32, 12), qp.ndarray(qp.f32, 12), step=lambda: None)
+
+    def program() -> np.ndarray[Any, Any]:
+        grid = Grid((12,))
+        return run(grid.ndarray(qp.f32), grid.ndarray(qp.f32))
+
+    for ranks in (1, 3):
+        for found in run_ranks(ranks, program):
+            np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("write", WRITES, ids=["fill", "from_numpy", "setitem"])
+def test_a_graph_keeps_the_memory_that_it_writes(write: Callable[[Any], None]):
+    def program() -> None:
+        grid = Grid((12,))
+        u, v = grid.ndarray(qp.f32), grid.ndarray(qp.f32)
+        made = qp.dist.capture(lambda: write(u))
+        with pytest.raises(qp.CaptureError, match="would move in memory, and a graph uses it"):
+            with_left(u, v)
+        made.launch()
+
+    run_ranks(2, program)
+
+
+@pytest.mark.parametrize("read", [lambda u: u[3], lambda u: u.to_numpy()], ids=["getitem", "to_numpy"])
+def test_a_capture_refuses_to_read_on_every_rank(read: Callable[[Any], object]):
+    def program() -> None:
+        u = Grid((12,)).ndarray(qp.f32)
+        for _ in range(2):
+            with pytest.raises(qp.CaptureError, match="cannot record reading an array"):
+                qp.dist.capture(lambda: read(u) if qp.dist.world().rank >= 0 else None)
+        assert u[3] == 0.0
+
+    run_ranks(3, program)
+
+
+CALLS: dict[str, Callable[[Any], object]] = {
+    "owned_from_numpy": lambda u: u.owned_from_numpy(np.ones(u.grid.block.shape, np.float32)),
+    "from_numpy": lambda u: u.from_numpy(START),
+    "fill": lambda u: u.fill(1.0),
+    "setting element (3,)": lambda u: u.__setitem__(3, 1.0),
+    "reading element (3,)": lambda u: u[3],
+    "to_numpy": lambda u: u.to_numpy(),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_call_of_one_rank_alone_is_an_error_on_all(name: str):
+    """Beside another call of the others, and beside a kernel, whose halos it would have made stale on one rank only."""
+
+    def beside_another_call() -> None:
+        grid = Grid((12,))
+        u = grid.ndarray(qp.f32)
+        other = "fill" if name != "fill" else "to_numpy"
+        CALLS[name if grid.world.rank == 1 else other](u)
+
+    with pytest.raises(RanksDisagreeError, match="ranks disagree about the next call") as caught:
+        run_ranks(3, beside_another_call)
+    assert f"{name} of distributed ndarray(f32, shape=(12,)) on rank 1" in str(caught.value)
+
+    def beside_a_kernel() -> None:
+        grid = Grid((12,))
+        u, v = grid.ndarray(qp.f32), grid.ndarray(qp.f32)
+        both_ways(u, v)
+        if grid.world.rank == 1:
+            CALLS[name](u)
+        both_ways(u, v)
+
+    with pytest.raises(RankLostError):
+        run_ranks(2, beside_a_kernel, timeout=0.3)
+
+
+def test_grids_of_fewer_cells_than_ranks():
+    def program() -> None:
+        with pytest.raises(qp.ArgumentError, match="cannot be divided among 4 ranks") as caught:
+            Grid((3,))
+        assert "start fewer ranks" in str(caught.value)
+        with pytest.raises(qp.ArgumentError, match="has at most \\(2, 8\\) blocks"):
+            Grid((2, 8), ranks=(4, 1))
+        assert Grid((2, 8)).ranks in ((1, 4), (2, 2))
+
+    run_ranks(4, program)
