@@ -321,12 +321,11 @@ def until_small(u: A1, v: A1, error: qp.types.ndarray(qp.i32, ndim=1)):
 @qp.kernel(graph=True)
 def side_by_side(u: A1, v: A1):
     with qp.graph.parallel():
-        with qp.graph.section():
-            for i in u:
-                u[i] = 1.0
-        with qp.graph.section():
-            for i in v:
-                v[i] = 2.0
+        for i in u:
+            u[i] = 1.0
+    with qp.graph.parallel():
+        for i in v:
+            v[i] = 2.0
 
 
 REFUSED: list[tuple[Any, str, str, str]] = [

@@ -22,11 +22,16 @@ def index_text(rng: random.Random, name: str, axis: int, *, wraps: bool) -> tupl
     if step == 0:
         return name, ""
     plain = f"{name} + {step}" if step > 0 else f"{name} - {-step}"
-    match rng.choice(["guard", "clamp", "wrap"] if wraps else ["guard", "clamp"]):
+    ways = ["guard", "clamp", "either"]
+    match rng.choice([*ways, "wrap", "or back"] if wraps else ways):
         case "guard":
             return plain, f"0 <= {plain} < {n}"
         case "clamp":
             return f"qp.min(qp.max({plain}, 0), {n} - 1)", ""
+        case "either":
+            return f"({plain} if 0 <= {plain} < {n} else {name})", ""
+        case "or back":
+            return f"({plain} if 0 <= {plain} < {n} else {plain} {'-' if step > 0 else '+'} {n})", ""
         case _:
             return (f"({plain}) % {n}" if rng.random() < 0.5 else f"({plain} + {n}) % {n}"), ""
 
