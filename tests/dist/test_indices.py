@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,9 @@ vec3, mat2 = qp.types.vector(3, qp.f32), qp.types.matrix(2, 2, qp.f32)
 
 
 @pytest.fixture(autouse=True)
-def _cpu():
+def _cpu() -> Iterator[None]:
+    qp.init(arch=qp.cpu)
+    yield
     qp.init(arch=qp.cpu)
 
 
