@@ -53,7 +53,6 @@ class _Known:
     """A run, by the objects that must be the same; with the same ``version`` of the memory all others are."""
 
     version: object
-    code: object
     handles: tuple[Handle | None, ...]
     ledgers: tuple[Ledger | None, ...]
     run: Run
@@ -69,14 +68,14 @@ class Calls:
     def run(self, call: ObservedCall, lane: Lane) -> Run | None:
         """The run of ``call``; None if it has arrays that only the call has, whose memory may become quadpy's."""
         memory, code = self._memory, call.code()
-        key = (id(code), lane.number, code.layout(call.values), *[array.pointer for array in call.arrays])
+        key = code, lane, code.place(call.values), *map(type, call.arrays)
         found = self._known.get(key)
-        if found is not None and found.version is memory.version and found.code is code:
+        if found is not None and found.version is memory.version:
             return found.run
         version = memory.version
         handles = tuple([memory.of_array(array) for array in call.arrays])
         ledgers = tuple([None if handle is None else handle.ledger for handle in handles])
-        if found is not None and (found.code, found.handles, found.ledgers) == (code, handles, ledgers):
+        if found is not None and (found.handles, found.ledgers) == (handles, ledgers):
             found.version = version
             return found.run
         places = _places(call, handles)
@@ -86,7 +85,7 @@ class Calls:
             self._known.clear()
         some = [ledger for ledger in ledgers if ledger is not None]
         made = Run(lane, code, some, lambda accesses: _touches(accesses, places)[0], lent=_is_lent(call, handles))
-        self._known[key] = _Known(version, code, handles, ledgers, made)
+        self._known[key] = _Known(version, handles, ledgers, made)
         return made
 
     def touches(self, call: ObservedCall) -> CallTouches:

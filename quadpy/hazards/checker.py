@@ -29,6 +29,7 @@ from quadpy.runtime.launch.observing import (
     ObservedNode,
     ObservedStream,
     Observer,
+    Submission,
     TaskTimes,
 )
 from quadpy.runtime.memory.allocators.block import Block
@@ -79,7 +80,7 @@ class Checker(Observer):
 
     # work
 
-    def launching(self, on: ObservedStream, call: ObservedCall) -> _Submission:
+    def launching(self, on: ObservedStream, call: ObservedCall) -> Submission:
         """As ``Observer.launching``."""
         with self._lock:
             lane = self._lane(on.timeline, on.device.life)
@@ -92,7 +93,7 @@ class Checker(Observer):
                 run.add(call.values, operation)
             else:
                 self._submit(operation, run.touched(call.values))
-        return _Submission(self, (operation,), waits=call.returns)
+        return _Submission(self, (operation,), waits=True) if call.returns else operation
 
     def _launching_alone(self, call: ObservedCall, lane: Lane) -> _Submission:
         """A call that belongs to no run, since the host's arrays are the call's."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 __all__ = ["Clock", "Clocks", "Lane", "Snapshot", "joined"]
 
@@ -40,8 +39,7 @@ class Lane:
         """The host's clock that ``clock`` contains."""
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(NamedTuple):
     """A point of a lane: its operations up to ``time``, and what came before them."""
 
     lane: Lane
@@ -101,5 +99,8 @@ class Clocks:
 
 def joined(one: Clock, other: Clock) -> Clock:
     """The least clock that contains both; ``one`` itself if it contains ``other``."""
-    more = {number: time for number, time in other.items() if one.get(number, 0) < time}
-    return {**one, **more} if more else one
+    known = one.get
+    for number, time in other.items():
+        if known(number, 0) < time:
+            return {**one, **{number: time for number, time in other.items() if known(number, 0) < time}}
+    return one

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Callable, Iterator
-from typing import Final, Protocol
+from typing import ClassVar, Final, Protocol
 
 from quadpy.hazards.clocks import Clock, Lane, Snapshot
 from quadpy.hazards.regions import Overlap, Region, contains, overlap
+from quadpy.runtime.launch.observing import NodeTimer, TaskTimes
 from quadpy.source import Span
 
 __all__ = [
@@ -48,15 +50,26 @@ class Operation:
     kernel   where the kernel is, for a launch
     file, line  the call in the user's program
     doubt    why it may not have taken place; empty once it has been submitted
+    order    its place among the operations of all lanes, in the order of the calls
+
+    It is the ``Submission`` of itself: until ``done``, it is in doubt.
     """
 
-    __slots__ = ("clock", "doubt", "file", "kernel", "lane", "line", "time", "what")
+    task_times: ClassVar[TaskTimes | None] = None
+    node_timer: ClassVar[NodeTimer | None] = None
+
+    __slots__ = ("clock", "doubt", "file", "kernel", "lane", "line", "order", "time", "what")
 
     def __init__(self, lane: Lane, clock: Clock, what: str, kernel: Span | None, site: tuple[str, int]) -> None:
         self.lane, self.clock, self.what, self.kernel = lane, clock, what, kernel
         self.file, self.line = site
         self.time = lane.time + 1
+        self.order = next(_numbers)
         self.doubt = "the call was interrupted, or failed"
+
+    def done(self) -> None:
+        """As ``Submission.done``."""
+        self.doubt = ""
 
     @property
     def place(self) -> tuple[str, int]:
@@ -66,6 +79,9 @@ class Operation:
     def point(self) -> Snapshot:
         """The point of the lane after the operation."""
         return Snapshot(self.lane, self.time, self.clock)
+
+
+_numbers: Final = itertools.count()
 
 
 class Slot:
@@ -103,8 +119,12 @@ class Named(Protocol):
 class Unsettled(Protocol):
     """Calls whose accesses are found when they are asked for; see ``Run``."""
 
+    is_latest: bool
+
     @property
     def lane(self) -> Lane: ...
+    @property
+    def latest(self) -> int: ...
     def since(self, ledger: Ledger, time: int) -> Iterator[tuple[Operation, Slot]]: ...
 
 
@@ -113,7 +133,8 @@ class Ledger:
 
     ``handles`` are the names of the memory; it is ``shared`` if an array of quadpy's is one of them.
     ``into`` is the ledger of more memory that took it over, if any.
-    ``runs`` are calls of kernels on the lane ``running`` whose accesses after a time are not in ``settled`` yet.
+    ``runs`` are calls of kernels whose accesses after a time are not in ``settled`` yet.  Each of them comes after all
+    accesses before it; the latest is on the lane ``running``.
     ``free`` is the operation that gave the memory back, if it was the user's.  ``touched`` has the accesses that matter still: for each lane the last operation of each slot.  What another one
     covers is dropped; a long history is shortened to regions that contain it, which are then only possible.
     """
@@ -142,17 +163,33 @@ class Ledger:
         return self.settled
 
     def begin(self, run: Unsettled, time: int) -> None:
-        """Calls of ``run`` after ``time``, all on its lane, are found when somebody asks for them."""
-        self.running = run.lane
-        self.runs[run] = time
+        """Calls of ``run`` after ``time`` are the latest accesses; they are found when somebody asks for them."""
+        if self.running is not run.lane:
+            for other in self.runs:
+                other.is_latest = False
+            self.running = run.lane
+        self.runs.setdefault(run, time)
+
+    def is_before(self, lane: Lane, clock: Clock) -> bool:
+        """Whether an operation of ``lane`` with ``clock`` comes after all accesses of other lanes, and may be kept as a run."""
+        if self.free is not None:
+            return False
+        running = self.running
+        if running is None:
+            return all(other is lane or clock.get(other.number, 0) >= other.time for other in self.settled)
+        if running is lane:
+            return True
+        return clock.get(running.number, 0) >= max([run.latest for run in self.runs if run.lane is running])
 
     def _settle(self) -> None:
         """Interrupted, it does the same again."""
+        for run in self.runs:
+            run.is_latest = False
         calls = [call for run, time in self.runs.items() for call in run.since(self, time)]
-        calls.sort(key=lambda call: call[0].time)
+        calls.sort(key=lambda call: call[0].order)
         for operation, slot in calls:
             self._note(operation, slot, operation.lane.clocks.host)
-        self.runs = {}
+        self.runs, self.running = {}, None
 
     def alive(self) -> bool:
         """Whether the memory is there, or was given back by the user, who may still use it."""

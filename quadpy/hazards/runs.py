@@ -25,9 +25,11 @@ class Run:
     ledgers  of the arrays
     slots    what a call touches, from its accesses
     lent     whether some arrays come as another library's: a call waits for the thread's current stream then
+    latest   the time of the last call
+    is_latest  whether nothing has touched any of the arrays since, but other runs on the same lane
     """
 
-    __slots__ = ("_calls", "_code", "_known", "_old", "_slots", "lane", "ledgers", "lent")
+    __slots__ = ("_calls", "_code", "_known", "_old", "_slots", "is_latest", "lane", "latest", "ledgers", "lent")
 
     def __init__(
         self,
@@ -43,15 +45,17 @@ class Run:
         self._calls: dict[object, tuple[Operation, Values]] = {}
         self._old: list[_Old] = []
         self._known: dict[object, Touched] = {}
+        self.latest, self.is_latest = 0, False
 
     def follows_all(self, clock: Clock) -> bool:
         """Whether a call with ``clock`` comes after all that touched the arrays on other lanes, and needs no look at slots."""
+        if self.is_latest:
+            return True
         lane, known = self.lane, clock.get
         for ledger in self.ledgers:
-            if ledger.free is not None or (ledger.runs and ledger.running is not lane):
-                return False
-            for other in ledger.settled:
-                if other is not lane and known(other.number, 0) < other.time:
+            running = ledger.running
+            if running is None or (running is not lane and known(running.number, 0) < running.time):
+                if not ledger.is_before(lane, clock):
                     return False
         return True
 
@@ -59,9 +63,11 @@ class Run:
         """``operation`` is a call with ``values``; each change is one assignment, for interrupts, as in ``Ledger.note``."""
         calls = self._calls
         calls[self._code.numbers(values)] = operation, values
-        for ledger in self.ledgers:
-            if self not in ledger.runs:
+        self.latest = operation.time
+        if not self.is_latest:
+            for ledger in self.ledgers:
                 ledger.begin(self, operation.time - 1)
+            self.is_latest = True
         if len(calls) > _MOST:
             self._shorten()
 

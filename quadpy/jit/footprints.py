@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Final, NamedTuple, TypeAlias
 
-from quadpy.artifact import CodeObject, TaskInfo
+from quadpy.artifact import HIDDEN, CodeObject, TaskInfo
 from quadpy.codegen.launches import symbols_of
 from quadpy.ir import nodes as ir
-from quadpy.ir.footprints import Box, Footprint, footprints_of
-from quadpy.ir.footprints.evaluate import Numbers, boxes_function
+from quadpy.ir.footprints import Box, Footprint, footprints_of, with_numbers
+from quadpy.ir.footprints.evaluate import Ends, Numbers, boxes_function, ends_function
 from quadpy.ir.footprints.numbers import Given, Number, given, number
 from quadpy.jit.stencils import KernelStencils, Stencil, Stencils
 
@@ -36,12 +36,13 @@ Touches: TypeAlias = tuple[tuple[Touch, ...], ...]
 class KernelFootprints:
     """The footprints of the launches of ``code``, which was compiled from ``kernel``; safe from any thread.
 
-    Without ``kernel``, each launch may touch all of the arrays that it names.
+    Without ``kernel``, each launch may touch all of the arrays that it names.  Where the formula of a box would be too
+    long, the box is found again for each launch that asks, with its numbers in place of the arguments.
     tasks   the footprints of each launch, in the order of ``code.tasks``
     called  what the source calls the fields
     """
 
-    def __init__(self, code: CodeObject, kernel: ir.Kernel | None) -> None:
+    def __init__(self, code: CodeObject, kernel: ir.Kernel | None, *, again: bool = True) -> None:
         known = {} if kernel is None else _by_symbol(kernel)
         arrays = {value.param for value in code.layout.values if value.part == "pointer"}
         self.tasks = tuple(
@@ -53,11 +54,14 @@ class KernelFootprints:
         extents = {param.name: _extents(param) for param in params if isinstance(param, ir.ArrayParam)}
         boxes = [(each.box, extents[each.array]) for task in self.tasks for each in task if each.box is not None]
         self._boxes, used = boxes_function(boxes, indices)
+        is_long = any(each.box is None for task in self.tasks for each in task)
+        self._numbers = _whole_numbers(kernel, indices) if kernel is not None and again and is_long else {}
+        used = sorted({*used, *self._numbers.values()})
         self.key: Callable[[Numbers], object] = itemgetter(*used) if used else _nothing
         """Of the values of an argument block, what decides what the launches touch."""
-        shapes = [k for k, value in enumerate(code.layout.values) if value.part in ("extent", "stride")]
-        self.layout: Callable[[Numbers], object] = itemgetter(*shapes) if shapes else _nothing
-        """Of the same, how the arrays lie in memory, besides their addresses."""
+        places = [k for k, v in enumerate(code.layout.values) if v.part in _PLACE and not v.param.startswith(HIDDEN)]
+        self.place: Callable[[Numbers], object] = itemgetter(*places) if places else _nothing
+        """Of the same, where the caller's arrays are, and how they lie in memory."""
         self._known: dict[object, Touches] = {}
         self.observed: object = None
         """What ``quadpy.jit.observed_call`` derives from it."""
@@ -79,13 +83,15 @@ class KernelFootprints:
 
     def together(self, calls: Iterable[Numbers]) -> tuple[Touch, ...]:
         """Boxes that contain those of all ``calls``: many calls take less time than by ``at``."""
-        hulls = [_Hull(each) for task in self.tasks for each in task]
-        some = [hull for hull in hulls if hull.footprint.box is not None]
-        for values in calls:
-            for hull, box in zip(some, self._boxes(values), strict=True):
-                if box is not None:
-                    hull.add(box)
-        return tuple(hull.touch() for hull in hulls if not hull.is_empty)
+        hulls = map(_hull, zip(*map(self._ends, calls), strict=True))
+        found = []
+        for footprint in (each for task in self.tasks for each in task):
+            if footprint.box is None:
+                found.append(Touch(footprint, _UNKNOWN))
+            elif (ends := next(hulls)) is not None:
+                axes = tuple(range(low, 1 - last) for low, last in zip(ends[::2], ends[1::2], strict=True))
+                found.append(Touch(footprint, Box(axes, exact=False, always=False)))
+        return tuple(touch for touch in found if touch.box.axes is None or all(touch.box.axes))
 
     def stencils(self, values: Sequence[float]) -> Stencils:
         """How far around its own index each iteration of each launch reaches, with ``values`` as in ``at``."""
@@ -97,12 +103,20 @@ class KernelFootprints:
         )
 
     @functools.cached_property
+    def _ends(self) -> Callable[[Numbers], tuple[Ends | None, ...]]:
+        boxes = [(each.box, self._extents[each.array]) for task in self.tasks for each in task if each.box is not None]
+        return ends_function(boxes, self._indices)
+
+    @functools.cached_property
     def _stencils(self) -> KernelStencils | None:
         if self._kernel is None:
             return None
         return KernelStencils(self._code, self._kernel, self._extents, self._indices)
 
     def _touches(self, values: Numbers) -> Touches:
+        if self._kernel is not None and self._numbers:
+            numbers = {atom: int(values[index]) for atom, index in self._numbers.items()}
+            return KernelFootprints(self._code, with_numbers(self._kernel, numbers), again=False).at(values)
         boxes = iter(self._boxes(values))
         found = []
         for task in self.tasks:
@@ -111,36 +125,24 @@ class KernelFootprints:
         return tuple(found)
 
 
-class _Hull:
-    """The least and the greatest index of several boxes of one footprint, along each axis; None where one is the whole array."""
+def _whole_numbers(kernel: ir.Kernel, indices: Mapping[Given, int]) -> dict[Given, int]:
+    """The arguments of ``kernel`` that may decide on indices: extents, and scalars that are whole numbers."""
+    floats = {param.name for param in kernel.params if isinstance(param, ir.ScalarParam) and param.type.is_float}
+    return {
+        atom: index
+        for atom, index in indices.items()
+        if atom.param not in floats and not atom.param.startswith(HIDDEN)
+    }
 
-    __slots__ = ("_axes", "_is_whole", "footprint")
 
-    def __init__(self, footprint: Footprint) -> None:
-        self.footprint = footprint
-        self._axes: list[list[int]] = []
-        self._is_whole = footprint.box is None
-
-    @property
-    def is_empty(self) -> bool:
-        return not (self._axes or self._is_whole)
-
-    def add(self, box: Box) -> None:
-        if box.axes is None:
-            self._is_whole = True
-        elif not self._axes:
-            self._axes = [[axis.start, axis.stop] for axis in box.axes]
-        else:
-            for ends, axis in zip(self._axes, box.axes, strict=True):
-                ends[0] = min(ends[0], axis.start)
-                ends[1] = max(ends[1], axis.stop)
-
-    def touch(self) -> Touch:
-        axes = None if self._is_whole else tuple(range(low, stop) for low, stop in self._axes)
-        return Touch(self.footprint, Box(axes, exact=False, always=False))
+def _hull(ends: Iterable[Ends | None]) -> Ends | None:
+    """The ends of a box that contains all of these; None where they cover nothing."""
+    some = [each for each in ends if each is not None]
+    return tuple(map(min, some[0], *some)) if some else None
 
 
 _GIVEN: Final = ("scalar", "extent")
+_PLACE: Final = ("pointer", "extent", "stride")
 
 
 def _nothing(_: Numbers) -> object:

@@ -15,9 +15,10 @@ from quadpy.lang.source import FunctionSource
 from quadpy.runtime.arrays.view import ArrayMemory
 from quadpy.runtime.device.devices import current_device
 from quadpy.runtime.launch.capturing import CAPTURES, session_of
-from quadpy.runtime.launch.observing import KernelAccess, ObservedCall, Observer
+from quadpy.runtime.launch.observing import KernelAccess, ObservedCall, Observer, Submission
 from quadpy.runtime.memory.device_storage import stream_of
 from quadpy.runtime.streams.stream import Stream
+from quadpy.source import Span
 
 if TYPE_CHECKING:
     from quadpy.jit.cpu_plan import CpuPlan
@@ -45,20 +46,33 @@ def run_observed(
     on = stream_of(current_device(), stream)
     if session_of(on) is not None:
         return plan.run(values, views, stream)
-    cpu_plan, graph_plan, fusing_plan = _kinds_of_plans()
     arrays: tuple[ArrayMemory, ...] = (*views, *plan.fields)
     call = ObservedCall(
         source.name, source.span, arrays, partial(_observed, plan), values[:], bool(plan.code.results),
-        plan.spans if isinstance(plan, cpu_plan) else (),
+        partial(_spans, plan),
     )  # fmt: skip
     told = observer.launching(on, call)
-    if told.task_times is not None and isinstance(plan, cpu_plan):
-        plan, TIMED.times = plan.timed, told.task_times
-    elif told.node_timer is not None and isinstance(plan, (graph_plan, fusing_plan)):
-        plan = plan.apart(values)
+    if told.task_times is not None or told.node_timer is not None:
+        plan = _timed(plan, told, values)
     result = plan.run(values, views, on if stream is not None and _needs_stream(on) else None)
     told.done()
     return result
+
+
+def _timed(plan: Plan, told: Submission, values: Values) -> Plan:
+    """What does the same as ``plan``, and is timed as the observer wants it."""
+    cpu_plan, graph_plan, fusing_plan = _kinds_of_plans()
+    if told.task_times is not None and isinstance(plan, cpu_plan):
+        TIMED.times = told.task_times
+        return plan.timed
+    if told.node_timer is not None and isinstance(plan, (graph_plan, fusing_plan)):
+        return plan.apart(values)
+    return plan
+
+
+def _spans(plan: Plan) -> Sequence[Span | None]:
+    """Where each task of ``plan`` begins, if the CPU runs them."""
+    return plan.spans if isinstance(plan, _kinds_of_plans()[0]) else ()
 
 
 @cache
@@ -103,7 +117,7 @@ class _PlanAccesses:
 
     def __init__(self, plan: Plan) -> None:
         self._footprints = footprints = plan.footprints()
-        self.layout, self.numbers = footprints.layout, footprints.key
+        self.place, self.numbers = footprints.place, footprints.key
         names = [v.param for v in plan.code.layout.values if v.part == "pointer" and v.param != SHADOW]
         self._arrays = {name: number for number, name in enumerate(names)}
         self._known: dict[int, _Found] = {}

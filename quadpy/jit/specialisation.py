@@ -236,13 +236,16 @@ class Specialisation:
         fields, seed = tuple(map(FieldMemory.of, used)), self._config.random_seed
         shape, spans = outline if last else None, (kernel.tasks[0].span,) * len(code.tasks)
         if device is None:
-            return cpu_plan_class(code)(
+            plan: Plan = cpu_plan_class(code)(
                 code, fields=fields, seed=seed, result_shape=shape, name=self._source.name, spans=spans
             )
-        return gpu_plan_class(code)(
-            code, device, fields=fields, seed=seed, result_shape=shape, name=self._source.name, spans=spans,
-            wider=self._too_wide,
-        )  # fmt: skip
+        else:
+            plan = gpu_plan_class(code)(
+                code, device, fields=fields, seed=seed, result_shape=shape, name=self._source.name, spans=spans,
+                wider=self._too_wide,
+            )  # fmt: skip
+        plan.footprints = functools.cache(lambda: _footprints_of(code, lambda: kernel))
+        return plan
 
     def _too_wide(self) -> Plan:
         raise ArgumentError(
@@ -326,15 +329,20 @@ class Specialisation:
 
     def _footprints(self, options: Options, code: CodeObject) -> KernelFootprints:
         """What the launches of ``code`` touch; code from the disk is traced for this."""
-        from quadpy.jit.footprints import KernelFootprints
-
-        try:
-            return KernelFootprints(code, self._traced(options))
-        except (CompilationError, RecursionError):  # what the kernel reads has changed, or it is nested too deeply
-            return KernelFootprints(code, None)
+        return _footprints_of(code, lambda: self._traced(options))
 
     def _traced(self, options: Options) -> Kernel:
         return traced_for(replace(self._request(options), again=True)).kernel
+
+
+def _footprints_of(code: CodeObject, kernel: Callable[[], Kernel]) -> KernelFootprints:
+    """What the launches of ``code``, which was made of ``kernel``, touch."""
+    from quadpy.jit.footprints import KernelFootprints
+
+    try:
+        return KernelFootprints(code, kernel())
+    except (CompilationError, RecursionError):  # what the kernel reads has changed, or it is nested too deeply
+        return KernelFootprints(code, None)
 
 
 class _DistributedFields(Exception):

@@ -97,11 +97,11 @@ class Watcher(Observer):
         work.span = call.span
         if probe is not None:
             return _Call(self._recorder, work, node_timer=self._node_timer(probe))
-        stream, several = self._recorder.stream(on.timeline), len(call.tasks) > 1
+        stream, tasks = self._recorder.stream(on.timeline), call.tasks()
 
         def task(number: int, begin: int, end: int) -> None:
             done = self._on_cpu("kernel", call.name, stream)
-            done.task, done.span = number if several else None, call.tasks[number] or call.span
+            done.task, done.span = number if len(tasks) > 1 else None, tasks[number] or call.span
             self._recorder.timed(done, begin, end)
 
         return _Call(self._recorder, work, task)

@@ -129,3 +129,31 @@ def test_code_from_the_disk_has_them_and_pays_nothing_until_it_is_asked(tmp_path
     for _ in range(2):
         done = subprocess.run([sys.executable, str(file)], capture_output=True, text=True, check=False)
         assert done.stdout.strip() == "(range(1, 8),) 11", done.stderr
+
+
+@qp.func
+def wrapped(i, n, first, extent):
+    at = i % n - first
+    return at + n if at < 0 else (at - n if at >= extent else at)
+
+
+@qp.kernel
+def far_away(
+    x: qp.types.ndarray(qp.f32, ndim=2), y: qp.types.ndarray(qp.f32, ndim=2), n: qp.i32, first: qp.i32, low: qp.i32,
+    high: qp.i32,
+):  # fmt: skip
+    """A part of a periodic array, where indices are those of the whole: formulas of its boxes would be too long."""
+    for i, j in qp.ndrange((max(0, low), min(n, high)), (max(0, low), min(n, high))):
+        at = wrapped(i + n - 2, n, first, x.shape[0]), wrapped(j + 1, n, first, x.shape[1])
+        y[i - first, j - first] = x[at[0], at[1]]
+
+
+def test_boxes_of_long_formulas_are_found_with_the_numbers_of_a_launch():
+    x, y = np.zeros((16, 16), np.float32), np.zeros((10, 10), np.float32)
+
+    def boxes(low, high):
+        (touches,) = touches_of(far_away, x, y, 40, 10, low, high)
+        return {(t.footprint.array, *t.box.axes, t.box.exact) for t in touches}
+
+    assert boxes(14, 18) == {("x", range(2, 6), range(5, 9), True), ("y", range(4, 8), range(4, 8), True)}
+    assert boxes(13, 18) == {("x", range(1, 6), range(4, 9), True), ("y", range(3, 8), range(3, 8), True)}

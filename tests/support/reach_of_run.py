@@ -32,7 +32,10 @@ def pytest_configure() -> None:
 def _note(kernel: ir.Kernel) -> None:
     key = kernel.name, str(kernel.tasks[0].span) if kernel.tasks else ""
     if key not in _found:
-        _found[key] = reach_of([kernel])
+        try:
+            _found[key] = reach_of([kernel])
+        except RecursionError:
+            _found[key] = Reach(1, 0, (f"{kernel.name}: nested too deeply",))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -9,13 +9,16 @@ from typing import Final, TypeAlias
 from quadpy.ir.footprints.model import Box, BoxFormula
 from quadpy.ir.footprints.numbers import TRUE, Given, Made, Number
 
-__all__ = ["Extents", "Numbers", "boxes_function", "numbers_function"]
+__all__ = ["Ends", "Extents", "Numbers", "boxes_function", "ends_function", "numbers_function"]
 
 Numbers: TypeAlias = Sequence[float]
 """The values of an argument block."""
 
 Extents: TypeAlias = Sequence[Number]
 """The extent of each axis of an array."""
+
+Ends: TypeAlias = tuple[int, ...]
+"""Of each axis of a box the least index, and the greatest one with the opposite sign: so smaller ends are a larger box."""
 
 
 def boxes_function(
@@ -29,6 +32,16 @@ def boxes_function(
     results = [writer.box(formula, extents) for formula, extents in boxes]
     found: Callable[[Numbers], tuple[Box | None, ...]] = writer.function(results)  # type: ignore[assignment]  # by the text
     return found, sorted(writer.used)
+
+
+def ends_function(
+    boxes: Iterable[tuple[BoxFormula, Extents]], indices: Mapping[Given, int]
+) -> Callable[[Numbers], tuple[Ends | None, ...]]:
+    """A function that gives the ends of each box, which may be a little larger than the box; None for one that covers nothing."""
+    writer = _Writer(indices)
+    results = [writer.ends(formula, extents) for formula, extents in boxes]
+    found: Callable[[Numbers], tuple[Ends | None, ...]] = writer.function(results)  # type: ignore[assignment]  # by the text
+    return found
 
 
 def numbers_function(
@@ -66,10 +79,23 @@ class _Writer:
             parts.append(f"inside({ends[0]}, {ends[1]}, {size})" if plain else f"spaced({', '.join(ends)}, {size})")
         exact, always = (f"{self.number(each)} != 0" for each in (formula.exact, formula.always))
         some = f"box(({''.join(f'{part}, ' for part in parts)}), {exact}, {always})"
+        return self.where_present(formula, some, "UNKNOWN")
+
+    def ends(self, formula: BoxFormula, extents: Extents) -> str:
+        """The name of the ends of the box."""
+        some = whole = ""
+        for axis, extent in zip(formula.axes, extents, strict=True):
+            low, last, size = (self.number(each) for each in (axis.low, axis.last, extent))
+            some += f"{low} if {low} > 0 else 0, -{last} if {last} < {size} else 1 - {size}, "
+            whole += f"0, 1 - {size}, "
+        return self.where_present(formula, f"({some})", f"({whole})")
+
+    def where_present(self, formula: BoxFormula, some: str, whole: str) -> str:
+        """The name of ``some``, of ``whole`` where the formula does not hold, or of None where it covers nothing."""
         if formula.present != TRUE:
             some = f"{some} if {self.number(formula.present)} else None"
         if formula.holds != TRUE:
-            some = f"({some}) if {self.number(formula.holds)} else UNKNOWN"
+            some = f"({some}) if {self.number(formula.holds)} else {whole}"
         return self.name(some)
 
     def number(self, each: Number) -> str:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import cast
+
 from quadpy.artifact import SHADOW
 from quadpy.ir import nodes as ir
 from quadpy.ir.footprints.accesses import accesses_of
 from quadpy.ir.footprints.boxes import box_of
 from quadpy.ir.footprints.model import BoxFormula, Footprint
+from quadpy.ir.footprints.numbers import Given
+from quadpy.ir.walk import map_children
 from quadpy.source import Span
 
-__all__ = ["footprints_of"]
+__all__ = ["footprints_of", "with_numbers"]
 
 _Key = tuple[str, ir.Access, ir.AtomicOp | None, BoxFormula | None]
 
@@ -26,3 +32,18 @@ def footprints_of(task: ir.Task) -> tuple[Footprint, ...]:
             key = (each.place.array, each.access, each.operation, box_of(each))
             found.setdefault(key, (set(), each.span))[0].add(each.place.component)
     return tuple(Footprint(*key[:3], tuple(sorted(parts)), key[3], span) for key, (parts, span) in found.items())
+
+
+def with_numbers(kernel: ir.Kernel, numbers: Mapping[Given, int]) -> ir.Kernel:
+    """``kernel`` with ``numbers`` in place of these scalars and extents, so that formulas are short."""
+
+    def visit(node: ir.Node) -> ir.Node:
+        match node:
+            case ir.ParamRead(name=name, type=type) if (atom := Given(name)) in numbers:
+                return ir.Const(numbers[atom], type, span=node.span)
+            case ir.ShapeOf(array=array, axis=axis, type=type) if (atom := Given(array, "extent", axis)) in numbers:
+                return ir.Const(numbers[atom], type, span=node.span)
+            case _:
+                return map_children(node, visit)
+
+    return replace(kernel, tasks=tuple(cast("ir.Task", visit(task)) for task in kernel.tasks))

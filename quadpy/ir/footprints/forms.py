@@ -24,6 +24,7 @@ from quadpy.ir.footprints.affine import (
 )
 from quadpy.ir.footprints.guards import needs_in
 from quadpy.ir.footprints.numbers import Number, greater, lesser, quotient, remainder
+from quadpy.ir.footprints.ranges import is_excluded
 
 __all__ = ["Forms", "Part", "type_bounds"]
 
@@ -80,10 +81,13 @@ class Forms:
         return counter_form(found).needing(*needs)
 
     def chosen(self, choices: tuple[tuple[Form, Guards | None], ...]) -> Form:
-        """One of several, each under its guards."""
+        """One of several, each under its guards; where only one of these lets anything through, that one."""
         needs = frozenset[Need]().union(*(form.needs for form, _ in choices))
         chains = (each.fact for _, guards in choices if guards for each in guards.chain())
         needs |= {need for fact in chains if not isinstance(fact, Entered) for need in needs_in(fact)}
+        likely = [form for form, guards in choices if not is_excluded(guards)]
+        if len(likely) == 1:
+            return likely[0].needing(*needs)
         roots = frozenset[int]().union(*(form.roots for form, _ in choices))
         counter = self.counter("chosen", Chosen(choices), roots)
         return counter_form(counter).needing(*needs)

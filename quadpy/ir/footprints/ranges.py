@@ -22,6 +22,7 @@ from quadpy.ir.footprints.affine import (
     NotZero,
 )
 from quadpy.ir.footprints.numbers import (
+    FALSE,
     ONE,
     TRUE,
     ZERO,
@@ -40,7 +41,7 @@ from quadpy.ir.footprints.numbers import (
 )
 
 __all__ = [
-    "bounds", "counter_bounds", "free_bounds", "holes_of", "is_met", "is_natural", "parallel_to", "share_quotient",
+    "bounds", "counter_bounds", "free_bounds", "holes_of", "is_excluded", "is_met", "is_natural", "parallel_to", "share_quotient",
 ]  # fmt: skip
 
 Bounds = tuple[Number, Number]
@@ -167,6 +168,14 @@ def _origin_bounds(counter: Counter, guards: Guards | None) -> Bounds:
                 return remainder(low, divisor), remainder(last, divisor)
             most = divisor - ONE
             return ZERO, lesser(last, most) if is_natural(low) else most
+
+
+def is_excluded(guards: Guards | None) -> bool:
+    """Whether it is plain that nothing comes through ``guards``."""
+    for each in guards.chain() if guards else ():
+        if isinstance(each.fact, AtLeastZero) and at_most(ZERO, bounds(each.fact.form.bare, each.before)[1]) == FALSE:
+            return True
+    return False
 
 
 def share_quotient(low: Number, last: Number, divisor: Number) -> bool:

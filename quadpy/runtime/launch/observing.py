@@ -78,11 +78,11 @@ class KernelAccess:
 class CallAccesses(Protocol):
     """What the calls of one code do with their arrays, from the ``values`` of their argument blocks."""
 
-    def layout(self, values: Sequence[float], /) -> object:
-        """How the arrays lie in memory, besides their addresses."""
+    def place(self, values: Sequence[float], /) -> object:
+        """Where the caller's arrays are, and how they lie in memory."""
 
     def numbers(self, values: Sequence[float], /) -> object:
-        """Calls with equal ones, and the same layout, do the same."""
+        """Calls with equal ones, and arrays in the same place, do the same."""
 
     def accesses(self, values: Sequence[float], /) -> tuple[KernelAccess, ...]:
         """What a call does; nothing if its values did not fit, so that it was refused."""
@@ -99,7 +99,7 @@ class ObservedCall(NamedTuple):
     code     gives what calls of the same code do with them: the identical object for the same code
     values   those of the argument block
     returns  whether the host waits for a result
-    tasks    where each of its tasks begins, if the CPU runs them
+    tasks    gives where each of its tasks begins, if the CPU runs them
     """
 
     name: str
@@ -108,7 +108,7 @@ class ObservedCall(NamedTuple):
     code: Callable[[], CallAccesses]
     values: Sequence[float]
     returns: bool
-    tasks: Sequence[Span | None]
+    tasks: Callable[[], Sequence[Span | None]]
 
 
 @dataclass(frozen=True, slots=True)

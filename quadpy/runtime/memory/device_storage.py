@@ -240,8 +240,8 @@ def stream_of(device: Device, stream: object) -> Stream:
         StreamError: ``stream`` is not a stream, was destroyed, or belongs to another device.
     """
     on = device.streams.thread.uses[-1].stream if stream is None else stream
-    direct = device.life.direct and not THREAD.in_host_function
-    if direct and type(on) is Stream and on.device is device and on._ref.owner is not None:  # noqa: SLF001 - its private state: the quick way
+    usable = device.life.ended is None and not THREAD.in_host_function
+    if usable and type(on) is Stream and on.device is device and on._ref.owner is not None:  # noqa: SLF001 - its private state: the quick way
         return on
     device.life.check()
     found = device.stream_for(stream)

@@ -102,7 +102,7 @@ class Owned(OneProcess, Generic[H]):
     def _take(self) -> Owner[H]:
         """The owner of the handle, which stays valid while the caller keeps it.  Refuses a destroyed handle."""
         owner = self._ref.owner
-        if owner is None or not self.device.life.direct or THREAD.in_host_function:
+        if owner is None or self.device.life.ended is not None or THREAD.in_host_function:
             self._check()
             owner = owner or self._take()
         return owner

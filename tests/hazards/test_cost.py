@@ -1,0 +1,261 @@
+"""What the checker costs: nothing while it is off, and a few steps of Python for a launch while it is on."""
+
+from __future__ import annotations
+
+import dis
+import functools
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from simulated import AnyKernel, simulated
+
+import quadpy as qp
+from quadpy.jit import compilation
+from quadpy.jit.offline import compile_with_asm
+from quadpy.runtime.drivers.simulated.driver import RecordingDriver
+from quadpy.target import parse_target
+
+F32 = qp.types.ndarray(dtype=qp.f32, ndim=1)
+N = 16
+LOOKS = {"checker", "observer", "watched"}
+"""Attributes that say whether anybody observes."""
+
+
+@qp.kernel
+def mix(a: F32, b: F32, c: F32, d: F32, e: F32, f: F32):
+    for i in a:
+        e[i] = a[i] + b[i]
+        f[i] = c[i] - d[i]
+
+
+@qp.kernel
+def double(a: F32):
+    for i in a:
+        a[i] = 2 * a[i]
+
+
+@qp.kernel
+def part(a: F32, begin: qp.i32, end: qp.i32):
+    for i in range(begin, end):
+        a[i] = 1
+
+
+@pytest.fixture
+def cpu():
+    qp.init(arch=qp.cpu, hazards=False)
+    yield
+    qp.init(arch=qp.cpu)
+
+
+@pytest.fixture
+def simulated_gpu():
+    """A device of the simulated driver."""
+    driver = RecordingDriver(history=False)
+    driver.kernels = AnyKernel()
+    with simulated(driver) as device:
+        yield device
+    for kernel in (mix, double, part):
+        kernel.forget()
+
+
+@functools.cache
+def loads_at(code):
+    """The attribute that each instruction of ``code`` loads."""
+    loads = (each for each in dis.get_instructions(code) if each.opname in ("LOAD_ATTR", "LOAD_METHOD"))
+    return {each.offset: each.argval for each in loads}
+
+
+def executed(run):
+    """The instructions of Python that ``run`` executes, each as a file, a function, and the attribute that it loads."""
+    found = []
+
+    def trace(frame, event, _):
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        if event == "opcode":
+            code = frame.f_code
+            found.append((code.co_filename, code.co_name, loads_at(code).get(frame.f_lasti)))
+        return trace
+
+    before = sys.gettrace()
+    sys._getframe().f_trace_opcodes = True  # Python 3.12 wants it before settrace
+    sys.settrace(trace)
+    try:
+        run()
+    finally:
+        sys.settrace(before)
+    return [step for step in found if step[0] != __file__ and "/drivers/simulated/" not in Path(step[0]).as_posix()]
+
+
+def settled(run):
+    """As ``executed``, of a call that follows one like it which is complete."""
+    for _ in range(2):
+        qp.sync()
+        run()
+    qp.sync()
+    return executed(run)
+
+
+def looks(steps):
+    """Those of ``steps`` that ask whether anybody observes."""
+    return [step for step in steps if step[2] in LOOKS]
+
+
+def of_the_checker(steps):
+    parts = ("/quadpy/hazards/", "observed_call.py", "observers.py")
+    return [step for step in steps if any(part in Path(step[0]).as_posix() for part in parts)]
+
+
+def operations(device):
+    """Calls of each kind, after their first call."""
+    a, b, *others = (qp.ndarray(qp.f32, N) for _ in range(6))
+    stream, event = qp.create_stream(), qp.create_event()
+    graph = qp.graph.Graph()
+    graph.add_kernel(double, a)
+    run, values = graph.instantiate(), np.ones(N, np.float32)
+    found = {
+        "launch": lambda: double(a),
+        "launch with six arrays": lambda: mix(a, b, *others),
+        "launch on a stream": lambda: double(b, stream=stream),
+        "record": lambda: event.record(stream),
+        "wait": lambda: event.wait(),
+        "fill": lambda: a.fill(1),
+        "copy in": lambda: a.from_numpy(values),
+        "copy out": lambda: a.to_numpy(),
+        "copy": lambda: a.copy_from(b),
+        "element": lambda: a[3],
+        "set element": lambda: a.__setitem__(3, 1.5),
+        "allocation": lambda: qp.ndarray(qp.f32, N),
+        "graph": lambda: run.launch(),
+        "synchronize": lambda: stream.synchronize(),
+        "sync": lambda: qp.sync(),
+    }
+    for run_it in found.values():
+        for _ in range(3):
+            run_it()
+    return found
+
+
+def test_off_a_launch_and_an_event_do_not_ask_on_a_gpu(simulated_gpu):
+    calls = operations(simulated_gpu)
+    for name in ("launch", "launch with six arrays", "launch on a stream", "record", "wait"):
+        steps = executed(calls[name])
+        assert steps, name
+        assert not looks(steps), name
+
+
+@pytest.mark.parametrize("where", ["cpu", "simulated_gpu"])
+def test_off_other_work_asks_once_for_each_array(request, where):
+    device = request.getfixturevalue(where)
+    for name, call in operations(device).items():
+        steps = executed(call)
+        assert not of_the_checker(steps), name
+        most = 3 if name.startswith("copy") else 1  # what is done with either side
+        assert len(looks(steps)) <= most, (name, looks(steps))
+
+
+@pytest.mark.parametrize("where", ["cpu", "simulated_gpu"])
+def test_after_a_check_all_is_as_before(request, where):
+    """The same instructions of Python: nothing that the checker noted is left in the way."""
+    calls = operations(request.getfixturevalue(where))
+    before = {name: settled(call) for name, call in calls.items()}
+    with qp.hazards.check():
+        for call in calls.values():
+            call()
+            qp.sync()
+    for name, call in calls.items():
+        assert settled(call) == before[name], name
+
+
+def test_kernels_are_compiled_once_whether_it_is_on_or_off(cpu, monkeypatch):
+    """The same machine code runs: the checker is in no kernel."""
+
+    @qp.kernel
+    def triple(a: F32):
+        for i in a:
+            a[i] = 3 * a[i]
+
+    compiled, compile_kernel = [], compilation.compile_kernel
+    monkeypatch.setattr(
+        compilation, "compiled_code", lambda *args: compiled.append(args) or ("", compile_kernel(*args))
+    )
+    a = qp.ndarray(qp.f32, N)
+    triple(a)
+    with qp.hazards.check():
+        triple(a)
+        qp.sync()
+        triple(a, stream=qp.create_stream())
+    assert len(compiled) == 1
+
+
+@pytest.mark.parametrize("target", ["cpu", "gfx942", "sm_90"])
+def test_the_assembly_is_the_same_whether_it_is_on_or_off(cpu, target):
+    plain = compile_with_asm(part, parse_target(target), {})
+    with qp.hazards.check():
+        assert compile_with_asm(part, parse_target(target), {}) == plain
+
+
+# while it is on
+
+
+def python_calls(run):
+    """How many functions written in Python ``run`` calls."""
+    count = 0
+
+    def profile(frame, event, _):
+        nonlocal count
+        count += event == "call"
+
+    sys.setprofile(profile)
+    try:
+        run()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def repeated(run, times=40):
+    """The calls of Python's functions for each of many runs."""
+    for k in range(600):
+        run(k)
+    return python_calls(lambda: [run(k) for k in range(times)]) / times
+
+
+def test_a_launch_costs_the_same_with_one_array_and_with_six(cpu):
+    arrays = [qp.ndarray(qp.f32, N) for _ in range(6)]
+    with qp.hazards.check():
+        one = repeated(lambda _: double(arrays[0]))
+        six = repeated(lambda _: mix(*arrays))
+    off = repeated(lambda _: mix(*arrays))
+    assert six == one
+    assert six - off <= 20
+
+
+def test_launches_that_events_order_are_not_looked_into(cpu):
+    """Of two streams that take turns with the same arrays, no footprint is worked out."""
+    s1, s2 = qp.create_stream(), qp.create_stream()
+    event, arrays = qp.create_event(), [qp.ndarray(qp.f32, N) for _ in range(6)]
+
+    def turn(k):
+        stream = (s1, s2)[k % 2]
+        event.wait(stream)
+        mix(*arrays, stream=stream)
+        event.record(stream)
+
+    with qp.hazards.check():
+        on = repeated(turn)
+    assert on - repeated(turn) <= 50
+
+
+def test_many_different_parts_cost_little_each(cpu):
+    """Also where the host never waits, and the history is shortened again and again."""
+    a = qp.ndarray(qp.f32, 4096)
+
+    def next_part(_, at=iter(range(4000))):  # noqa: B008 - one iterator for all calls
+        begin = next(at)
+        part(a, begin, begin + 1)
+
+    with qp.hazards.check():
+        on = repeated(next_part, 1024)
+    assert on <= 40
