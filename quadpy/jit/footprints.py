@@ -129,9 +129,7 @@ def _whole_numbers(kernel: ir.Kernel, indices: Mapping[Given, int]) -> dict[Give
     """The arguments of ``kernel`` that may decide on indices: extents, and scalars that are whole numbers."""
     floats = {param.name for param in kernel.params if isinstance(param, ir.ScalarParam) and param.type.is_float}
     return {
-        atom: index
-        for atom, index in indices.items()
-        if atom.param not in floats and not atom.param.startswith(HIDDEN)
+        atom: index for atom, index in indices.items() if atom.param not in floats and not atom.param.startswith(HIDDEN)
     }
 
 

@@ -119,17 +119,17 @@ def operations(device):
         "launch with six arrays": lambda: mix(a, b, *others),
         "launch on a stream": lambda: double(b, stream=stream),
         "record": lambda: event.record(stream),
-        "wait": lambda: event.wait(),
+        "wait": event.wait,
         "fill": lambda: a.fill(1),
         "copy in": lambda: a.from_numpy(values),
-        "copy out": lambda: a.to_numpy(),
+        "copy out": a.to_numpy,
         "copy": lambda: a.copy_from(b),
         "element": lambda: a[3],
         "set element": lambda: a.__setitem__(3, 1.5),
         "allocation": lambda: qp.ndarray(qp.f32, N),
-        "graph": lambda: run.launch(),
-        "synchronize": lambda: stream.synchronize(),
-        "sync": lambda: qp.sync(),
+        "graph": run.launch,
+        "synchronize": stream.synchronize,
+        "sync": qp.sync,
     }
     for run_it in found.values():
         for _ in range(3):
