@@ -54,9 +54,9 @@ class Run:
         lane, known = self.lane, clock.get
         for ledger in self.ledgers:
             running = ledger.running
-            if running is None or (running is not lane and known(running.number, 0) < running.time):
-                if not ledger.is_before(lane, clock):
-                    return False
+            plain = running is not None and (running is lane or known(running.number, 0) >= running.time)
+            if not plain and not ledger.is_before(lane, clock):
+                return False
         return True
 
     def add(self, values: Values, operation: Operation) -> None:
