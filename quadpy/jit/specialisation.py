@@ -236,7 +236,7 @@ class Specialisation:
         fields, seed = tuple(map(FieldMemory.of, used)), self._config.random_seed
         shape, spans = outline if last else None, (kernel.tasks[0].span,) * len(code.tasks)
         if device is None:
-            plan: Plan = cpu_plan_class(code)(
+            plan: CpuPlan | GpuPlan = cpu_plan_class(code)(
                 code, fields=fields, seed=seed, result_shape=shape, name=self._source.name, spans=spans
             )
         else:
