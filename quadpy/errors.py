@@ -116,13 +116,18 @@ class CompilationError(QuadpyError):
     calls: tuple[tuple[str, Span], ...] = ()
 
     def add_call(self, name: str, where: Span, *, hidden: bool) -> None:
-        """Adds the call around; the place of an error in a ``hidden`` function, one of quadpy's own, is its call."""
+        """Adds the call around; the place of an error in a ``hidden`` function, one of quadpy's own, is its call.
+
+        The message begins with the name of that function, which its own words need not tell.
+        """
         if not hidden:
             self.calls += ((name, where),)
         elif self.calls:
             self.calls = (*self.calls[:-1], (self.calls[-1][0], where))
         else:
             self.span = where
+            inside = str(self.args[0])
+            self.message = inside if inside.startswith(name) else f"{name}: {inside}"
 
     def __str__(self) -> str:
         lines = [super().__str__()]

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-__all__ = ["closest", "counted", "misfit", "no_attribute", "one_of", "shown", "with_article"]
+if TYPE_CHECKING:
+    import inspect
+
+__all__ = ["closest", "counted", "misfit", "no_attribute", "one_of", "positional", "shown", "with_article"]
 
 _LONGEST: Final = 200
 """Characters of a value that a message shows."""
@@ -37,14 +40,26 @@ def counted(count: int, noun: str) -> str:
     return f"{count} {noun if count == 1 else plural}"
 
 
-def misfit(names: Sequence[str], count: int, keywords: Iterable[str], error: TypeError) -> str:
-    """Why ``count`` arguments and ``keywords`` do not fit parameters called ``names``, which Python's ``error`` says in part."""
+def misfit(
+    names: Sequence[str], count: int, keywords: Iterable[str], error: TypeError, by_position: int | None = None
+) -> str:
+    """Why ``count`` arguments and ``keywords`` do not fit parameters called ``names``, which Python's ``error`` says in part.
+
+    ``by_position`` is how many of the parameters take positional arguments; None for all.
+    """
     for keyword in keywords:
         if keyword not in names:
             return " ".join(filter(None, [f"there is no parameter {keyword!r};", closest(keyword, names)])).rstrip(";")
     if str(error).startswith("too many"):
-        return f"{error}: it takes {len(names)}, not {count}"
+        return f"{error}: it takes {len(names) if by_position is None else by_position}, not {count}"
     return str(error)
+
+
+def positional(signature: inspect.Signature) -> int:
+    """How many parameters take positional arguments."""
+    return sum(
+        each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD) for each in signature.parameters.values()
+    )
 
 
 _PLURALS: Final = {"axis": "axes", "index": "indices", "launch": "launches"}

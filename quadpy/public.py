@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, ClassVar, Final, ParamSpec, TypeVar
 
 from quadpy.errors import ArgumentError, QuadpyError
-from quadpy.messages import misfit, shown
+from quadpy.messages import misfit, positional, shown
 from quadpy.settings import settings
 
 __all__ = [
@@ -164,6 +164,8 @@ def _refusal(fn: Callable[..., object], args: tuple[Any, ...], kwargs: dict[str,
         receiver = names[:1] if names[:1] in (["self"], ["cls"]) else []
         names = names[len(receiver) :]
         called = fn.__qualname__.removesuffix(".__init__")
-        text = misfit(names, len(args) - len(receiver), kwargs, why)
+        called = getattr(type(args[0]), "__quadpy_called__", called) if fn.__name__ == "__init__" else called
+        most = positional(signature) - len(receiver)
+        text = misfit(names, len(args) - len(receiver), kwargs, why, most)
         return ArgumentError(f"{called}: {text}", hint=f"it takes {', '.join(names) or 'nothing'}")
     return error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -64,6 +64,8 @@ class VectorType(_Constructible):
     n: int
     dtype: ScalarLike
 
+    __quadpy_called__: ClassVar[str] = "vector"
+
     def __post_init__(self) -> None:
         _check(self.dtype, self.n)
 
@@ -83,6 +85,8 @@ class MatrixType(_Constructible):
     n: int
     m: int
     dtype: ScalarLike
+
+    __quadpy_called__: ClassVar[str] = "matrix"
 
     def __post_init__(self) -> None:
         _check(self.dtype, self.n, self.m)
@@ -105,6 +109,8 @@ class NDArrayType:
 
     dtype: DType | None = None  # or a struct type, whose module imports this one
     ndim: int | None = None
+
+    __quadpy_called__: ClassVar[str] = "ndarray"
 
     def __post_init__(self) -> None:
         stated = meant(self.dtype)

@@ -12,7 +12,7 @@ import numpy as np
 
 from quadpy.dtypes import Scalar, bf16, f16, f32, meant, u1
 from quadpy.errors import ArgumentError, KernelTypeError, QuadpyError
-from quadpy.hostmath import NDArrayType, StructType, element_of, scalar_of
+from quadpy.hostmath import MatrixType, NDArrayType, StructType, VectorType, element_of, scalar_of
 from quadpy.jit.compile_time_parameters import ContainerParameter, Declared, TemplateParameter, TensorParameter
 from quadpy.jit.parameters import (
     ArrayParameter,
@@ -73,6 +73,8 @@ def _declared(
         return TensorParameter(name, array, _template(name, Template(given.dtype, given.ndim), config))
     if isinstance(annotation, NDArrayType) or any(annotation is known for known in _ARRAYS):
         return _array(name, annotation if isinstance(annotation, NDArrayType) else NDArrayType(), config)
+    if annotation is VectorType or annotation is MatrixType:  # without its arguments
+        return None
     if getattr(annotation, "__quadpy_constructor__", None) == "type":
         dtype, shape = element_of(annotation, config)
         return VectorParameter(name, dtype, shape)

@@ -93,7 +93,8 @@ def call_on_host(name: str, fn: object, args: tuple[Any, ...], kwargs: Mapping[s
         plan = _plan(fn, tuple(parameter for parameter, _ in typed), tuple(static for _, static in typed), config)
         values = _values(typed, args)
     except (ArgumentError, CompilationError) as error:
-        raise ArgumentError(f"{name}: {error.message.removeprefix(f'{name}: ')}", hint=error.hint) from None
+        message = error.message if error.message.startswith(name) else f"{name}: {error.message}"
+        raise ArgumentError(message, hint=error.hint) from None
     return _result(plan, values)
 
 

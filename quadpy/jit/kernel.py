@@ -19,7 +19,7 @@ from quadpy.jit.plan import Misfit, Plan, Values, Views
 from quadpy.jit.variant_dispatcher import VariantDispatcher, dispatcher_for
 from quadpy.lang.arguments import MembersFound
 from quadpy.lang.source import FunctionSource
-from quadpy.messages import misfit
+from quadpy.messages import misfit, positional
 from quadpy.public import public, public_init, require_switch, shortened
 from quadpy.runtime.device.current import State, current_config, require_wave_size
 from quadpy.runtime.device.live_objects import LiveObjects
@@ -238,11 +238,12 @@ class Kernel(ByName):
         try:
             import inspect  # slow to import, and most calls need no signature
 
-            bound = inspect.signature(self).bind(*args, **kwargs)
+            signature = inspect.signature(self)
+            bound = signature.bind(*args, **kwargs)
             bound.apply_defaults()
             return tuple(bound.arguments.values())
         except TypeError as error:
-            why = misfit(names, len(args), kwargs, error)
+            why = misfit(names, len(args), kwargs, error, positional(signature))
             raise ArgumentError(
                 f"{self.source.name}: {why}", self.source.span, hint=f"it takes {', '.join(names) or 'nothing'}"
             ) from None

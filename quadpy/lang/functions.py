@@ -17,7 +17,7 @@ from quadpy.lang.scope import import_value
 from quadpy.lang.source import FunctionSource
 from quadpy.lang.values import Record, Value, Vec, is_number, is_runtime, shaped
 from quadpy.lang.variables import declare
-from quadpy.messages import misfit
+from quadpy.messages import misfit, positional
 from quadpy.source import Span
 
 __all__ = ["bind_arguments", "inline"]
@@ -73,7 +73,7 @@ def bind_arguments(
         bound = source.signature.bind(*args, **kwargs)
     except TypeError as exc:
         names = [each.name for each in source.signature.parameters.values() if each.kind in _NAMED]
-        t.fail_type(f"{source.name}: {misfit(names, len(args), kwargs, exc)}", span)
+        t.fail_type(f"{source.name}: {misfit(names, len(args), kwargs, exc, positional(source.signature))}", span)
     given = set(bound.arguments)
     bound.apply_defaults()
     values: dict[str, Value] = {}

@@ -74,8 +74,7 @@ def annotated(t: Trace, value: Value, annotation: Any, span: Span, what: str = "
         made = make_vector(t, value, span, t.scalar_type(annotation.dtype)) if has_items else value
         shape = tuple(annotation.element_shape)
         if not isinstance(made, Vec) or made.shape != shape:
-            wanted = f"{annotation.dtype} {'x'.join(map(str, shape))}"
-            t.fail_type(f"{what} is {wanted}, not {shape_text(made)}", span)
+            t.fail_type(f"{what} is {Plain(t.scalar_type(annotation.dtype), shape)}, not {shape_text(made)}", span)
         return made
     if is_struct_type(annotation):
         return record_of(t, value, annotation.record(t.scalar_type), span, what)

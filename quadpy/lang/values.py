@@ -326,7 +326,7 @@ def _traced_text(value: Traced) -> str:
         return str(value.type)
     match value:
         case Vec():
-            return f"{value.type} {'x'.join(map(str, value.shape))}"
+            return repr(Plain(value.type, value.shape))
         case Record():
             return repr(value.shape)
         case ArrayRef():

@@ -19,6 +19,7 @@ from quadpy.lang.promotion import literal
 from quadpy.lang.scalars import cast, convert, join_conditions, to_integer, to_scalar, type_of
 from quadpy.lang.values import ScalarValue, Step, Value, Vec, elems_of, is_number, is_runtime, shape_text, shaped
 from quadpy.messages import counted, with_article
+from quadpy.records import Plain
 from quadpy.source import Span
 
 __all__ = [
@@ -228,7 +229,7 @@ def components_for(t: Trace, value: Value, shape: tuple[int, ...], type: Scalar,
         value = make_vector(t, value, span)
     if isinstance(value, Vec):
         if value.shape != shape:
-            wanted = f"{type} {'x'.join(map(str, shape))}" if shape else f"one {type}"
+            wanted = repr(Plain(type, shape)) if shape else f"one {type}"
             t.fail_type(f"{shape_text(value)} where {wanted} is needed", span)
         return [cast(t, e, type, span) for e in value.elems]
     count = math.prod(shape)

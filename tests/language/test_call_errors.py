@@ -114,3 +114,63 @@ def test_numpy_arrays_in_place_of_bf16_are_told_the_way(dtype):
     with pytest.raises(qp.ArgumentError, match="x takes elements of bf16, not") as caught:
         takes_bf16(np.zeros(3, dtype))
     assert "make a qp.ndarray(qp.bf16, shape)" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("x[i] = qp.math.normalize(x[i])", "normalize: an f32 has no attribute 'normalized'"),
+        ("u, s, v = qp.svd(x[i])", "svd: an f32 has no attribute 'n'"),
+        ("u, s, v = qp.svd(qp.Matrix([[x[i], 1.0]]))", "svd takes a matrix of 2 x 2 or 3 x 3"),
+    ],
+)
+def test_an_error_inside_a_function_of_quadpy_names_the_function_and_shows_the_call(load, body, message):
+    kernel = load(f"""
+        @qp.kernel
+        def use(x: qp.types.ndarray(dtype=qp.f32, ndim=1)):
+            for i in x:
+                {body}
+    """).use
+    with pytest.raises(qp.KernelTypeError) as caught:
+        kernel(np.zeros(1, np.float32))
+    assert caught.value.message == message
+    assert body in str(caught.value)
+
+
+def test_arguments_that_are_keywords_only_are_not_counted_among_positional_ones(load):
+    module = load("""
+        @qp.func
+        def inside(a, *, b=1):
+            return a + b
+
+        @qp.kernel
+        def calls() -> qp.i32:
+            return inside(1, 2)
+    """)
+    with pytest.raises(qp.KernelTypeError, match="it takes 1, not 2"):
+        module.calls()
+    with pytest.raises(qp.ArgumentError, match="it takes 0, not 1"):
+        qp.profile(True)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "hint"),
+    [(np.float32, "use qp.f32"), (np.dtype("u1"), "use qp.u8"), ("int64", "use qp.i64"), ("i16", "use qp.i16")],
+)
+def test_types_of_numpy_are_answered_with_quadpys(dtype, hint):
+    with pytest.raises(qp.ArgumentError, match="is not a scalar type") as caught:
+        qp.types.ndarray(dtype=dtype, ndim=1)
+    assert caught.value.hint == hint
+
+
+def test_a_vector_type_without_its_arguments(load):
+    kernel = load("""
+        @qp.kernel
+        def take(v: qp.types.vector):
+            pass
+    """).take
+    with pytest.raises(qp.KernelTypeError, match="the parameter 'v' is annotated with") as caught:
+        kernel(1)
+    assert caught.value.span.line == kernel.source.span.line
+    with pytest.raises(qp.ArgumentError, match="vector: missing a required argument: 'dtype'"):
+        qp.types.vector(3)

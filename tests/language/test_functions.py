@@ -196,7 +196,7 @@ def test_an_argument_of_another_shape_is_an_error(load, given):
     def kernel(y: qp.types.ndarray(qp.f32, 1)):
         y[0] = f({given})
     """).kernel
-    with pytest.raises(qp.KernelTypeError, match="f: v is f32 2, not") as caught:
+    with pytest.raises(qp.KernelTypeError, match="f: v is f32x2, not") as caught:
         kernel(np.zeros(1, np.float32))
     assert f"f({given})" in str(caught.value)
 

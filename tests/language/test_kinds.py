@@ -67,7 +67,7 @@ def test_what_exists_at_run_time_is_seen_inside_of_containers():
 
 def test_messages_name_the_type_of_a_value():
     texts = [shape_text(value) for value in (SCALAR, VECTOR, ARRAY, BoundMethod(VECTOR, "norm"), (1, SCALAR), "text")]
-    assert texts == ["i32", "i32 2", f"array {ARRAY.type!r}", "method norm", "tuple (1, i32)", "str"]
+    assert texts == ["i32", "i32x2", f"array {ARRAY.type!r}", "method norm", "tuple (1, i32)", "str"]
 
 
 @pytest.mark.parametrize(("rules", "base"), [(GRAMMAR.expressions, ast.expr), (GRAMMAR.statements, ast.stmt)])

@@ -136,7 +136,7 @@ def test_a_slice_of_another_shape_is_refused():
         m = qp.Matrix.identity(qp.f32, 3)
         m[:2, :2] = qp.Vector([1.0, 2.0])
 
-    with pytest.raises(qp.KernelTypeError, match="where f32 2x2 is needed"):
+    with pytest.raises(qp.KernelTypeError, match="where f32x2x2 is needed"):
         k()
 
 

@@ -251,7 +251,7 @@ def test_a_serialized_loop_prints_in_order(arch):
     ("print(f'{n:.3q}')", "'.3q' does not format i32", ""),
     ("print(f'{a:d}')", "'d' does not format f32", ""),
     ("print('{:d}'.format(a))", "'d' does not format f32", ""),
-    ("print('%d' % qp.Vector([a, a]))", "'%d' does not format f32 2", ""),
+    ("print('%d' % qp.Vector([a, a]))", "'%d' does not format f32x2", ""),
     ("print('%d %d' % n)", "asks for more values than the 1", ""),
     ("print('%d' % (n, n))", "takes 1 values, not 2", ""),
     ("print('{} {}'.format(n))", "asks for more values", ""),

@@ -53,7 +53,7 @@ RULES = {
     "a struct for a vector": ("v[0] = s", "where f32 is needed", ""),
     "a number for a struct": ("a[0] = 1.0", "is needed", "calling the struct type"),
     "a member of the wrong shape": ("y = P(1.0, n, 3)", "3 values for the 2 members", ""),
-    "a vector for a number": ("y = P(v, v)", "the member 'mass' is f32, not f32 2", ""),
+    "a vector for a number": ("y = P(v, v)", "the member 'mass' is f32, not f32x2", ""),
     "a member that is given twice": ("y = P(1.0, mass=2.0)", "the member 'mass' is given twice", ""),
     "a float for an integer member": ("y = qp.Struct(n=1)\ny.n = 1.5", "would be cut to i32", "truncate"),
     "Struct of a number": ("y = qp.Struct(1)", "takes one dict, or members by name", "qp.Struct(a=1.0)"),

@@ -383,7 +383,7 @@ def test_errors_name_the_member():
 
     failing(unknown, "no member 'b'")
     failing(read, "no member 'b'")
-    failing(shape, "f32 2 where f32 3 is needed")
+    failing(shape, "f32x2 where f32x3 is needed")
     failing(other, "no member 'a'")
     failing(number, "float where struct")
     failing(loses, "the member 'n' is i32 and cannot become f32")

@@ -51,7 +51,7 @@ CASES = {
     "an array that is made": ("qp.ndarray(qp.f32, 3)", SYNTAX, "ndarray cannot be called inside a kernel"),
     "a tree that is made": ("qp.root.dense(qp.i, 3)", SYNTAX, "dense cannot be called inside a kernel"),
     "a call of a number": ("a = n\na()", TYPE, "i32 cannot be called inside a kernel"),
-    "a call of a vector": ("a = qp.Vector([n, 2])\na()", TYPE, "i32 2 cannot be called inside a kernel"),
+    "a call of a vector": ("a = qp.Vector([n, 2])\na()", TYPE, "i32x2 cannot be called inside a kernel"),
     "a unit vector along no axis": ("qp.Vector.unit(3, 5)", TYPE, "a vector of 3 numbers has no component 5"),
     "a method of a list": ("a = []\na.append(n)", TYPE, "append cannot be called inside a kernel"),
     "a variable that becomes a float": ("t = 1\nt = 2.5", TYPE, "'t' is i32 since line 28"),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, TypeAlias
 
-from quadpy.dtypes import Scalar, u1
+from quadpy.dtypes import BY_NAME, Scalar, u1
 from quadpy.errors import ArgumentError
 from quadpy.runtime.device.current import Config, current_config
 
@@ -42,8 +43,18 @@ def scalar_of(dtype: object, config: Config | None = None) -> Scalar:
     config = config or current_config()
     if dtype is float or dtype is int or dtype is bool:
         return config.default_fp if dtype is float else config.default_ip if dtype is int else u1
-    raise ArgumentError(
-        f"{dtype!r} is not a scalar type", hint="use one of qp.f32, qp.i32, ..., or float, int, bool for the defaults"
+    raise ArgumentError(f"{dtype!r} is not a scalar type", hint=_instead_of(dtype))
+
+
+def _instead_of(dtype: object) -> str:
+    """A hint for ``dtype``; NumPy's types, and names of types, have a counterpart."""
+    name = dtype if isinstance(dtype, str) else getattr(dtype, "name", getattr(dtype, "__name__", ""))
+    known = re.fullmatch(r"(f|i|u)(?:loat|nt|int)?(\d+)", str(name))
+    found = known is not None and "".join(known.groups())
+    return (
+        f"use qp.{found}"
+        if found in BY_NAME
+        else "use one of qp.f32, qp.i32, ..., or float, int, bool for the defaults"
     )
 
 
