@@ -32,6 +32,7 @@ from quadpy.runtime.arrays.tensor import Backend, tensor
 from quadpy.runtime.arrays.tree import (
     FieldsBuilder,
     axes,
+    deactivate_all_snodes,
     i,
     ij,
     ijk,
@@ -89,6 +90,7 @@ __all__ = [
     "cuda",
     "data_oriented",
     "dataclass",
+    "deactivate_all_snodes",
     "dist",
     "eig",
     "f16",

@@ -19,6 +19,7 @@ from quadpy.importing import import_late
 from quadpy.messages import one_of
 from quadpy.public import public
 from quadpy.records import RecordType
+from quadpy.runtime.arrays.activity import FieldNode
 from quadpy.runtime.arrays.dense import shape_of
 from quadpy.runtime.arrays.derivatives import KINDS, WITH_SHAPE, HasDerivatives, needed
 from quadpy.runtime.arrays.field import Field
@@ -30,6 +31,7 @@ from quadpy.runtime.arrays.field_layout import (
     require_layout,
     require_no_layout,
 )
+from quadpy.runtime.arrays.nodes import GridNode
 from quadpy.runtime.arrays.parts import has_slices
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.locks import new_lock
@@ -46,7 +48,7 @@ __all__ = ["StructField", "struct_field"]
 @shows(
     "copy_from", "device", "dtype", "dual", "fill", "from_numpy", "from_torch", "get_member_field", "grad",
     "has_dual", "has_grad", "keys", "layout", "name", "nbytes", "ndim", "offset", "placed", "shape", "size",
-    "to_numpy", "to_torch",
+    "parent", "snode", "to_numpy", "to_torch",
 )  # fmt: skip
 class StructField(HasDerivatives):
     """A field whose elements are structs; made by ``qp.field`` and by ``field`` of a struct type.
@@ -165,6 +167,20 @@ class StructField(HasDerivatives):
     @property
     def offset(self) -> tuple[int, ...]:
         return self.leaves()[0].offset
+
+    @property
+    def snode(self) -> FieldNode:
+        """The field's place in its tree."""
+        return FieldNode(self, self.leaves()[0].snode.outer)
+
+    def parent(self, n: int = 1) -> Any:
+        """The ``n``-th node around the field, the innermost first."""
+        return self.snode.parent(n)
+
+    @property
+    def sparse_nodes(self) -> tuple[GridNode, ...]:
+        """The sparse nodes around the field, the outermost first."""
+        return self.leaves()[0].sparse_nodes
 
     @property
     def placed(self) -> bool:
@@ -348,7 +364,8 @@ class StructField(HasDerivatives):
         leaves = [leaf.__quadpy_fingerprint__() for leaf in self.leaves()]
         if leaves[0].endswith(":none"):  # it has no memory, or none any more
             return f"field:{self.dtype.__quadpy_fingerprint__()}:none"
-        return f"field:{self.dtype.__quadpy_fingerprint__()}:{self.shape}:{self.offset}:{self.stored_members()!r}:{self.blocks}:{self.is_member}"
+        sparse = [node.__quadpy_fingerprint__() for node in self.sparse_nodes]
+        return f"field:{self.dtype.__quadpy_fingerprint__()}:{self.shape}:{self.offset}:{self.stored_members()!r}:{self.blocks}:{self.is_member}:{sparse}"
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickles members, shape, offset, name and derivatives; the copy has C order."""

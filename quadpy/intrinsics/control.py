@@ -26,6 +26,20 @@ GROUPS: Final = {
         Row("zero", "x", "0 of the shape and type of x.", Traced()),
         Row("one", "x", "1 of the shape and type of x.", Traced()),
     ),
+    "Cells of sparse trees": (
+        Row("is_active", "node, index", "Whether the cell of a node is active; of a list, whether the element exists.", Traced(),
+            compile_time=True),
+        Row("activate", "node, index", "Makes a cell active, and those around it.", Traced(), compile_time=True),
+        Row("deactivate", "node, index", "Makes a cell inactive, and what is in it 0; of a list, removes all elements.", Traced(),
+            compile_time=True),
+        Row("append", "node, index, value", "Adds an element to a list; returns its position, or the capacity or more where "
+            "the list is full and nothing is stored.", Traced(), compile_time=True),
+        Row("length", "node, index=None", "How many elements a list has.", Traced(), compile_time=True),
+        Row("rescale_index", "a, b, index", "The index of the cell of b around the cell of a with this index; a and b are "
+            "nodes or fields.", Traced(), compile_time=True),
+        Row("no_activate", "*fields", "A hint that has no effect: writes to active cells cost next to nothing.", Traced(),
+            compile_time=True),
+    ),
     "Order of tasks": (
         Row("stream_parallel", "", "At the top level of a kernel: adjacent blocks run at once, on streams of their own.",
             Syntax("with qp.stream_parallel():")),

@@ -9,7 +9,7 @@ _V = TypeVar("_V", bound=float | Elements)  # a number, a vector or a matrix
 _T = TypeVar("_T")
 _E = TypeVar("_E", bound=Elements)
 
-__all__ = ["sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "exp", "exp2", "exp10", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "cbrt", "erf", "erfc", "tgamma", "lgamma", "j0", "j1", "sincos", "floor", "ceil", "round", "trunc", "abs", "popcnt", "clz", "ffs", "atan2", "hypot", "pow", "fmod", "copysign", "min", "max", "fma", "select", "raw_div", "raw_mod", "bit_shr", "cast", "bit_cast", "random", "randn", "atomic_add", "atomic_sub", "atomic_mul", "atomic_min", "atomic_max", "atomic_and", "atomic_or", "atomic_xor", "atomic_exchange", "atomic_cas", "ndrange", "grouped", "static", "static_assert", "static_print", "loop_config", "block_local", "cache_read_only", "assume_in_range", "loop_unique", "zero", "one", "stream_parallel"]
+__all__ = ["sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "exp", "exp2", "exp10", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "cbrt", "erf", "erfc", "tgamma", "lgamma", "j0", "j1", "sincos", "floor", "ceil", "round", "trunc", "abs", "popcnt", "clz", "ffs", "atan2", "hypot", "pow", "fmod", "copysign", "min", "max", "fma", "select", "raw_div", "raw_mod", "bit_shr", "cast", "bit_cast", "random", "randn", "atomic_add", "atomic_sub", "atomic_mul", "atomic_min", "atomic_max", "atomic_and", "atomic_or", "atomic_xor", "atomic_exchange", "atomic_cas", "ndrange", "grouped", "static", "static_assert", "static_print", "loop_config", "block_local", "cache_read_only", "assume_in_range", "loop_unique", "zero", "one", "is_active", "activate", "deactivate", "append", "length", "rescale_index", "no_activate", "stream_parallel"]
 
 def raw_div(x: Any, y: Any) -> Any: """Integer division that truncates, as in C."""
 def raw_mod(x: Any, y: Any) -> Any: """Remainder with the sign of x, as in C."""
@@ -52,4 +52,11 @@ def assume_in_range(value: Any, base: Any, low: Any, high: Any) -> Any: """value
 def loop_unique(value: Any, covers: Any = ...) -> Any: """value; a hint that has no effect."""
 def zero(x: _T) -> _T: """0 of the shape and type of x."""
 def one(x: _T) -> _T: """1 of the shape and type of x."""
+def is_active(node: Any, index: Any) -> Any: """Whether the cell of a node is active; of a list, whether the element exists."""
+def activate(node: Any, index: Any) -> Any: """Makes a cell active, and those around it."""
+def deactivate(node: Any, index: Any) -> Any: """Makes a cell inactive, and what is in it 0; of a list, removes all elements."""
+def append(node: Any, index: Any, value: Any) -> Any: """Adds an element to a list; returns its position, or the capacity or more where the list is full and nothing is stored."""
+def length(node: Any, index: Any = ...) -> Any: """How many elements a list has."""
+def rescale_index(a: Any, b: Any, index: Any) -> Any: """The index of the cell of b around the cell of a with this index; a and b are nodes or fields."""
+def no_activate(*fields: Any) -> Any: """A hint that has no effect: writes to active cells cost next to nothing."""
 def stream_parallel() -> Any: """At the top level of a kernel: adjacent blocks run at once, on streams of their own."""

@@ -9,16 +9,19 @@ from functools import partial
 
 from quadpy.dtypes import u1
 from quadpy.ir import nodes as ir
+from quadpy.lang.activity import activate_element, field_of
 from quadpy.lang.arguments import ArrayArg, MemberPath
 from quadpy.lang.arithmetic import scalar_binary
 from quadpy.lang.checked_indices import check_element
 from quadpy.lang.checks import only_where, quietly, values_where
 from quadpy.lang.context import Trace
 from quadpy.lang.dependencies import MISSING
+from quadpy.lang.levels import on_levels
 from quadpy.lang.parameters import member_parameter, passed_array
 from quadpy.lang.promotion import literal
 from quadpy.lang.scalars import to_integer, to_scalar
 from quadpy.lang.scope import import_value, outside, static_object
+from quadpy.lang.sparse_places import NodeParent
 from quadpy.lang.structs import no_member, scalars_for
 from quadpy.lang.values import (
     ArrayRef,
@@ -37,7 +40,7 @@ from quadpy.records import RecordType, Shape, shape_of_member
 from quadpy.source import Span
 
 __all__ = [
-    "array_attribute", "array_item", "element_ref", "extent_of", "index_values", "is_element", "load_element", "spread_indices",
+    "array_attribute", "array_item", "element_at", "element_ref", "extent_of", "index_values", "is_element", "load_element", "spread_indices",
     "store_element", "struct_element", "written_places",
 ]  # fmt: skip
 
@@ -56,6 +59,9 @@ def array_attribute(t: Trace, array: ArrayRef, name: str, span: Span) -> Value:
             return _array_size(t, array, span)
         case "grad" | "dual":
             return _derivative(t, array, name, span)
+        case "snode" | "parent" if (field := field_of(t, array)) is not None:
+            place = t.deps.attribute(field, "snode")
+            return place if name == "snode" else NodeParent(place)
         case "n" if array.element and isinstance(array.element, tuple):
             return array.element[0]
         case "m" if array.element and isinstance(array.element, tuple):
@@ -69,7 +75,7 @@ def array_attribute(t: Trace, array: ArrayRef, name: str, span: Span) -> Value:
 
 def _derivative(t: Trace, array: ArrayRef, kind: str, span: Span) -> ArrayRef:
     """The gradient or dual of a field, or of a member of a field of structs."""
-    field = next((field for ref, field in t.signature.fields.values() if ref.name == array.name), None)
+    field = field_of(t, array)
     if field is None:
         return replace(_passed_gradient(t, array, kind, span), element=array.element, first=array.first)
     found = t.deps.attribute(field, kind)
@@ -184,7 +190,7 @@ def element_ref(t: Trace, node: ast.expr) -> ElementRef:
     if not is_element(t, node.value):
         array = t.expr(node.value)
         assert isinstance(node, ast.Subscript)
-        return _array_element(t, array, spread_indices(index_values(t, node.slice)), ast.unparse(node.value), span)
+        return element_at(t, array, spread_indices(index_values(t, node.slice)), ast.unparse(node.value), span)
     outer = element_ref(t, node.value)
     if isinstance(node, ast.Attribute) and (member := outer.member(node.attr)) is not None:
         return member
@@ -201,10 +207,10 @@ def element_ref(t: Trace, node: ast.expr) -> ElementRef:
 
 def array_item(t: Trace, array: Value, index: tuple[Value, ...], span: Span) -> Value:
     """The element of an array that an expression gives, such as a call."""
-    return load_element(t, _array_element(t, array, spread_indices(index), "this array", span), span)
+    return load_element(t, element_at(t, array, spread_indices(index), "this array", span), span)
 
 
-def _array_element(t: Trace, array: Value, index: tuple[Value, ...], name: str, span: Span) -> ElementRef:
+def element_at(t: Trace, array: Value, index: tuple[Value, ...], name: str, span: Span) -> ElementRef:
     """The element of ``array``, which users call ``name``."""
     if not isinstance(array, ArrayRef):
         t.fail_type(f"{shape_text(array)} is not an array", span)
@@ -229,7 +235,9 @@ def _array_element(t: Trace, array: Value, index: tuple[Value, ...], name: str, 
     if array.blocks:
         with quietly(t):
             exprs = [
-                at for found, levels in zip(exprs, array.blocks, strict=True) for at in _levels(t, found, levels, span)
+                at
+                for found, levels in zip(exprs, array.blocks, strict=True)
+                for at in on_levels(t, found, levels, span)
             ]
     return ElementRef(array, tuple(exprs), tuple(array.numbers), array.element, inside=inside)
 
@@ -244,29 +252,6 @@ def _check_constant(t: Trace, array: ArrayRef, axis: int, index: int, span: Span
     if not 0 <= index - start < extent:
         begins = f" and begins at {start}" if start else ""
         t.fail_type(f"index {index} of axis {axis} is out of range: the axis has extent {extent}{begins}", span)
-
-
-def _levels(t: Trace, at: ir.Expr, extents: tuple[int, ...], span: Span) -> list[ir.Expr]:
-    """The position on each level of an axis that is stored in blocks."""
-    found: list[ir.Expr] = []
-    inner = math.prod(extents)
-    if not inner:
-        return [at] * len(extents)  # there is no element
-    for level, extent in enumerate(extents):
-        inner //= extent
-        outer = at if inner == 1 else _by(t, ast.FloorDiv, ast.RShift, at, inner, span)
-        found.append(outer if level == 0 else _by(t, ast.Mod, ast.BitAnd, outer, extent, span))
-    return found
-
-
-def _by(
-    t: Trace, op: type[ast.operator], of_bits: type[ast.operator], value: ir.Expr, number: int, span: Span
-) -> ir.Expr:
-    """``value`` divided by ``number``, or the rest; of powers of two by their bits, which is right for negative values, too."""
-    log = number.bit_length() - 1
-    if number == 1 << log:
-        op, number = of_bits, log if of_bits is ast.RShift else number - 1
-    return t.build.freeze(to_scalar(t, scalar_binary(t, op, value, number, span), span))
 
 
 def _places(ref: ElementRef, span: Span) -> tuple[ir.Element, ...]:
@@ -290,6 +275,7 @@ def load_element(t: Trace, ref: ElementRef, span: Span) -> Value:
 
 
 def store_element(t: Trace, ref: ElementRef, value: Value, span: Span) -> None:
+    activate_element(t, ref, span)
     if ref.chooses:
         _store_chosen(t, ref, value, span)
         return

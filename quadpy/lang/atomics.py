@@ -9,6 +9,7 @@ from typing import Final
 from quadpy.dtypes import BY_NAME, u1
 from quadpy.intrinsics import BUILTINS
 from quadpy.ir import nodes as ir
+from quadpy.lang.activity import activate_element
 from quadpy.lang.arrays import chosen_parts, is_number_at, written_places
 from quadpy.lang.checks import values_where
 from quadpy.lang.comparisons import compare
@@ -123,6 +124,7 @@ def atomic_update(
     if isinstance(target, MutableVar):
         places = [t.slot(var, span) for var in target.vars]
     else:
+        activate_element(t, target, span)
         places = written_places(t, target, span)
     type = places[0].type
     if isinstance(target.shape, RecordType):

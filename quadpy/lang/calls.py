@@ -35,6 +35,8 @@ from quadpy.lang.references import argument_places
 from quadpy.lang.returns import items_of
 from quadpy.lang.scalars import call_function, cast, convert, saturated
 from quadpy.lang.scope import import_value
+from quadpy.lang.sparse_calls import ListMethod, call_list, call_parent, list_method
+from quadpy.lang.sparse_places import NodeParent
 from quadpy.lang.structs import make_record, struct_value
 from quadpy.lang.supers import make_super
 from quadpy.lang.values import ArrayRef, BoundMethod, Value, Vec, holds_runtime, is_number, is_struct_type, shape_text
@@ -52,7 +54,7 @@ Call: TypeAlias = Callable[[Trace, Any, list[Value], dict[str, Value], Span], Va
 
 def expr_Call(t: Trace, node: ast.Call) -> Value:
     span = t.span(node)
-    fn = changing_method(t, node.func) or t.expr(node.func)
+    fn = list_method(t, node.func) or changing_method(t, node.func) or t.expr(node.func)
     if isinstance(fn, Builtin) and isinstance(fn.row.lowering, Update):
         return atomic_call(t, ir.AtomicOp(fn.row.lowering.op), node)
     if (fn is getattr or fn is hasattr) and takes_a_name(fn, node):
@@ -220,6 +222,8 @@ CALLS: Final[Mapping[type, Call]] = {
     Func: inline,
     Method: _call_instance_method,
     BoundMethod: _call_method,
+    ListMethod: call_list,
+    NodeParent: call_parent,
     Scalar: _call_type,
     LibraryFunction: _call_library_function,
     Lambda: call_lambda,

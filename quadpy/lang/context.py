@@ -32,6 +32,8 @@ from quadpy.source import Span
 __all__ = [
     "BlockMeets",
     "CalledFunction",
+    "CellsChange",
+    "CellState",
     "Checks",
     "Grammar",
     "LocalAtomicFound",
@@ -68,6 +70,14 @@ class LocalAtomicFound(Retrace):
 
 class BlockMeets(Retrace):
     """The iterations of a loop from which a failed check jumps wait for each other at a barrier."""
+
+    def __init__(self, loop: LoopPlace) -> None:
+        super().__init__()
+        self.loop = loop
+
+
+class CellsChange(Retrace):
+    """A loop over active cells makes cells inactive: what it writes may have to make them active again."""
 
     def __init__(self, loop: LoopPlace) -> None:
         super().__init__()
@@ -159,11 +169,25 @@ class LoopOptions:
 
 
 @dataclass(slots=True)
+class CellState:
+    """What is known of the cells of sparse trees here.
+
+    ``known`` has the cells that are active, ``suppressed`` says that writes make none active; ``loops`` are the loops over
+    active cells around, and ``changing`` those of the kernel that make cells inactive.
+    """
+
+    known: list[list[tuple[object, ...]]] = field(default_factory=list)
+    suppressed: bool = False
+    loops: list[LoopPlace] = field(default_factory=list)
+    changing: frozenset[LoopPlace] = frozenset()
+
+
+@dataclass(slots=True)
 class ParallelLoop:
     """The parallel loop around; ``position`` is the number of an iteration, for random numbers.
 
     ``prints`` is the loop's number among those that print, 0 before it prints; ``order`` gives the place of an iteration
-    among those of the loop.
+    among those of the loop; ``allowed`` are arrays for which iterations may race, with the reasons.
     """
 
     position: ir.Expr
@@ -172,6 +196,7 @@ class ParallelLoop:
     uses_block: bool = False
     shared: list[ir.SharedArray] = field(default_factory=list)
     prints: int = 0
+    allowed: dict[str | ir.Var, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +241,7 @@ class Trace:
     ``in_function`` says that the trace is of a function that is called, ``callers`` which functions call it, and
     ``called`` has the functions that were traced so, by their arguments.
     ``checks`` is None where nothing is checked, and ``meeting`` are the loops that failed checks do not leave.
+    ``cells`` are those of sparse trees.
     """
 
     def __init__(
@@ -250,13 +276,14 @@ class Trace:
         self.checks = Checks() if options.debug else None
         self.build.lets = self.checks.ranges.lets if self.checks else None
         self.meeting: frozenset[LoopPlace] = frozenset()
+        self.cells = CellState()
 
     def for_function(self) -> Trace:
         """A trace of a function that this one calls: it shares all but the statements and what the kernel takes."""
         made = Trace(self.frames[0].source, self.options, self.grammar, self.deps, self.width)
         made.effort, made.called, made.changing = self.effort, self.called, self.changing
         made.already_printed, made.printed = self.already_printed, self.printed
-        made.meeting = self.meeting
+        made.meeting, made.cells = self.meeting, self.cells
         made.callers = (*self.callers, *(frame.source for frame in self.frames))
         made.signature.functions.update(self.signature.functions)
         made.in_function = True

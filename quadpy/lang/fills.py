@@ -1,4 +1,4 @@
-"""``x.fill(value)`` of an array inside a kernel, in the kernel language itself."""
+"""What kernels do to all elements of arrays, in the kernel language itself."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 from quadpy.intrinsics import BUILTINS
 from quadpy.lang.decorators import func
 
-__all__ = ["filled"]
+__all__ = ["cleared", "copied", "filled"]
 
-grouped, static = BUILTINS["grouped"], BUILTINS["static"]
+grouped, static, zero = BUILTINS["grouped"], BUILTINS["static"], BUILTINS["zero"]
 
 
 @func
@@ -20,3 +20,23 @@ def filled(x: Any, value: Any) -> None:
     else:
         for index in grouped(x):
             x[index] = value
+
+
+@func
+def copied(source: Any, target: Any) -> None:
+    """Every element is copied to an array of the same shape."""
+    if static(source.ndim == 0):
+        target[None] = source[None]
+    else:
+        for index in grouped(source):
+            target[index] = source[index]
+
+
+@func
+def cleared(x: Any, cells: Any) -> None:
+    """The elements of ``cells`` become 0."""
+    if static(x.ndim == 0):
+        x[None] = zero(x[None])
+    else:
+        for index in grouped(cells):
+            x[index] = zero(x[index])

@@ -32,6 +32,7 @@ from quadpy.lang.scalars import (
     to_scalar,
 )
 from quadpy.lang.simt import SIMT_RULES
+from quadpy.lang.sparse_calls import SPARSE_RULES
 from quadpy.lang.subgroup import SUBGROUP_RULES
 from quadpy.lang.values import ArrayRef, Text, Value, Vec, holds_runtime, is_number, is_runtime, shape_text
 from quadpy.lang.vecmethods import OF_TRUTHS
@@ -208,6 +209,7 @@ TRACED: Final[Mapping[str, Rule]] = {
     **SUBGROUP_RULES,
     **BLOCK_RULES,
     **WARP_RULES,
+    **SPARSE_RULES,
     **{name: _rounding(name) for name in _ROUNDING},
     "abs": _abs,
     "ffs": _ffs,

@@ -6,7 +6,7 @@ import ast
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from quadpy.dtypes import Scalar, i64, u1
 from quadpy.errors import KernelRangeError, KernelTypeError
@@ -119,7 +119,7 @@ def iterable(t: Trace, node: ast.expr) -> Value:
     return list(value.elems) if isinstance(value, Vec) else value
 
 
-def loop_bounds(t: Trace, items: Value, span: Span) -> Bounds:
+def loop_bounds(t: Trace, items: Any, span: Span) -> Bounds:
     """Start, stop and step of each axis; none of a 0-d array and of ``ndrange()``, which have one empty index."""
     if isinstance(items, Grouped):
         items = items.over
@@ -131,6 +131,9 @@ def loop_bounds(t: Trace, items: Value, span: Span) -> Bounds:
         offsets = items.offset or (0,) * items.ndim
         extents = [extent_of(t, items, axis, span) for axis in range(items.ndim)]
         return [(o, binary(t, ast.Add, e, o, span) if o else e, 1) for o, e in zip(offsets, extents, strict=True)]
+    if getattr(type(items), "__quadpy_node__", False):
+        t.deps.uses(items)
+        return [(0, extent, 1) for extent in items.shape]
     t.fail_type(f"a loop cannot run over {shape_text(items)}", span,
                 "loop over range, qp.ndrange, qp.grouped, an array, or qp.static(…) of a Python sequence")  # fmt: skip
 

@@ -28,6 +28,7 @@ from quadpy.lang.iteration import (
 )
 from quadpy.lang.parallel import parallel_loop
 from quadpy.lang.scalars import to_condition
+from quadpy.lang.sparse_loops import active_only, remember_cells
 from quadpy.lang.values import Value, is_runtime
 from quadpy.source import Span
 
@@ -53,9 +54,9 @@ def stmt_For(t: Trace, node: ast.For) -> bool | None:
     form: IndexForm = "empty" if not bounds else "vector" if isinstance(items, Grouped) else "each"
     bounds = bounds or [(0, 1, 1)]
     if t.at_top_level() and not options.serialize and not (len(t.frames) > 1 and _jumps_out(node)):
-        parallel_loop(t, node, bounds, form, options)
+        parallel_loop(t, node, items, bounds, form, options)
     else:
-        _sequential_loop(t, node, bounds, form)
+        _sequential_loop(t, node, items, bounds, form)
     return None
 
 
@@ -64,16 +65,18 @@ def _jumps_out(node: ast.For) -> bool:
     return _leaves_loop(node) or any(isinstance(sub, ast.Return) for stmt in node.body for sub in ast.walk(stmt))
 
 
-def _sequential_loop(t: Trace, node: ast.For, bounds: Bounds, form: IndexForm) -> None:
+def _sequential_loop(t: Trace, node: ast.For, items: Value, bounds: Bounds, form: IndexForm) -> None:
     """A loop of one thread: nested loops, one an axis."""
     span, frame = t.span(node), t.frame
     if len(bounds) > 1 and _leaves_loop(node):
         t.fail_syntax("break cannot leave a loop with several indices", span, "nest several loops over range instead")
     names = target_names(t, node, len(bounds), form)
     axes = loop_axes(t, names, bounds, span)
+    remembered = t.at_top_level() and remember_cells(t, items, span)
     before, assigned = dict(frame.env), frame.assigned()
     with stoppable(t, node), counting(t, counter_names(node, axes), axes):
-        with _repeating(t), t.build.block() as stmts:
+        active = active_only(t, node, items, axes, top=False, remembered=remembered)
+        with _repeating(t), t.build.block() as stmts, active:
             bind_axes(t, node, [axis.var for axis in axes], form)
             t.block(node.body)
         for nested in _nested(axes, stmts, span):

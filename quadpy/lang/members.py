@@ -9,6 +9,7 @@ from quadpy.lang.decorators import Func, Method
 from quadpy.lang.dependencies import MISSING
 from quadpy.lang.parameters import passed_attribute
 from quadpy.lang.scope import container_member
+from quadpy.lang.sparse_places import NodeParent, is_node
 from quadpy.lang.supers import Super, import_attribute, super_attribute
 from quadpy.lang.values import Container, Value, shape_text
 from quadpy.messages import closest, one_of
@@ -21,6 +22,8 @@ def object_attribute(t: Trace, value: Value, name: str, span: Span) -> Value:
     """``value.name`` of a Python object; arrays in arguments, and numbers that may change, are parameters."""
     if isinstance(value, Super):
         return super_attribute(t, value, name, span)
+    if name == "parent" and is_node(value):
+        return NodeParent(value)
     if (passed := passed_attribute(t, value, name)) is not None:
         return passed
     found = t.deps.attribute(value, name)

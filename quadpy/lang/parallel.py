@@ -18,7 +18,8 @@ from quadpy.lang.names import local_names
 from quadpy.lang.prints import loop_begins
 from quadpy.lang.promotion import literal
 from quadpy.lang.scalars import cast
-from quadpy.lang.values import holds_runtime, shape_text
+from quadpy.lang.sparse_loops import active_only, remember_cells
+from quadpy.lang.values import Value, holds_runtime, shape_text
 from quadpy.messages import one_of, shown
 from quadpy.source import Span
 
@@ -64,7 +65,7 @@ def loop_config(t: Trace, call: ast.Call) -> None:
                 t.fail_type(f"block_dim must be a number of threads from 1 to 1024, not {shown(value)}", span)
 
 
-def parallel_loop(t: Trace, node: ast.For, bounds: Bounds, form: IndexForm, options: LoopOptions) -> None:
+def parallel_loop(t: Trace, node: ast.For, items: Value, bounds: Bounds, form: IndexForm, options: LoopOptions) -> None:
     """A top-level loop: what its body binds is private to an iteration."""
     span, frame = t.span(node), t.frame
     axes = loop_axes(t, target_names(t, node, len(bounds), form), bounds, span)
@@ -76,7 +77,8 @@ def parallel_loop(t: Trace, node: ast.For, bounds: Bounds, form: IndexForm, opti
     t.random.streams += 1
     try:
         counted = counting(t, counter_names(node, axes), axes)
-        with t.build.block() as stmts, t.own_loops(), counted, _ended_by_faults(t, node):
+        active = active_only(t, node, items, axes, top=True)
+        with t.build.block() as stmts, t.own_loops(), counted, _ended_by_faults(t, node), active as visit:
             bind_axes(t, node, [axis.var for axis in axes], form)
             t.block(node.body)
     finally:
@@ -88,13 +90,19 @@ def parallel_loop(t: Trace, node: ast.For, bounds: Bounds, form: IndexForm, opti
         for name in again:
             frame.private[name] = span
             del env[name]
+    if visit.is_partial and loop.uses_block:
+        t.fail_syntax("a loop over active cells has no blocks: not all of its iterations run", span,
+                          "loop over qp.ndrange, and ask qp.is_active(node, index)")  # fmt: skip
+    if visit.changes:
+        remember_cells(t, items, span)
     if loop.prints:
         loop_begins(t, loop.prints, span)
     body = ir.Block(tuple(stmts), span=span)
+    allowed = dict(t.tasks.allowed) | {**loop.allowed}
     block_dim = loop.block_dim if loop.uses_block else options.block_dim
     t.build.emit(
         ir.ParallelFor(
-            tuple(axes), body, block_dim, options.name, tuple(loop.shared), tuple(dict(t.tasks.allowed).items()), span=span
+            tuple(axes), body, block_dim, options.name, tuple(loop.shared), tuple(allowed.items()), span=span
         )
     )  # fmt: skip
 

@@ -24,7 +24,7 @@ from quadpy.lang.arguments import (
     StructArg,
     VecArg,
 )
-from quadpy.lang.context import BlockMeets, LocalAtomicFound, LoopPlace, Retrace, Trace
+from quadpy.lang.context import BlockMeets, CellsChange, LocalAtomicFound, LoopPlace, Retrace, Trace
 from quadpy.lang.dependencies import Dependencies
 from quadpy.lang.fingerprints import is_our_module
 from quadpy.lang.grammar import GRAMMAR
@@ -125,10 +125,12 @@ def trace_kernel(
     """
     changing: frozenset[tuple[CodeType, str]] = frozenset()
     meeting: frozenset[LoopPlace] = frozenset()
+    clearing: frozenset[LoopPlace] = frozenset()
     already_printed = sys.maxsize if options.lines or again else 0
     while True:
         t = Trace(source, options, GRAMMAR, reads_of(source, args, before))
         t.changing, t.meeting, t.already_printed, t.arguments = changing, meeting, already_printed, args
+        t.cells.changing = clearing
         try:
             with guarded(source.name, t.here, but=_AGAIN):
                 return _traced(t, source, args, observe)
@@ -142,6 +144,8 @@ def trace_kernel(
             changing |= {found.name}
         except BlockMeets as found:
             meeting |= {found.loop}
+        except CellsChange as found:
+            clearing |= {found.loop}
         already_printed, before = max(already_printed, t.printed), t.deps
 
 

@@ -265,6 +265,24 @@ ARGUMENTS = [
            parameters=", f: qp.template(), g: qp.template()", arguments=", cfg.f, cfg.g"),
 ]  # fmt: skip
 
+_CELLS = """
+@qp.kernel
+def k(o: F64, p: F64):
+    a[1] = 1
+    for i in range(1):
+        o[0] = 1 + qp.cast(qp.is_active(b.parent(), 1), qp.f64)
+"""
+_VISITED = """
+@qp.kernel
+def k(o: F64, p: F64):
+    o[0] = 2
+    a[1] = 1
+    for i in a:
+        o[0] -= 1 / 2.0
+    for i in range(1):
+        o[0] = (2 - o[0]) * 2
+        o[0] = 3 - o[0]
+"""
 FIELDS = [
     Change("a field's shape", "o[i] = a.shape[0]", *_each("import quadpy as qp\na = qp.field(qp.i32, NUMBER)\n"), late=False),
     Change("a field's offset", "o[i] = a[1] + 1", *_each(
@@ -279,6 +297,15 @@ FIELDS = [
            parameters=", x: qp.template()", arguments=", cfg.a"),
     Change("fields of objects that were one", "o[i] = x.f[0] * y.f[0]", *(
         t + "class C:\n    def __init__(self, f): self.f = f\nx, y = C(a), C(b)\n" for t in _FIELDS), late=False),
+    Change("fields that share a sparse node", "", *(
+        f"{_QP}a, b = qp.field(qp.i32), qp.field(qp.i32)\nn = qp.root.pointer(qp.i, 4)\nn.place(a)\n{other}.place(b)\n"
+        for other in ("qp.root.pointer(qp.i, 4)", "n")), late=False, whole=_CELLS),
+    Change("the kind of a node", "", *(
+        f"{_QP}a, b = qp.field(qp.i32), qp.field(qp.i32)\nqp.root.{kind}(qp.i, 4).place(a, b)\na[1] = 1\n"
+        for kind in ("pointer", "dense")), results=(2, 2), late=False, whole=_CELLS),
+    Change("how far a node is from the field", "", *(
+        f"{_QP}a, b = qp.field(qp.i32), qp.field(qp.i32)\nqp.root.pointer(qp.i, {n}).dense(qp.i, {8 // n}).place(a)\n"
+        "qp.root.place(b)\n" for n in (4, 8)), late=False, whole=_VISITED),
 ]  # fmt: skip
 
 CHANGES = [*NAMES, *VALUES, *TYPES, *FUNCTIONS, *ARGUMENTS, *FIELDS]

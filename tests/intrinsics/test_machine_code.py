@@ -23,12 +23,20 @@ FORMS = {
     "ndrange": "many(v)", "grouped": "places(x, v)", "static": "qp.static(3)", "static_assert": "qp.static_assert(True)",
     "static_print": None, "sincos": "qp.sincos(v)[1]", "block_local": "qp.block_local(x)", "cache_read_only": "qp.cache_read_only(x)",
     "assume_in_range": "qp.assume_in_range(i, i, 0, 1)", "loop_unique": "qp.loop_unique(i)",
+    "is_active": "qp.select(qp.is_active(cells, i % 8), v, w)", "activate": "qp.activate(cells, i % 8)",
+    "deactivate": "qp.deactivate(cells, i % 8)", "append": "qp.append(lists.parent(), i % 4, 1)",
+    "length": "qp.length(lists.parent(), i % 4)", "rescale_index": "qp.rescale_index(sparse, cells, i)[0]",
+    "no_activate": "qp.no_activate(sparse)",
 }  # fmt: skip
 """How a call is written that is not ``qp.name`` of a value for each parameter; None: it has no code."""
-STATEMENTS = {"static_assert", "block_local", "cache_read_only"}
+STATEMENTS = {"static_assert", "block_local", "cache_read_only", "activate", "deactivate", "no_activate"}
 HEAD = """
 import quadpy as qp
 A = qp.types.ndarray
+sparse, lists = qp.field(qp.f32), qp.field(qp.i32)
+cells = qp.root.pointer(qp.i, 8)
+cells.dense(qp.i, 4).place(sparse)
+qp.root.dense(qp.i, 4).dynamic(qp.j, 8).place(lists)
 
 @qp.func
 def many(v):

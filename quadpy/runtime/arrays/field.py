@@ -11,7 +11,8 @@ from quadpy.dtypes import BY_NAME, Scalar
 from quadpy.errors import ArgumentError, BoundsError
 from quadpy.importing import import_late
 from quadpy.public import made_by, public, require_switch
-from quadpy.runtime.arrays.dense import DenseArray, shape_of
+from quadpy.runtime.arrays.activity import InNode
+from quadpy.runtime.arrays.dense import shape_of
 from quadpy.runtime.arrays.derivatives import KINDS, WITH_SHAPE, HasDerivatives, needed
 from quadpy.runtime.arrays.field_layout import (
     FieldTree,
@@ -41,9 +42,9 @@ __all__ = ["Field", "field"]
 @shows(
     "copy_from", "device", "dtype", "dual", "element_shape", "fill", "from_numpy", "from_torch", "grad",
     "has_dual", "has_grad", "layout", "name", "nbytes", "ndim", "offset", "placed", "shape", "size",
-    "to_dlpack", "to_numpy", "to_torch",
+    "parent", "snode", "to_dlpack", "to_numpy", "to_torch",
 )  # fmt: skip
-class Field(HasDerivatives, DenseArray):
+class Field(HasDerivatives, InNode):
     """A dense global array; made by ``qp.field``.  Kernels use it by name, without a parameter.
 
     It owns its memory: on the host it stays valid across ``qp.init`` and ``qp.reset``, on a GPU until the device is
@@ -55,6 +56,7 @@ class Field(HasDerivatives, DenseArray):
         "_placement",
         "_storage",
         "_tree",
+        "container",
         "derivative",
         "derivatives",
         "follows",
@@ -75,6 +77,7 @@ class Field(HasDerivatives, DenseArray):
         self._placement: Placement | None = None
         self._tree: FieldTree | None = None
         self.derivatives: dict[str, Field] = {}
+        self.container = None
         self.is_member = False  # whether a field of structs has its memory, too
         self.follows = False  # whether its shape is that of another field, and not given
 
@@ -212,7 +215,8 @@ class Field(HasDerivatives, DenseArray):
         """What a compiled kernel depends on: type, shape and layout, not the address."""
         if not hasattr(self, "shape") or isinstance(self._tree, _Freed):
             return f"field:{self.dtype}:{self.element_shape}:none"
-        return f"field:{self.dtype}:{self.element_shape}:{self.shape}:{self.offset}:{self.strides}:{self.blocks}:{self.is_member}"
+        sparse = [node.__quadpy_fingerprint__() for node in self.sparse_nodes]
+        return f"field:{self.dtype}:{self.element_shape}:{self.shape}:{self.offset}:{self.strides}:{self.blocks}:{self.is_member}:{sparse}"
 
     @property
     def storage(self) -> Storage:

@@ -1,0 +1,161 @@
+"""Which cells of sparse trees are active: what writes do to them, and what loops ask.
+
+Beside the cells of a sparse node there is a field with a number for each: whether the cell is active, or for a list how
+many elements it holds.  A cell is active only if all cells around it are, and what is in inactive cells is 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from quadpy.dtypes import i32, u1, u8
+from quadpy.ir import nodes as ir
+from quadpy.ir.walk import walk
+from quadpy.lang.checks import only_where
+from quadpy.lang.context import Trace
+from quadpy.lang.promotion import literal
+from quadpy.lang.scalars import cast
+from quadpy.lang.scope import import_value
+from quadpy.lang.values import ArrayRef, ElementRef
+from quadpy.source import Span
+
+if TYPE_CHECKING:
+    from quadpy.runtime.arrays.nodes import GridNode
+    from quadpy.runtime.arrays.tree_layout import Cells
+
+__all__ = [
+    "Position", "activate", "activate_element", "activity_of", "all_active", "field_of", "is_active", "is_list", "known",
+    "place_in", "position_of", "set_activity", "writes",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A position in a tree: on each level of each axis of ``cells``; ``nodes`` are the sparse nodes there, the outermost first."""
+
+    nodes: tuple[GridNode, ...]
+    cells: Cells
+    index: tuple[ir.Expr, ...]
+
+    def within(self, outer: Cells) -> tuple[ir.Expr, ...]:
+        """The position of the cell of an outer node."""
+        found: list[ir.Expr] = []
+        first = 0
+        for axis, extents in self.cells.items():
+            found += self.index[first : first + len(outer.get(axis, ()))]
+            first += len(extents)
+        return tuple(found)
+
+
+def field_of(t: Trace, array: ArrayRef) -> Any:
+    """The field that ``array`` is, or is a member of; None for what is passed."""
+    return next((field for ref, field in t.signature.fields.values() if ref.name == array.name), None)
+
+
+def is_list(node: GridNode) -> bool:
+    return node.kind.value == "dynamic"
+
+
+def position_of(t: Trace, ref: ElementRef) -> Position | None:
+    """Where an element is in its tree; None where no node around it is sparse."""
+    field = field_of(t, ref.array)
+    if field is None or not field.sparse_nodes:
+        return None
+    nodes = t.deps.attribute(field, "sparse_nodes")  # which trees share nodes is a part of the key
+    return Position(nodes, field.leaves()[0].container.cells, ref.index)
+
+
+def activity_of(t: Trace, node: GridNode, name: str = "activity") -> ArrayRef:
+    """The field that says which cells are active, or were so before."""
+    found = import_value(t, t.deps.attribute(node, name))
+    assert isinstance(found, ArrayRef)
+    return found
+
+
+def place_in(t: Trace, position: Position, node: GridNode, span: Span, name: str = "activity") -> ir.Element:
+    """Where the activity of the cell of ``node`` is."""
+    array = activity_of(t, node, name)
+    assert node.activity is not None
+    inside = node.activity.container
+    assert inside is not None
+    return ir.Element(array.name, position.within(inside.cells), 0, array.scalar, span=span)
+
+
+def _key(place: ir.Element, position: Position, node: GridNode) -> tuple[object, ...]:
+    return place.array, place.index, position.index[-1] if is_list(node) else None
+
+
+def activate_element(t: Trace, ref: ElementRef, span: Span) -> None:
+    """Makes the cells around an element that is written active."""
+    if not t.cells.suppressed and (position := position_of(t, ref)) is not None:
+        with only_where(t, ref.inside, span):
+            activate(t, position, span)
+
+
+def activate(t: Trace, position: Position, span: Span) -> None:
+    """Makes the cells around a position active, the outermost first, where that is not known already."""
+    for node in position.nodes:
+        place = place_in(t, position, node, span)
+        if any(_key(place, position, node) in keys for keys in t.cells.known):
+            continue
+        if is_list(node):
+            one: ir.Expr = literal(1, i32, span)
+            reached = ir.Binary(ir.BinOp.ADD, cast(t, position.index[-1], i32, span), one, i32, span=span)
+            t.build.emit(ir.Atomic(ir.AtomicOp.MAX, place, reached, None, span=span))
+        else:
+            set_activity(t, place, 1, span)
+
+
+_REASON: Final = "iterations that use one cell set the same activity"
+
+
+def set_activity(t: Trace, place: ir.Element, number: int, span: Span) -> None:
+    """Several iterations may do so."""
+    if t.loop is not None:
+        t.loop.allowed[place.array] = _REASON
+    t.build.emit(ir.Store(place, literal(number, place.type, span), span=span))
+
+
+def is_active(t: Trace, position: Position, span: Span, name: str = "activity") -> ir.Expr:
+    """Whether the cell of the innermost node is active; then those around it are, too."""
+    node = position.nodes[-1]
+    place = place_in(t, position, node, span, name)
+    if t.loop is not None and not is_list(node):
+        t.loop.allowed[place.array] = _REASON
+    found = t.build.load(place, span, "active")
+    if is_list(node):
+        return ir.Compare(ir.CmpOp.LT, cast(t, position.index[-1], i32, span), found, u1, span=span)
+    return ir.Compare(ir.CmpOp.NE, found, literal(0, u8, span), u1, span=span)
+
+
+@contextmanager
+def known(t: Trace, position: Position, span: Span) -> Iterator[None]:
+    """Context manager: inside, the cells around a position are known to be active."""
+    keys = [_key(place_in(t, position, node, span), position, node) for node in position.nodes]
+    t.cells.known.append(keys)
+    try:
+        yield
+    finally:
+        t.cells.known.pop()
+
+
+@contextmanager
+def all_active(t: Trace) -> Iterator[None]:
+    """Context manager: inside, writes activate nothing."""
+    before, t.cells.suppressed = t.cells.suppressed, True
+    try:
+        yield
+    finally:
+        t.cells.suppressed = before
+
+
+def writes(stmts: Sequence[ir.Stmt], array: str) -> bool:
+    """Whether the activity ``array`` is changed."""
+    return any(
+        isinstance(node, (ir.Store, ir.Atomic)) and isinstance(node.place, ir.Element) and node.place.array == array
+        for stmt in stmts
+        for node in walk(stmt)
+    )

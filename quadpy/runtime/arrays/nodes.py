@@ -1,0 +1,311 @@
+"""Nodes of layout trees: grids of cells in cells.
+
+A tree is everything below one node of a root.  Each cell of a node contains, one after the other, the elements of the
+fields placed there and the cells of the nodes below it; so fields that are placed together are interleaved.  An axis that
+has extents in several nodes is stored in blocks.  A tree is laid out and allocated when one of its fields first needs
+memory.
+
+The cells of sparse nodes have memory like all others.  Beside it, a field says which of them are active.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Iterable, Iterator
+from typing import Any, ClassVar, NoReturn, TypeAlias
+
+from quadpy.completion import shows
+from quadpy.dtypes import i32, u8
+from quadpy.errors import ArgumentError, OutOfDeviceMemory
+from quadpy.messages import counted, no_attribute, shown
+from quadpy.public import public
+from quadpy.runtime.arrays.dense import shape_of
+from quadpy.runtime.arrays.field import Field
+from quadpy.runtime.arrays.tree_layout import Cells, Levels, assign, blocks_of, measure
+from quadpy.runtime.device.locks import new_lock
+from quadpy.runtime.memory.placement import allocate_lasting
+
+__all__ = ["AnyField", "Axes", "GridNode", "Node", "NodeKind", "Tree", "contain", "nodes_of"]
+
+Axes = tuple[int, ...]
+AnyField: TypeAlias = Any
+"""A field, or a field of structs, whose module imports this one's."""
+
+
+class NodeKind(enum.Enum):
+    """Which cells of a node are active: all, those that were activated, or the first ones of each list."""
+
+    DENSE = "dense"
+    POINTER = "pointer"
+    BITMASKED = "bitmasked"
+    DYNAMIC = "dynamic"
+
+
+class Tree:
+    """Everything below one node of a root; fields can be added until one of them needs memory."""
+
+    def __init__(self, root: object = None) -> None:
+        self.root = root
+        self.top = GridNode(self, None, NodeKind.DENSE, ())
+        self._bound = False
+        self._lock = new_lock()  # two threads may use two fields of the tree for the first time
+
+    def bind(self) -> None:
+        """Lay out and allocate the tree."""
+        with self._lock:
+            if not self._bound:
+                nbytes, _ = measure(self.top)
+                try:
+                    memory = allocate_lasting(nbytes)
+                except OutOfDeviceMemory as error:
+                    if any(node.activity is not None for node in nodes_of(self.top)):
+                        error.hint = "inactive cells of sparse trees need memory, too: use smaller extents"
+                    raise
+                assign(self.top, memory, 0, ())
+                self._bound = True
+
+    def need_open(self) -> None:
+        if self._bound:
+            raise ArgumentError(
+                "this layout is in use: its memory is allocated", hint="place all fields before the first one is used"
+            )
+
+    def close(self) -> None:
+        """Refuse more nodes and fields: the memory is allocated elsewhere."""
+        self._bound = True
+
+    def need(self, kind: str) -> None:
+        """Give each field with floats a derivative, beside it while the tree is not in use."""
+        for node in nodes_of(self.top):
+            for placed in list(node.placed):
+                if placed.derivative or not placed.is_differentiable or placed.has_derivative(kind):
+                    continue
+                if self._bound:
+                    placed.declare(kind).follow(placed.shape, placed.offset)
+                else:
+                    node.place(placed.declare(kind), offset=placed.offset)
+
+    def free(self) -> None:
+        for node in nodes_of(self.top):
+            for placed in node.placed:
+                placed.free()
+                for found in placed.derivatives.values():
+                    found.free()
+            for own in (node.activity, node.before):
+                if own is not None:
+                    own.free()
+
+
+@shows("bitmasked", "deactivate_all", "dense", "dynamic", "lazy_dual", "lazy_grad", "place", "pointer")
+class Node:
+    """What has cells: a place for fields, and for grids of more cells."""
+
+    def child(self, kind: NodeKind, axes: Axes, dimensions: int | tuple[int, ...]) -> GridNode:
+        raise NotImplementedError
+
+    @public
+    def dense(self, axes: Axes, dimensions: int | tuple[int, ...]) -> GridNode:
+        """A grid inside each cell; an int is the extent of each of its axes.
+
+        An axis that an outer node has, too, is stored in blocks: its extent is the product of both.
+        """
+        return self.child(NodeKind.DENSE, axes, dimensions)
+
+    @public
+    def pointer(self, axes: Axes, dimensions: int | tuple[int, ...]) -> GridNode:
+        """As ``dense``, of cells that become active when something in them is written; loops visit active cells only."""
+        return self.child(NodeKind.POINTER, axes, dimensions)
+
+    @public
+    def bitmasked(self, axes: Axes, dimensions: int | tuple[int, ...]) -> GridNode:
+        """As ``pointer``: in quadpy, both are stored in the same way."""
+        return self.child(NodeKind.BITMASKED, axes, dimensions)
+
+    @public
+    def dynamic(self, axis: Axes, dimension: int, chunk_size: int | None = None) -> GridNode:
+        """A list of up to ``dimension`` elements inside each cell, to which kernels ``append``; loops visit what it holds.
+
+        ``chunk_size`` means nothing here: each list has memory for all its elements.
+        """
+        return self.child(NodeKind.DYNAMIC, axis, dimension)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name in ("quant_array", "bit_struct", "bit_array"):
+            raise AttributeError(f"a layout has no {name!r}; quadpy has no quantised types: use dense")
+        raise no_attribute("a layout", name, dir(self))
+
+
+@shows("parent", "shape")
+class GridNode(Node):
+    """A grid of cells.
+
+    ``levels`` are the axes with their extents, the outermost first; ``above`` are those of outer nodes.  ``activity``
+    says which cells are active: of a list, it has the length; None where all are.  ``before`` has room for what it was
+    when a loop began.
+    """
+
+    __quadpy_node__: ClassVar[bool] = True
+
+    def __init__(self, tree: Tree, outer: GridNode | None, kind: NodeKind, levels: Levels) -> None:
+        self.tree, self.outer, self.kind, self.levels = tree, outer, kind, levels
+        self.above: Levels = outer.all_levels if outer is not None else ()
+        self.children: list[GridNode | Field] = []
+        self.placed: list[AnyField] = []
+        self.activity: Field | None = None
+        self.before: Field | None = None
+        if kind is not NodeKind.DENSE:
+            self.activity, self.before = (_cells_field(self, name) for name in ("activity", "activity before"))
+
+    def child(self, kind: NodeKind, axes: Axes, dimensions: int | tuple[int, ...]) -> GridNode:
+        self.tree.need_open()
+        if self.kind is NodeKind.DYNAMIC:
+            raise ArgumentError("a dynamic node holds fields only", hint="place fields in it, or structs")
+        if not isinstance(axes, tuple):
+            raise ArgumentError(
+                f"{shown(axes)} is not a choice of axes", hint="write qp.i, qp.ij, qp.ijk, or qp.axes(0, 1)"
+            )
+        extents = shape_of(dimensions)
+        if len(extents) == 1:
+            extents *= len(axes)
+        if len(extents) != len(axes):
+            raise ArgumentError(f"{len(axes)} axes need as many extents, not {dimensions!r}")
+        if kind is NodeKind.DYNAMIC:
+            self._require_axis_of_list(axes)
+        made = GridNode(self.tree, self, kind, tuple(zip(axes, extents, strict=True)))
+        self.children.append(made)
+        return made
+
+    def _require_axis_of_list(self, axes: Axes) -> None:
+        if len(axes) != 1 or any(axis >= axes[0] for axis, _ in self.all_levels):
+            raise ArgumentError(
+                "a dynamic node has one axis, which comes after those of the outer nodes",
+                hint="for example qp.root.dense(qp.i, n).dynamic(qp.j, m)",
+            )
+
+    def __repr__(self) -> str:
+        return f"<{self.kind.value}, shape {self.shape}, {counted(len(self.placed), 'field')}>"
+
+    @property
+    def all_levels(self) -> Levels:
+        return self.above + self.levels
+
+    @property
+    def cells(self) -> Cells:
+        """The axes of the cells, in order, with the extents of their levels."""
+        return blocks_of(self.all_levels)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the fields placed here."""
+        return tuple(map(math.prod, self.cells.values()))
+
+    def parent(self, n: int = 1) -> Any:
+        """The ``n``-th node around this one; the root above the outermost, and None above the root."""
+        found: Any = self
+        for _ in range(n):
+            found = found.outer if isinstance(found, GridNode) else None
+            if found is not None and found is found.tree.top:
+                found = found.tree.root
+        return found
+
+    @property
+    def sparse_nodes(self) -> tuple[GridNode, ...]:
+        """The sparse nodes from the outermost to this one."""
+        outer = self.outer.sparse_nodes if self.outer is not None else ()
+        return outer if self.activity is None else (*outer, self)
+
+    @property
+    def nodes_below(self) -> tuple[GridNode, ...]:
+        """The sparse nodes inside the cells."""
+        return tuple(node for node in nodes_of(self) if node is not self and node.activity is not None)
+
+    @property
+    def fields_below(self) -> tuple[AnyField, ...]:
+        """The fields inside the cells."""
+        return tuple(placed for node in nodes_of(self) for placed in node.placed)
+
+    @public
+    def place(self, *fields: Any, offset: int | tuple[int, ...] | None = None) -> GridNode:
+        """Put fields without a shape into each cell; their axes are those of this node and the outer ones, in order.
+
+        A field that ``needs_grad`` has memory of its own for its gradient, unless that is placed, too: ``place(x, x.grad)``.
+        """
+        self.tree.need_open()
+        for member in _flat(fields):
+            member.span(self.shape, offset, self.tree)
+            self.placed.append(member)
+            self.children += member.leaves()
+            for leaf in member.leaves():
+                leaf.container = self
+        return self
+
+    @public
+    def lazy_grad(self) -> None:
+        """As ``qp.root.lazy_grad``, for the fields of this tree."""
+        self.tree.need("grad")
+
+    @public
+    def lazy_dual(self) -> None:
+        """As ``qp.root.lazy_dual``, for the fields of this tree."""
+        self.tree.need("dual")
+
+    @public
+    def deactivate_all(self) -> None:
+        """Make all cells inactive, and what is in them zero; of a dense node, those of the sparse nodes in it."""
+        for node in (self,) if self.activity is not None else self.nodes_below:
+            for inside in nodes_of(node):
+                for placed in inside.placed:
+                    for leaf in placed.leaves():
+                        if leaf.placed:
+                            leaf.clear()
+                if inside.activity is not None and inside.activity.placed:
+                    inside.activity.clear()
+
+    def __quadpy_fingerprint__(self) -> str:
+        return f"node:{self.kind.value}:{[(each.kind.value, each.levels) for each in _path(self)]}"
+
+
+def nodes_of(top: GridNode) -> Iterator[GridNode]:
+    """``top`` and all nodes below it."""
+    yield top
+    for child in top.children:
+        if isinstance(child, GridNode):
+            yield from nodes_of(child)
+
+
+def contain(field: AnyField) -> None:
+    """A node for a field that was made with a shape: it has memory of its own, and no other field can join it."""
+    tree = Tree()
+    inside = GridNode(tree, tree.top, NodeKind.DENSE, tuple(enumerate(field.shape)))
+    tree.close()
+    for leaf in field.leaves():
+        leaf.container = inside
+
+
+def _path(node: GridNode | None) -> Iterator[GridNode]:
+    while node is not None:
+        yield node
+        node = node.outer
+
+
+def _cells_field(node: GridNode, name: str) -> Field:
+    """A field with an element for each cell of a node, or for each list; it is stored as the cells are."""
+    is_list = node.kind is NodeKind.DYNAMIC
+    made, tree = Field(i32 if is_list else u8, (), f"{name} of a {node.kind.value} node"), Tree()
+    levels = node.above if is_list else node.all_levels
+    inside = GridNode(tree, tree.top, NodeKind.DENSE, levels)
+    tree.top.children.append(inside)
+    inside.place(made)
+    return made
+
+
+def _flat(fields: Iterable[Any]) -> Iterator[AnyField]:
+    """Fields, also those in lists."""
+    for each in fields:
+        if isinstance(each, (list, tuple)):
+            yield from _flat(each)
+        elif hasattr(each, "leaves"):
+            yield each
+        else:
+            raise ArgumentError(f"{each!r} is not a field", hint="place takes fields that were made without shape=")
