@@ -100,6 +100,8 @@ from quadpy.hostmath import Vector as Vector
 from quadpy.intrinsics.top import abs as abs
 from quadpy.intrinsics.top import acos as acos
 from quadpy.intrinsics.top import acosh as acosh
+from quadpy.intrinsics.top import activate as activate
+from quadpy.intrinsics.top import append as append
 from quadpy.intrinsics.top import asin as asin
 from quadpy.intrinsics.top import asinh as asinh
 from quadpy.intrinsics.top import assume_in_range as assume_in_range
@@ -127,6 +129,7 @@ from quadpy.intrinsics.top import clz as clz
 from quadpy.intrinsics.top import copysign as copysign
 from quadpy.intrinsics.top import cos as cos
 from quadpy.intrinsics.top import cosh as cosh
+from quadpy.intrinsics.top import deactivate as deactivate
 from quadpy.intrinsics.top import erf as erf
 from quadpy.intrinsics.top import erfc as erfc
 from quadpy.intrinsics.top import exp as exp
@@ -139,8 +142,10 @@ from quadpy.intrinsics.top import fma as fma
 from quadpy.intrinsics.top import fmod as fmod
 from quadpy.intrinsics.top import grouped as grouped
 from quadpy.intrinsics.top import hypot as hypot
+from quadpy.intrinsics.top import is_active as is_active
 from quadpy.intrinsics.top import j0 as j0
 from quadpy.intrinsics.top import j1 as j1
+from quadpy.intrinsics.top import length as length
 from quadpy.intrinsics.top import lgamma as lgamma
 from quadpy.intrinsics.top import log as log
 from quadpy.intrinsics.top import log10 as log10
@@ -151,6 +156,7 @@ from quadpy.intrinsics.top import loop_unique as loop_unique
 from quadpy.intrinsics.top import max as max
 from quadpy.intrinsics.top import min as min
 from quadpy.intrinsics.top import ndrange as ndrange
+from quadpy.intrinsics.top import no_activate as no_activate
 from quadpy.intrinsics.top import one as one
 from quadpy.intrinsics.top import popcnt as popcnt
 from quadpy.intrinsics.top import pow as pow
@@ -158,6 +164,7 @@ from quadpy.intrinsics.top import randn as randn
 from quadpy.intrinsics.top import random as random
 from quadpy.intrinsics.top import raw_div as raw_div
 from quadpy.intrinsics.top import raw_mod as raw_mod
+from quadpy.intrinsics.top import rescale_index as rescale_index
 from quadpy.intrinsics.top import round as round
 from quadpy.intrinsics.top import rsqrt as rsqrt
 from quadpy.intrinsics.top import select as select
@@ -196,6 +203,7 @@ from quadpy.runtime.arrays.tensor import Backend as Backend
 from quadpy.runtime.arrays.tensor import tensor as tensor
 from quadpy.runtime.arrays.tree import FieldsBuilder as FieldsBuilder
 from quadpy.runtime.arrays.tree import axes as axes
+from quadpy.runtime.arrays.tree import deactivate_all_snodes as deactivate_all_snodes
 from quadpy.runtime.arrays.tree import i as i
 from quadpy.runtime.arrays.tree import ij as ij
 from quadpy.runtime.arrays.tree import ijk as ijk
@@ -323,8 +331,10 @@ __all__ = [
     "abs",
     "acos",
     "acosh",
+    "activate",
     "algorithms",
     "amdgpu",
+    "append",
     "arm64",
     "asin",
     "asinh",
@@ -364,6 +374,8 @@ __all__ = [
     "cuda",
     "data_oriented",
     "dataclass",
+    "deactivate",
+    "deactivate_all_snodes",
     "dist",
     "dump_compile_config",
     "eig",
@@ -409,6 +421,7 @@ __all__ = [
     "int32",
     "int64",
     "int8",
+    "is_active",
     "is_extension_enabled",
     "is_logging_effective",
     "j",
@@ -421,6 +434,7 @@ __all__ = [
     "kernel",
     "kl",
     "l",
+    "length",
     "lgamma",
     "log",
     "log10",
@@ -435,6 +449,7 @@ __all__ = [
     "min",
     "ndarray",
     "ndrange",
+    "no_activate",
     "one",
     "polar_decompose",
     "popcnt",
@@ -449,6 +464,7 @@ __all__ = [
     "raw_div",
     "raw_mod",
     "real_func",
+    "rescale_index",
     "reset",
     "root",
     "round",

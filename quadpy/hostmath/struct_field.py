@@ -19,7 +19,7 @@ from quadpy.importing import import_late
 from quadpy.messages import one_of
 from quadpy.public import public
 from quadpy.records import RecordType
-from quadpy.runtime.arrays.activity import FieldNode
+from quadpy.runtime.arrays.activity import FieldNode, Grid
 from quadpy.runtime.arrays.dense import shape_of
 from quadpy.runtime.arrays.derivatives import KINDS, WITH_SHAPE, HasDerivatives, needed
 from quadpy.runtime.arrays.field import Field
@@ -31,7 +31,6 @@ from quadpy.runtime.arrays.field_layout import (
     require_layout,
     require_no_layout,
 )
-from quadpy.runtime.arrays.nodes import GridNode
 from quadpy.runtime.arrays.parts import has_slices
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.locks import new_lock
@@ -178,7 +177,7 @@ class StructField(HasDerivatives):
         return self.snode.parent(n)
 
     @property
-    def sparse_nodes(self) -> tuple[GridNode, ...]:
+    def sparse_nodes(self) -> tuple[Grid, ...]:
         """The sparse nodes around the field, the outermost first."""
         return self.leaves()[0].sparse_nodes
 

@@ -6,10 +6,10 @@ many elements it holds.  A cell is active only if all cells around it are, and w
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol, TypeAlias
 
 from quadpy.dtypes import i32, u1, u8
 from quadpy.ir import nodes as ir
@@ -22,21 +22,38 @@ from quadpy.lang.scope import import_value
 from quadpy.lang.values import ArrayRef, ElementRef
 from quadpy.source import Span
 
-if TYPE_CHECKING:
-    from quadpy.runtime.arrays.nodes import GridNode
-    from quadpy.runtime.arrays.tree_layout import Cells
-
 __all__ = [
-    "Position", "activate", "activate_element", "activity_of", "all_active", "field_of", "is_active", "is_list", "known",
+    "Position", "TreeNode", "activate", "activate_element", "activity_of", "all_active", "field_of", "is_active", "is_list", "known",
     "place_in", "position_of", "set_activity", "writes",
 ]  # fmt: skip
+
+
+Cells: TypeAlias = Mapping[int, tuple[int, ...]]
+"""For each axis, in order, its extents from the outermost level on."""
+
+
+class TreeNode(Protocol):
+    """A node of a layout tree: a grid of cells.
+
+    ``activity`` is a field with a number for each cell, or for each list; None where all cells are active.  ``kind`` is
+    an enumeration of the words that users write.
+    """
+
+    kind: Any
+    activity: Any
+    outer: TreeNode | None
+
+    @property
+    def cells(self) -> Cells: ...
+    @property
+    def shape(self) -> tuple[int, ...]: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
     """A position in a tree: on each level of each axis of ``cells``; ``nodes`` are the sparse nodes there, the outermost first."""
 
-    nodes: tuple[GridNode, ...]
+    nodes: tuple[TreeNode, ...]
     cells: Cells
     index: tuple[ir.Expr, ...]
 
@@ -55,8 +72,8 @@ def field_of(t: Trace, array: ArrayRef) -> Any:
     return next((field for ref, field in t.signature.fields.values() if ref.name == array.name), None)
 
 
-def is_list(node: GridNode) -> bool:
-    return node.kind.value == "dynamic"
+def is_list(node: TreeNode) -> bool:
+    return str(node.kind.value) == "dynamic"
 
 
 def position_of(t: Trace, ref: ElementRef) -> Position | None:
@@ -68,23 +85,20 @@ def position_of(t: Trace, ref: ElementRef) -> Position | None:
     return Position(nodes, field.leaves()[0].container.cells, ref.index)
 
 
-def activity_of(t: Trace, node: GridNode, name: str = "activity") -> ArrayRef:
+def activity_of(t: Trace, node: TreeNode, name: str = "activity") -> ArrayRef:
     """The field that says which cells are active, or were so before."""
     found = import_value(t, t.deps.attribute(node, name))
     assert isinstance(found, ArrayRef)
     return found
 
 
-def place_in(t: Trace, position: Position, node: GridNode, span: Span, name: str = "activity") -> ir.Element:
+def place_in(t: Trace, position: Position, node: TreeNode, span: Span, name: str = "activity") -> ir.Element:
     """Where the activity of the cell of ``node`` is."""
     array = activity_of(t, node, name)
-    assert node.activity is not None
-    inside = node.activity.container
-    assert inside is not None
-    return ir.Element(array.name, position.within(inside.cells), 0, array.scalar, span=span)
+    return ir.Element(array.name, position.within(node.activity.container.cells), 0, array.scalar, span=span)
 
 
-def _key(place: ir.Element, position: Position, node: GridNode) -> tuple[object, ...]:
+def _key(place: ir.Element, position: Position, node: TreeNode) -> tuple[object, ...]:
     return place.array, place.index, position.index[-1] if is_list(node) else None
 
 

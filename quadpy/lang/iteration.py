@@ -22,6 +22,7 @@ from quadpy.lang.operators import binary
 from quadpy.lang.promotion import literal
 from quadpy.lang.scalars import convert
 from quadpy.lang.scope import static_object
+from quadpy.lang.sparse_places import is_node
 from quadpy.lang.values import ArrayRef, Container, Value, Vec, is_runtime, shape_text
 from quadpy.lang.variables import bind_index
 from quadpy.messages import with_article
@@ -131,7 +132,7 @@ def loop_bounds(t: Trace, items: Any, span: Span) -> Bounds:
         offsets = items.offset or (0,) * items.ndim
         extents = [extent_of(t, items, axis, span) for axis in range(items.ndim)]
         return [(o, binary(t, ast.Add, e, o, span) if o else e, 1) for o, e in zip(offsets, extents, strict=True)]
-    if getattr(type(items), "__quadpy_node__", False):
+    if is_node(items):
         t.deps.uses(items)
         return [(0, extent, 1) for extent in items.shape]
     t.fail_type(f"a loop cannot run over {shape_text(items)}", span,

@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from quadpy.dtypes import i32, u1
 from quadpy.errors import KernelIndexError
 from quadpy.ir import nodes as ir
 from quadpy.lang.activity import (
     Position,
+    TreeNode,
     activate,
     activity_of,
     all_active,
@@ -36,9 +37,6 @@ from quadpy.lang.sparse_places import NodeParent, indices_of, node_of, position_
 from quadpy.lang.values import ArrayRef, ScalarValue, Value, Vec
 from quadpy.records import RecordType
 from quadpy.source import Span
-
-if TYPE_CHECKING:
-    from quadpy.runtime.arrays.nodes import GridNode
 
 __all__ = ["SPARSE_RULES", "ListMethod", "call_list", "call_parent", "list_method"]
 
@@ -109,7 +107,7 @@ def _parts(array: Value) -> Iterator[ArrayRef]:
         yield from _parts(array.member(name))
 
 
-def _clear_box(t: Trace, node: GridNode, at: Sequence[ir.Expr], array: ArrayRef, inside: GridNode, span: Span) -> None:
+def _clear_box(t: Trace, node: TreeNode, at: Sequence[ir.Expr], array: ArrayRef, inside: TreeNode, span: Span) -> None:
     """Makes zero what of a field, whose cells are those of ``inside``, is in one cell of ``node``."""
     bounds: list[tuple[ir.Expr | int, ir.Expr | int]] = []
     starts = array.offset or (0,) * array.ndim
@@ -129,7 +127,7 @@ def _range(t: Trace, at: ir.Expr, first: int, count: ScalarValue, span: Span) ->
     return start, t.build.let(to_scalar(t, binary(t, ast.Add, start, count, span), span))
 
 
-def _clear_list(t: Trace, node: GridNode, at: list[ir.Expr], span: Span) -> None:
+def _clear_list(t: Trace, node: TreeNode, at: list[ir.Expr], span: Span) -> None:
     _forget_known(t)
     position = _list_position(t, node, at, span)
     place = place_in(t, position, node, span)
@@ -144,7 +142,7 @@ def _clear_list(t: Trace, node: GridNode, at: list[ir.Expr], span: Span) -> None
     set_activity(t, place, 0, span)
 
 
-def _list_position(t: Trace, node: GridNode, at: Sequence[ir.Expr], span: Span) -> Position:
+def _list_position(t: Trace, node: TreeNode, at: Sequence[ir.Expr], span: Span) -> Position:
     """The position of a list: of its first element."""
     return position_in(t, node, [*at, literal(0, i32, span)], span)
 
@@ -154,11 +152,11 @@ def _length(t: Trace, span: Span, node: Value, index: Value = None) -> Value:
     return _length_at(t, found, indices_of(t, index, len(found.cells) - 1, "length", span), span)
 
 
-def _length_at(t: Trace, node: GridNode, at: list[ir.Expr], span: Span) -> Value:
+def _length_at(t: Trace, node: TreeNode, at: list[ir.Expr], span: Span) -> Value:
     return t.build.load(place_in(t, _list_position(t, node, at, span), node, span), span, "length")
 
 
-def _list_node(t: Trace, value: Value, what: str, span: Span) -> GridNode:
+def _list_node(t: Trace, value: Value, what: str, span: Span) -> TreeNode:
     found = node_of(t, value, what, span)
     if not is_list(found):
         t.fail_type(f"{what} takes a dynamic node, not a {found.kind.value} one", span,
@@ -176,7 +174,7 @@ def _append(t: Trace, span: Span, node: Value, index: Value, value: Value) -> Va
     return _append_to(t, array, found, indices_of(t, index, len(found.cells) - 1, "append", span), value, span)
 
 
-def _append_to(t: Trace, array: Value, node: GridNode, at: list[ir.Expr], value: Value, span: Span) -> Value:
+def _append_to(t: Trace, array: Value, node: TreeNode, at: list[ir.Expr], value: Value, span: Span) -> Value:
     """The position of the new element; the capacity, or more, where the list is full and nothing is stored."""
     assert isinstance(array, ArrayRef)
     start = _list_position(t, node, at, span)

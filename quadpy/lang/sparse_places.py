@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from quadpy.ir import nodes as ir
-from quadpy.lang.activity import Position, field_of
+from quadpy.lang.activity import Position, TreeNode, field_of
 from quadpy.lang.checked_indices import check_element
 from quadpy.lang.context import Trace
 from quadpy.lang.levels import on_levels
@@ -15,9 +15,6 @@ from quadpy.lang.scalars import to_integer, to_scalar
 from quadpy.lang.values import ArrayRef, Value, Vec, shape_text
 from quadpy.messages import counted
 from quadpy.source import Span
-
-if TYPE_CHECKING:
-    from quadpy.runtime.arrays.nodes import GridNode
 
 __all__ = ["NodeParent", "indices_of", "is_node", "node_of", "position_in"]
 
@@ -33,7 +30,7 @@ def is_node(value: Value) -> bool:
     return getattr(type(value), "__quadpy_node__", False) is True
 
 
-def node_of(t: Trace, value: Any, what: str, span: Span) -> GridNode:
+def node_of(t: Trace, value: Any, what: str, span: Span) -> TreeNode:
     """The grid that ``value`` is, or that holds the elements of the field ``value``."""
     if isinstance(value, ArrayRef) and (field := field_of(t, value)) is not None:
         value = t.deps.attribute(field, "snode")
@@ -41,7 +38,7 @@ def node_of(t: Trace, value: Any, what: str, span: Span) -> GridNode:
         t.fail_type(f"{what} takes a node of a layout, or a field, not {shape_text(value)}", span,
                     "such as qp.root.pointer(qp.ij, n), or x.parent()")  # fmt: skip
     t.deps.uses(value)
-    found: GridNode = value if hasattr(value, "levels") else t.deps.attribute(value, "outer")
+    found: TreeNode = value if hasattr(value, "levels") else t.deps.attribute(value, "outer")
     return found
 
 
@@ -61,7 +58,7 @@ def indices_of(t: Trace, index: Value, count: int, what: str, span: Span) -> lis
     return found
 
 
-def position_in(t: Trace, node: GridNode, index: Sequence[ir.Expr], span: Span) -> Position:
+def position_in(t: Trace, node: TreeNode, index: Sequence[ir.Expr], span: Span) -> Position:
     """The cell of ``node`` with this index, one for each of its axes."""
     nodes = t.deps.attribute(node, "sparse_nodes")
     check_element(t, "this node", index, node.shape, (0,) * len(index), span)

@@ -22,6 +22,11 @@ def tree(*levels, dtype=qp.i32, **options):
     return *nodes, x
 
 
+def run_all(kernel, *args):
+    kernel(*args)
+    qp.sync()
+
+
 def is_on(node):
     return node.activity.to_numpy()
 
@@ -198,7 +203,7 @@ def test_a_cell_can_leave_during_the_loop_over_it_and_come_back():
 
 def test_lists():
     n = 16
-    lists, x = tree(("dense", qp.i, n), ("dynamic", qp.j, n))[1:]
+    x = tree(("dense", qp.i, n), ("dynamic", qp.j, n))[-1]
     length, places = qp.field(qp.i32, n), qp.field(qp.i32, n)
 
     @qp.kernel
@@ -276,8 +281,7 @@ def test_a_full_list_stays_as_it_is(init):
     assert lists.activity[None] == 4
     init(debug=True)
     with pytest.raises(qp.KernelIndexError, match="this list is full: it has 4 elements"):
-        push(1)
-        qp.sync()
+        run_all(push, 1)
 
 
 def test_a_member_of_structs_is_not_a_method_of_lists():
@@ -356,8 +360,8 @@ def test_fill_in_a_kernel_changes_active_cells_only():
 
 
 def test_bad_uses_say_what_is_wrong():
-    block, pixel, x = tree(*PIXELS)
-    dense, y = tree(("dense", qp.i, 4))
+    block, _, x = tree(*PIXELS)
+    dense, _ = tree(("dense", qp.i, 4))
     z = tree(("dense", qp.i, 4), ("dynamic", qp.j, 4))[-1]
     two = qp.root.dynamic(qp.i, 4)
     two.place(qp.field(qp.i32), qp.field(qp.f32))
@@ -395,7 +399,7 @@ def test_bad_uses_say_what_is_wrong():
         z[1, 2].append(1)
 
     def barriers():
-        for i, j in x:
+        for _ in qp.grouped(x):
             qp.simt.block.sync()
 
     expected = {
@@ -432,8 +436,7 @@ def test_debug_checks_the_index_of_a_cell(init):
 
     look(3)
     with pytest.raises(qp.KernelIndexError, match="index 4"):
-        look(4)
-        qp.sync()
+        run_all(look, 4)
 
 
 def test_too_much_memory_is_refused_with_a_reason():

@@ -11,8 +11,9 @@ import quadpy as qp
 from quadpy.runtime.device.devices import current_device
 from quadpy.settings import settings
 
+CELLS = "bitmasked deactivate_all dense dynamic lazy_dual lazy_grad place pointer"
 ARRAY = "copy_from device dtype element_shape fill from_numpy from_torch grad nbytes ndim shape size to_dlpack to_numpy to_torch"
-FIELD = f"{ARRAY} dual has_dual has_grad layout name offset placed"
+FIELD = f"{ARRAY} dual has_dual has_grad layout name offset parent placed snode"
 STRUCTS = "copy_from device dtype fill from_numpy from_torch get_member_field grad keys nbytes ndim shape size to_numpy to_torch"
 KERNEL = "compile debug fuse fusion graph graph_stats prepare wave_size"
 STREAM = "destroy destroyed device from_handle handle query synchronize"
@@ -114,19 +115,19 @@ OBJECTS = {
     "a field of vectors": (lambda: qp.Vector.field(3, qp.f32, 2), r"field\(f32x3, shape=\(2,\)\)", FIELD),
     "a field of structs": (
         lambda: Point.field(2), r"field\(Point\(.*\), shape=\(2,\)\)",
-        f"{STRUCTS} dual has_dual has_grad layout mass name offset placed x",
+        f"{STRUCTS} dual has_dual has_grad layout mass name offset parent placed snode x",
     ),
     "an array": (lambda: qp.ndarray(qp.f32, (2, 3)), r"ndarray\(f32, shape=\(2, 3\)\)", ARRAY),
     "an array of structs": (
         lambda: qp.ndarray(Point, 2), r"ndarray\(Point\(.*\), shape=\(2,\)\)", f"{ARRAY} get_member_field keys mass x",
     ),
     "a layout": (lambda: qp.Layout.SOA, r"<Layout\.SOA: 'soa'>", None),
-    "the root": (lambda: qp.root, r"<root of \d+ trees?>", "dense lazy_dual lazy_grad place"),
+    "the root": (lambda: qp.root, r"<root of \d+ trees?>", CELLS),
     "a grid of cells": (
-        lambda: qp.root.dense(qp.ij, 4), r"<dense, shape \(4, 4\), 0 fields>", "dense lazy_dual lazy_grad place shape",
+        lambda: qp.root.dense(qp.ij, 4), r"<dense, shape \(4, 4\), 0 fields>", f"{CELLS} parent shape",
     ),
     "a builder of fields": (
-        qp.FieldsBuilder, "<FieldsBuilder of 0 trees>", "dense empty finalize finalized lazy_dual lazy_grad place root",
+        qp.FieldsBuilder, "<FieldsBuilder of 0 trees>", f"{CELLS} empty finalize finalized root",
     ),
     "finalized fields": (lambda: qp.FieldsBuilder().finalize(False), "<FieldsTree of 0 trees>", "destroy"),
     "a stream": (qp.create_stream, r"Stream\(handle=0x\w+, device=<.*>\)", STREAM),

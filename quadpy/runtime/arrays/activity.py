@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -14,10 +15,25 @@ from quadpy.runtime.arrays.parts import part_of
 from quadpy.runtime.elements.numpy_types import Numbers, admit, decode, encode
 from quadpy.runtime.memory.host_storage import Where
 
-if TYPE_CHECKING:
-    from quadpy.runtime.arrays.nodes import GridNode
+__all__ = ["FieldNode", "Grid", "InNode"]
 
-__all__ = ["FieldNode", "InNode"]
+
+class Grid(Protocol):
+    """A node of a tree that holds fields.
+
+    ``activity`` has a number for each of its cells, or for each of its lists; None where all cells are active.
+    """
+
+    activity: Any
+
+    @property
+    def cells(self) -> Mapping[int, tuple[int, ...]]: ...
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def sparse_nodes(self) -> tuple[Grid, ...]: ...
+    def parent(self, n: int = 1) -> Any: ...
+    def __quadpy_fingerprint__(self) -> str: ...
 
 
 class FieldNode:
@@ -25,7 +41,7 @@ class FieldNode:
 
     __quadpy_node__ = True
 
-    def __init__(self, field: Any, outer: GridNode) -> None:
+    def __init__(self, field: Any, outer: Grid) -> None:
         self.field, self.outer = field, outer
 
     @property
@@ -49,7 +65,7 @@ class InNode(DenseArray):
 
     __slots__ = ()
 
-    container: GridNode | None
+    container: Grid | None
     """The node in whose cells the elements are."""
 
     @property
@@ -65,7 +81,7 @@ class InNode(DenseArray):
         return self.snode.parent(n)
 
     @property
-    def sparse_nodes(self) -> tuple[GridNode, ...]:
+    def sparse_nodes(self) -> tuple[Grid, ...]:
         """The sparse nodes around the field, the outermost first."""
         return () if self.container is None else self.container.sparse_nodes
 
@@ -122,7 +138,6 @@ class InNode(DenseArray):
 def _activate(field: InNode, touched: npt.NDArray[np.bool_]) -> None:
     """Make the cells around the elements ``touched`` active."""
     for node in field.sparse_nodes:
-        assert node.activity is not None
         lengths = node.activity.dtype.bits > 8
         if lengths:  # the axis of a list is the last one
             reached = np.where(touched, np.arange(1, touched.shape[-1] + 1), 0).max(-1, initial=0)
@@ -133,7 +148,7 @@ def _activate(field: InNode, touched: npt.NDArray[np.bool_]) -> None:
             node.activity.from_numpy(now)
 
 
-def _of_cells(field: InNode, node: GridNode, touched: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+def _of_cells(field: InNode, node: Grid, touched: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
     """Which cells of ``node`` have an element that is ``touched``."""
     assert field.container is not None
     split: list[int] = []
@@ -151,11 +166,11 @@ def _active(field: InNode) -> npt.NDArray[np.bool_]:
     if not field.sparse_nodes:
         return np.ones(field.shape, np.bool_)
     node = field.sparse_nodes[-1]
-    assert node.activity is not None
     assert field.container is not None
-    active = node.activity.to_numpy()
+    active: npt.NDArray[Any] = node.activity.to_numpy()
     if node.activity.dtype.bits > 8:
-        return np.arange(field.shape[-1]) < active[..., None]
+        held: npt.NDArray[np.bool_] = np.arange(field.shape[-1]) < active[..., None]
+        return held
     active = active.astype(np.bool_)
     for position, (axis, extent) in enumerate(zip(field.container.cells, field.shape, strict=True)):
         if axis not in node.cells:
