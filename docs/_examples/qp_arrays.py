@@ -72,6 +72,14 @@ def example_root() -> None:
     print(a.shape)  # (4, 8)
 
 
+def example_deactivate_all_snodes() -> None:
+    x = qp.field(qp.f32)
+    qp.root.pointer(qp.i, 4).dense(qp.i, 2).place(x)
+    x[3] = 5.0
+    qp.deactivate_all_snodes()
+    print(x[3])  # 0.0
+
+
 def example_axes() -> None:
     print(qp.axes(0, 2) == qp.ik)  # True
 

@@ -390,3 +390,99 @@ def example_stream_parallel() -> None:
     x, y = np.zeros(2, np.float32), np.zeros(2, np.float32)
     both(x, y)
     print(x, y)  # [1. 1.] [2. 2.]
+
+
+def example_is_active() -> None:
+    x = qp.field(qp.f32)
+    block = qp.root.pointer(qp.i, 4)
+    block.dense(qp.i, 2).place(x)
+
+    @qp.kernel
+    def active(i: qp.i32) -> qp.u1:
+        return qp.is_active(block, i)
+
+    x[5] = 1.0  # in block 2
+    print(active(2), active(3))  # True False
+
+
+def example_activate() -> None:
+    x = qp.field(qp.f32)
+    block = qp.root.pointer(qp.i, 4)
+    block.dense(qp.i, 2).place(x)
+
+    @qp.kernel
+    def count() -> qp.i32:
+        qp.activate(block, 1)
+        found = 0
+        for _ in x:
+            found += 1
+        return found
+
+    print(count())  # 2
+
+
+def example_deactivate() -> None:
+    x = qp.field(qp.f32)
+    block = qp.root.pointer(qp.i, 4)
+    block.dense(qp.i, 2).place(x)
+
+    @qp.kernel
+    def drop(i: qp.i32):
+        qp.deactivate(block, i)
+
+    x.from_numpy(np.ones(8, np.float32))
+    drop(1)
+    print(x.to_numpy())  # [1. 1. 0. 0. 1. 1. 1. 1.]
+
+
+def example_append() -> None:
+    x = qp.field(qp.i32)
+    qp.root.dense(qp.i, 2).dynamic(qp.j, 4).place(x)
+
+    @qp.kernel
+    def push():
+        for i in range(2):
+            x[i].append(7 + i)  # or qp.append(x.parent(), i, 7 + i)
+
+    push()
+    print(x.to_numpy().tolist())  # [[7, 0, 0, 0], [8, 0, 0, 0]]
+
+
+def example_length() -> None:
+    x = qp.field(qp.i32)
+    qp.root.dynamic(qp.i, 8).place(x)
+
+    @qp.kernel
+    def push(n: qp.i32) -> qp.i32:
+        for i in range(n):
+            x.append(i)
+        return qp.length(x.parent())
+
+    print(push(5))  # 5
+
+
+def example_rescale_index() -> None:
+    x = qp.field(qp.f32)
+    block = qp.root.pointer(qp.ij, 4)
+    block.dense(qp.ij, 2).place(x)
+
+    @qp.kernel
+    def block_of(i: qp.i32, j: qp.i32) -> qp.types.vector(2, qp.i32):
+        return qp.rescale_index(x, block, [i, j])
+
+    print(block_of(7, 3))  # [3, 1]
+
+
+def example_no_activate() -> None:
+    x = qp.field(qp.f32)
+    qp.root.bitmasked(qp.i, 4).place(x)
+
+    @qp.kernel
+    def double():
+        qp.no_activate(x)
+        for i in x:
+            x[i] *= 2.0
+
+    x[1] = 3.0
+    double()
+    print(x[1])  # 6.0
