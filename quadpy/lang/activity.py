@@ -23,7 +23,7 @@ from quadpy.lang.values import ArrayRef, ElementRef
 from quadpy.source import Span
 
 __all__ = [
-    "Position", "TreeNode", "activate", "activate_element", "activity_of", "all_active", "field_of", "is_active", "is_list", "known",
+    "Position", "TreeNode", "activate", "activate_element", "activity_of", "all_active", "field_of", "is_active", "is_list", "is_sparse", "known",
     "place_in", "position_of", "set_activity", "writes",
 ]  # fmt: skip
 
@@ -72,6 +72,11 @@ def field_of(t: Trace, array: ArrayRef) -> Any:
     return next((field for ref, field in t.signature.fields.values() if ref.name == array.name), None)
 
 
+def is_sparse(field: Any) -> bool:
+    """Whether ``field``, or None, is in a sparse tree; fields of other kinds are not."""
+    return bool(getattr(field, "sparse_nodes", ()))
+
+
 def is_list(node: TreeNode) -> bool:
     return str(node.kind.value) == "dynamic"
 
@@ -79,7 +84,7 @@ def is_list(node: TreeNode) -> bool:
 def position_of(t: Trace, ref: ElementRef) -> Position | None:
     """Where an element is in its tree; None where no node around it is sparse."""
     field = field_of(t, ref.array)
-    if field is None or not field.sparse_nodes:
+    if not is_sparse(field):
         return None
     nodes = t.deps.attribute(field, "sparse_nodes")  # which trees share nodes is a part of the key
     return Position(nodes, field.leaves()[0].container.cells, ref.index)

@@ -19,6 +19,7 @@ from quadpy.lang.activity import (
     field_of,
     is_active,
     is_list,
+    is_sparse,
     known,
     place_in,
     set_activity,
@@ -253,7 +254,7 @@ def list_method(t: Trace, node: ast.expr) -> ListMethod | None:
         return None
     owner = node.value.value if isinstance(node.value, ast.Subscript) else node.value
     field = _field_named(t, owner)
-    nodes = () if field is None else field.sparse_nodes
+    nodes = field.sparse_nodes if is_sparse(field) else ()
     if not nodes or not is_list(nodes[-1]) or nodes[-1] is not field.leaves()[0].container:
         return None
     if node.attr in getattr(field, "keys", ()):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from quadpy.ir import nodes as ir
-from quadpy.lang.activity import Position, activity_of, field_of, is_active, known, position_of, writes
+from quadpy.lang.activity import Position, activity_of, field_of, is_active, is_sparse, known, position_of, writes
 from quadpy.lang.arrays import element_at
 from quadpy.lang.checks import quietly
 from quadpy.lang.context import Trace
@@ -76,7 +76,7 @@ def _sparse_nodes(t: Trace, items: Any) -> Any:
     items = items.over if isinstance(items, Grouped) else items
     if isinstance(items, ArrayRef):
         field = field_of(t, items)
-        return t.deps.attribute(field, "sparse_nodes") if field is not None and field.sparse_nodes else ()
+        return t.deps.attribute(field, "sparse_nodes") if is_sparse(field) else ()
     return t.deps.attribute(items, "sparse_nodes") if is_node(items) else ()
 
 
