@@ -470,7 +470,7 @@ def example_rescale_index() -> None:
     def block_of(i: qp.i32, j: qp.i32) -> qp.types.vector(2, qp.i32):
         return qp.rescale_index(x, block, [i, j])
 
-    print(block_of(7, 3))  # [3, 1]
+    print(list(block_of(7, 3)))  # [3, 1]
 
 
 def example_no_activate() -> None:
