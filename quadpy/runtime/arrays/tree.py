@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterable
 from typing import Any, ClassVar, Final
 
+from quadpy.completion import shows
 from quadpy.errors import ArgumentError
 from quadpy.messages import counted
 from quadpy.public import public
@@ -103,6 +104,7 @@ class Root(_Roots):
                 field.declare(kind).follow(field.shape, field.offset)
 
 
+@shows("empty", "finalize", "finalized", "root")
 class FieldsBuilder(_Roots):
     """Trees whose memory can be given back: ``finalize()`` allocates them, and ``destroy()`` of its result frees them."""
 
