@@ -275,16 +275,12 @@ def _copysign(e: Expressions, args: list[str], t: Scalar, result: Scalar) -> str
     return e.call(np.copysign, *args)
 
 
-def _reciprocal_seed(e: Expressions, args: list[str], t: Scalar, result: Scalar) -> str:
-    return f"({e.constants.number(1, t)} / {args[0]})"
-
-
 def _rsqrt_seed(e: Expressions, args: list[str], t: Scalar, result: Scalar) -> str:
     return f"({e.constants.number(1, t)} / {e.call(np.sqrt, args[0])})"
 
 
 INTRINSICS: Final[dict[str, Callable[[Expressions, list[str], Scalar, Scalar], str]]] = {
     "popcnt": _popcnt, "clz": _clz, "ctz": _ctz, "mulhi": _mulhi, "fma": _fma, "copysign": _copysign,
-    "reciprocal_seed": _reciprocal_seed, "rsqrt_seed": _rsqrt_seed,
+    "rsqrt_seed": _rsqrt_seed,
 }  # fmt: skip
 """``(expressions, operands, their type, the type of the result)``, for each instruction of ``quadpy.intrinsics``."""

@@ -9,6 +9,7 @@ from types import CodeType
 from typing import Any, Final
 
 from quadpy.artifact import ResultShape
+from quadpy.dtypes import Scalar
 from quadpy.errors import CompilationError
 from quadpy.ir import nodes as ir
 from quadpy.ir.pipeline import TASK_PASSES, TRACE, Observer, run_passes
@@ -30,6 +31,7 @@ from quadpy.lang.fingerprints import is_our_module
 from quadpy.lang.grammar import GRAMMAR
 from quadpy.lang.guard import guarded
 from quadpy.lang.library import library_function, required, set_tracer
+from quadpy.lang.normal_roots import with_normal_roots
 from quadpy.lang.parameters import parameter_value
 from quadpy.lang.returns import require_return
 from quadpy.lang.scope import import_value
@@ -171,7 +173,7 @@ def _traced(t: Trace, source: FunctionSource, args: Mapping[str, ArgType], obser
     if signature.outline is None:
         require_return(t, source)
     if not options.fast_math:  # where GPUs have an instruction for each
-        stmts = _with_sine_pairs(t, stmts)
+        stmts = _with_normal_roots(t, _with_sine_pairs(t, stmts))
     kernel = ir.Kernel(
         _symbol(source.name), tuple(_parameters(t)), signature.results, tuple(signature.functions.values()),
         ir.Block(tuple(stmts), span=source.span), slots=len(signature.slots), index=options.index,
@@ -188,12 +190,25 @@ def _traced(t: Trace, source: FunctionSource, args: Mapping[str, ArgType], obser
 
 def _with_sine_pairs(t: Trace, stmts: list[ir.Stmt]) -> list[ir.Stmt]:
     found, types = paired(tuple(stmts), t.build.var)
+    _carry(t, "sincos", types)
+    return list(found)
+
+
+def _with_normal_roots(t: Trace, stmts: list[ir.Stmt]) -> list[ir.Stmt]:
+    if not any(name.startswith("rsqrt.") for name in t.signature.functions):
+        return stmts
+    found, types = with_normal_roots(tuple(stmts))
+    _carry(t, "inverse_root", types)
+    return list(found)
+
+
+def _carry(t: Trace, name: str, types: set[Scalar]) -> None:
+    """Adds the library's function ``name`` of one number, and what it calls, to the functions of the kernel."""
     for type in types:
-        function = library_function("sincos", (type,))
+        function = library_function(name, (type,))
         assert function is not None
         for needed in required(function):
             t.signature.functions.setdefault(needed.name, needed)
-    return list(found)
 
 
 def _trace_library(described: LibraryFunction, symbol: str) -> ir.Function:

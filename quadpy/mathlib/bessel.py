@@ -4,7 +4,7 @@ from quadpy.mathlib.floats import fast_sum, horner
 from quadpy.mathlib.library import expand, library, per_width
 from quadpy.mathlib.ops import Float, Int, abs_, fma, select, sqrt
 from quadpy.mathlib.reduction import reduce
-from quadpy.mathlib.trig import octant, turn
+from quadpy.mathlib.trig import sine_cosine, turn
 
 __all__ = ["j0", "j1"]
 
@@ -232,9 +232,9 @@ def far(y: Float, quarters: int, modulus: tuple[float, ...], phase: tuple[float,
     high, low = fast_sum(select(right, -PI_4, Float(PI_4)), r)
     angle, lost = fast_sum(high, horner(u, phase) * inverse)
     rest = s - ((low + lost) + select(right, -PI_4_REST, Float(PI_4_REST)))
-    sine, sine_tail, cosine, cosine_tail = octant(angle, rest)
+    up, across = sine_cosine(angle, rest)
     turns = quadrant + select(right, Int(1 - quarters), Int(-quarters))
-    return horner(u, modulus) / sqrt(y) * turn(turns, sine - sine_tail, cosine - cosine_tail)
+    return horner(u, modulus) / sqrt(y) * turn(turns, up, across)
 
 
 @library(ulp=8.0)

@@ -10,7 +10,7 @@ from quadpy.mathlib.library import expand, library, per_width
 from quadpy.mathlib.ops import Float, Int, abs_, bitcast, fma, select
 
 __all__ = [
-    "exp", "exp2", "exp2_near", "exp10", "exp_pair", "expm1", "power_of_two", "round_multiple", "round_split", "scale",
+    "exp", "exp2", "exp10", "exp_pair", "exp_sum", "expm1", "power_of_two", "round_multiple", "round_split", "scale", "scale_sum",
 ]  # fmt: skip
 
 LOG2_E = 1.4426950408889634
@@ -23,13 +23,11 @@ LN10_LO = per_width(f32=-3.197543655983958e-08, f64=-2.1707562233822494e-16)
 LOG10_2_HI = per_width(f32=0.3010300099849701, f64=0.3010299956639812)
 LOG10_2_LO = per_width(f32=-1.432098846412731e-08, f64=-2.8037281277851704e-18)
 MAGIC = per_width(f32=1.5 * 2.0**23, f64=1.5 * 2.0**52)
-MAGIC_BITS = per_width(f32=0x4B400000, f64=0x4338000000000000)
 # Where the results are 0 (-1) below and infinite above.
 EXP_RANGE = per_width(f32=(-104.0, 89.0), f64=(-746.0, 710.0))
 EXP2_RANGE = per_width(f32=(-151.0, 129.0), f64=(-1076.0, 1025.0))
 EXP10_RANGE = per_width(f32=(-46.0, 38.8), f64=(-324.0, 308.4))
 EXPM1_RANGE = per_width(f32=(-18.0, 89.0), f64=(-38.0, 710.0))
-SCALED = per_width(f32=64, f64=128)
 EXP2 = per_width(
     f32=(
         0.24022647738456726,
@@ -84,16 +82,19 @@ def clamp(x: Float, ends: tuple[float, float]) -> Float:
 
 @library()
 def round_split(x: Float) -> tuple[Float, Int]:
-    """The integer nearest to ``x``, as a float and as an integer; ``|x|`` below 2**21 (2**50 for f64)."""
+    """The integer nearest to ``x``, as a float and as an integer; ``|x|`` below 2**21 (2**50 for f64).
+
+    Of the integer, the bits below ``FRACTION_BITS - 1`` count: those above are MAGIC's.
+    """
     shifted = x + MAGIC
-    return shifted - MAGIC, bitcast(shifted, Int) - MAGIC_BITS
+    return shifted - MAGIC, bitcast(shifted, Int)
 
 
 @library()
 def round_multiple(x: Float, factor: Float) -> tuple[Float, Int]:
     """The integer nearest to ``x * factor``, as ``round_split``."""
     shifted = fma(x, factor, MAGIC)
-    return shifted - MAGIC, bitcast(shifted, Int) - MAGIC_BITS
+    return shifted - MAGIC, bitcast(shifted, Int)
 
 
 @library()
@@ -106,11 +107,18 @@ def power_of_two(n: Int) -> Float:
 def scale(x: Float, n: Int) -> Float:
     """``x * 2**n``, rounded once, for ``x`` near 1 and results from far below the least to just above the greatest float.
 
-    A factor that is normal, and one of two constants.
+    By two factors that are normal, of half the exponent each.
     """
-    small = n < SCALED - BIAS
-    biased = (n << FRACTION_BITS) + select(small, Int((SCALED + BIAS) << FRACTION_BITS), (BIAS - 1) << FRACTION_BITS)
-    return x * bitcast(biased, Float) * select(small, Float(2.0**-SCALED), 2.0)
+    half = n >> 1
+    return x * power_of_two(half) * power_of_two(n - half)
+
+
+@library()
+def scale_sum(x: Float, n: Int) -> Float:
+    """``(1 + x) * 2**n``, as ``scale``."""
+    half = n >> 1
+    factor = power_of_two(half)
+    return fma(x, factor, factor) * power_of_two(n - half)
 
 
 @library()
@@ -125,6 +133,14 @@ def exp_pair(x: Float, rest: Float) -> tuple[Float, Float, Int]:
     return leading, tail, n
 
 
+@library()
+def exp_sum(x: Float, rest: Float) -> tuple[Float, Int]:
+    """``e**(x + rest)``, for ``|rest|`` below ``|x|`` or 1/8, as a float to add to 1 and the exponent of 2 to multiply the sum by."""
+    k, n = round_multiple(x + rest, Float(LOG2_E))
+    r, lost = fast_sum(fma(k, -LN2_HI, x), fma(k, -LN2_LO, rest))
+    return r + fma(r * r, horner(r, EXP), lost), n
+
+
 @library(ulp=1.0)
 def exp(x: Float) -> Float:
     """The exponential of ``x``."""
@@ -134,19 +150,14 @@ def exp(x: Float) -> Float:
     return scale(fma(fma(horner(r, EXP), r, 1.0), r, 1.0), n)
 
 
-@library()
-def exp2_near(r: Float, rest: Float) -> Float:
-    """2 to the power of ``r + rest``, for ``r`` in [-1/2, 1/2] and a small ``rest``."""
-    high, low = product(r, Float(LN2_HI))
-    return (high + fma(r * r, horner(r, EXP2), fma(rest, LN2_HI, fma(r, LN2_LO, low)))) + 1.0
-
-
 @library(ulp=1.0)
 def exp2(x: Float) -> Float:
     """2 to the power of ``x``; exact for integers."""
     clamped = clamp(x, EXP2_RANGE)
     k, n = round_split(clamped)
-    return scale(exp2_near(clamped - k, Float(0.0)), n)
+    r = clamped - k
+    high, low = product(r, Float(LN2_HI))
+    return scale_sum(high + fma(r * r, horner(r, EXP2), fma(r, LN2_LO, low)), n)
 
 
 @library(ulp=1.0)
@@ -159,7 +170,7 @@ def exp10(x: Float) -> Float:
     lost = fma(k, -LOG10_2_LO, exact - r)
     high, low = product(r, Float(LN10_HI))
     low = low + fma(lost, LN10_HI, r * LN10_LO)
-    return scale((high + fma(high * high, horner(high, EXP), low)) + 1.0, n)
+    return scale_sum(high + fma(high * high, horner(high, EXP), low), n)
 
 
 @library(ulp=1.0)

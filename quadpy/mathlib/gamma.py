@@ -1,30 +1,27 @@
 """tgamma, lgamma.  Derivation and bounds: docs/explanation/math.md."""
 
-from quadpy.mathlib.exponential import clamp, exp2_near, round_split, scale
+from quadpy.mathlib.exponential import clamp, exp_sum, round_split, scale
 from quadpy.mathlib.floats import fast_sum, horner, product
 from quadpy.mathlib.library import library, per_width
-from quadpy.mathlib.logarithm import log
+from quadpy.mathlib.logarithm import log, log_split
 from quadpy.mathlib.ops import Float, abs_, floor, fma, rint, select
-from quadpy.mathlib.power import log2_pair
-from quadpy.mathlib.trig import octant, turn
+from quadpy.mathlib.power import log_accurate
+from quadpy.mathlib.trig import sine_cosine, turn
 
 __all__ = ["lgamma", "tgamma"]
 
 INF, NAN = float("inf"), float("nan")
 PI = per_width(f32=3.1415927410125732, f64=3.141592653589793)
 PI_REST = per_width(f32=-8.742277657347586e-08, f64=1.2246467991473532e-16)
-LOG2_E = per_width(f32=1.4426950216293335, f64=1.4426950408889634)
-LOG2_E_REST = per_width(f32=1.925963033500011e-08, f64=2.0355273740931033e-17)
-LOG2_ROOT = per_width(f32=1.325748085975647, f64=1.3257480647361595)  # of 2*pi
-LOG2_ROOT_REST = per_width(f32=-2.1239488390278893e-08, f64=-7.153413670427599e-17)
-LOG_ROOT = 0.9189385332046728
+LOG_ROOT = per_width(f32=0.9189385175704956, f64=0.9189385332046728)  # of 2*pi
+LOG_ROOT_REST = per_width(f32=1.563417661998301e-08, f64=-3.8782941580672414e-17)
 TINY = per_width(f32=2.0**-30, f64=2.0**-60)
 """Below which gamma is the inverse of its argument."""
 FAR = 6.0
 """Where Stirling's series begins."""
 BEYOND = per_width(f32=45.5, f64=190.5)
 """Where the gamma function is infinite, and at minus that 0; no whole number, where it would have a pole."""
-RANGE = per_width(f32=(-180.0, 129.0), f64=(-1130.0, 1025.0))
+RANGE = per_width(f32=(-125.0, 90.0), f64=(-784.0, 711.0))
 GAMMA = per_width(
     f32=(
         1.3293403387069702,
@@ -120,27 +117,25 @@ def sine_of_turns(x: Float) -> Float:
     quarters = rint(odd * 2.0)
     rest = fma(quarters, -0.5, odd)
     r, lost = product(rest, Float(PI))
-    sine, sine_tail, cosine, cosine_tail = octant(r, fma(rest, -PI_REST, -lost))
+    up, across = sine_cosine(r, fma(rest, -PI_REST, -lost))
     _, quadrant = round_split(quarters)
-    return turn(quadrant, sine - sine_tail, cosine - cosine_tail)
+    return turn(quadrant, up, across)
 
 
 @library()
-def log2_stirling(y: Float) -> tuple[Float, Float]:
-    """``log2(gamma(y))`` as a sum of two floats, for ``y`` from FAR to BEYOND."""
-    high, low = log2_pair(y)
+def log_stirling(y: Float) -> tuple[Float, Float]:
+    """``log(gamma(y))`` as a sum of two floats, for ``y`` from FAR to BEYOND."""
+    n, f = log_split(y)
+    high, low = log_accurate(n, f)
     before = y - 0.5
     first, first_low = product(before, high)
-    second, second_low = product(y, Float(LOG2_E))
     z = 1.0 / y
-    series = z * horner(z * z, STIRLING)
-    total, lost = fast_sum(first, -second)
-    small = fma(before, low, first_low) - fma(y, LOG2_E_REST, second_low)
-    result, rounded = fast_sum(total, Float(LOG2_ROOT))
-    return result, rounded + (lost + fma(series, LOG2_E, small + LOG2_ROOT_REST))
+    total, lost = fast_sum(first, -y)
+    result, rounded = fast_sum(total, Float(LOG_ROOT))
+    return result, rounded + (lost + fma(z, horner(z * z, STIRLING), fma(before, low, first_low) + LOG_ROOT_REST))
 
 
-@library(ulp=6.0)
+@library(ulp=7.0)
 def tgamma(x: Float) -> Float:
     """The gamma function of ``x``; infinite at 0 with its sign, NaN at negative whole numbers and minus infinity."""
     magnitude = abs_(x)
@@ -157,13 +152,10 @@ def tgamma(x: Float) -> Float:
     )
     divisor = select(y < 2.0, y, Float(1.0)) * select(y < 1.0, y + 1.0, 1.0)
     near = select(negative, -(mirrored * divisor) / (base * factor), base * factor / divisor)
-    # Far: a power of 2.
-    high, low = log2_stirling(select(y < FAR, FAR, y))
-    clamped = clamp(select(negative, -high, high), RANGE)
-    k, n = round_split(clamped)
-    r, rest = fast_sum(clamped - k, select(negative, -low, low))
-    power = exp2_near(r, rest) * select(negative, -mirrored, mirrored)
-    far = scale(power, n)
+    # Far: a power of e.
+    high, low = log_stirling(select(y < FAR, FAR, y))
+    power, n = exp_sum(clamp(select(negative, -high, high), RANGE), select(negative, -low, low))
+    far = scale((power + 1.0) * select(negative, -mirrored, mirrored), n)
     result = select(y < FAR, near, far)
     whole = negative & (floor(x) == x)
     return select(y < TINY, 1.0 / x, select(whole, NAN, select(x == x, result, x)))
@@ -173,7 +165,7 @@ def tgamma(x: Float) -> Float:
 def lgamma(x: Float) -> Float:
     """The logarithm of the absolute value of the gamma function; infinite where that is, and at negative whole numbers.
 
-    Near its zeros below -2 the bound holds for the absolute error, as if the result were 1.
+    Below -2, where it has zeros, the bound holds for the absolute error, as if the result were ``lgamma(-x)``, or 1.
     """
     y = abs_(x)
     nearest = rint(y)

@@ -8,14 +8,16 @@ Derivation and bounds: docs/explanation/math.md.
 from quadpy.dtypes import f32, f64
 from quadpy.mathlib.floats import BIAS, FRACTION, FRACTION_BITS, LEAST_NORMAL, WHOLE, fast_sum, horner, product
 from quadpy.mathlib.library import library, per_width
-from quadpy.mathlib.ops import Float, Word, bitcast, fma, select
+from quadpy.mathlib.ops import Float, Int, Word, bitcast, fma, select
 
-__all__ = ["add_exponent", "log", "log1p", "log2", "log10", "log_pair", "log_split"]
+__all__ = ["add_exponent", "log", "log1p", "log2", "log10", "log_pair", "log_rest", "log_split", "log_parts"]
 
 INF, NAN = float("inf"), float("nan")
 ONE = per_width(f32=0x3F800000, f64=0x3FF0000000000000)  # the bits of 1, of infinity and of sqrt(1/2)
 INFINITY = per_width(f32=0x7F800000, f64=0x7FF0000000000000)
 SQRT_HALF = per_width(f32=0x3F3504F3, f64=0x3FE6A09E667F3BCD)
+UNIT = per_width(f32=2.0**-23, f64=1.0)
+"""What the exponent of ``log_split`` is counted in."""
 # Constants as the nearest float and the rest.
 LN2_HI = per_width(f32=0.6931471824645996, f64=0.6931471805599453)
 LN2_LO = per_width(f32=-1.904654323148236e-09, f64=2.3190468138462996e-17)
@@ -119,15 +121,34 @@ log2_rest = per_width(f32=log2_rest_f32, f64=log2_rest_f64)
 log10_rest = per_width(f32=log10_rest_f32, f64=log10_rest_f64)
 
 
-@library()
-def log_split(x: Float) -> tuple[Float, Float]:
-    """``n`` and ``f`` with ``x = 2**n * (1 + f)``, both exact; for positive finite ``x``."""
+@library(width=f32)
+def log_split_f32(x: Float) -> tuple[Float, Float]:
+    """``n`` and ``f`` with ``x = 2**(n * UNIT) * (1 + f)``, both exact; for positive finite ``x``."""
+    raised = bitcast(x * 2.0**FRACTION_BITS, Int) - (FRACTION_BITS << FRACTION_BITS)
+    bits = select(x < LEAST_NORMAL, raised, bitcast(x, Int))  # as if there were smaller exponents
+    exponent = (bits - SQRT_HALF) & -(1 << FRACTION_BITS)
+    return Float(exponent), bitcast(bits - exponent, Float) - 1.0
+
+
+@library(width=f64)
+def log_split_f64(x: Float) -> tuple[Float, Float]:
+    """As ``log_split_f32``, without a conversion of integers, for which few processors have a vector instruction."""
     tiny = x < LEAST_NORMAL
     bits = bitcast(select(tiny, x * 2.0**FRACTION_BITS, x), Word)
     shifted = bits + (ONE - SQRT_HALF)
     biased = bitcast((shifted >> FRACTION_BITS) | WHOLE, Float)  # 2**FRACTION_BITS + the biased exponent
     n = biased - select(tiny, Float(2.0**FRACTION_BITS + BIAS + FRACTION_BITS), 2.0**FRACTION_BITS + BIAS)
     return n, bitcast((shifted & FRACTION) + SQRT_HALF, Float) - 1.0
+
+
+log_split = per_width(f32=log_split_f32, f64=log_split_f64)
+
+
+@library()
+def log_parts(n: Float, f: Float) -> tuple[Float, Float]:
+    """The logarithm of what ``log_split`` gave, as a sum of two floats that together are hardly more exact than one."""
+    total, low = add_exponent(n, Float(LN2_HI * UNIT), Float(LN2_LO * UNIT), f)
+    return total, log_rest(f, low)
 
 
 @library()
@@ -148,8 +169,8 @@ def add_exponent(n: Float, high: Float, low: Float, f: Float) -> tuple[Float, Fl
 def log(x: Float) -> Float:
     """The natural logarithm of ``x``."""
     n, f = log_split(x)
-    total, low = add_exponent(n, Float(LN2_HI), Float(LN2_LO), f)
-    return log_special(x, total + log_rest(f, low))
+    total, rest = log_parts(n, f)
+    return log_special(x, total + rest)
 
 
 @library(ulp=1.0)
@@ -157,7 +178,7 @@ def log2(x: Float) -> Float:
     """The logarithm of ``x`` to base 2; exact for powers of two."""
     n, f = log_split(x)
     leading, lost = product(f, Float(LOG2_E_HI))
-    total, low = fast_sum(n, leading)
+    total, low = fast_sum(n * UNIT, leading)
     return log_special(x, total + log2_rest(f, fma(f, LOG2_E_LO, low + lost)))
 
 
@@ -166,7 +187,7 @@ def log10(x: Float) -> Float:
     """The logarithm of ``x`` to base 10."""
     n, f = log_split(x)
     leading, lost = product(f, Float(LOG10_E_HI))
-    total, low = add_exponent(n, Float(LOG10_2_HI), Float(LOG10_2_LO), leading)
+    total, low = add_exponent(n, Float(LOG10_2_HI * UNIT), Float(LOG10_2_LO * UNIT), leading)
     return log_special(x, total + log10_rest(f, fma(f, LOG10_E_LO, low + lost)))
 
 

@@ -11,8 +11,8 @@ from quadpy.intrinsics import BUILTINS, INTERNAL
 from quadpy.mathlib.library import per_width
 
 __all__ = [
-    "Float", "Int", "Word", "abs_", "bitcast", "copysign", "floor", "fma", "i32", "i64", "least", "reciprocal_seed",
-    "rint", "rsqrt_seed", "select", "sqrt", "trunc", "u1", "u32", "u64",
+    "Float", "Int", "Word", "abs_", "bitcast", "copysign", "floor", "fma", "i32", "i64", "least", "rint", "rsqrt_seed",
+    "select", "sqrt", "trunc", "u1", "u32", "u64",
 ]  # fmt: skip
 
 Float = per_width(f32=f32, f64=f64)
@@ -22,4 +22,4 @@ Word = per_width(f32=u32, f64=u64)
 select, sqrt, floor, trunc, copysign = (BUILTINS[name] for name in ("select", "sqrt", "floor", "trunc", "copysign"))
 abs_, bitcast, rint = BUILTINS["abs"], BUILTINS["bit_cast"], BUILTINS["round"]
 fma, least = BUILTINS["fma"], BUILTINS["min"]
-reciprocal_seed, rsqrt_seed = INTERNAL["reciprocal_seed"], INTERNAL["rsqrt_seed"]
+rsqrt_seed = INTERNAL["rsqrt_seed"]

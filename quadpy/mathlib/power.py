@@ -1,73 +1,93 @@
-"""pow: a logarithm to base 2 and a power of 2 in about one and a half times the type's precision.
+"""pow: ``x**y = e**(y * log(x))``, with a logarithm that is exact enough for the exponent.
 
-``x**y = 2**(y * log2(x))``: an error of the product is an error of the result that is larger by a factor
-of up to 128 (1024 for f64), so logarithm and product are carried as sums of two floats.
+An error of the product is an error of the result that is larger by a factor of up to 104 (746 for f64): so logarithm
+and product are carried as sums of two floats.  Where ``|y|`` is 1 at most, an absolute error of the logarithm does not grow,
+and that of ``log`` is exact enough.
 Derivation and bounds: docs/explanation/math.md.
 """
 
-from quadpy.mathlib.exponential import clamp, exp2_near, round_split, scale
+from quadpy.dtypes import f32, f64
+from quadpy.mathlib.exponential import EXP_RANGE, clamp, exp_sum, scale_sum
 from quadpy.mathlib.floats import SIGN, fast_sum, horner, product
 from quadpy.mathlib.library import library, per_width
-from quadpy.mathlib.logarithm import log_split
-from quadpy.mathlib.ops import Float, Word, abs_, bitcast, fma, reciprocal_seed, rint, select
+from quadpy.mathlib.logarithm import LN2_HI, LN2_LO, UNIT, add_exponent, log_parts, log_split
+from quadpy.mathlib.ops import Float, Word, abs_, bitcast, fma, rint, select
 
-__all__ = ["pow", "refined_inverse"]
+__all__ = ["log_accurate", "pow"]
 
 INF, NAN = float("inf"), float("nan")
-# 2/log(2) and a third of it, each as the nearest float and the rest.
-SLOPE_HI = per_width(f32=2.885390043258667, f64=2.8853900817779268)
-SLOPE_LO = per_width(f32=3.851926067000022e-08, f64=4.0710547481862066e-17)
-CUBIC_HI = per_width(f32=0.9617967009544373, f64=0.9617966939259756)
-CUBIC_LO = per_width(f32=-7.028461812552678e-09, f64=5.0577616648125907e-17)
-DIVISOR = per_width(f32=0xFFFFFFE0, f64=0xFFFFFFFFFFFFFFFF)
-"""Bits of a divisor whose inverse one step makes correctly rounded, whichever the seed within three ulp is."""
-RANGE = per_width(f32=(-151.0, 129.0), f64=(-1076.0, 1025.0))
+THIRD_HI = per_width(f32=0.6666666865348816, f64=0.6666666666666666)  # two thirds as the nearest float and the rest
+THIRD_LO = per_width(f32=-1.9868215517249155e-08, f64=3.700743415417188e-17)
+FAR = per_width(f32=210.0, f64=1500.0)  # beyond which a product overflows or vanishes anyway
 GREATEST = per_width(f32=0x7F7FFFFF, f64=0x7FEFFFFFFFFFFFFF)  # the bits of the greatest number
+QUOTIENT_F32 = (
+    0.5000002384185791,
+    -0.2499939352273941,
+    0.12496382743120193,
+    -0.06276210397481918,
+    0.03228454664349556,
+    -0.013656976632773876,
+)
 POW = per_width(
     f32=(
-        0.5770801901817322,
-        0.4118480980396271,
-        0.3378589153289795,
+        0.40000152587890625,
+        0.285471111536026,
+        0.2341911792755127,
     ),
     f64=(
-        0.577078016355618,
-        0.4121985830919598,
-        0.32059890227068377,
-        0.2623077013229758,
-        0.22198399102932256,
-        0.1912552657815836,
-        0.19038490706375352,
+        0.4000000000000226,
+        0.28571428570096474,
+        0.22222222520493684,
+        0.18181784315683389,
+        0.15386759766822472,
+        0.13256759559095707,
+        0.13196881849129222,
     ),
 )
 
 
-@library()
-def refined_inverse(x: Float, y: Float) -> Float:
-    """``1 / x`` from a seed ``y``; of f32 correctly rounded, if ``x`` has the bits of ``DIVISOR`` only."""
-    return fma(fma(-x, y, 1.0), y, y)
+@library(width=f32)
+def inverse_f32(f: Float) -> Float:
+    """``1 / (2 + f)`` within 2**-20."""
+    return horner(f, QUOTIENT_F32)
+
+
+@library(width=f64)
+def inverse_f64(f: Float) -> Float:
+    """``1 / (2 + f)`` within an ulp."""
+    return 1.0 / (f + 2.0)
+
+
+near_half = per_width(f32=inverse_f32, f64=inverse_f64)
 
 
 @library()
-def log2_pair(x: Float) -> tuple[Float, Float]:
-    """``log2(x)`` for positive finite ``x`` as a sum of two floats.
+def log_accurate(n: Float, f: Float) -> tuple[Float, Float]:
+    """The logarithm of what ``log_split`` gave, as a sum of two floats with the bits of both.
 
-    With ``s = f / (2 + f)``, ``log2(1 + f) = s*(slope + cubic*s**2 + ...)``; the first two terms are in two floats each.
+    With ``s = f / (2 + f)``, ``log(1 + f) = 2*s + s*(2/3*s**2 + ...)``; the first two terms are in two floats each.
     """
-    n, f = log_split(x)
-    divisor = bitcast(bitcast(f + 2.0, Word) & DIVISOR, Float)
-    inverse = refined_inverse(divisor, reciprocal_seed(divisor))
+    inverse = near_half(f)
     s = f * inverse
-    s_low = fma(2.0 - divisor + f, -s, fma(-s, divisor, f)) * inverse
-    z, lost = product(s, s)
-    z_low = fma(s + s, s_low, lost)
-    cubic, lost = product(z, Float(CUBIC_HI))
-    series, rounded = fast_sum(Float(SLOPE_HI), cubic)
-    change = fma(z, 2.0 * POW[0], CUBIC_HI)  # of the series with z
-    small = fma(z_low, change, fma(z, CUBIC_LO, (rounded + SLOPE_LO) + lost))
-    series_low = fma(z * z, horner(z, POW), small)
-    leading, lost = product(s, series)
-    total, rounded = fast_sum(n, leading)
-    return fast_sum(total, rounded + fma(s_low, series + series_low, fma(s, series_low, lost)))
+    s_low = fma(-s, f, fma(s, -2.0, f)) * inverse
+    z, z_low = product(s, s)
+    rest = horner(z, POW)
+    series = fma(z, rest, THIRD_HI)
+    series_low = fma(z, rest, THIRD_HI - series) + THIRD_LO
+    change, lost = product(z, series)
+    change_low = fma(z_low, series, fma(z, series_low, lost))
+    slope = fma(z, fma(z, 2.0, 2.0), 2.0)  # of the logarithm with s
+    leading, lost = product(s, change)
+    total, rounded = fast_sum(s + s, leading)
+    low = rounded + fma(s_low, slope, fma(s, change_low, lost))
+    high, more = add_exponent(n, Float(LN2_HI * UNIT), Float(LN2_LO * UNIT), total)
+    return high, more + low
+
+
+@library()
+def within_range(size: Float, rest: Float) -> tuple[Float, Float]:
+    """``size + rest`` where it is an exponent of a finite result, else an end of ``EXP_RANGE``."""
+    return clamp(size, EXP_RANGE), select(abs_(size) < FAR, rest, 0.0)
 
 
 @library()
@@ -91,14 +111,17 @@ def pow_special(x: Float, y: Float, result: Float) -> Float:
 @library(ulp=1.0)
 def pow(x: Float, y: Float) -> Float:
     """``x`` to the power of ``y``, with the special cases of IEEE 754's pow."""
-    high, low = log2_pair(abs_(x))
+    n, f = log_split(abs_(x))
+    high, low = log_parts(n, f)
+    # A branch, as in ``reduce``; of a constant exponent nothing is left of it.
+    if abs_(y) > 1.0:
+        high, low = log_accurate(n, f)
     size, lost = product(y, high)
-    inside = abs_(size) < RANGE[1] * 2.0
-    clamped = clamp(size, RANGE)
-    k, n = round_split(clamped)
-    r, rest = fast_sum(clamped - k, select(inside, fma(y, low, lost), 0.0))
-    result = scale(exp2_near(r, rest), n)
-    # Where one is not finite, or x not positive.  A branch, as in ``reduce``.
+    rest = fma(y, low, lost)
+    if abs_(y) > 1.0:
+        size, rest = within_range(size, rest)
+    result = scale_sum(*exp_sum(size, rest))
+    # Where one is not finite, or x not positive.
     if (bitcast(x, Word) - 1 >= GREATEST) | (y - y != 0.0):
         result = pow_special(x, y, result)
     return result

@@ -7,7 +7,7 @@ from quadpy.dtypes import f32, f64
 from quadpy.mathlib.library import library
 from quadpy.mathlib.logarithm import log
 from quadpy.mathlib.ops import Float, Int, bitcast, i32, sqrt, u32, u64
-from quadpy.mathlib.trig import octant, turn
+from quadpy.mathlib.trig import sine_cosine, turn
 
 __all__ = ["normal_f32", "normal_f64", "philox", "uniform_f32", "uniform_f64"]
 
@@ -51,8 +51,8 @@ def uniform_f64(high: u32, low: u32) -> Float:
 def box_muller(radius: Float, angle: Float, quadrant: Int) -> Float:
     """The sine of ``quadrant`` and ``angle`` quarter turns, as far out as ``radius`` in (0, 1] is rare."""
     length = sqrt(log(radius) * -2.0)
-    sine, sine_tail, cosine, cosine_tail = octant(angle * PI_2, Float(0.0))
-    return length * turn(quadrant, sine - sine_tail, cosine - cosine_tail)
+    up, across = sine_cosine(angle * PI_2, Float(0.0))
+    return length * turn(quadrant, up, across)
 
 
 @library(width=f32)

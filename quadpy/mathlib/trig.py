@@ -5,7 +5,7 @@ from quadpy.mathlib.library import library, per_width
 from quadpy.mathlib.ops import Float, Int, Word, bitcast, fma, select
 from quadpy.mathlib.reduction import reduce
 
-__all__ = ["cos", "octant", "sin", "sincos", "tan", "turn"]
+__all__ = ["cos", "octant", "sin", "sincos", "sine_cosine", "tan", "turn"]
 
 SIN = per_width(
     f32=(
@@ -51,6 +51,14 @@ def octant(r: Float, s: Float) -> tuple[Float, Float, Float, Float]:
 
 
 @library()
+def sine_cosine(r: Float, s: Float) -> tuple[Float, Float]:
+    """Sine and cosine of ``r - s``, ``|r| <= pi/4``."""
+    z = fma(r, r, r * -2.0 * s)
+    sine = r - fma(r * -z, horner(z, SIN), s)
+    return sine, horner(z, (1.0, -0.5, *COS))
+
+
+@library()
 def turn(quadrant: Int, sine: Float, cosine: Float) -> Float:
     """The sine after ``quadrant`` quarter turns."""
     value = select((quadrant & 1) != 0, cosine, sine)
@@ -62,24 +70,23 @@ def turn(quadrant: Int, sine: Float, cosine: Float) -> Float:
 def sin(x: Float) -> Float:
     """The sine of ``x`` radians, accurate for all finite ``x``."""
     quadrant, r, s = reduce(x)
-    sine, sine_tail, cosine, cosine_tail = octant(r, s)
-    return turn(quadrant, sine - sine_tail, cosine - cosine_tail)
+    up, across = sine_cosine(r, s)
+    return turn(quadrant, up, across)
 
 
 @library(ulp=1.0)
 def cos(x: Float) -> Float:
     """The cosine of ``x`` radians, accurate for all finite ``x``."""
     quadrant, r, s = reduce(x)
-    sine, sine_tail, cosine, cosine_tail = octant(r, s)
-    return turn(quadrant + 1, sine - sine_tail, cosine - cosine_tail)
+    up, across = sine_cosine(r, s)
+    return turn(quadrant + 1, up, across)
 
 
 @library(ulp=1.0)
 def sincos(x: Float) -> tuple[Float, Float]:
     """Sine and cosine of ``x`` radians, with one reduction."""
     quadrant, r, s = reduce(x)
-    sine, sine_tail, cosine, cosine_tail = octant(r, s)
-    up, across = sine - sine_tail, cosine - cosine_tail
+    up, across = sine_cosine(r, s)
     return turn(quadrant, up, across), turn(quadrant + 1, up, across)
 
 

@@ -128,6 +128,12 @@ def _modulus(x):
     return np.where(np.abs(x) < 8, x.dtype.type(0), np.sqrt(x.dtype.type(2 / np.pi) / y))
 
 
+def _mirrored_log_gamma(x):
+    """Below -2, where it has zeros, it is the difference of two numbers of about this size."""
+    size = np.clip(np.abs(x.astype(np.float64)), 2.0, 1e30)
+    return np.where(x < -2, np.maximum(1, _scalar(_log_gamma, math.lgamma)(size)), 0).astype(x.dtype)
+
+
 UNARY = {
     "exp": Reference(np.exp, _exponential(mp.e), -105, 90),
     "exp2": Reference(np.exp2, _exponential(mp.mpf(2)), -151, 130),
@@ -154,9 +160,7 @@ UNARY = {
     "erf": Reference(np.vectorize(math.erf), _clamped(mp.erf, 100), -4, 4),
     "erfc": Reference(np.vectorize(math.erfc), _clamped(mp.erfc, 100), -4, 11),
     "tgamma": Reference(_scalar(_gamma, lambda x: math.gamma(x) if x else math.copysign(math.inf, x)), _gamma, -6, 9),
-    "lgamma": Reference(
-        _scalar(_log_gamma, math.lgamma), _log_gamma, 0.1, 9, least=lambda x: np.where(x < -2, x.dtype.type(1), 0)
-    ),
+    "lgamma": Reference(_scalar(_log_gamma, math.lgamma), _log_gamma, 0.1, 9, least=_mirrored_log_gamma),
     "j0": Reference(_own("j0"), _bessel(0), -20, 20, least=_modulus),
     "j1": Reference(_own("j1"), _bessel(1), -20, 20, least=_modulus),
 }

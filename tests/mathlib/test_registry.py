@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 import subprocess
 import sys
 
 import pytest
 
+import quadpy.mathlib
 from quadpy.dtypes import f32, f64, i32, u32
+from quadpy.mathlib.library import LibraryFunction, PerWidth
 from quadpy.mathlib.registry import HOMES, lookup, overloads
 
 
@@ -48,3 +52,15 @@ def test_what_the_library_lacks():
 def test_functions_of_words():
     assert lookup("philox", (u32,) * 6).result == (u32,) * 4
     assert lookup("normal_f64", (u32,) * 4).result is f64
+
+
+def test_no_two_functions_have_one_name():
+    """Kernels carry functions by their names: of two, one would be called for the other."""
+    found = {}
+    for module in pkgutil.iter_modules(quadpy.mathlib.__path__, "quadpy.mathlib."):
+        for member in vars(importlib.import_module(module.name)).values():
+            for function in (member.f32, member.f64) if isinstance(member, PerWidth) else (member,):
+                if isinstance(function, LibraryFunction):
+                    key = function.name, function.params
+                    assert found.setdefault(key, function.fn) is function.fn, f"{key} in {module.name}"
+    assert len(found) > 100

@@ -10,14 +10,13 @@ import pytest
 
 import quadpy as qp
 from quadpy.jit.offline import compile_with_asm
-from quadpy.mathlib.power import DIVISOR, refined_inverse
 from quadpy.mathlib.roots import refined_root
 from quadpy.target import parse_target
 
 WORST = 2.0**-22.9
 """The relative error that NVIDIA documents for its approximate inverse square root; AMD's is an ulp, 2**-23."""
 OFFSETS = qp.types.ndarray(dtype=qp.i32, ndim=1)
-root, inverse, mask = refined_root.f32, refined_inverse.f32, DIVISOR.f32
+root = refined_root.f32
 
 
 @qp.kernel
@@ -33,21 +32,6 @@ def wrong_roots(offsets: OFFSETS, tried: OFFSETS) -> qp.i32:
                 if i & 0xFFF == 0:
                     tried[k] += 1
                 if root(x, seed) != qp.f32(exact):
-                    wrong += 1
-    return wrong
-
-
-@qp.kernel
-def wrong_inverses(offsets: OFFSETS) -> qp.i32:
-    """Of all significands that DIVISOR leaves, how many inverses are wrong."""
-    wrong = 0
-    for i in range(1 << 23):
-        bits = qp.u32(0x3F800000) + i
-        if bits & mask == bits:
-            x = qp.bit_cast(bits, qp.f32)
-            for k in range(offsets.shape[0]):
-                seed = qp.bit_cast(qp.bit_cast(1.0 / x, qp.i32) + offsets[k], qp.f32)
-                if inverse(x, seed) != 1.0 / x:
                     wrong += 1
     return wrong
 
@@ -78,19 +62,14 @@ def one_root(x: qp.f32, seed: qp.f32) -> qp.f32:
     return root(x, seed)
 
 
-def test_inverses_are_correctly_rounded_whatever_the_seed():
-    assert wrong_inverses(np.arange(-3, 4, dtype=np.int32)) == 0
-
-
-@pytest.mark.parametrize(("target", "instructions"), [
-    ("sm_90", ("rsqrt.approx", "rcp.approx")), ("gfx942", ("v_rsq_f32", "v_rcp_f32")), ("gfx1100", ("v_rsq_f32", "v_rcp_f32")),
-])  # fmt: skip
-def test_seeds_are_instructions_of_gpus(target, instructions):
-    text = compile_with_asm(both, parse_target(target), {}).asm
-    assert all(name in text for name in instructions)
+@pytest.mark.parametrize(
+    ("target", "instruction"), [("sm_90", "rsqrt.approx"), ("gfx942", "v_rsq_f32"), ("gfx1100", "v_rsq_f32")]
+)
+def test_seeds_are_instructions_of_gpus(target, instruction):
+    assert instruction in compile_with_asm(inverse_roots, parse_target(target), {}).asm
 
 
 @qp.kernel
-def both(x: qp.types.ndarray(dtype=qp.f32, ndim=1)):
+def inverse_roots(x: qp.types.ndarray(dtype=qp.f32, ndim=1)):
     for i in x:
-        x[i] = qp.rsqrt(x[i]) + x[i] ** 0.7
+        x[i] = qp.rsqrt(x[i])

@@ -80,9 +80,9 @@ def _log_series(z: mp.mpf) -> mp.mpf:
 
 
 def _pow_series(z: mp.mpf) -> mp.mpf:
-    """``3*atanh(s)/s = 3 + z + z**2 * g(z)`` over z = s**2."""
+    """``2*atanh(s)/s = 2 + 2/3*z + z**2 * g(z)`` over z = s**2."""
     s = mp.sqrt(z)
-    return (3 * mp.atanh(s) / s - 3 - z) / z**2
+    return (2 * mp.atanh(s) / s - 2 - z * 2 / 3) / z**2
 
 
 def _erf(z: mp.mpf) -> mp.mpf:
@@ -153,8 +153,9 @@ SPECS = {
     "LOG2_F32": Spec(*_logarithm(TWO, 1, 1), LOG_LOW, LOG_HIGH, 9, 32),
     "LOG10_F32": Spec(*_logarithm(TEN, 0.5, 1), LOG_LOW, LOG_HIGH, 9, 32),
     "LOG_F64": Spec(_log_series, lambda z: z / 2, 0, 0.02944, 6, 64),
-    "POW_F32": Spec(_pow_series, lambda z: z**2 / 3, 0, 0.02945, 2, 32),
-    "POW_F64": Spec(_pow_series, lambda z: z**2 / 3, 0, 0.02945, 6, 64),
+    "QUOTIENT_F32": Spec(lambda f: 1 / (2 + f), lambda f: 2 + f, LOG_LOW, LOG_HIGH, 5, 32),
+    "POW_F32": Spec(_pow_series, lambda z: z**2 / 2, 0, 0.02945, 2, 32),
+    "POW_F64": Spec(_pow_series, lambda z: z**2 / 2, 0, 0.02945, 6, 64),
     "SIN_F32": Spec(*_odd(mp.sin), 0, QUARTER_PI_SQUARED, 2, 32),
     "SIN_F64": Spec(*_odd(mp.sin), 0, QUARTER_PI_SQUARED, 5, 64),
     "COS_F32": Spec(_cos, _cos_weight, 0, QUARTER_PI_SQUARED, 2, 32),

@@ -66,25 +66,16 @@ def _copysign(s: Scope, operands: list[str], t: Scalar) -> str:
     return from_bits(s.text, s.text.op(f"or {word} {size}, {sign}"), t)
 
 
-def _reciprocal_seed(s: Scope, operands: list[str], t: Scalar) -> str:
-    return _seed(s, "reciprocal", operands[0], t)
-
-
 def _rsqrt_seed(s: Scope, operands: list[str], t: Scalar) -> str:
-    return _seed(s, "rsqrt", operands[0], t)
-
-
-def _seed(s: Scope, name: str, x: str, t: Scalar) -> str:
     """The hardware's approximation, or where it has none, a quotient.  The library's later steps remove its error."""
     if t.bits == 16:
-        return cast(s.text, _seed(s, name, cast(s.text, x, t, f32), f32), f32, t)
-    ty = llvm_type(t)
+        return cast(s.text, _rsqrt_seed(s, [cast(s.text, operands[0], t, f32)], f32), f32, t)
+    x = (llvm_type(t), operands[0])
     if s.rules.gpu is not None and t == f32:
-        return s.text.intrinsic(s.rules.gpu.approximate[name], ty, (ty, x))
-    root = s.text.intrinsic(f"llvm.sqrt.f{t.bits}", ty, (ty, x)) if name == "rsqrt" else x
-    return s.text.op(f"fdiv {ty} {constant(1, t)}, {root}")
+        return s.text.intrinsic(s.rules.gpu.approximate["rsqrt"], x[0], x)
+    return s.text.op(f"fdiv {x[0]} {constant(1, t)}, {s.text.intrinsic(f'llvm.sqrt.f{t.bits}', x[0], x)}")
 
 
 EMITTED: Final[Mapping[str, Emit]] = {
-    "mulhi": _mulhi, "fma": _fma, "copysign": _copysign, "reciprocal_seed": _reciprocal_seed, "rsqrt_seed": _rsqrt_seed,
+    "mulhi": _mulhi, "fma": _fma, "copysign": _copysign, "rsqrt_seed": _rsqrt_seed,
 }  # fmt: skip

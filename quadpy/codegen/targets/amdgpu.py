@@ -28,7 +28,6 @@ _FLOAT_EXTREMES: Final = {
 
 _APPROXIMATE: Final = {name: f"llvm.{name}.f32" for name in ("exp2", "log2", "sin", "cos")} | {
     "rsqrt": "llvm.amdgcn.rsq.f32",
-    "reciprocal": "llvm.amdgcn.rcp.f32",
 }
 """With fast-math flags; LLVM reduces the arguments of sine and cosine to turns."""
 

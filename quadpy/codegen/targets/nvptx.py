@@ -22,7 +22,6 @@ __all__ = ["nvptx_rules"]
 _APPROXIMATE: Final = {
     "exp2": "llvm.nvvm.ex2.approx.ftz.f", "log2": "llvm.nvvm.lg2.approx.ftz.f", "sin": "llvm.nvvm.sin.approx.ftz.f",
     "cos": "llvm.nvvm.cos.approx.ftz.f", "rsqrt": "llvm.nvvm.rsqrt.approx.ftz.f",
-    "reciprocal": "llvm.nvvm.rcp.approx.ftz.f",
 }  # fmt: skip
 """LLVM's own functions end the process where an optimisation has taken their flags away."""
 

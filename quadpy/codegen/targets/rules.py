@@ -32,7 +32,7 @@ class GpuRules:
     fences_for_block  whether one thread's fence of the whole device, between two barriers, orders the memory of its
                   whole block
     fast_attributes  of all functions of a fast_math kernel
-    approximate   intrinsics of f32 for exp2, log2, sin, cos, rsqrt and reciprocal as the hardware has them
+    approximate   intrinsics of f32 for exp2, log2, sin, cos and rsqrt as the hardware has them
     """
 
     convention: str
