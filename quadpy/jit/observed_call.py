@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from quadpy.jit.fusion.plan import FusingPlan
     from quadpy.jit.graph_plan import GraphPlan
 
-__all__ = ["accesses_of", "run_observed", "task_accesses"]
+__all__ = ["accesses_of", "call_accesses", "run_observed", "task_accesses"]
 
 _COMMUTING: Final = {op: "add" if op is AtomicOp.SUB else op.value for op in COMBINES}
 """Atomic operations that commute with their like, by one name; an exchange and a compare-and-swap do not."""
@@ -48,7 +48,7 @@ def run_observed(
         return plan.run(values, views, stream)
     arrays: tuple[ArrayMemory, ...] = (*views, *plan.fields)
     call = ObservedCall(
-        source.name, source.span, arrays, partial(_observed, plan), values[:], bool(plan.code.results),
+        source.name, source.span, arrays, partial(call_accesses, plan), values[:], bool(plan.code.results),
         partial(_spans, plan),
     )  # fmt: skip
     told = observer.launching(on, call)
@@ -104,12 +104,12 @@ class _Found(NamedTuple):
 
 def accesses_of(plan: Plan, values: Sequence[float]) -> tuple[KernelAccess, ...]:
     """What a call with ``values`` does with its arrays; the identical object for the same touches."""
-    return _observed(plan).found(values).accesses
+    return call_accesses(plan).found(values).accesses
 
 
 def task_accesses(plan: Plan, values: Sequence[float]) -> TaskAccesses:
     """The same for each task of the code; the identical object for the same touches."""
-    return _observed(plan).found(values).tasks
+    return call_accesses(plan).found(values).tasks
 
 
 class _PlanAccesses:
@@ -154,7 +154,8 @@ class _PlanAccesses:
 _TOGETHER: Final = "it stands for many accesses of different parts, whose history was shortened"
 
 
-def _observed(plan: Plan) -> _PlanAccesses:
+def call_accesses(plan: Plan) -> _PlanAccesses:
+    """What calls of ``plan`` do with their arrays."""
     footprints = plan.footprints()
     found = footprints.observed
     if not isinstance(found, _PlanAccesses):

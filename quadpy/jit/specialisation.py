@@ -28,6 +28,7 @@ from quadpy.jit.dispatcher import Resolved
 from quadpy.jit.fast_call.arguments import REFUSALS, Bind, FastCall
 from quadpy.jit.fast_call.bind_on_cpu import bind_on_cpu
 from quadpy.jit.fast_call.generate import GpuCalls
+from quadpy.jit.fast_call.observed import ObservedCalls, Tell, forms_of
 from quadpy.jit.fusion.origin import code_of
 from quadpy.jit.fusion.plan import FusedPlan, FusingPlan
 from quadpy.jit.gpu_plan import GpuPlan
@@ -117,12 +118,19 @@ class Specialisation:
         One is generated for each mixture of quadpy's memory and other libraries'.
         """
         plan = self._disjoint
-        return self._generated(self._fast_calls, GpuCalls.fast_call, plan, args) if isinstance(plan, GpuPlan) else None
+        if not isinstance(plan, GpuPlan):
+            return None
+
+        def telling(others: Sequence[Argument], tell: Tell) -> FastCall | None:
+            return GpuCalls(self._parameters, others, plan, self._overlaps.pairs).telling(tell)
+
+        observed = ObservedCalls(self._source, plan, plan.device, forms_of(args), telling)
+        return self._generated(self._fast_calls, lambda calls: calls.fast_call(observed), plan, args)
 
     def _generated(
         self, known: dict[Hashable, T | None], make: Callable[[GpuCalls], T | None], plan: GpuPlan, args: Sequence[Argument]
     ) -> T | None:  # fmt: skip
-        forms = tuple(getattr(given, "form", None) for given in args)
+        forms = forms_of(args)
         if forms not in known:
             known[forms] = make(GpuCalls(self._parameters, args, plan, self._overlaps.pairs))
         return known[forms]

@@ -11,7 +11,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from simulated import compiled, simulated
+from simulated import AnyKernel, compiled, simulated
 
 import quadpy as qp
 from quadpy.runtime.drivers.simulated.driver import RecordedKernel, RecordingDriver
@@ -75,6 +75,16 @@ def test_reports_are_those_of_the_oracle(request, block):
             steps = smallest(steps)
             numbered = [f"{k:3} {line}" for k, line in enumerate(source_of(steps).splitlines(), 1)]
             pytest.fail("\n".join([f"seed {seed}", *numbered, *complaints(steps)]), pytrace=False)
+
+
+def test_reports_on_a_gpu_are_those_of_the_oracle(request):
+    """There, calls that are like the last one tell the checker in another way."""
+    driver = RecordingDriver(history=False)
+    driver.kernels = AnyKernel()
+    with simulated(driver):
+        for seed in range(request.config.getoption("--random-streams") // 4):
+            steps = any_program(Random(seed))
+            assert not complaints(steps), (seed, source_of(steps))
 
 
 def test_the_programs_are_worth_their_time():

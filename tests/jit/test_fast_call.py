@@ -17,7 +17,7 @@ from quadpy.runtime.device.current import Config, set_config
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers.simulated.driver import RecordingDriver
 
-pytestmark = pytest.mark.quadpy_hazards(off="the checker turns fast calls off")
+pytestmark = pytest.mark.quadpy_hazards(allow="launches go to streams without order")
 
 F32 = qp.types.ndarray(dtype=qp.f32, ndim=1)
 F32x2 = qp.types.ndarray(dtype=qp.f32, ndim=2)
@@ -420,6 +420,7 @@ def test_a_stream_of_another_device_is_refused(device):
         kernel(x, y, stream=stream)
 
 
+@pytest.mark.quadpy_hazards(off="with the checker on, the device is looked for again, and there is no such driver")
 def test_a_closed_device_is_refused():
     with gpu() as device:
         kernel, x, y = fresh(copy), qp.ndarray(qp.f32, 8), qp.ndarray(qp.f32, 8)
@@ -466,3 +467,35 @@ def test_a_stream_destroyed_by_another_thread_lives_until_the_launch_is_submitte
         kernel(x, y, stream=stream)
         device.reaper.trim()
         assert destroyed() == before + 1
+
+
+@qp.kernel
+def scaled(x: F32, by: qp.f32, shift: VEC, y: F32):
+    for i in x:
+        y[i] = by * x[i] + shift[1]
+
+
+def test_the_checker_is_told_before_a_fast_call_launches(device):
+    kernel, x, y = fresh(scaled), qp.ndarray(qp.f32, 8), qp.ndarray(qp.f32, 8)
+    s1, s2 = qp.create_stream(), qp.create_stream()
+    shift = qp.math.vec3(1, 2, 3)
+    kernel(x, 0.5, shift, y, stream=s1)
+    qp.sync()
+    fast_call = kernel._fast_call
+    with qp.hazards.check():
+        both_ways(device, kernel, x, 0.5, shift, y, stream=s1)
+        before = len(launched(device))
+        for _ in range(2):
+            with pytest.raises(qp.HazardError, match="nothing orders") as caught:
+                kernel(x, 0.5, shift, y, stream=s2)
+            assert caught.value.hazard.second.file == __file__
+            assert caught.value.hazard.second.array == "y"
+        assert len(launched(device)) == before
+        with qp.profile(), pytest.raises(qp.HazardError):  # which has two observers
+            kernel(x, 0.5, shift, y, stream=s2)
+        s1.synchronize()
+        kernel(x, 0.5, shift, y, stream=s2)
+        with pytest.raises(qp.ArgumentError, match="by"):
+            kernel(x, "much", shift, y, stream=s2)
+        assert len(launched(device)) == before + 1
+    assert fast_call(s1, x, 0.5, shift, y)

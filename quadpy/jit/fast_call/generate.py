@@ -14,11 +14,13 @@ from quadpy.jit.fast_call.arguments import Arguments, Bind, FastCall, PackedArgu
 from quadpy.jit.fast_call.define import define
 from quadpy.jit.fast_call.launch_records import LaunchRecords
 from quadpy.jit.fast_call.native_launch import HEAD
+from quadpy.jit.fast_call.observed import Tell
 from quadpy.jit.formula import HELPERS, formula_source
 from quadpy.jit.gpu_launch import MOST_BLOCKS, MOST_THREADS, SPARE_BLOCKS
 from quadpy.jit.gpu_plan import GpuPlan
 from quadpy.jit.parameters import Argument, Parameter
 from quadpy.runtime.arrays.foreign_host import DEVICE_KINDS
+from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.device.current import State, current_config
 from quadpy.runtime.device.life import THREAD
 from quadpy.runtime.streams.stream import Stream
@@ -48,15 +50,32 @@ class GpuCalls:
         ready = (v.type_key[0] in DEVICE_KINDS and v.device is device and v.writable for v in views)
         return self.plan.only_launches and all(ready)
 
-    def fast_call(self) -> FastCall | None:
-        """The fast call; None where there is none."""
-        return define(self.launching(), self.names) if self._are_plain else None  # type: ignore[return-value]  # by its text
+    def fast_call(self, observed: FastCall) -> FastCall | None:
+        """The fast call; None where there is none.  While somebody observes, or captures, it is ``observed``."""
+        self.names["observed"] = observed
+        args = "".join(f", a{k}" for k in range(len(self.arguments.parameters)))
+        head = f"    if not life.direct: return observed(stream{args}, *more)"
+        return define(self.launching(head), self.names) if self._are_plain else None  # type: ignore[return-value]  # by its text
+
+    def telling(self, tell: Tell) -> FastCall | None:
+        """What does the same, and tells of each call before its launch; for arrays of quadpy's alone."""
+        self.names |= {"tell": tell, "NDArray": NDArray}
+        head = f"    if {' or '.join(['more', *(f'type(a{k}) is not NDArray' for k in self.arrays)])}: return False"
+        arrays = "".join(f"a{k}, " for k in self.arrays)
+        values = ", ".join(
+            f"*a{k}.abi" if k in self.arrays else text
+            for k, texts in enumerate(self.arguments.values)
+            for text in (texts[:1] if k in self.arrays else texts)
+        )
+        told = f"    told = tell(on, ({arrays}), [{values}])", "        told.done()"
+        return define(self.launching(head, told), self.names) if self._are_plain else None  # type: ignore[return-value]  # by its text
 
     def bind(self) -> Bind | None:
         """What packs and announces, and launches nothing; None where there is no such function."""
         return define(self.binding(), self.names) if self._are_plain else None  # type: ignore[return-value]  # by its text
 
-    def launching(self) -> Iterator[str]:
+    def launching(self, head: str, told: tuple[str, str] = ("", "")) -> Iterator[str]:
+        """The text of a function that begins with ``head``, and has the lines of ``told`` before and after the launch."""
         plan, device = self.plan, self.plan.device
         records = LaunchRecords(device.driver, plan.launches, plan.block_bytes)
         self.names |= {
@@ -66,8 +85,9 @@ class GpuCalls:
             "take": records.spare.pop, "give_back": records.spare.append, "make": records.make, "settle": records.settle,
         }  # fmt: skip
         yield self.arguments.head("stream")
+        yield head
         yield "    try:"
-        yield f"        if not life.direct or {self._guards()}: return False"  # closed, or perhaps captured
+        yield f"        if {self._guards()}: return False"
         yield "        if stream is None: on = here.uses[-1].stream"
         yield "        else: on = stream if type(stream) is Stream and not thread.in_host_function else None"
         yield "        if on is None or on.device is not device: return False"
@@ -80,6 +100,7 @@ class GpuCalls:
         yield f"        pack_into(block, {HEAD}, owner.handle, {values})"
         yield "    except refusals: return False"
         yield "    timeline = on.timeline"
+        yield told[0]
         yield "    try:"
         yield from (f"    {line}" for line in self._announcements())
         if plan.hidden.scratch_offset is not None:
@@ -88,6 +109,7 @@ class GpuCalls:
             yield f"        put_address(block, {records.start + plan.hidden.scratch_offset}, scratch.pointer)"
         yield "        code = submit()"
         yield "        if code and not settle(record, code): return False"
+        yield told[1]
         yield "    finally:"
         yield "        if timeline.ending: move_last(timeline, owner); owner = None; drain()"  # as Stream._call
         yield "    give_back(record)"
