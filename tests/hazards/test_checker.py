@@ -317,26 +317,6 @@ def test_init_refuses_other_modes(mode):
         qp.init(arch=qp.cpu, hazards=mode)
 
 
-def test_off_it_costs_no_instruction_of_the_fast_call():
-    """A call like the last one reads one flag of its device, which the checker clears while it is on."""
-    driver = RecordingDriver(history=False)
-    driver.kernels = AnyKernel()
-    with simulated(driver) as device:
-        (x,) = arrays(1)
-        for _ in range(3):
-            produce(x)
-        fast_call = produce._fast_call
-        assert fast_call is not None
-        assert not {"observer", "CAPTURES", "watched"} & {*fast_call.__code__.co_names, *fast_call.__code__.co_varnames}
-        assert device.life.direct
-        with qp.hazards.check():
-            assert not device.life.direct
-            assert not fast_call(None, x)
-        assert device.life.direct
-        assert fast_call(None, x)
-    produce.forget()
-
-
 def test_a_program_that_never_waits_has_a_short_history(streams):
     s1, s2 = streams
     (x,) = arrays(1)
