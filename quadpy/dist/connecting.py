@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import sys
 from typing import Any, Final
@@ -21,9 +22,11 @@ _NO_MPI: Final = "pip install 'quadpy-lang[mpi]' brings mpi4py and MPICH; on a c
 _HINTS: Final = {
     "mpiexec": "use the mpiexec of mpi4py's MPI, as quadpy run does",
     "srun": "srun --mpi=pmix, or what srun --mpi=list shows, starts ranks that find each other",
-    "torchrun": "quadpy connects ranks by MPI: start them by quadpy run, mpiexec or srun; torch.distributed works there, too",
+    "torchrun": "do not import mpi4py.MPI: torchrun's ranks are connected by torch",
 }
 """What to do if MPI does not see the ranks that a launcher started."""
+_STORE: Final = ("MASTER_ADDR", "MASTER_PORT")
+"""Where torch's ranks meet."""
 
 
 def connect() -> World:
@@ -38,7 +41,36 @@ def connect() -> World:
     alone = mpi is None or mpi.COMM_WORLD.Get_size() == 1 if launched is None else launched.size == 1
     if alone:
         return World(0, 1, 0 if launched is None else launched.local_rank, lambda _: CheckedTransport(AloneTransport()))
+    if launched is not None and mpi is None and _meets_at_a_store(launched):
+        return _connect_by_torch(launched)
     return _connect_by_mpi(_import_mpi(launched) if mpi is None else mpi, launched)
+
+
+def _meets_at_a_store(launched: Launched) -> bool:
+    """Whether the ranks are torch's: those of torchrun, and those of srun with its variables where torch is installed."""
+    if launched.launcher == "srun":
+        return all(name in os.environ for name in _STORE) and importlib.util.find_spec("torch") is not None
+    return launched.launcher == "torchrun"
+
+
+def _connect_by_torch(launched: Launched) -> World:
+    from quadpy.dist.transport.leaving import end_with
+    from quadpy.dist.transport.torch.engine import TorchEngine
+
+    started = f"{launched.launcher} started {launched.size} ranks, and"
+    if missing := [name for name in _STORE if name not in os.environ]:
+        raise TransportError(f"{started} does not say where they meet: {' and '.join(missing)} must be set")
+    try:
+        import torch.distributed
+    except ImportError as error:
+        raise TransportError(
+            f"{started} torch cannot be imported: {error}", hint="install torch for this Python, or use quadpy run"
+        ) from None
+    if not torch.distributed.is_gloo_available():
+        raise TransportError(f"{started} this torch has no gloo", hint="use quadpy run, which connects ranks by MPI")
+    engine = TorchEngine(torch, launched.rank, launched.size, float(settings().rank_timeout))
+    end_with(engine)
+    return World(launched.rank, launched.size, launched.local_rank, lambda arch: choose_transport(engine, arch, None))
 
 
 def _import_mpi(launched: Launched | None) -> Any:
@@ -53,7 +85,7 @@ def _import_mpi(launched: Launched | None) -> Any:
 
 
 def _connect_by_mpi(mpi: Any, launched: Launched | None) -> World:
-    from quadpy.dist.transport.mpi.ending import end_with
+    from quadpy.dist.transport.leaving import end_with
     from quadpy.dist.transport.mpi.engine import MpiEngine
 
     if mpi.Is_finalized():

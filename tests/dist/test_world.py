@@ -11,6 +11,7 @@ from quadpy.cli import main
 from quadpy.dist import launching, world
 from quadpy.dist.connecting import connect
 from quadpy.dist.transport.choosing import choose_transport
+from quadpy.dist.transport.torch.notices import StoreNotices
 from quadpy.errors import DistributedError, TransportError
 from quadpy.runtime.device.launched import Launched, launched_as
 from quadpy.runtime.device.probe import Probe
@@ -70,6 +71,55 @@ def test_without_mpi4py(monkeypatch):
     with pytest.raises(TransportError, match="mpiexec started 4 ranks, and mpi4py cannot be imported") as raised:
         connect()
     assert "pip install 'quadpy-lang[mpi]'" in str(raised.value)
+
+
+def test_torchrun_without_torch(monkeypatch):
+    for name, value in TORCHRUN.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(TransportError, match="does not say where they meet: MASTER_PORT must be set"):
+        connect()
+    monkeypatch.setenv("MASTER_PORT", "1")
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.setitem(sys.modules, "torch.distributed", None)
+    with pytest.raises(TransportError, match="torchrun started 8 ranks, and torch cannot be imported") as raised:
+        connect()
+    assert "use quadpy run" in str(raised.value)
+
+
+class Store(dict):
+    """A store of torch's, as far as notices use it."""
+
+    def add(self, name, number):
+        self[name] = self.get(name, 0) + number
+        return self[name]
+
+    def set(self, name, text):
+        self[name] = text.encode()
+
+    def check(self, names):
+        return all(name in self for name in names)
+
+
+class LostStore(Store):
+    def check(self, names):
+        raise RuntimeError("Connection reset by peer\nmore")
+
+
+def test_notices_in_a_store():
+    store = Store()
+    ranks = [StoreNotices(store, rank) for rank in range(3)]
+    ranks[1].tell_wait("an exchange with rank 0")
+    ranks[1].tell_end("ValueError: no such file", 1)
+    ranks[1].tell_end("", 1)  # only the first counts
+    ranks[2].tell_end("", 2)
+    for rank in ranks:
+        rank.collect()
+    assert (ranks[0].waiting, ranks[0].ended) == ({1: "an exchange with rank 0"}, {1, 2})
+    assert ranks[0].failure() == (1, "ValueError: no such file")
+    assert (ranks[1].ended, ranks[1].failure()) == ({2}, None)  # its own words are no news
+    lost = StoreNotices(LostStore(), 1)
+    lost.collect()
+    assert lost.failure() == (0, "the store at MASTER_ADDR does not answer: Connection reset by peer")
 
 
 def test_an_mpi_that_is_not_the_launchers():

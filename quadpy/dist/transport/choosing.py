@@ -25,16 +25,16 @@ _VISIBLE: Final = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_
 """What makes the same number another GPU."""
 
 
-def choose_transport(engine: HostEngine, arch: str, mpi: Any) -> Transport:
+def choose_transport(engine: HostEngine, arch: str, mpi: Any | None) -> Transport:
     """The transport for arrays of ``arch``, over ``engine``; all ranks call it together.
 
-    GPUs are connected by NCCL or RCCL if every rank has it and a GPU of its own, else by ``mpi``, the module ``mpi4py.MPI``:
-    directly if the MPI says that it can, else through pinned memory.
+    GPUs are connected by NCCL or RCCL if every rank has it and a GPU of its own, else by the engine: directly if that is
+    ``mpi``, the module ``mpi4py.MPI``, and says that it can, else through pinned memory.
     """
     load = _LIBRARIES.get(arch)
     if load is not None and (library := _library_of_all(engine, load)) is not None:
         return CheckedTransport(GpuTransport(library, engine, current_device()))
-    return CheckedTransport(HostTransport(engine, in_place=takes_device_memory(mpi, arch)))
+    return CheckedTransport(HostTransport(engine, in_place=mpi is not None and takes_device_memory(mpi, arch)))
 
 
 def _library_of_all(engine: HostEngine, load: Callable[[], GpuLibrary]) -> GpuLibrary | None:

@@ -15,7 +15,9 @@ from quadpy.errors import RankLostError
 from quadpy.runtime.elements.numpy_types import Numbers, cast, decode, encode
 from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["HostEngine", "HostTransport", "Message", "Pending"]
+__all__ = ["EXCHANGE", "HostEngine", "HostTransport", "Message", "Pending", "described"]
+
+EXCHANGE: Final = "an exchange"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +27,14 @@ class Message:
     peer: int
     tag: int
     numbers: Numbers | DeviceNumbers
+
+
+def described(sends: Sequence[Message], receives: Sequence[Message]) -> str:
+    """What a rank waits in, as errors say."""
+    peers = sorted({message.peer for message in (*sends, *receives)})
+    leaving, arriving = (sum(message.numbers.nbytes for message in each) for each in (sends, receives))
+    ranks = f"rank{'s' * (len(peers) > 1)} {', '.join(map(str, peers))}"
+    return f"{EXCHANGE} with {ranks} ({leaving} bytes to send, {arriving} to receive)"
 
 
 class Pending(Protocol):

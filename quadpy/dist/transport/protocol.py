@@ -77,7 +77,7 @@ class StartedExchange(Protocol):
 class Transport(Protocol):
     """One rank's connection to the others.
 
-    name        "alone", "threads", "mpi", "nccl" or "rccl"
+    name        "alone", "threads", "mpi", "gloo", "nccl" or "rccl"
     rank, size  this rank and the number of ranks
     capturable  whether its operations on streams can be captured in a graph; then ``finish`` waits for nothing
     timeout     seconds without an answer after which a rank counts as lost

@@ -12,13 +12,14 @@ from typing import Any, Final
 import numpy as np
 
 from quadpy.dist.transport.arrivals import DeviceNumbers
-from quadpy.dist.transport.host import Message
+from quadpy.dist.transport.host import Message, described
 from quadpy.dist.transport.mpi.notices import Notices
-from quadpy.dist.transport.mpi.processes import Process, this_process
-from quadpy.dist.transport.mpi.waiting import Waits
+from quadpy.dist.transport.mpi.requests import Requests
 from quadpy.dist.transport.parts import require_same_size
+from quadpy.dist.transport.processes import Process, this_process
 from quadpy.dist.transport.protocol import Operator
 from quadpy.dist.transport.waiting import lost
+from quadpy.dist.transport.waits import Waits
 from quadpy.errors import RankLostError, TransportError
 from quadpy.runtime.elements.numpy_types import Numbers
 
@@ -40,7 +41,8 @@ class MpiEngine:
         self._everyone: Final = [rank for rank in range(self.size) if rank != self.rank]
         self._comms: Final = dict(zip(_KINDS, _connected(mpi, len(_KINDS), timeout), strict=True))
         self.notices: Final = Notices(mpi, self._comms["notices"])
-        self.waits: Final = Waits(mpi, self.notices, self.rank, self.size, timeout)
+        self.waits: Final = Waits(self.notices, self.rank, self.size, timeout)
+        self.requests: Final = Requests(mpi, self.waits)
         self._closed = False
         texts = self.share(this_process().to_text().encode())
         self.processes: Final = [Process.from_text(text.decode()) for text in texts]
@@ -95,7 +97,7 @@ class MpiEngine:
         self._closed = True
 
     def _complete(self, requests: Sequence[Any], call: str) -> None:
-        self.waits.complete(requests, self._everyone, call)
+        self.requests.complete(requests, self._everyone, call)
 
     def _comm(self, kind: str) -> Any:
         if self._closed:
@@ -118,8 +120,8 @@ class _Messages:
 
     def wait(self) -> None:
         peers = sorted({message.peer for message in (*self._sends, *self._receives)})
-        call = f"an exchange with rank{'s' if len(peers) > 1 else ''} {', '.join(map(str, peers))}"
-        statuses = self._engine.waits.complete(self._requests, peers, call)
+        call = described(self._sends, self._receives)
+        statuses = self._engine.requests.complete(self._requests, peers, call)
         for message, status in zip(self._receives, statuses, strict=False):  # the receives come first
             require_same_size(status.Get_count(), message.numbers.nbytes, f"rank {message.peer}")
 

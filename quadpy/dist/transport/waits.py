@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import Any, Final, NoReturn
+from collections.abc import Callable, Collection, Iterator
+from typing import Final, NoReturn, Protocol
 
-from quadpy.dist.transport.mpi.notices import Notices
-from quadpy.dist.transport.mpi.processes import Process
+from quadpy.dist.transport.processes import Process
 from quadpy.dist.transport.waiting import lost
-from quadpy.errors import QuadpyError, RanksDisagreeError, TransportError
+from quadpy.errors import RanksDisagreeError
 
-__all__ = ["Waits"]
+__all__ = ["Notices", "Waits", "different_calls"]
 
 _SPINS: Final = 100
 """Looks without a pause: most messages come within microseconds."""
@@ -27,28 +26,51 @@ _DIAGNOSIS: Final = 2.0
 _KILLED: Final = "its process was killed, or has crashed"
 
 
-class Waits:
-    """Waits for requests of MPI on one rank."""
+class Notices(Protocol):
+    """What ranks tell each other beside their data.
 
-    def __init__(self, mpi: Any, notices: Notices, rank: int, size: int, timeout: float) -> None:
-        self._mpi, self._notices = mpi, notices
-        self._rank, self._size, self.timeout = rank, size, timeout
+    ended         the ranks that end
+    waiting       the ranks that have waited too long, each with the call in which it waits
+    told_failure  whether this rank has told the others of a failure
+    """
+
+    ended: set[int]
+    waiting: dict[int, str]
+    told_failure: bool
+
+    def tell_end(self, reason: str, failed: int) -> None:
+        """Tell all ranks that this one ends: well, with an empty ``reason``, or because rank ``failed`` has failed.
+
+        Only the first call counts.
+        """
+
+    def tell_wait(self, call: str) -> None:
+        """Tell all ranks the call in which this one has waited too long."""
+
+    def collect(self) -> None:
+        """Read what has come."""
+
+    def failure(self) -> tuple[int, str] | None:
+        """The first failure that is known: the rank and the reason."""
+
+    def note_killed(self, rank: int, reason: str) -> None:
+        """Remember that the process of ``rank`` is gone."""
+
+
+class Waits:
+    """Waits on one rank."""
+
+    def __init__(self, notices: Notices, rank: int, size: int, timeout: float) -> None:
+        self._notices, self._rank, self._size, self.timeout = notices, rank, size, timeout
         self.processes: dict[int, Process] = {}
 
-    def complete(self, requests: Sequence[Any], peers: Collection[int], call: str) -> list[Any]:
-        """Wait until ``requests``, which need ``peers``, are complete; returns their statuses.
+    def until(self, done: Callable[[], bool], peers: Collection[int], call: str) -> None:
+        """Wait until ``done``, which needs ``peers``.
 
         Raises:
             RankLostError: a rank has failed, or a peer has ended or does not answer in time.
             RanksDisagreeError: ranks wait for each other in different calls.
-            TransportError: MPI reports an error.
         """
-        statuses = [self._mpi.Status() for _ in requests]
-        self.until(lambda: self._test(requests, statuses, call), peers, call)
-        return statuses
-
-    def until(self, done: Callable[[], bool], peers: Collection[int], call: str) -> None:
-        """Wait until ``done``; raises as ``complete``."""
         for _ in range(_SPINS):
             if done():
                 return
@@ -79,20 +101,6 @@ class Waits:
             return failure
         return next(((rank, "") for rank in peers if rank in notices.ended), None)
 
-    def _test(self, requests: Sequence[Any], statuses: list[Any], call: str) -> bool:
-        try:
-            return bool(self._mpi.Request.Testall(requests, statuses))
-        except self._mpi.Exception as error:
-            raise self.failed(error, call) from error
-
-    def failed(self, error: Any, call: str) -> QuadpyError:
-        """The error for an exception of MPI."""
-        codes = {status.Get_error() for status in getattr(error, "statuses", ())} | {error.Get_error_class()}
-        if self._mpi.ERR_TRUNCATE in codes:
-            hint = "the ranks must agree on the shape of the grid, the halos and the dtype"
-            return TransportError(f"in {call}, a rank sent more than this rank receives", hint=hint)
-        return TransportError(f"MPI failed in {call}: {error.Get_error_string()}")
-
     def _give_up(self, peers: Collection[int], call: str) -> NoReturn:
         """Tell the others what this rank waits for, and raise the error that fits what they tell."""
         self._notices.tell_wait(call)
@@ -103,15 +111,21 @@ class Waits:
             known = self._notices.waiting
             if len(known) >= others or time.monotonic() > end:
                 break
-        if known and set(known.values()) != {call}:
-            calls = {**known, self._rank: call}
-            told = "; ".join(f"rank {rank} in {calls[rank]}" for rank in sorted(calls))
-            raise RanksDisagreeError(
-                f"ranks wait for each other in different calls: {told}",
-                hint="all ranks must make the same calls in the same order; debug=True finds the first that differs",
-            )
+        calls = {**known, self._rank: call}
         silent = [rank for rank in peers if rank != self._rank and rank not in known]
+        kinds = {each.partition(" with ")[0] for each in calls.values()}
+        if len(kinds) > 1 or (not silent and len(set(calls.values())) > 1):
+            raise different_calls(calls)
         raise lost((silent or list(peers))[0], None, self._rank, self.timeout)
+
+
+def different_calls(calls: dict[int, str]) -> RanksDisagreeError:
+    """The error where ranks wait for each other in these calls."""
+    told = "; ".join(f"rank {rank} in {calls[rank]}" for rank in sorted(calls))
+    return RanksDisagreeError(
+        f"ranks wait for each other in different calls: {told}",
+        hint="all ranks must make the same calls in the same order; debug=True finds the first that differs",
+    )
 
 
 def _pauses() -> Iterator[None]:

@@ -1,6 +1,7 @@
 """How a rank ends: it tells the others, and waits until they end, too.
 
 ``MPI_Finalize`` waits for all ranks, for ever if one is gone; so it is called only after all have said that they end well.
+The store of torch may be in rank 0, which therefore ends last.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ import sys
 import threading
 import time
 from types import TracebackType
-from typing import Final
+from typing import Final, Protocol
 
 from quadpy.dist.transport.ending import exit_status, note_exit_status
-from quadpy.dist.transport.mpi.engine import MpiEngine
+from quadpy.dist.transport.waits import Notices, Waits
 from quadpy.errors import RankLostError
 
 __all__ = ["end_with"]
@@ -27,7 +28,21 @@ _PAUSE: Final = 0.01
 """Seconds between two looks at them."""
 
 
-def end_with(engine: MpiEngine) -> None:
+class LeavingEngine(Protocol):
+    """What connects the ranks, as their end needs it; after ``has_ended`` it can be asked no more."""
+
+    rank: int
+    size: int
+
+    @property
+    def notices(self) -> Notices: ...
+    @property
+    def waits(self) -> Waits: ...
+    @property
+    def has_ended(self) -> bool: ...
+
+
+def end_with(engine: LeavingEngine) -> None:
     """Let the end of this process, by an error or without one, be known to the other ranks of ``engine``."""
     ending = _Ending(engine)
     before = sys.excepthook
@@ -49,7 +64,7 @@ def _ignore_news_of_the_launcher() -> None:
 
 
 class _Ending:
-    def __init__(self, engine: MpiEngine) -> None:
+    def __init__(self, engine: LeavingEngine) -> None:
         self._engine = engine
 
     def failed(self, kind: type[BaseException], error: BaseException) -> None:

@@ -1,0 +1,1 @@
+"""Ranks that torchrun starts: torch's store and its gloo connect them."""
