@@ -95,7 +95,7 @@ LAYERS = {
         {"graph.captures", "graph.building", "graph.execution", "graph.model", "runtime"}, {"numpy"}
     ),
     "algorithms": Layer(INSIDE | {""}, {"numpy"}),  # its kernels are written as users write theirs
-    "dist": Layer(INSIDE | {"", "graph"}, {"mpi4py", "nccl", "numpy", "rocm"}),  # as algorithms
+    "dist": Layer(INSIDE | {"", "graph"}, {"mpi4py", "nccl", "numpy", "rocm", "torch"}),  # as algorithms
     "hazards": Layer({"runtime", "hazards.races"}, {"numpy"}),
     "hazards.pytest_plugin": Layer({"hazards"}, {"pytest"}),
     "hazards.races": Layer({"jit"}),
