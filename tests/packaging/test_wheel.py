@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import email
+import re
+import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -12,6 +15,7 @@ from quadpy._version import __version__
 
 PACKAGE = Path(__file__).parents[2] / "quadpy"
 """The checkout's, which the installed package may be a copy of."""
+README = (PACKAGE.parent / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -65,3 +69,30 @@ def test_metadata_names_version_licence_dependencies_and_command(wheel):
         "view",
     }
     assert "quadpy = quadpy.cli:main" in distribution_info(wheel, "entry_points.txt")
+
+
+def test_the_page_of_the_package_links_to_nothing_that_is_not_there(wheel):
+    page = email.message_from_string(distribution_info(wheel, "METADATA")).get_payload()
+    assert page.startswith("# quadpy\n")
+    targets = re.findall(r"\]\(([^)]+)\)", page)
+    assert [target for target in targets if not target.startswith("https://")] == []
+    assert "21 targets" in page
+    assert "below" not in page.partition("## A first kernel")[0], "pictures are left out"
+
+
+def test_the_page_of_the_package_renders(wheel):
+    renderer = pytest.importorskip("readme_renderer.markdown", reason="readme-renderer is not installed")
+    metadata = email.message_from_string(distribution_info(wheel, "METADATA"))
+    page = renderer.render(metadata.get_payload(), stream=sys.stderr)
+    assert page.count("<table>") == len(re.findall(r"^\|---\|", README, re.MULTILINE))
+    assert page.count("<pre") == len(re.findall(r"^```\w", README, re.MULTILINE))
+    assert "](" not in page
+
+
+def test_the_source_distribution_has_what_its_pages_and_tests_need(tmp_path, monkeypatch):
+    backend = pytest.importorskip("hatchling.build", reason="hatchling is not installed")
+    monkeypatch.chdir(PACKAGE.parent)
+    with tarfile.open(tmp_path / backend.build_sdist(str(tmp_path))) as archive:
+        held = {name.partition("/")[2] for name in archive.getnames()}
+    assert {"zensical.toml", "docs/_site.py", "benchmarks/data/instructions-now.json", ".ci/run", "README.md"} <= held
+    assert {f"docs/{page.relative_to(PACKAGE.parent / 'docs')}" for page in PACKAGE.parent.glob("docs/**/*.md")} <= held
