@@ -6,7 +6,7 @@ import contextlib
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import FrameType
+from types import FrameType, ModuleType
 from typing import Final
 
 from quadpy.runtime.arrays.field import Field
@@ -21,7 +21,7 @@ _OURS: Final[dict[str, bool]] = {contextlib.__file__: True}
 """Whether the code of a file is quadpy's own, or runs for it."""
 
 _MOST: Final = 64
-"""Items of a container that are looked at."""
+"""Items of a container, and attributes of an object, that are looked at."""
 
 
 def _is_ours(file: str) -> bool:
@@ -84,5 +84,6 @@ def _names() -> Iterator[tuple[str, object]]:
             yield from ((f"{name}[{k}]", item) for k, item in enumerate(value[:_MOST]))
         elif isinstance(value, dict) and name in frame.f_locals and len(value) <= _MOST:
             yield from ((f"{name}[{key!r}]", item) for key, item in list(value.items()) if isinstance(key, str))
-        elif name == "self":
-            yield from ((f"self.{key}", item) for key, item in list(getattr(value, "__dict__", {}).items()))
+        elif name in frame.f_locals and not isinstance(value, (type, ModuleType)):
+            attributes = list(getattr(value, "__dict__", {}).items())[:_MOST]
+            yield from ((f"{name}.{key}", item) for key, item in attributes)
