@@ -21,7 +21,7 @@ from quadpy.importing import import_late as _import_late
 from quadpy.intrinsics import top as _top
 from quadpy.intrinsics.top import *
 from quadpy.jit.kernel import Kernel, kernel
-from quadpy.lang.decorators import Template, Tensor, data_oriented, func, pyfunc, real_func, template
+from quadpy.lang.decorators import Template, Tensor, data_oriented, func, pyfunc, real_func, ref, template
 from quadpy.math.linalg import cholesky, eig, make_spd, polar_decompose, qr, solve, svd, sym_eig
 from quadpy.messages import no_attribute as _no_attribute
 from quadpy.other_project import warn_of_other_project as _warn_of_other_project
@@ -134,6 +134,7 @@ __all__ = [
     "python",
     "qr",
     "real_func",
+    "ref",
     "reset",
     "root",
     "simt",

@@ -140,6 +140,7 @@ from quadpy.intrinsics.top import ffs as ffs
 from quadpy.intrinsics.top import floor as floor
 from quadpy.intrinsics.top import fma as fma
 from quadpy.intrinsics.top import fmod as fmod
+from quadpy.intrinsics.top import frexp as frexp
 from quadpy.intrinsics.top import grouped as grouped
 from quadpy.intrinsics.top import hypot as hypot
 from quadpy.intrinsics.top import is_active as is_active
@@ -183,6 +184,7 @@ from quadpy.intrinsics.top import trunc as trunc
 from quadpy.intrinsics.top import zero as zero
 from quadpy.jit.kernel import Kernel as Kernel
 from quadpy.lang.decorators import data_oriented as data_oriented
+from quadpy.lang.decorators import ref as ref
 from quadpy.lang.decorators import template as template
 from quadpy.math.linalg import cholesky as cholesky
 from quadpy.math.linalg import eig as eig
@@ -397,6 +399,7 @@ __all__ = [
     "floor",
     "fma",
     "fmod",
+    "frexp",
     "from_dlpack",
     "func",
     "gpu",
@@ -464,6 +467,7 @@ __all__ = [
     "raw_div",
     "raw_mod",
     "real_func",
+    "ref",
     "rescale_index",
     "reset",
     "root",

@@ -77,7 +77,7 @@ def init(
         print_full_traceback: show quadpy's own frames in the tracebacks of kernels' errors; by default, only the
             program's.
         others: options of Taichi and Quadrants: ``kernel_profiler`` (see ``qp.profiler``), ``log_level``,
-            ``require_version``, ``offline_cache``, ``offline_cache_file_path`` and ``offline_cache_max_size_of_files``
+            ``check_out_of_bound`` (of all checks, those of indices), ``require_version``, ``offline_cache``, ``offline_cache_file_path`` and ``offline_cache_max_size_of_files``
             (bytes) mean the same; those that mean nothing here are ignored, with one line of the log at level info.
 
     Raises:
@@ -114,6 +114,7 @@ def init(
         print_buffer=print_buffer or env.print_buffer,
         wave_size=wave_size,
         interpreted=interpreted,
+        check_out_of_bound=bool(others.get("check_out_of_bound")),
     )
     import_late("quadpy.jit.specialisation").prepare(threads)
     set_config(config)

@@ -22,7 +22,7 @@ __all__ = ["OWN_WAYS", "WITHOUT_MEANING", "apply_options"]
 _log: Final = logging.getLogger("quadpy")
 
 OWN_WAYS: Final = (
-    "kernel_profiler", "log_level", "offline_cache", "offline_cache_file_path", "offline_cache_max_size_of_files", "require_version",
+    "check_out_of_bound", "kernel_profiler", "log_level", "offline_cache", "offline_cache_file_path", "offline_cache_max_size_of_files", "require_version",
 )  # fmt: skip
 """Options that mean something."""
 
@@ -39,7 +39,7 @@ def apply_options(options: Mapping[str, object], own: tuple[str, ...]) -> None:
     for name in options:
         if name not in OWN_WAYS and name not in WITHOUT_MEANING:
             raise ArgumentError(f"qp.init has no option {name!r}", hint=one_of(name, [*own, *OWN_WAYS]))
-    for name in ("kernel_profiler", "offline_cache"):
+    for name in ("check_out_of_bound", "kernel_profiler", "offline_cache"):
         require_switch(options.get(name), name)
     if ignored := sorted(name for name in options if name in WITHOUT_MEANING):
         _log.info("qp.init: %s: ignored, since quadpy has no use for it", ", ".join(ignored))

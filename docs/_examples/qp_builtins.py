@@ -123,6 +123,10 @@ def example_j1() -> None:
     print(qp.j1(1.0))  # 0.4400506019592285
 
 
+def example_frexp() -> None:
+    print(qp.frexp(6.0))  # (0.75, 3)
+
+
 def example_sincos() -> None:
     print(qp.sincos(0.5))  # (0.4794255495071411, 0.8775825500488281)
 

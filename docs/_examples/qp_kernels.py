@@ -142,6 +142,20 @@ def example_pyfunc() -> None:
     print(area(2.0))  # 12.566370614359172
 
 
+def example_ref() -> None:
+    @qp.func
+    def advance(x: qp.ref(qp.f32), by: qp.f32):
+        x += by
+
+    @qp.kernel
+    def run() -> qp.f32:
+        x = 1.0
+        advance(x, 2.0)
+        return x
+
+    print(run())  # 3.0
+
+
 def example_real_func() -> None:
     @qp.real_func
     def steps(n: qp.i32) -> qp.i32:

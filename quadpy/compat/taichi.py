@@ -42,6 +42,8 @@ __all__ = [
 ]
 __all__ += quadpy.__all__
 
+__version__ = (1, 7, 4)  # type: ignore[assignment]  # quadpy's is a text
+"""The version of Taichi whose names these are."""
 cc = "cpu"
 vulkan = opengl = gles = metal = dx11 = dx12 = "gpu"
 AOS, SOA = Layout.AOS, Layout.SOA

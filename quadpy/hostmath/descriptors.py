@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
@@ -59,10 +60,14 @@ class _Constructible(CompositeType):
 @public_init
 @dataclass(frozen=True)
 class VectorType(_Constructible):
-    """Vectors of ``n`` numbers.  Calling the type makes one: ``vec3 = qp.types.vector(3, qp.f32); vec3(1, 2, 3)``."""
+    """Vectors of ``n`` numbers.  Calling the type makes one: ``vec3 = qp.types.vector(3, qp.f32); vec3(1, 2, 3)``.
+
+    ``unpacked`` is accepted for programs written for Quadrants: the components are always variables of their own.
+    """
 
     n: int
     dtype: ScalarLike
+    unpacked: bool = dataclasses.field(default=False, kw_only=True, repr=False, compare=False)
 
     __quadpy_called__: ClassVar[str] = "vector"
 
@@ -105,14 +110,36 @@ class NDArrayType:
     """The annotation of an array parameter: ``qp.Array1D[qp.f32]`` or ``qp.types.ndarray(dtype=qp.f32, ndim=1)``.
 
     If one of them is None, each call takes it from its argument; a ``typing.TypeVar`` as ``dtype`` is None.
+    ``boundary="clamp"`` moves indices that are out of range to the nearest element.
+
+    Names of Taichi: ``element_shape`` makes ``dtype`` a type of vectors or matrices, ``element_dim`` says that each call
+    takes it from its argument, ``field_dim`` is ``ndim``, and ``needs_grad`` means nothing.
     """
 
     dtype: DType | None = None  # or a struct type, whose module imports this one
     ndim: int | None = None
+    element_dim: dataclasses.InitVar[int | None] = None
+    element_shape: dataclasses.InitVar[tuple[int, ...] | None] = None
+    field_dim: dataclasses.InitVar[int | None] = None
+    needs_grad: dataclasses.InitVar[bool | None] = None
+    boundary: str = "unsafe"
 
     __quadpy_called__: ClassVar[str] = "ndarray"
 
-    def __post_init__(self) -> None:
+    def __post_init__(
+        self,
+        element_dim: int | None,
+        element_shape: tuple[int, ...] | None,
+        field_dim: int | None,
+        needs_grad: bool | None,
+    ) -> None:
+        if self.boundary not in ("unsafe", "clamp"):
+            raise ArgumentError(f"boundary={shown(self.boundary)} is not known", hint='it is "unsafe" or "clamp"')
+        if field_dim is not None:
+            if self.ndim not in (None, field_dim):
+                raise ArgumentError(f"ndim={self.ndim} and field_dim={field_dim} mean the same, and differ")
+            object.__setattr__(self, "ndim", field_dim)
+        self._take_element(element_dim, element_shape)
         stated = meant(self.dtype)
         object.__setattr__(self, "dtype", None if isinstance(stated, TypeVar) else stated)
         if self.dtype is not None and getattr(self.dtype, "__quadpy_constructor__", None) != "struct":
@@ -120,9 +147,24 @@ class NDArrayType:
         if self.ndim is not None and not _is_count(self.ndim):
             raise ArgumentError(f"ndim={shown(self.ndim)} is not a number of axes")
 
+    def _take_element(self, dim: int | None, shape: tuple[int, ...] | None) -> None:
+        """What ``element_dim`` and ``element_shape`` say of the elements."""
+        if dim not in (None, 0, 1, 2) or (shape is not None and (len(shape) > 2 or dim not in (None, len(shape)))):
+            raise ArgumentError(f"element_dim={shown(dim)} and element_shape={shown(shape)} are no type of elements",
+                                hint="elements are numbers, vectors (n,) and matrices (n, m)")  # fmt: skip
+        if isinstance(self.dtype, CompositeType) or not (dim or shape):
+            return
+        if shape is not None and self.dtype is None:
+            raise ArgumentError("element_shape needs a dtype", hint="such as dtype=qp.f32, element_shape=(3,)")
+        found: DType | None = None
+        if shape is not None and self.dtype is not None:
+            scalar, (n, *m) = scalar_of(self.dtype), shape
+            found = MatrixType(n, m[0], scalar) if m else VectorType(n, scalar)
+        object.__setattr__(self, "dtype", found)
+
     def __quadpy_fingerprint__(self) -> str:
         tell = getattr(self.dtype, "__quadpy_fingerprint__", None)
-        return f"ndarray:{self.ndim}:{repr(self.dtype) if tell is None else tell()}"
+        return f"ndarray:{self.ndim}:{self.boundary}:{repr(self.dtype) if tell is None else tell()}"
 
     def __class_getitem__(cls, key: Any) -> NDArrayType:
         return cls(*key) if isinstance(key, tuple) else cls(key)
@@ -131,7 +173,7 @@ class NDArrayType:
         """``Array1D[qp.f32]``: this number of axes, with elements of type ``dtype``."""
         if self.dtype is not None:
             raise ArgumentError(f"{self!r} has a type of elements already, and takes no other")
-        return NDArrayType(dtype, self.ndim)
+        return NDArrayType(dtype, self.ndim, boundary=self.boundary)
 
     def __repr__(self) -> str:
         axes = "Array" if self.ndim is None else f"Array{self.ndim}D"

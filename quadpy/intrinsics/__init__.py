@@ -20,9 +20,9 @@ from quadpy.messages import shown
 __all__ = ["BUILTINS", "BY_NAME", "GROUPS", "INSTRUCTIONS", "INTERNAL", "ROWS", "Builtin", "namespace"]
 
 
-def _ndrange(*ranges: Any) -> Iterator[tuple[int, ...]]:
+def _ndrange(*ranges: Any, axes: Any = None) -> Iterator[tuple[int, ...]]:
     """The indices of ``ndrange`` outside kernels."""
-    axes: list[range] = []
+    order, axes = axes, []
     for given in ranges:
         ends = given if isinstance(given, (tuple, list)) else (0, given)
         if len(ends) != 2 or not all(hasattr(end, "__index__") for end in ends):
@@ -30,7 +30,12 @@ def _ndrange(*ranges: Any) -> Iterator[tuple[int, ...]]:
         axes.append(range(*ends))
     if any(axis and abs(axis[-1]) >> 63 for axis in axes):
         raise ArgumentError("ndrange takes integers of up to 64 bits")
-    return itertools.product(*axes)
+    if order is None:
+        return itertools.product(*axes)
+    if not isinstance(order, (tuple, list)) or sorted(order) != list(range(len(axes))):
+        raise ArgumentError(f"axes={shown(order)} must name each of the {len(axes)} ranges once, by number")
+    visits = itertools.product(*(axes[k] for k in order))
+    return (tuple(at[order.index(k)] for k in range(len(axes))) for at in visits)
 
 
 _ON_HOST: Final[Mapping[str, Callable[..., Any]]] = {

@@ -10,7 +10,7 @@ __all__ = ["GROUPS"]
 
 GROUPS: Final = {
     "Loops and compile time": (
-        Row("ndrange", "*ranges", "The product of ranges ``n`` or ``(a, b)``, the last fastest.", Traced(), compile_time=True),
+        Row("ndrange", "*ranges, axes=None", "The product of ranges ``n`` or ``(a, b)``, the last fastest, or in the order of ``axes``, the outermost first.", Traced(), compile_time=True),
         Row("grouped", "x", "The indices of x, or of an ndrange, as a vector.", Traced(), compile_time=True),
         Row("static", "*values", "A value at compile time, or several as a tuple; a loop over it is unrolled, an if over it decided.", Traced(), compile_time=True),
         Row("static_assert", "cond, message='static assertion failed'", "Fails the compilation unless cond holds.", Traced(), compile_time=True),

@@ -42,6 +42,7 @@ NUMBERS: Final = {
         Row("j0", "x", "Bessel function of the first kind of order 0.", Library("bessel"), _FLOATS),
         Row("j1", "x", "Bessel function of the first kind of order 1.", Library("bessel"), _FLOATS),
         Row("sincos", "x", "Sine and cosine of x (radians), a pair: s, c = qp.sincos(x).", Library("trig")),
+        Row("frexp", "x", "The fraction m and the exponent e of x = m * 2**e, with 0.5 <= abs(m) < 1; 0, infinities and NaNs give themselves and 0.", Traced()),
         Row("floor", "x, dtype=None", "The greatest whole number not above x; ``dtype`` casts the result.", Traced()),
         Row("ceil", "x, dtype=None", "The least whole number not below x; ``dtype`` casts the result.", Traced()),
         Row("round", "x, dtype=None", "The nearest whole number, ties to even; ``dtype`` casts the result.", Traced()),
@@ -83,7 +84,7 @@ GROUPS: Final = {
     "Random numbers": (
         Row("random", "dtype=float", "Uniform in [0, 1) for floats, over the whole range for integers.", Traced(),
             effects=Effect.DRAWS),
-        Row("randn", "dtype=float", "Normally distributed, mean 0, variance 1.", Traced(), effects=Effect.DRAWS),
+        Row("randn", "dtype=float, *, dt=None", "Normally distributed, mean 0, variance 1.", Traced(), effects=Effect.DRAWS),
     ),
 }  # fmt: skip
 

@@ -6,7 +6,7 @@ from quadpy.runtime.elements.values import Elements
 
 _V = TypeVar("_V", bound=float | Elements)  # a number, a vector or a matrix
 
-__all__ = ["sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "exp", "exp2", "exp10", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "cbrt", "erf", "erfc", "tgamma", "lgamma", "j0", "j1", "sincos", "floor", "ceil", "round", "trunc", "abs", "popcnt", "clz", "ffs", "atan2", "hypot", "pow", "fmod", "copysign", "min", "max", "fma", "select"]
+__all__ = ["sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "exp", "exp2", "exp10", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "cbrt", "erf", "erfc", "tgamma", "lgamma", "j0", "j1", "sincos", "frexp", "floor", "ceil", "round", "trunc", "abs", "popcnt", "clz", "ffs", "atan2", "hypot", "pow", "fmod", "copysign", "min", "max", "fma", "select"]
 
 def sin(x: _V) -> _V: """Sine of x (radians)."""
 def cos(x: _V) -> _V: """Cosine of x (radians)."""
@@ -38,6 +38,7 @@ def lgamma(x: _V) -> _V: """Logarithm of the absolute value of the gamma functio
 def j0(x: _V) -> _V: """Bessel function of the first kind of order 0."""
 def j1(x: _V) -> _V: """Bessel function of the first kind of order 1."""
 def sincos(x: _V) -> _V: """Sine and cosine of x (radians), a pair: s, c = qp.sincos(x)."""
+def frexp(x: _V) -> _V: """The fraction m and the exponent e of x = m * 2**e, with 0.5 <= abs(m) < 1; 0, infinities and NaNs give themselves and 0."""
 def floor(x: _V, dtype: Any = ...) -> _V: """The greatest whole number not above x; ``dtype`` casts the result."""
 def ceil(x: _V, dtype: Any = ...) -> _V: """The least whole number not below x; ``dtype`` casts the result."""
 def round(x: _V, dtype: Any = ...) -> _V: """The nearest whole number, ties to even; ``dtype`` casts the result."""

@@ -9,7 +9,7 @@ _V = TypeVar("_V", bound=float | Elements)  # a number, a vector or a matrix
 _T = TypeVar("_T")
 _E = TypeVar("_E", bound=Elements)
 
-__all__ = ["sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "exp", "exp2", "exp10", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "cbrt", "erf", "erfc", "tgamma", "lgamma", "j0", "j1", "sincos", "floor", "ceil", "round", "trunc", "abs", "popcnt", "clz", "ffs", "atan2", "hypot", "pow", "fmod", "copysign", "min", "max", "fma", "select", "raw_div", "raw_mod", "bit_shr", "cast", "bit_cast", "random", "randn", "atomic_add", "atomic_sub", "atomic_mul", "atomic_min", "atomic_max", "atomic_and", "atomic_or", "atomic_xor", "atomic_exchange", "atomic_cas", "ndrange", "grouped", "static", "static_assert", "static_print", "loop_config", "block_local", "cache_read_only", "assume_in_range", "loop_unique", "zero", "one", "is_active", "activate", "deactivate", "append", "length", "rescale_index", "no_activate", "stream_parallel"]
+__all__ = ["sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "exp", "exp2", "exp10", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "cbrt", "erf", "erfc", "tgamma", "lgamma", "j0", "j1", "sincos", "frexp", "floor", "ceil", "round", "trunc", "abs", "popcnt", "clz", "ffs", "atan2", "hypot", "pow", "fmod", "copysign", "min", "max", "fma", "select", "raw_div", "raw_mod", "bit_shr", "cast", "bit_cast", "random", "randn", "atomic_add", "atomic_sub", "atomic_mul", "atomic_min", "atomic_max", "atomic_and", "atomic_or", "atomic_xor", "atomic_exchange", "atomic_cas", "ndrange", "grouped", "static", "static_assert", "static_print", "loop_config", "block_local", "cache_read_only", "assume_in_range", "loop_unique", "zero", "one", "is_active", "activate", "deactivate", "append", "length", "rescale_index", "no_activate", "stream_parallel"]
 
 def raw_div(x: Any, y: Any) -> Any: """Integer division that truncates, as in C."""
 def raw_mod(x: Any, y: Any) -> Any: """Remainder with the sign of x, as in C."""
@@ -37,7 +37,7 @@ def atomic_or(x: _V, y: _V) -> _V: """x |= y in one step; returns the old x."""
 def atomic_xor(x: _V, y: _V) -> _V: """x ^= y in one step; returns the old x."""
 def atomic_exchange(x: _V, y: _V) -> _V: """x = y in one step; returns the old x."""
 def atomic_cas(x: _V, expected: _V, desired: _V) -> _V: """x = desired in one step if x is expected, to the bit; returns the old x."""
-def ndrange(*ranges: Any) -> Any: """The product of ranges ``n`` or ``(a, b)``, the last fastest."""
+def ndrange(*ranges: Any, axes: Any = ...) -> Any: """The product of ranges ``n`` or ``(a, b)``, the last fastest, or in the order of ``axes``, the outermost first."""
 def grouped(x: Any) -> Any: """The indices of x, or of an ndrange, as a vector."""
 @overload
 def static(first: Any, second: Any, /, *more: Any) -> tuple[Any, ...]: ...

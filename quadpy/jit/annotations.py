@@ -100,11 +100,12 @@ def _template(name: str, annotation: Template, config: Config) -> TemplateParame
 
 def _array(name: str, annotation: NDArrayType, config: Config) -> ArrayParameter:
     struct: object = annotation.dtype
+    clamped = annotation.boundary == "clamp"
     if isinstance(struct, StructType):
         record = struct.record(lambda dtype: scalar_of(dtype, config))
-        return ArrayParameter(name, None, (), annotation.ndim, record)
+        return ArrayParameter(name, None, (), annotation.ndim, record, clamped)
     dtype, element = element_of(annotation.dtype, config) if annotation.dtype is not None else (None, ())
-    return ArrayParameter(name, dtype, element, annotation.ndim)
+    return ArrayParameter(name, dtype, element, annotation.ndim, None, clamped)
 
 
 def _container(

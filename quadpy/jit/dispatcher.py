@@ -43,10 +43,11 @@ def options_of(config: Config, target: TargetSpec, index: Scalar = i32, *, graph
 
     ``debug`` is the decorator's; None leaves it to ``config``, and that to the environment.
     """
+    all_checks = next((given for given in (debug, config.debug) if given is not None), bool(settings().debug))
+    indices_only = config.check_out_of_bound and debug is None and not all_checks
     return Options(
         config.default_ip, config.default_fp, index, fast_math=config.fast_math, graph=graph, wave_size=target.wave_size,
-        debug=next((given for given in (debug, config.debug) if given is not None), bool(settings().debug)),
-        interpreted=config.interpreted,
+        debug=all_checks or indices_only, indices_only=indices_only, interpreted=config.interpreted,
     )  # fmt: skip
 
 

@@ -347,17 +347,17 @@ def _require_options(*, graph: object, fuse: object, wave_size: int | None, debu
 @overload
 def kernel(
     fn: Callable[..., object], /, *, fastcache: bool = False, graph: bool = False, fuse: Fuse = "auto",
-    wave_size: int | None = None, debug: bool | None = None,
+    wave_size: int | None = None, debug: bool | None = None, pure: bool | None = None,
 ) -> Kernel: ...  # fmt: skip
 @overload
 def kernel(
     *, fastcache: bool = False, graph: bool = False, fuse: Fuse = "auto", wave_size: int | None = None,
-    debug: bool | None = None,
+    debug: bool | None = None, pure: bool | None = None,
 ) -> Callable[[Callable[..., object]], Kernel]: ...  # fmt: skip
 @public
 def kernel(
     fn: Callable[..., object] | None = None, /, *, fastcache: bool = False, graph: bool = False, fuse: Fuse = "auto",
-    wave_size: int | None = None, debug: bool | None = None,
+    wave_size: int | None = None, debug: bool | None = None, pure: bool | None = None,
 ) -> Any:  # fmt: skip
     """Makes a kernel of a function: its top-level ``for`` loops run in parallel.
 
@@ -369,7 +369,7 @@ def kernel(
     and the CPU have; by default that of ``qp.init``, else the processor's own.
     ``debug`` says whether it checks indices, overflow, divisions, casts and assertions while it runs; by default,
     ``qp.init`` decides.
-    ``fastcache`` is accepted for programs written for Quadrants; quadpy caches every kernel that way.
+    ``fastcache`` and ``pure`` are accepted for programs written for Quadrants; quadpy caches every kernel that way.
 
     Raises:
         KernelSourceError: ``fn`` is not a Python function.
@@ -377,6 +377,7 @@ def kernel(
             another option is neither True nor False, or there is no such option.
     """
     require_switch(fastcache, "fastcache")
+    require_switch(pure, "pure")
     if fn is None:
         _require_options(graph=graph, fuse=fuse, wave_size=wave_size, debug=debug)
         return functools.partial(kernel, graph=graph, fuse=fuse, wave_size=wave_size, debug=debug)

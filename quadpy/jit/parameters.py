@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
@@ -137,6 +137,7 @@ class ArrayParameter:
     element: tuple[int, ...]
     ndim: int | None
     record: RecordType | None = None
+    clamped: bool = False
 
     def view(self, given: Argument) -> ArrayView:
         """``given`` as a launch sees it.
@@ -197,7 +198,7 @@ class ArrayParameter:
         rows = kind == ALIGNED_ROWS
         aligned = rows or kind == ALIGNED
         array = array_of(BY_NAME[scalar], ndim, element, strided=kind == "strided", aligned=aligned, aligned_rows=rows)
-        return ArrayArg(array, writable, distributed=kind == DISTRIBUTED)
+        return ArrayArg(array, writable, distributed=kind == DISTRIBUTED, clamped=self.clamped)
 
     def _check_place(self, given: OrderedNDArray) -> None:
         """DeviceError for an array that a kernel on the CPU cannot reach; its type key does not tell."""
@@ -225,17 +226,18 @@ class ArrayParameter:
         assert record is not None
         self._check_ndim(ndim)
         aligned = kind in (ALIGNED, ALIGNED_ROWS)
-        return _array_of_structs(
+        found = _array_of_structs(
             self.record or record, ndim, writable, strided=kind == "strided", aligned=aligned, rows=kind == ALIGNED_ROWS
         )
+        return replace(found, clamped=self.clamped)
 
     def declared(self) -> ArgType | None:
         """The type that the annotation alone gives; None where it leaves something out."""
         if self.record is not None and self.ndim is not None:
-            return _array_of_structs(self.record, self.ndim, True)
+            return replace(_array_of_structs(self.record, self.ndim, True), clamped=self.clamped)
         if self.type is None or self.ndim is None:
             return None
-        return ArrayArg(array_of(self.type, self.ndim, self.element))
+        return ArrayArg(array_of(self.type, self.ndim, self.element), clamped=self.clamped)
 
 
 Parameter: TypeAlias = ScalarParameter | VectorParameter | StructParameter | ArrayParameter

@@ -43,13 +43,14 @@ class StructArg:
 class ArrayArg:
     """An array; a read-only one may not be written.  Its elements are structs if there is a ``record``.
 
-    Each rank has a part of a ``distributed`` one.
+    Each rank has a part of a ``distributed`` one.  Indices of a ``clamped`` one are moved into its range.
     """
 
     type: Array
     writable: bool = True
     record: RecordType | None = None
     distributed: bool = False
+    clamped: bool = False
 
 
 class MemberPath(NamedTuple):
@@ -153,7 +154,7 @@ class Options:
     """What else a specialisation depends on; ``graph`` is that of the decorator.
 
     ``predicated`` asks for tasks that check themselves whether their loop continues, ``fused`` for all tasks in one
-    launch, ``indirect`` for GPU kernels that read their arguments from memory, ``debug`` for checks; ``interpreted`` says
+    launch, ``indirect`` for GPU kernels that read their arguments from memory, ``debug`` for checks, with ``indices_only`` those of indices; ``interpreted`` says
     that Python runs the kernel, ``lines`` asks for marks of the source (``ir.Line``) and a kernel without tasks.
     ``wave_size`` is the target's; ``serial`` makes no loop parallel.
     """
@@ -169,6 +170,7 @@ class Options:
     indirect: bool = False
     wave_size: int = 32
     debug: bool = False
+    indices_only: bool = False
     interpreted: bool = False
     lines: bool = False
     serial: bool = False

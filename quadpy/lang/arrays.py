@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 
 from quadpy.dtypes import u1
+from quadpy.intrinsics import BUILTINS
 from quadpy.ir import nodes as ir
 from quadpy.lang.activity import activate_element, field_of
 from quadpy.lang.arguments import ArrayArg, MemberPath
@@ -225,7 +226,7 @@ def element_at(t: Trace, array: Value, index: tuple[Value, ...], name: str, span
         if not is_runtime(item) and not isinstance(item, int):
             hint = "write a loop over the indices" if isinstance(item, slice) else ""
             t.fail_type(f"an index must be an integer, not {shape_text(item)}", span, hint)
-        number: ScalarValue = item
+        number: ScalarValue = item if not array.clamped else _clamped(t, array, axis, item, span)
         if array.offset and array.offset[axis]:
             with quietly(t):  # the index is checked, below
                 number = scalar_binary(t, ast.Sub, number, array.offset[axis], span)
@@ -242,8 +243,18 @@ def element_at(t: Trace, array: Value, index: tuple[Value, ...], name: str, span
     return ElementRef(array, tuple(exprs), tuple(array.numbers), array.element, inside=inside)
 
 
+def _clamped(t: Trace, array: ArrayRef, axis: int, index: ScalarValue, span: Span) -> ScalarValue:
+    """``index``, or the nearest one that is in range."""
+    with quietly(t):
+        last = scalar_binary(t, ast.Sub, extent_of(t, array, axis, span), 1, span)
+        found = t.call(BUILTINS["max"], [t.call(BUILTINS["min"], [index, last], {}, span), 0], {}, span)
+    return to_scalar(t, found, span)
+
+
 def _check_constant(t: Trace, array: ArrayRef, axis: int, index: int, span: Span) -> None:
     """Refuses an index that is known to be out of range, where no branch may keep the access from happening."""
+    if array.clamped:
+        return
     if index < 0 and not array.offset:
         t.fail_type(f"index {index} is out of bounds", span, "count from the end with x.shape[0] - 1")
     if array.shape is None or any(frame.runtime_depth or frame.early_returns for frame in t.frames):

@@ -24,14 +24,15 @@ def stmt_Assert(t: Trace, node: ast.Assert) -> None:
     with t.build.block() as stmts:
         cond = t.expr(node.test)
     has_effects = any(isinstance(n, (ir.Store, ir.Atomic, ir.Assign)) for stmt in stmts for n in walk(stmt))
-    if t.checks is not None or has_effects:
+    checked = t.checks is not None and not t.checks.indices_only
+    if checked or has_effects:
         t.build.splice(stmts)
     if not is_runtime(cond):
         if not decide(t, cond, t.span(node.test)):
             said = None if node.msg is None else _message(t, node)
             t.fail_type("this assertion fails at compile time" + (f": {said}" if isinstance(said, str) else ""), span)
         return
-    if t.checks is None:
+    if not checked:
         return
     holds = t.build.let(to_condition(t, cond, span))
     t.frame.runtime_depth += 1

@@ -26,7 +26,7 @@ _WIDER: Final = "a wider type holds more, and unsigned types wrap without an err
 
 def checked_binary(t: Trace, op: ir.BinOp, x: ir.Expr, y: ir.Expr, type: Scalar, span: Span) -> ir.Expr:
     """``x op y``, with its checks if they are on."""
-    if t.checks is None or type.is_float or op not in _SIGNS:
+    if t.checks is None or t.checks.indices_only or type.is_float or op not in _SIGNS:
         return ir.Binary(op, x, y, type, span=span)
     x, y = t.build.let(x), t.build.let(y)
     result = ir.Binary(op, x, y, type, span=span)
@@ -105,7 +105,7 @@ def _is_no_wrap(x: ir.Expr, y: ir.Expr, type: Scalar, span: Span) -> ir.Expr:
 def checked_unary(t: Trace, op: ir.UnOp, x: ir.Expr, span: Span) -> ir.Expr:
     """``-x`` or ``abs(x)``, with its check if they are on."""
     type = x.type
-    if t.checks is None or type.kind != "int" or t.checks.ranges.of(x)[0] > type.min_int:
+    if t.checks is None or t.checks.indices_only or type.kind != "int" or t.checks.ranges.of(x)[0] > type.min_int:
         return ir.Unary(op, x, type, span=span)
     x = t.build.let(x)
     holds = ir.Compare(ir.CmpOp.NE, x, literal(type.min_int, type, span), u1, span=span)
@@ -116,7 +116,13 @@ def checked_unary(t: Trace, op: ir.UnOp, x: ir.Expr, span: Span) -> ir.Expr:
 
 def checked_cast(t: Trace, x: ir.Expr, type: Scalar, span: Span) -> ir.Expr:
     """``x`` cast to ``type``, with its check if they are on: any float to an integer, integers to a signed one."""
-    if t.checks is None or type.is_float or u1 in (type, x.type) or (not x.type.is_float and type.kind != "int"):
+    if (
+        t.checks is None
+        or t.checks.indices_only
+        or type.is_float
+        or u1 in (type, x.type)
+        or (not x.type.is_float and type.kind != "int")
+    ):
         return ir.Cast(x, type, span=span)
     if x.type.is_float:
         x = t.build.let(x if x.type.bits >= 32 else ir.Cast(x, f32, span=span))

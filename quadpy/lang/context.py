@@ -214,13 +214,14 @@ STOP: Final = "$stop"
 
 @dataclass(slots=True)
 class Checks:
-    """The checks of ``debug=True`` so far.
+    """The checks of ``debug=True`` so far, or with ``indices_only`` those of ``check_out_of_bound=True``.
 
     ``sites`` numbers them; ``counters`` are the variables of the loops around, with their names.  ``stop`` is the label
     of the region that a failed check leaves, around the loop ``left``; None where it goes on.  ``stops`` says whether
     any does, ``regions`` counts the labels.
     """
 
+    indices_only: bool = False
     ranges: Ranges = field(default_factory=Ranges)
     sites: dict[Site, int] = field(default_factory=dict)
     counters: list[tuple[str, ir.Var]] = field(default_factory=list)
@@ -273,7 +274,7 @@ class Trace:
         self.callers: tuple[FunctionSource, ...] = ()
         self.called: dict[object, CalledFunction | None] = {}
         self.prints = 0
-        self.checks = Checks() if options.debug else None
+        self.checks = Checks(options.indices_only) if options.debug else None
         self.build.lets = self.checks.ranges.lets if self.checks else None
         self.meeting: frozenset[LoopPlace] = frozenset()
         self.cells = CellState()

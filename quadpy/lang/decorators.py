@@ -27,6 +27,7 @@ __all__ = [
     "is_template",
     "pyfunc",
     "real_func",
+    "ref",
     "template",
 ]
 
@@ -36,6 +37,9 @@ C = TypeVar("C", bound=type)
 @shows()
 class Func(ByName):
     """A function of the kernel language, made by ``@qp.func``: inlined where it is called."""
+
+    requires_top_level = False
+    """Whether a call must be where loops are parallel."""
 
     def __init__(self, fn: Callable[..., Any]) -> None:
         functools.update_wrapper(self, fn)
@@ -53,7 +57,7 @@ class Func(ByName):
         return self if instance is None else Method(self, instance)
 
     def __quadpy_fingerprint__(self) -> str:
-        return f"func:{self.source.identity()}"
+        return f"func:{self.source.identity()}" + ":top" * self.requires_top_level
 
     def __repr__(self) -> str:
         return f"<quadpy function {self.source.name} at {self.source.span}>"
@@ -155,23 +159,49 @@ def template(dtype: object = None, ndim: int | None = None) -> Any:
     return Template(dtype, ndim)
 
 
+@public
+def ref(dtype: object = None) -> Any:
+    """Annotates a parameter of a ``qp.func`` or ``qp.real_func`` that the function changes: a variable, a component, an element.
+
+    ``dtype`` is for readers: a reference has the type of what it stands for.
+    """
+    return Template()
+
+
 def is_template(annotation: object) -> bool:
     """Whether ``annotation`` is ``Template``, with or without brackets."""
     return annotation is Template or type(annotation) is Template
 
 
+@overload
+def func(fn: Callable[..., Any], *, is_real_function: bool = False, requires_top_level: bool = False) -> Func: ...
+@overload
+def func(
+    *, is_real_function: bool = False, requires_top_level: bool = False
+) -> Callable[[Callable[..., Any]], Func]: ...
 @public
-def func(fn: Callable[..., Any]) -> Func:
+def func(
+    fn: Callable[..., Any] | None = None, *, is_real_function: bool = False, requires_top_level: bool = False
+) -> Any:
     """A function for kernels and other such functions to call; it is inlined, and generic over its arguments.
+
+    ``is_real_function`` makes it a ``qp.real_func``.  With ``requires_top_level`` a call that is not at the top level of a
+    kernel, where loops are parallel, is an error.
 
     Raises:
         KernelSourceError: ``fn`` is not a Python function.
     """
+    require_switch(is_real_function, "is_real_function")
+    require_switch(requires_top_level, "requires_top_level")
+    if fn is None:
+        return functools.partial(func, is_real_function=is_real_function, requires_top_level=requires_top_level)
     if isinstance(fn, Func):
         raise KernelSourceError(f"{fn.source.name} is a @qp.func already", fn.source.span, hint="decorate it once")
     if not hasattr(fn, "__code__"):
         raise KernelSourceError(f"{fn!r} is not a Python function", hint="put @qp.func above a def")
-    return Func(fn)
+    made = RealFunc(fn) if is_real_function else Func(fn)
+    made.requires_top_level = requires_top_level
+    return made
 
 
 class RealFunc(Func):

@@ -31,6 +31,9 @@ def inline(t: Trace, func: Func, args: list[Value], kwargs: dict[str, Value], sp
     """The body of ``func``, here, with its parameters bound to ``args``."""
     source = func.source
     t.effort.take(_STEPS_OF_A_CALL)
+    if func.requires_top_level and not t.at_top_level():
+        t.fail_syntax(f"{source.name} must be called at the top level of a kernel", span,
+                      "not inside a loop, a branch, or a function that is called there")  # fmt: skip
     if t.is_active(source):
         raise KernelSyntaxError(
             f"{source.name} calls itself: functions of kernels cannot recurse", span,

@@ -15,6 +15,8 @@ from quadpy.lang.block_operations import BLOCK_RULES
 from quadpy.lang.checked_values import checked_unary
 from quadpy.lang.comparisons import compare
 from quadpy.lang.context import Trace
+from quadpy.lang.fractions import FORMS, fraction_and_exponent
+from quadpy.lang.functions import inline
 from quadpy.lang.iteration import Grouped, NdRange
 from quadpy.lang.literals import greatest, least
 from quadpy.lang.operators import binary, bit_cast, select
@@ -152,6 +154,23 @@ def _sine_and_cosine(t: Trace, span: Span, x: Value) -> tuple[ir.Expr, ...]:
     return library_results(t, "sincos", (operand,), span)
 
 
+def _frexp(t: Trace, span: Span, x: Value) -> Value:
+    if isinstance(x, (Vec, list, tuple)):
+        vector = make_vector(t, x, span)
+        pairs = [_split(t, span, e) for e in vector.elems]
+        return tuple(Vec(vector.shape, tuple(pair[k] for pair in pairs)) for k in range(2))
+    return _split(t, span, x)
+
+
+def _split(t: Trace, span: Span, x: Value) -> tuple[ir.Expr, ir.Expr]:
+    """The fraction and the exponent of a number."""
+    (operand,) = _operands(Types.FLOATS, t, (x,), span)
+    wide = operand if operand.type in FORMS else cast(t, operand, f32, span)
+    found = inline(t, fraction_and_exponent, [wide, FORMS[wide.type]], {}, span)
+    assert isinstance(found, tuple)
+    return cast(t, found[0], operand.type, span), found[1]
+
+
 def _ffs(t: Trace, span: Span, x: Value) -> Value:
     """One more than the trailing zeros, or 0 for 0."""
     if isinstance(x, Vec):
@@ -214,6 +233,7 @@ TRACED: Final[Mapping[str, Rule]] = {
     "abs": _abs,
     "ffs": _ffs,
     "sincos": _sincos,
+    "frexp": _frexp,
     "pow": lambda t, span, x, y: binary(t, ast.Pow, x, y, span),
     "min": _extreme(ir.BinOp.MIN),
     "max": _extreme(ir.BinOp.MAX),
@@ -221,8 +241,10 @@ TRACED: Final[Mapping[str, Rule]] = {
     "cast": lambda t, span, x, dtype: t.call(dtype, [x], {}, span),
     "bit_cast": lambda t, span, x, dtype: bit_cast(t, x, _scalar_type(t, dtype, span), span),
     "random": lambda t, span, dtype=float: random_number(t, "uniform", _scalar_type(t, dtype, span), span),
-    "randn": lambda t, span, dtype=float: random_number(t, "normal", _scalar_type(t, dtype, span), span),
-    "ndrange": lambda t, span, *ranges: NdRange.of(list(ranges), span),
+    "randn": lambda t, span, dtype=float, dt=None: random_number(
+        t, "normal", _scalar_type(t, dtype if dt is None else dt, span), span
+    ),
+    "ndrange": lambda t, span, *ranges, axes=None: NdRange.of(list(ranges), span, axes),
     "grouped": lambda t, span, x: Grouped(x),
     "static": _static,
     "static_assert": _static_assert,

@@ -23,9 +23,9 @@ from quadpy.lang.promotion import literal
 from quadpy.lang.scalars import convert
 from quadpy.lang.scope import static_object
 from quadpy.lang.sparse_places import is_node
-from quadpy.lang.values import ArrayRef, Container, Value, Vec, is_runtime, shape_text
+from quadpy.lang.values import ArrayRef, Container, Value, Vec, holds_runtime, is_runtime, shape_text
 from quadpy.lang.variables import bind_index
-from quadpy.messages import with_article
+from quadpy.messages import shown, with_article
 from quadpy.source import Span
 
 __all__ = [
@@ -35,6 +35,7 @@ __all__ = [
     "NdRange",
     "bind_axes",
     "counter_names",
+    "in_order",
     "iterable",
     "loop_axes",
     "loop_bounds",
@@ -52,13 +53,15 @@ class NdRange:
     """The product of ranges, the last fastest; a product of numbers where all bounds are known at compile time."""
 
     bounds: tuple[tuple[ir.Expr | int, ir.Expr | int], ...]
+    order: tuple[int, ...] | None = None
+    """The ranges from the outermost loop to the innermost; None for the order in which they are given."""
 
     def __quadpy_parts__(self) -> Value:
         return self.bounds
 
     @staticmethod
-    def of(args: list[Value], span: Span) -> NdRange:
-        """Each argument is an extent, or a pair ``(start, stop)``."""
+    def of(args: list[Value], span: Span, order: Value = None) -> NdRange:
+        """Each argument is an extent, or a pair ``(start, stop)``; ``order`` names each once, by its number."""
         bounds: list[tuple[ir.Expr | int, ir.Expr | int]] = []
         for arg in args:
             ends = [
@@ -67,14 +70,23 @@ class NdRange:
             if len(ends) != 2 or (isinstance(arg, (tuple, list)) and len(arg) != 2):
                 raise KernelTypeError(f"ndrange takes integers and pairs of integers, not {shape_text(arg)}", span)
             bounds.append((ends[0], ends[1]))
-        return NdRange(tuple(bounds))
+        if order is None:
+            return NdRange(tuple(bounds))
+        if not isinstance(order, (tuple, list)) or sorted(order) != list(range(len(bounds))):
+            raise KernelTypeError(
+                f"ndrange: axes={shape_text(order) if holds_runtime(order) else shown(order)} must name each of the "
+                f"{len(bounds)} ranges once, by number", span, hint="such as axes=(1, 0)",
+            )  # fmt: skip
+        return NdRange(tuple(bounds), tuple(order))
 
     def __iter__(self) -> Iterator[tuple[int, ...]]:
         """At compile time, inside ``static``."""
         axes = [range(a, b) for a, b in self.bounds if isinstance(a, int) and isinstance(b, int)]
         if len(axes) < len(self.bounds):
             raise TypeError("the bounds of a static ndrange are known at compile time")
-        return itertools.product(*axes)
+        order = self.order or tuple(range(len(axes)))
+        visits = itertools.product(*(axes[k] for k in order))
+        return (tuple(at[order.index(k)] for k in range(len(axes))) for at in visits)
 
 
 @dataclass(frozen=True)
@@ -118,6 +130,13 @@ def iterable(t: Trace, node: ast.expr) -> Value:
         return python_call(t, list, [value], {}, t.span(node))
     value = t.expr(node)
     return list(value.elems) if isinstance(value, Vec) else value
+
+
+def in_order(items: Value, axes: Sequence[ir.Axis]) -> Sequence[ir.Axis]:
+    """``axes`` from the outermost loop to the innermost."""
+    items = items.over if isinstance(items, Grouped) else items
+    order = items.order if isinstance(items, NdRange) else None
+    return [axes[k] for k in order] if order and len(order) == len(axes) else axes
 
 
 def loop_bounds(t: Trace, items: Any, span: Span) -> Bounds:

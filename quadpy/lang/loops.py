@@ -21,6 +21,7 @@ from quadpy.lang.iteration import (
     IndexForm,
     bind_axes,
     counter_names,
+    in_order,
     iterable,
     loop_axes,
     loop_bounds,
@@ -79,7 +80,7 @@ def _sequential_loop(t: Trace, node: ast.For, items: Value, bounds: Bounds, form
         with _repeating(t), t.build.block() as stmts, active:
             bind_axes(t, node, [axis.var for axis in axes], form)
             t.block(node.body)
-        for nested in _nested(axes, stmts, span):
+        for nested in _nested(in_order(items, axes), stmts, span):
             t.build.emit(nested)
     _end_bindings(t, before, names)
     frame.meet([assigned])  # there may be no iteration

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import logging
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Final
@@ -13,7 +14,7 @@ from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import DEFAULT_BLOCK
 from quadpy.lang.checks import counting, stoppable
 from quadpy.lang.context import LoopOptions, ParallelLoop, Trace
-from quadpy.lang.iteration import Bounds, IndexForm, bind_axes, counter_names, loop_axes, target_names
+from quadpy.lang.iteration import Bounds, IndexForm, bind_axes, counter_names, in_order, loop_axes, target_names
 from quadpy.lang.names import local_names
 from quadpy.lang.prints import loop_begins
 from quadpy.lang.promotion import literal
@@ -72,7 +73,7 @@ def parallel_loop(t: Trace, node: ast.For, items: Value, bounds: Bounds, form: I
     env, unset, singles, draws = dict(frame.env), set(frame.unset), frame.singles, t.random.draws
     frame.outer, frame.singles, t.random.draws = env, t.bound_once(node.body, frame.source), None
     frame.loops.append("parallel")
-    position, order = _iteration_number(t, axes, span), partial(_order_number, t, axes, span)
+    position, order = _iteration_number(t, axes, span), partial(_order_number, t, in_order(items, axes), span)
     loop = t.loop = ParallelLoop(position, order, options.block_dim or DEFAULT_BLOCK)
     t.random.streams += 1
     try:
@@ -102,7 +103,7 @@ def parallel_loop(t: Trace, node: ast.For, items: Value, bounds: Bounds, form: I
     block_dim = loop.block_dim if loop.uses_block else options.block_dim
     t.build.emit(
         ir.ParallelFor(
-            tuple(axes), body, block_dim, options.name, tuple(loop.shared), tuple(allowed.items()), span=span
+            tuple(in_order(items, axes)), body, block_dim, options.name, tuple(loop.shared), tuple(allowed.items()), span=span
         )
     )  # fmt: skip
 
@@ -128,7 +129,7 @@ def _iteration_number(t: Trace, axes: list[ir.Axis], span: Span) -> ir.Expr:
     return total
 
 
-def _order_number(t: Trace, axes: list[ir.Axis], span: Span) -> ir.Expr:
+def _order_number(t: Trace, axes: Sequence[ir.Axis], span: Span) -> ir.Expr:
     """A number that grows from each iteration to the next, in the order in which one thread would run them."""
     total: ir.Expr | None = None
     for axis in axes:

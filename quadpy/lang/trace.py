@@ -178,7 +178,7 @@ def _traced(t: Trace, source: FunctionSource, args: Mapping[str, ArgType], obser
         _symbol(source.name), tuple(_parameters(t)), signature.results, tuple(signature.functions.values()),
         ir.Block(tuple(stmts), span=source.span), slots=len(signature.slots), index=options.index,
         noalias=options.noalias and not _share_memory(t), fast_math=options.fast_math, crossing=tuple(signature.slots), span=source.span,
-        sites=tuple(t.checks.sites) if t.checks else (), debug=options.debug,
+        sites=tuple(t.checks.sites) if t.checks else (), debug=options.debug and not options.indices_only,
     )  # fmt: skip
     if observe is not None:
         observe(TRACE, kernel)

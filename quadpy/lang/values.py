@@ -75,7 +75,7 @@ class ArrayRef:
     """An array parameter or field; ``offset`` is what a field subtracts from each index.
 
     A field stored in blocks has an axis of ``type`` for each level of each of its axes: ``blocks`` are their extents.  Its elements have the shape ``element``, and their first scalar is number ``first`` in the array: of an array of
-    structs, this may be one member of each.
+    structs, this may be one member of each.  Indices of a ``clamped`` array are moved into its range.
     """
 
     name: str
@@ -85,6 +85,7 @@ class ArrayRef:
     element: Shape = ()
     first: int = 0
     blocks: tuple[tuple[int, ...], ...] = ()
+    clamped: bool = False
 
     @property
     def ndim(self) -> int:

@@ -189,8 +189,8 @@ def _get_shape(t: Trace, v: Vec, span: Span) -> Value:
 
 
 def _to_list(t: Trace, v: Vec, span: Span) -> Value:
-    """The components as a list, of a matrix row by row."""
-    return list(v.elems)
+    """The components as a list; of a matrix, a list for each row."""
+    return [list(v.row(i).elems) for i in range(v.shape[0])] if len(v.shape) == 2 else list(v.elems)
 
 
 METHODS: Final[dict[str, Callable[..., Value]]] = {

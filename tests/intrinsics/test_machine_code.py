@@ -21,7 +21,7 @@ FORMS = {
     "cast": "qp.cast(v, qp.f32)", "bit_cast": "qp.bit_cast(v, qp.{u})", "select": "qp.select(v > w, v, w)",
     "random": "qp.random({t})", "randn": "qp.randn({f})", "atomic_cas": "qp.atomic_cas(y[1], v, w)",
     "ndrange": "many(v)", "grouped": "places(x, v)", "static": "qp.static(3)", "static_assert": "qp.static_assert(True)",
-    "static_print": None, "sincos": "qp.sincos(v)[1]", "block_local": "qp.block_local(x)", "cache_read_only": "qp.cache_read_only(x)",
+    "static_print": None, "sincos": "qp.sincos(v)[1]", "frexp": "qp.frexp(v)[0]", "block_local": "qp.block_local(x)", "cache_read_only": "qp.cache_read_only(x)",
     "assume_in_range": "qp.assume_in_range(i, i, 0, 1)", "loop_unique": "qp.loop_unique(i)",
     "is_active": "qp.select(qp.is_active(cells, i % 8), v, w)", "activate": "qp.activate(cells, i % 8)",
     "deactivate": "qp.deactivate(cells, i % 8)", "append": "qp.append(lists.parent(), i % 4, 1)",

@@ -21,7 +21,8 @@ class Config:
     """The options of ``qp.init``.
 
     ``ordinal`` is the number of the device among those of ``arch``; ``wave_size`` is None for the device's own.
-    ``interpreted`` says that Python runs the kernels: all else is the CPU's.
+    ``interpreted`` says that Python runs the kernels: all else is the CPU's.  ``check_out_of_bound`` asks for checks of
+    indices where ``debug`` is off.
     """
 
     arch: str = "cpu"
@@ -36,6 +37,7 @@ class Config:
     print_buffer: int = 1 << 20
     wave_size: int | None = None
     interpreted: bool = False
+    check_out_of_bound: bool = False
 
 
 def require_wave_size(size: int | None) -> None:
