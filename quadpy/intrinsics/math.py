@@ -84,7 +84,7 @@ GROUPS: Final = {
     "Random numbers": (
         Row("random", "dtype=float", "Uniform in [0, 1) for floats, over the whole range for integers.", Traced(),
             effects=Effect.DRAWS),
-        Row("randn", "dtype=float, *, dt=None", "Normally distributed, mean 0, variance 1.", Traced(), effects=Effect.DRAWS),
+        Row("randn", "dtype=float, dt=None", "Normally distributed, mean 0, variance 1.", Traced(), effects=Effect.DRAWS),
     ),
 }  # fmt: skip
 
