@@ -1,8 +1,8 @@
 """Ctrl-C at any place of quadpy's own Python code, one place in each run.
 
 ``places_of`` lists the instructions that a program passes; ``interrupt`` runs it and raises before one of them.  Places at
-which CPython never looks for a signal are left out: the call of ``__exit__`` at the end of a ``with`` block, and the return
-of a function.
+which CPython never looks for a signal are left out: the call of ``__exit__`` at the end of a ``with`` block, the return
+of a function, and the handler at the end of a generator, which runs when one is dropped.
 """
 
 from __future__ import annotations
@@ -118,9 +118,11 @@ def _is_ours(file: str, parts: tuple[str, ...]) -> bool:
 
 @functools.cache
 def _left_out(code: CodeType) -> frozenset[int]:
-    """The offsets of returns, and of what calls ``__exit__(None, None, None)``."""
+    """The offsets of returns, of what calls ``__exit__(None, None, None)``, and of a generator's last handler."""
     steps = [step for step in dis.get_instructions(code) if step.opname not in ("CACHE", "PRECALL", "PUSH_NULL")]
     found = {step.offset for step in steps if step.opname.startswith("RETURN")}
+    if len(steps) > 1 and "STOPITERATION_ERROR" in steps[-2].argrepr:  # from Python 3.12 on
+        found |= {step.offset for step in steps[-2:]}
     for k in range(len(steps) - 3):
         first, second, third, call = steps[k : k + 4]
         alike = all(step.opname == "DUP_TOP" or _is_none(step) for step in (second, third))
