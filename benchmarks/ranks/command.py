@@ -60,9 +60,8 @@ def main(words: Sequence[str] = ()) -> int:
             results.append(found)
             scaling = base["step"] / found["step"]
             line = f"{way:16} {ranks:5} {found['transport']:>9} {found['step']:9.4f} {scaling:13.1%}"
-            if exchange := found["exchange"]:
-                hidden = 1 - max(0.0, found["step"] - base["step"]) / exchange
-                line += f" {exchange:9.4f} {hidden:7.0%}"
+            line += f" {found['exchange']:9.4f}" if "exchange" in found else ""
+            line += f" {found['hidden']:7.0%}" if "hidden" in found else ""
             print(line)
     if options.json:
         Path(options.json).write_text(json.dumps(results, indent=2), encoding="utf-8")

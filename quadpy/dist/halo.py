@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -203,11 +203,14 @@ class Flight:
         self._channel.precede(self._stream)
         self._started = self._exchange.send(self._channel.stream)
 
-    def finish(self) -> None:
-        """Have what came in the halos, before the later work of the stream."""
+    def finish(self, boundary: Callable[[Stream], object]) -> None:
+        """Have what came in the halos, and run ``boundary``, which reads it: on the stream of the exchange, beside what
+        ``stream`` still does.  Later work of ``stream`` comes after both.
+        """
         assert self._started is not None
         with self._allowed:
             self._exchange.finish(self._arrays, self._started, self._channel.stream)
+            boundary(self._channel.stream)
         self._started = None
         self._channel.precede(self._stream)
 

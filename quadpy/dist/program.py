@@ -122,11 +122,10 @@ class GridProgram:
             apart(flight.start)
             if found.inner.size:
                 call.launch(number, found.inner, more)
-            apart(flight.finish)
+            slabs = [call.prepared(self.plan(number), slab, more) for slab in difference(found.here, found.inner)]
+            apart(lambda: flight.finish(lambda stream: [slab.run(stream) for slab in slabs]))
             for array, reaches in zip(*stale, strict=True):
                 array.halo_state.received(reaches)
-            for slab in difference(found.here, found.inner):
-                call.launch(number, slab, more)
         elif found.here.size:
             call.launch(number, found.here, more)
         for name in found.writes:
@@ -141,7 +140,7 @@ class GridProgram:
         totals = tuple(
             total.of(numbers, call.stream) for total, (_, numbers) in zip(loop.totals, loop.partials, strict=True)
         )
-        call.launch_plan(finish, self.grid.block, totals)
+        call.prepared(finish, self.grid.block, totals).run(call.stream)
         for name in task.finished:
             _distributed(call.arrays[name]).halo_state.clear()
 
@@ -209,6 +208,17 @@ class GridProgram:
         return self._plans[number].run
 
 
+class _Launch(NamedTuple):
+    """A launch with its arguments."""
+
+    plan: Plan
+    values: Values
+    views: Views
+
+    def run(self, stream: Stream) -> object:
+        return self.plan.run(self.values, self.views, stream)
+
+
 @dataclass(slots=True)
 class _Call:
     """One call of a program."""
@@ -220,11 +230,11 @@ class _Call:
 
     def launch(self, number: int, cells: Box, more: Sequence[NDArray] = ()) -> object:
         """Runs task ``number`` over ``cells``."""
-        return self.launch_plan(self.program.plan(number), cells, more)
+        return self.prepared(self.program.plan(number), cells, more).run(self.stream)
 
-    def launch_plan(self, plan: Plan, cells: Box, more: Sequence[NDArray] = ()) -> object:
-        values, views = self.program.local_values(self.values, self.arrays, cells, more)
-        return plan.run(values, views, self.stream)
+    def prepared(self, plan: Plan, cells: Box, more: Sequence[NDArray] = ()) -> _Launch:
+        """``plan`` over ``cells``, to be run later."""
+        return _Launch(plan, *self.program.local_values(self.values, self.arrays, cells, more))
 
 
 def _distributed(view: ArrayView) -> DistributedArray:
