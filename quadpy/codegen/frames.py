@@ -74,10 +74,14 @@ class ThreadEach:
 
 @dataclass(frozen=True, slots=True)
 class Coarsened:
-    """GPU: strips of ``size`` iterations along ``axis``, where the launch has fewer threads than iterations."""
+    """GPU: strips of ``size`` iterations along ``axis``, where the launch has fewer threads than iterations.
+
+    ``side_by_side`` says that each statement is written for all iterations of a strip, and then the next.
+    """
 
     axis: int
     size: int
+    side_by_side: bool
 
 
 @dataclass(frozen=True, slots=True)

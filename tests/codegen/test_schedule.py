@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,31 @@ def every_frame(x: A(qp.f32, 1), y: A(qp.f32, 1), bins: A(qp.i32, 1), n: qp.i32,
 def test_each_task_has_its_frame(target, expected):
     schedule = schedule_of(trace_for(every_frame, {}).kernel, parse_target(target))
     assert [type(task.frame) for task in schedule.tasks] == expected
+
+
+F2 = A(qp.f32, 2)
+
+
+@qp.kernel
+def loops_of_two_axes(x: F2, y: F2):
+    for i, j in x:
+        y[i, j] = x[i, j]
+    for i, j in x:
+        if x[i, j] > 0.0:
+            y[i, j] = x[i, j]
+    for i, j in x:
+        if x[i, j] > 0.0:
+            y[i, j] = qp.sin(x[i, j]) + qp.exp(qp.cos(x[i, j])) * qp.log(x[i, j] + qp.tan(x[i, j]))
+    for i, j in qp.ndrange(256, 256):
+        y[i, j] = x[i, j]
+
+
+def test_loops_of_two_axes():
+    """In columns: side by side, or one iteration after the other where they branch; not if much is done, or little work."""
+    schedule = schedule_of(trace_for(loops_of_two_axes, {}).kernel, parse_target("sm_90"))
+    column = f.Coarsened(axis=0, size=6, side_by_side=True)
+    frames = [column, replace(column, side_by_side=False), f.ThreadEach(), f.ThreadEach()]
+    assert [task.frame for task in schedule.tasks] == frames
 
 
 @pytest.mark.parametrize("form", [PLAIN, Form(indirect=True), Form(predicated=True), Form(fused=True)], ids=repr)

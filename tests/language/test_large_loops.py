@@ -42,6 +42,22 @@ def extremes(x: I1, keys: I1, low: I1, high: I1):
         qp.atomic_max(high[keys[i]], x[i])
 
 
+@qp.kernel
+def branches(a: F2, b: F2, skipped: qp.i32):
+    for i, j in a:
+        largest, above = a[i, j], 0
+        if i == skipped:
+            continue
+        if i > 0:
+            above += 1
+            largest = max(largest, a[i - 1, j])
+        if j < a.shape[1] - 1:
+            largest = qp.max(largest, a[i, j + 1])
+        else:
+            above += 10
+        b[i, j] = largest + above
+
+
 @pytest.fixture
 def tiled(monkeypatch):
     """Launches take several iterations a thread from a few blocks on, as they do from some millions of iterations."""
@@ -69,6 +85,23 @@ def test_loops_over_two_axes(tiled, shape):
     blur(a, b)
     want = np.zeros_like(given)
     want[1:-1, 1:-1] = np.float32(0.25) * (given[:-2, 1:-1] + given[2:, 1:-1] + given[1:-1, :-2] + given[1:-1, 2:])
+    np.testing.assert_array_equal(b.to_numpy(), want)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (3, 3), (40, 60), (9, 258), (7, 1030), (300, 5), (9, 1100)])
+def test_loops_with_branches(tiled, shape):
+    """A thread runs its iterations one after the other, each with variables of its own."""
+    given = np.random.default_rng(1).integers(0, 50, shape).astype(np.float32)
+    a, b = qp.ndarray(qp.f32, shape), qp.ndarray(qp.f32, shape)
+    a.from_numpy(given)
+    b.fill(-1)
+    branches(a, b, 2)
+    want = given.copy()
+    want[1:] = np.maximum(want[1:], given[:-1])
+    want[:, :-1] = np.maximum(want[:, :-1], given[:, 1:])
+    want[1:] += 1
+    want[:, -1] += 10
+    want[2:3] = -1
     np.testing.assert_array_equal(b.to_numpy(), want)
 
 

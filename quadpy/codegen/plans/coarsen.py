@@ -1,19 +1,25 @@
-"""Which loops of a GPU run several iterations a thread: short ones over memory, whose loads are then under way together."""
+"""Which loops of a GPU run several iterations a thread: short ones over memory, whose loads are then under way together,
+and those of several axes, whose indices are then found together.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import Final
 
+from quadpy.codegen.frames import Coarsened
 from quadpy.codegen.plans.cost import cost_of
 from quadpy.ir import nodes as ir
 from quadpy.ir.passes.stores_last import stores_last
 
-__all__ = ["move_stores", "strip_of", "wants_coarsening"]
+__all__ = ["coarsened_frame", "move_stores"]
 
 _MOST_COST: Final = 48
 """In the units of ``plans.cost``: beyond it arithmetic hides the latency of memory."""
+_MOST_COST_OF_BRANCHES: Final = 192
+"""Beyond it the divisions that find an iteration's indices matter no more."""
 _PLAIN: Final = (ir.Let, ir.Load, ir.Store)
+_SIMPLE: Final = (*_PLAIN, ir.Assign, ir.Continue)
 _LINE: Final = 4
 """Iterations of a strip in a loop of one axis,"""
 _COLUMN: Final = 6
@@ -25,10 +31,34 @@ def wants_coarsening(task: ir.ParallelTask, kernel: ir.Kernel) -> bool:
     stmts = task.body.stmts
     if not all(isinstance(stmt, _PLAIN) for stmt in stmts) or not any(isinstance(stmt, ir.Load) for stmt in stmts):
         return False
-    return cost_of(task.body, {f.name: f for f in kernel.functions}) <= _MOST_COST
+    return _cost(task, kernel) <= _MOST_COST
 
 
-def strip_of(task: ir.ParallelTask) -> tuple[int, int]:
+def coarsened_frame(task: ir.ParallelTask, kernel: ir.Kernel) -> Coarsened | None:
+    """How threads run several iterations of ``task``; None where each has one.
+
+    Iterations with branches cannot run side by side.  One after the other, those of a column still share the divisions
+    that find their indices.
+    """
+    if wants_coarsening(task, kernel):
+        return Coarsened(*_strip_of(task), side_by_side=True)
+    if len(task.axes) > 1 and _is_simple(task.body) and _cost(task, kernel) <= _MOST_COST_OF_BRANCHES:
+        return Coarsened(*_strip_of(task), side_by_side=False)
+    return None
+
+
+def _cost(task: ir.ParallelTask, kernel: ir.Kernel) -> int:
+    return cost_of(task.body, {f.name: f for f in kernel.functions})
+
+
+def _is_simple(block: ir.Block) -> bool:
+    return all(
+        _is_simple(stmt.then) and _is_simple(stmt.orelse) if isinstance(stmt, ir.If) else isinstance(stmt, _SIMPLE)
+        for stmt in block.stmts
+    )
+
+
+def _strip_of(task: ir.ParallelTask) -> tuple[int, int]:
     """The axis of a thread's iterations, and how many there are."""
     return (0, _LINE) if len(task.axes) == 1 else (len(task.axes) - 2, _COLUMN)
 

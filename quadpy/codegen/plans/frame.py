@@ -6,7 +6,7 @@ from typing import Final
 
 from quadpy.codegen import frames
 from quadpy.codegen.frames import CpuFrame, GpuFrame
-from quadpy.codegen.plans.coarsen import strip_of, wants_coarsening
+from quadpy.codegen.plans.coarsen import coarsened_frame
 from quadpy.codegen.plans.cost import grain_of, private_cost
 from quadpy.codegen.plans.privatise import block_copies, plan_privates
 from quadpy.codegen.plans.sections import plan_sections
@@ -70,7 +70,9 @@ def gpu_frame(kernel: ir.Kernel, task: ir.Task, first_cell: int) -> GpuFrame:
         return frames.BlockCopies(copies)
     if _counts_in_64_bits(kernel, task):
         return frames.GridStride(64)
-    return frames.Coarsened(*strip_of(task)) if wants_coarsening(task, kernel) else frames.ThreadEach()
+    if _is_small(task):
+        return frames.ThreadEach()
+    return coarsened_frame(task, kernel) or frames.ThreadEach()
 
 
 def fused_frame(kernel: ir.Kernel, task: ir.Task, first_cell: int, *, copies: bool) -> GpuFrame:

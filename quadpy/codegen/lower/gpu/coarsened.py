@@ -53,7 +53,7 @@ class _Strip:
 def lower_coarsened(
     s: Scope, task: ir.ParallelTask, frame: Coarsened, block_dim: int, iteration: Callable[[], None]
 ) -> None:
-    """Write the body for each iteration of a whole strip, and once for all other strips."""
+    """Write the body once for all iterations of a strip, and where they run side by side, for each of a whole strip too."""
     out = s.text
     axes = lower_axes(s, task.axes, 32)
     alone = out.op(f"icmp uge i64 {grid_size(s, block_dim)}, {wide_total(s, axes)}")
@@ -61,6 +61,11 @@ def lower_coarsened(
     inside, whole, parts, done = (out.label(x) for x in ("inside", "strip", "parts", "done"))
     out.branch(strip.some, inside, done)
     out.start(inside)
+    if not frame.side_by_side:
+        _one_by_one(s, strip, iteration)
+        out.jump(done)
+        out.start(done)
+        return
     last = out.op(f"add nuw i32 {strip.first}, {(frame.size - 1) * strip.step}")
     fits = out.op(f"icmp ult i32 {last}, {strip.axis.count}")
     out.branch(out.op(f"select i1 {alone}, i1 false, i1 {fits}"), whole, parts)
@@ -139,8 +144,9 @@ def _one_by_one(s: Scope, strip: _Strip, iteration: Callable[[], None]) -> None:
     # A few turns: unrolling and vectorising would only make more code.
     tag = out.module.loop('!"llvm.loop.unroll.disable"', '!"llvm.loop.vectorize.enable", i1 false')
 
-    def one(k: str, _following: str) -> None:
+    def one(k: str, following: str) -> None:
         _bind(s, strip, k)
+        s.iteration = following
         iteration()
 
     counted(out, strip.first, end, one, ty="i32", step=str(strip.step), below="ult", tag=tag, guarded=False)
