@@ -18,8 +18,8 @@ _importing: Final = threading.RLock()
 def import_late(name: str) -> ModuleType:
     """The module ``name``.
 
-    A fork by another thread waits until the import is complete: in the child of the fork, nobody would complete it, and
-    whoever needs the module would wait forever.
+    A fork by another thread waits until the import is complete: in the child of the fork, no thread would complete it, and
+    those that need the module would wait forever.
     """
     with _importing:
         return importlib.import_module(name)

@@ -94,7 +94,7 @@ class Run:
 
 
 def _placeholder(dtype: Scalar, shape: tuple[int, ...]) -> NDArray:
-    """An array of this type and shape whose memory nobody touches."""
+    """An array of this type and shape whose memory is never touched."""
     return _Placeholder(dtype, shape)
 
 

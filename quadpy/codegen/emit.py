@@ -29,7 +29,7 @@ NVPTX_TRIPLE: Final = "nvptx64-nvidia-cuda"
 NVPTX_LAYOUT: Final = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 
 _BEFORE_PTX_81: Final = ("sm_70", "sm_72", "sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_90a")
-"""Processors for which LLVM writes an older version by itself."""
+"""Processors for which LLVM writes an older version by default."""
 
 _NAMES: Final = {"amdgpu": (AMDGPU_TRIPLE, AMDGPU_LAYOUT), "nvptx": (NVPTX_TRIPLE, NVPTX_LAYOUT)}
 

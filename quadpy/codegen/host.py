@@ -41,7 +41,7 @@ _machines = threading.local()
 
 _FLUSHING: Final = ("avx512bf16", "avxneconvert", "avx10.2")
 """Features whose bfloat16 instructions turn subnormal numbers into zeros, unasked: with them ``fptrunc`` to
-bfloat is wrong for 2^24 floats.  Without them LLVM calls a helper, so code generation better rounds by itself."""
+bfloat is wrong for 2^24 floats.  Without them LLVM calls a helper, so code generation rounds itself."""
 
 
 @functools.cache

@@ -199,7 +199,7 @@ def _result_cells(kernel: ir.Kernel) -> tuple[list[int], int]:
 
 
 def _constants(kernel: ir.Kernel, task: ir.Task, form: Form, gpu: GpuRules) -> frozenset[str]:
-    """LLVM finds those of the direct form by itself, from what is ``noalias`` and not written."""
+    """LLVM finds those of the direct form, from what is ``noalias`` and not written."""
     if not (form.indirect and kernel.noalias and gpu.has_constant_loads):
         return frozenset()
     return frozenset(name for name, access in effects_of(task) if access == Access.READ)

@@ -61,7 +61,7 @@ class Frames:
             self.window.close()
 
     def clear(self, color: Color) -> None:
-        """Begin the current frame anew."""
+        """Start the current frame again."""
         self.background = colors_of(color, 1)[0]
         self._commands.clear()
 

@@ -81,7 +81,7 @@ class GUI(BaseWindow):
         self._frames.clear(tuple(self._frames.background / 255))
 
     def clear(self, color: Color | None = None) -> None:
-        """Begin the frame anew."""
+        """Start the frame again."""
         self._frames.clear(tuple(self._frames.background / 255) if color is None else color)
 
     def get_image(self) -> npt.NDArray[np.float32]:

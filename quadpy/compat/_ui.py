@@ -125,13 +125,13 @@ class Scene:
     mesh_instance = mesh
 
     def taken(self) -> SceneInSpace:
-        """What was added, which begins anew."""
+        """What was added; the list is empty afterwards."""
         taken = SceneInSpace(self.camera, self._shapes, self._ambient, self._lights)
         self.clear()
         return taken
 
     def clear(self) -> None:
-        """Begin anew."""
+        """Start again."""
         self._shapes, self._lights = [], []
 
 
@@ -142,7 +142,7 @@ class Canvas:
         self._frames = frames
 
     def set_background_color(self, color: Color) -> None:
-        """Begin the frame anew."""
+        """Start the frame again."""
         self._frames.clear(color)
 
     def set_image(self, img: object) -> None:
@@ -177,7 +177,7 @@ class Canvas:
         self._frames.draw(lambda painting: painting.triangles([corners[:, k] for k in range(3)], paint))
 
     def scene(self, scene: Scene) -> None:
-        """What the scene has now; it begins anew."""
+        """What the scene has now; it is empty afterwards."""
         now = scene.taken()
         self._frames.draw(lambda surface: surface.scene(now))
 
@@ -216,7 +216,7 @@ class Gui:
         return old_value
 
     def button(self, text: str) -> bool:
-        """False: nobody presses it."""
+        """False: it is never pressed."""
         return False
 
 

@@ -259,7 +259,7 @@ class GraphExec(OneProcess):
     def bind(self, steps: Sequence[LaunchStep], recording: Recording) -> None:
         """Let later launches of kernels have what is bound, for those who know what that is.
 
-        ``recording``, of which ``steps`` are, says what the graph is then, when somebody asks.  What it uses is announced on the
+        ``recording``, of which ``steps`` are, says what the graph is then, for those who ask.  What it uses is announced on the
         stream of its last launch.
         """
         with self._lock:

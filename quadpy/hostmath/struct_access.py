@@ -287,7 +287,7 @@ class StructMember(StructAccess):
 
 
 def members_to_numpy(owner: Any, dtype: Any = None, **options: Any) -> dict[str, Any]:
-    """A dict with an array for each member of ``owner``, a field or an array of structs; structs in it become dicts, too."""
+    """A dict with an array for each member of ``owner``, a field or an array of structs; structs in it also become dicts."""
     found = {}
     for name in owner.keys:
         member = owner.get_member_field(name)

@@ -97,7 +97,7 @@ class Struct:
         return self._values
 
     def to_dict(self) -> dict[str, Any]:
-        """The members by name; structs in it become dicts, too."""
+        """The members by name; structs in it also become dicts."""
         return {name: v.to_dict() if isinstance(v, Struct) else v for name, v in self._values.items()}
 
     def __dir__(self) -> list[str]:

@@ -39,7 +39,7 @@ def _vote(name: str, doc: str) -> Row:
 GROUPS: Final = {
     "Blocks of iterations": (
         Row("block.SharedArray", "shape, dtype", "An array of each block's own.  ``shape`` is an int or a tuple, known at "
-            "compile time; ``dtype`` is a scalar or vector type.  Elements that nobody has written hold any value.", _TRACED,
+            "compile time; ``dtype`` is a scalar or vector type.  Elements that were not written hold any value.", _TRACED,
             effects=Effect.ALLOCATES, per_block=True),
         Row("block.sync", "", "All iterations of a block come here before one goes on, and see what the others wrote before.",
             _TRACED, effects=_MEETS, per_block=True),

@@ -13,7 +13,7 @@ _TRACED: Final[Lowering] = Traced()
 
 
 def _known(name: str, doc: str, parameters: str = "") -> Row:
-    """Each lane can tell by itself."""
+    """Each lane knows it without the others."""
     return Row(f"subgroup.{name}", parameters, doc, _TRACED, per_block=True)
 
 
@@ -29,8 +29,8 @@ def _legacy(name: str, parameters: str, doc: str) -> Row:
 
 _SHUFFLES: Final = {
     "sync": "The value of lane ``offset``.",
-    "up": "The value of the lane ``offset`` below; a lane without one keeps its own.",
-    "down": "The value of the lane ``offset`` above; a lane without one keeps its own.",
+    "up": "The value of the lane ``offset`` below; where there is none, the lane's own.",
+    "down": "The value of the lane ``offset`` above; where there is none, the lane's own.",
     "xor": "The value of the lane whose number differs in the bits of ``offset``.",
 }  # fmt: skip
 
@@ -50,8 +50,8 @@ GROUPS: Final = {
     ),
     "Exchange between lanes": (
         _together("shuffle", "value, lane", "The value of ``lane``, which counts modulo the size of the wave."),
-        _together("shuffle_up", "value, distance", "The value of the lane so far below; a lane without one keeps its own."),
-        _together("shuffle_down", "value, distance", "The value of the lane so far above; a lane without one keeps its own."),
+        _together("shuffle_up", "value, distance", "The value of the lane ``distance`` below; where there is none, the lane's own."),
+        _together("shuffle_down", "value, distance", "The value of the lane ``distance`` above; where there is none, the lane's own."),
         _together("shuffle_xor", "value, mask", "The value of the lane whose number differs in the bits of ``mask``."),
         _together("broadcast", "value, lane", "The value of the lane that lane 0 names."),
         _together("broadcast_first", "value", "The value of lane 0."),

@@ -116,7 +116,7 @@ class If(Node):
 class For(Node):
     """A sequential loop; ``start``, ``stop`` and ``step`` are evaluated once, a step of 0 runs no iteration.
 
-    ``var`` is bound anew for each iteration and is not assigned in the body.
+    ``var`` is bound again for each iteration and is not assigned in the body.
     """
 
     CHILDREN = ("start", "stop", "step", "body")
@@ -198,8 +198,8 @@ class WaveOp(enum.Enum):
     Numbers of lanes, distances and masks count modulo the size of the wave.
 
     ``SHUFFLE``    (value, lane): the value of ``lane``
-    ``UP``         (value, distance): that of the lane so far below; a lane without one keeps its own
-    ``DOWN``       (value, distance): that of the lane so far above; a lane without one keeps its own
+    ``UP``         (value, distance): that of the lane ``distance`` below; where there is none, the lane's own
+    ``DOWN``       (value, distance): that of the lane ``distance`` above; where there is none, the lane's own
     ``XOR``        (value, mask): that of the lane whose number differs in the bits of ``mask``
     ``BROADCAST``  (value, lane): as ``SHUFFLE``, with the ``lane`` that lane 0 names
     ``COMMON``     (value): lane 0's, where the whole block is known to have the same
@@ -231,7 +231,7 @@ class WaveOp(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Wave(Node):
-    """All lanes of a wave of ``size`` iterations do ``op`` together; binds ``result``, which only ``SYNC`` has not.
+    """All lanes of a wave of ``size`` iterations do ``op`` together; binds ``result``, except for ``SYNC``.
 
     ``combine`` belongs to reductions and scans.  Their order is fixed: see ``ir.waves``.  Stands in control flow that is
     uniform in a wave.
@@ -273,7 +273,7 @@ class Fault(Node):
 
 @dataclass(frozen=True, slots=True)
 class SharedArray(Node):
-    """An array of which each block of a parallel loop has its own; elements that nobody has written hold any value."""
+    """An array of which each block of a parallel loop has its own; elements that were not written hold any value."""
 
     name: str
     type: Array

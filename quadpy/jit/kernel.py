@@ -122,7 +122,7 @@ class Kernel(ByName):
             raise shortened(error)  # noqa: B904 - the error itself
 
     def _watched(self, plan: Plan, args: tuple[Argument, ...]) -> Callable[[Values, Views, object], object]:
-        """``plan.run`` for a call that a capture records, or that somebody observes."""
+        """``plan.run`` for a call that a capture records, or an observer is told of."""
         if CAPTURES.count:
             set_launching_kernel(self, args)
         if (observer := CAPTURES.observer) is None:
@@ -222,7 +222,7 @@ class Kernel(ByName):
         return made
 
     def _pass_members(self) -> None:
-        """From now on, calls pass members of their arguments, too: the kernel uses the gradient of an array."""
+        """From now on, calls also pass members of their arguments: the kernel uses the gradient of an array."""
         self._passes_members = True
         self._configure()
 

@@ -51,7 +51,7 @@ Receiver: TypeAlias = tuple[str, object]
 """The name of the first parameter, and the object that it is in every call."""
 
 _UNWATCHED: Final = (Method, MethodType, ModuleType, type(MISSING))
-"""What attributes have that no call compares: made anew by each read."""
+"""What attributes have that no call compares: each read makes it again."""
 
 _DEEPEST: Final = 20
 """Containers deeper inside others are compared by identity."""
@@ -62,7 +62,7 @@ _REFUSALS: Final = (AttributeError, LookupError, TypeError)
 class Variant:
     """A kernel for one choice of its compile-time arguments, those of ``args``; ``paths`` are the members that it uses.
 
-    ``flat`` is made anew when code was compiled: then it is known which attributes the code depends on.
+    ``flat`` is made again after code was compiled: then it is known which attributes the code depends on.
     """
 
     def __init__(

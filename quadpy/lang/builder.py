@@ -44,7 +44,7 @@ class Builder:
         self._names: Counter[str] = Counter()
         self._mutable: set[Var] = set()
         self.lets: dict[Var, Expr] | None = None
-        """Where ``let`` notes what its names stand for; None where nobody asks."""
+        """Where ``let`` notes what its names stand for; None where they are not wanted."""
 
     def emit(self, stmt: Stmt) -> None:
         self._open[-1].append(stmt)

@@ -1,4 +1,4 @@
-"""The numbers of lanes and waves in a trace, and sets of lanes: what each lane can tell by itself."""
+"""The numbers of lanes and waves in a trace, and sets of lanes: what each lane knows without the others."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def base_name(node: ast.expr) -> str | None:
 def stored_names(nodes: Iterable[ast.AST]) -> Counter[str]:
     """How often each name is assigned below ``nodes``; an augmented assignment counts twice.
 
-    A component that is set (``v[0] = x``, ``v.xy = w``, ``v.fill(x)``) assigns the whole vector anew.  What atomic
+    A component that is set (``v[0] = x``, ``v.xy = w``, ``v.fill(x)``) assigns the whole vector.  What atomic
     operations assign, the trace finds out: they may have any name.
     """
     counts: Counter[str] = Counter()

@@ -49,7 +49,7 @@ def _mix_seed(t: Trace, seed: ir.Expr, launch: ir.Expr, span: Span) -> ir.Expr:
 
 
 def _mix_pass(t: Trace, key: ir.Expr, span: Span) -> ir.Expr:
-    """``key``, another one in each iteration of a do-while loop, where the draws of parallel loops start anew."""
+    """``key``, another one in each iteration of a do-while loop, where the draws of parallel loops start again."""
     if not (t.in_parallel and t.tasks.repeats):
         return key
     t.random.passes = t.random.passes or t.build.var("passes", u32, mutable=True)

@@ -90,7 +90,7 @@ def _keep_result(t: Trace, frame: Frame, value: Value, span: Span) -> None:
     """Assigns the result to variables of its own types; ``leave`` brings those of all returns together."""
     for item in items_of(value):
         if not (is_runtime(item) or is_number(item)):
-            t.fail_type(f"what is returned under a run-time condition consists of numbers, not {shape_text(item)}", span,
+            t.fail_type(f"a return under a run-time condition gives numbers, not {shape_text(item)}", span,
                         "decide with qp.static, or return at one place")  # fmt: skip
     flat = [t.build.freeze(e) for e in scalars_of(t, value, span)]
     literals = zip(flat, items_of(value), strict=True)

@@ -56,7 +56,7 @@ class FunctionSource:
         return self._item_targets
 
     def throws_away(self, name: str) -> bool:
-        """Whether ``name`` is the ``_`` of values that nobody needs: the function never reads it."""
+        """Whether ``name`` is the ``_`` of values that are not needed: the function never reads it."""
         if name != "_":
             return False
         if self._reads_underscore is None:

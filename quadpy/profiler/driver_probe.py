@@ -1,6 +1,6 @@
 """Measures the calls of one driver while a profile is open.
 
-The driver's methods are replaced on the object itself, and put back at the end: a driver that nobody profiles has
+The driver's methods are replaced on the object itself, and put back at the end: a driver that is not profiled has
 nothing in its way.
 """
 

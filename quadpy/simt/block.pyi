@@ -5,7 +5,7 @@ from typing import Any
 
 __all__ = ["SharedArray", "sync", "mem_fence", "mem_sync", "thread_idx", "block_idx", "block_dim", "global_thread_idx", "reduce_add", "reduce_mul", "reduce_min", "reduce_max", "reduce_and", "reduce_or", "reduce_xor", "reduce_all_add", "reduce_all_mul", "reduce_all_min", "reduce_all_max", "reduce_all_and", "reduce_all_or", "reduce_all_xor", "inclusive_add", "inclusive_mul", "inclusive_min", "inclusive_max", "inclusive_and", "inclusive_or", "inclusive_xor", "exclusive_add", "exclusive_mul", "exclusive_min", "exclusive_max", "exclusive_and", "exclusive_or", "exclusive_xor", "sync_count_nonzero", "sync_count", "sync_any_nonzero", "sync_all_nonzero"]
 
-def SharedArray(shape: Any, dtype: Any) -> Any: """An array of each block's own.  ``shape`` is an int or a tuple, known at compile time; ``dtype`` is a scalar or vector type.  Elements that nobody has written hold any value."""
+def SharedArray(shape: Any, dtype: Any) -> Any: """An array of each block's own.  ``shape`` is an int or a tuple, known at compile time; ``dtype`` is a scalar or vector type.  Elements that were not written hold any value."""
 def sync() -> Any: """All iterations of a block come here before one goes on, and see what the others wrote before."""
 def mem_fence() -> Any: """The block sees what this iteration wrote before it sees what it writes after."""
 def mem_sync() -> Any: """Another name of ``mem_fence``."""

@@ -24,7 +24,7 @@ __all__ = ["Window"]
 
 
 class Window:
-    """A window that shows arrays and fields, which are drawn anew for each frame.
+    """A window that shows arrays and fields, which are drawn again for each frame.
 
     Positions of two coordinates are parts of the window, from (0, 0) at the lower left to (1, 1); positions of three
     coordinates are points in space, which ``camera`` sees.  What is drawn later covers what was drawn before, except that
@@ -100,7 +100,7 @@ class Window:
     # what is drawn
 
     def background(self, color: object) -> None:
-        """The colour behind everything, from the next frame on."""
+        """The background colour, from the next frame on."""
         self._background = library("pygfx").Background.from_color(tuple(colors_of(color, 1).ravel()[:3]))
 
     def image(

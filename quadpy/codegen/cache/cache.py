@@ -117,7 +117,7 @@ def open_cache(settings: Settings) -> Cache:
     """The cache that ``settings`` ask for.
 
     Raises:
-        CacheError: ``QUADPY_CACHE_DIR`` names a folder that cannot be written.  The default folder was nobody's
+        CacheError: ``QUADPY_CACHE_DIR`` names a folder that cannot be written.  Nobody chose the default folder
             wish: where that fails, the first store warns and the process goes on without.
     """
     limit = settings.cache_size << 20

@@ -67,7 +67,7 @@ class IndexKey(_Key):
 class IndexRecord:
     """Where a call may lead: what the kernel reads may take turns, as a number does that the command line gives.
 
-    ways  (digest of an object's ``CacheKey``, what must hold for it, in the words of whoever wrote it), the latest first
+    ways  (digest of an object's ``CacheKey``, what must hold for it, as its writer says it), the latest first
     """
 
     ways: tuple[tuple[str, str], ...] = ()

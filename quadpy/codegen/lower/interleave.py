@@ -1,6 +1,6 @@
 """Several iterations of one thread, statement by statement: the loads of all of them are under way together.
 
-A loop on a GPU that updates shared memory with what it loads, as a histogram does, would wait for each load by itself:
+A loop on a GPU that updates shared memory with what it loads, as a histogram does, would wait for each load separately:
 LLVM keeps a load after an atomic instruction that precedes it, even where the loop is unrolled.
 """
 

@@ -1,4 +1,4 @@
-"""Library functions that stay calls, for several values at once: loops around such calls are vectorised, too.
+"""Library functions that stay calls, for several values at once: loops around such calls are also vectorised.
 
 The form is a loop of calls over its values; the function is inlined there, and LLVM vectorises that loop.  However many
 calls there are, it costs the compiler as much as inlining one.  The bits are those of the function itself.

@@ -98,7 +98,7 @@ def place(chunks: Sequence[Chunk]) -> None:
 
 
 def serialize(source: elf.ElfHeader, loaded: Sequence[Chunk], unloaded: Sequence[Chunk]) -> bytes:
-    """The bytes of the shared object: ``loaded`` as placed, behind it ``unloaded`` and the section headers."""
+    """The bytes of the shared object: ``loaded`` as placed, then ``unloaded`` and the section headers."""
     names = Strings()
     chunks = [*loaded, *unloaded, Chunk(".shstrtab", elf.SHT_STRTAB, 0, 1)]
     offsets = [names.add(chunk.name) for chunk in chunks]

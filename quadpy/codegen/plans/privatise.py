@@ -8,7 +8,7 @@ stores; then the copies are merged into the array in their order.  Their number 
 and of elements and on the loop's text, never on the threads: so the bits do not either.  K is the largest power of two up
 to MOST_COPIES for which making and merging the copies costs a fraction of the loop, ``K * elements * COPY_COST <=
 iterations * cost of one``, and all copies together take no more than MOST_TOGETHER: beyond that they leave the caches,
-and C libraries map and clear their pages anew in each loop.  K = 1 means that one thread runs the loop on the array
+and C libraries map and clear their pages again in each loop.  K = 1 means that one thread runs the loop on the array
 itself.  Atomics remain where a copy takes more than MOST_BYTES, where the array has gaps, and in loops that have
 reductions as well.
 

@@ -45,10 +45,10 @@ class Lanes(Protocol):
         """The word of the lane whose number differs in the bits of ``mask``."""
 
     def up(self, word: str, distance: str) -> str:
-        """The word of the lane so far below; a lane without one keeps its own."""
+        """The word of the lane ``distance`` below; where there is none, the lane's own."""
 
     def down(self, word: str, distance: str) -> str:
-        """The word of the lane so far above; a lane without one keeps its own."""
+        """The word of the lane ``distance`` above; where there is none, the lane's own."""
 
     def fold(self, word: str, distance: int, fill: str) -> str:
         """In the last lane of each group of twice ``distance``, the word of the group's other half.
@@ -60,7 +60,7 @@ class Lanes(Protocol):
         """The last lane's word where only that is known to be right."""
 
     def row_up(self, word: str, distance: int, fill: str) -> str:
-        """The word of the lane so far below in the same row of 16, or ``fill``."""
+        """The word of the lane ``distance`` below in the same row of 16, or ``fill``."""
 
     def last_of_row(self, word: str, fill: str) -> str:
         """In odd rows the word of the last lane of the row below, elsewhere ``fill``."""

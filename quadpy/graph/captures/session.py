@@ -178,7 +178,7 @@ class CaptureSession:
         self.failed = self.failed or CaptureError("an interrupt left a call half recorded", call_site(), hint=hint)
 
     def _append(self, stream: CapturedStream, new: NewNode, homes: Iterable[str] = ()) -> None:
-        """Add a node at the end of ``stream``, which also comes after ``homes``, although nobody asked for that."""
+        """Add a node at the end of ``stream``, which also comes after ``homes``, without being asked to."""
         if self.device.life.ended is not None:
             self.device.life.check()
         after = self._streams.after

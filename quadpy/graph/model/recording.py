@@ -180,7 +180,7 @@ class Recording:
         self._exports = -1  # how many arrays were exported when none of these was
 
     def is_unshared(self) -> bool:
-        """Whether nobody else has a view of the memory that launches use, on the CPU."""
+        """Whether nothing else has a view of the memory that launches use, on the CPU."""
         if self._exports != Exports.count:
             count = Exports.count
             if any(is_exported(thing) for step in self._launch_steps() for thing in step.kept()):

@@ -1,4 +1,4 @@
-"""What a launch knows of an array, whoever made it."""
+"""What a launch knows of an array of any library."""
 
 from __future__ import annotations
 

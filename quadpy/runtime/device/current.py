@@ -70,7 +70,7 @@ def set_config(config: Config) -> None:
 
 
 def renew_config() -> None:
-    """Make what rests on the configuration anew: kernels forget their plans, and are specialised again when they are called."""
+    """Renew what depends on the configuration: kernels forget their plans, and are specialised again when they are called."""
     State.config = replace(State.config)
     for forget in State.forget:
         forget()

@@ -54,7 +54,7 @@ class HandlePool(Generic[H]):
         reaper.pools.append(self)
 
     def take(self) -> Owner[H]:
-        """The owner of an idle handle, which returns to the pool when nobody refers to the owner."""
+        """The owner of an idle handle, which returns to the pool when nothing refers to the owner."""
         dead, records = self.dead, self._records
         looks = min(_LOOKS, len(dead))
         while True:

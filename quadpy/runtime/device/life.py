@@ -26,7 +26,7 @@ THREAD: Final = _Thread()
 class Life:
     """The lifetime of a device.  ``ended`` is None while it can be used.
 
-    ``direct`` combines all checks: the device can be used, no capture is active on it, nobody observes its work, and
+    ``direct`` combines all checks: the device can be used, no capture is active on it, its work is not observed, and
     calls go to the driver.
     """
 

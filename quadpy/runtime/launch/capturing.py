@@ -169,7 +169,7 @@ class _Captures:
         self._tell(session.device)
 
     def add_observer(self, observer: Observer) -> None:
-        """From now on ``observer`` is told of all work, too."""
+        """From now on ``observer`` is also told of all work."""
         with self._lock:
             self._set((*self._observers, observer))
 

@@ -1,4 +1,4 @@
-"""Memory that is taken and given back, for whoever counts it."""
+"""Memory that is taken and given back, for those who count it."""
 
 from __future__ import annotations
 
@@ -19,6 +19,6 @@ class MemoryChange(Protocol):
 
 
 class Accounting:
-    """``told`` is called at each change; None: nobody counts."""
+    """``told`` is called at each change, unless it is None."""
 
     told: ClassVar[MemoryChange | None] = None

@@ -90,7 +90,7 @@ class Prints:
 
     @contextlib.contextmanager
     def launching(self, rings: Collection[DeviceRing], on: Timeline) -> Iterator[None]:
-        """Context manager: the block puts work on ``on`` that reports to ``rings``; nobody empties them meanwhile."""
+        """Context manager: the block puts work on ``on`` that reports to ``rings``, which are not emptied meanwhile."""
         with self._lock:
             try:
                 yield

@@ -1,4 +1,4 @@
-"""Loops over tasks that the device runs by itself.
+"""Loops over tasks that the device runs without the host.
 
 Each kernel of a loop's task first looks whose turn it is, which is the same for all threads; see ``codegen.predication``.
 The last cell of scratch memory holds the number of the segment whose turn it is, and how many iterations there were.

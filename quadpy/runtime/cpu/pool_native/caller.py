@@ -2,7 +2,7 @@
 
 ``gate`` is the only word that workers watch: seats that are free in its low half, the job's number in its high
 half.  A worker joins by taking a seat.  The caller works too, then closes the gate (no seats) and waits only for
-those who joined: a worker that is slow to wake holds nobody up, and a job is done even if no worker ever comes.
+those who joined: a worker that is slow to wake delays nobody, and a job is done even if no worker ever comes.
 The job's fields change only while the gate is closed and are read only behind a seat taken, so no worker sees
 half a job.
 
