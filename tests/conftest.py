@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import gc
 import os
 import tempfile
 from dataclasses import dataclass
@@ -39,6 +40,13 @@ def pytest_configure(config: pytest.Config) -> None:
     folder = tempfile.TemporaryDirectory(prefix="quadpy-tests-")
     config.add_cleanup(folder.cleanup)
     os.environ["QUADPY_CACHE_DIR"] = folder.name
+
+
+@pytest.fixture(scope="module", autouse=True)
+def collections_pass_over_older_objects():
+    """Many tests collect garbage at each of many steps; the hundred thousands of objects of pytest need no look then."""
+    gc.collect()
+    gc.freeze()
 
 
 @dataclass(frozen=True)

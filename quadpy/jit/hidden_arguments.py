@@ -39,7 +39,7 @@ class Row:
     """One hidden argument: a word that all launches of a plan share, or one that each launch computes.
 
     ``of_ring`` says that it is the address of the ring that a launch prints to, which ``jit.printing`` puts in its place;
-    ``of_shadow`` that it is the address of shadow memory, as ``jit.watching`` does.
+    ``of_shadow`` that it is the address of shadow memory, as ``jit.race_checks`` does.
     With none of these it is the address of scratch memory, which each launch allocates on its stream.
     """
 

@@ -37,8 +37,8 @@ from quadpy.jit.interpretation import python_kernel
 from quadpy.jit.overlaps import Overlaps
 from quadpy.jit.parameters import Argument, Parameter
 from quadpy.jit.plan import Plan, Views
+from quadpy.jit.race_checks import cpu_plan_class, gpu_plan_class, has_memory
 from quadpy.jit.sections import Sections, has_sections
-from quadpy.jit.watching import cpu_plan_class, gpu_plan_class, has_memory
 from quadpy.lang.arguments import ArgType, ArrayArg, ContainerArg, Options
 from quadpy.lang.dependencies import Dependencies
 from quadpy.lang.source import FunctionSource

@@ -14,11 +14,12 @@ from quadpy.lang.arrays import chosen_parts, is_number_at, written_places
 from quadpy.lang.checks import values_where
 from quadpy.lang.comparisons import compare
 from quadpy.lang.components import named_part, place_of, read_part, write_part
-from quadpy.lang.context import LocalAtomicFound, Trace
+from quadpy.lang.context import Trace
 from quadpy.lang.frames import ChosenPart, MutableVar
 from quadpy.lang.names import base_name
 from quadpy.lang.operators import binary, bit_cast, select
 from quadpy.lang.promotion import literal
+from quadpy.lang.retrace import LocalAtomicFound
 from quadpy.lang.scope import lookup
 from quadpy.lang.values import ElementRef, Record, Value, Vec, elems_of, is_numeric, is_runtime, shaped
 from quadpy.lang.variables import freeze, freeze_all

@@ -16,13 +16,14 @@ from quadpy.errors import CompilationError
 from quadpy.ir import nodes as ir
 from quadpy.ir.printer import print_function
 from quadpy.ir.walk import walk
-from quadpy.lang.context import CalledFunction, Trace
+from quadpy.lang.context import Trace
 from quadpy.lang.decorators import Method, RealFunc
 from quadpy.lang.frames import MutableVar
 from quadpy.lang.functions import bind_arguments, inline
 from quadpy.lang.lambdas import Lambda
 from quadpy.lang.returns import outline_of, rebuilt, scalars_of
 from quadpy.lang.scalars import emit_call, to_scalar
+from quadpy.lang.trace_state import CalledFunction
 from quadpy.lang.values import Record, Value, Vec, is_direct, is_number, is_runtime, parts_of, shaped
 from quadpy.records import Shape
 from quadpy.source import Span

@@ -15,10 +15,12 @@ from quadpy.dtypes import Scalar, f64, i64, u1, u64
 from quadpy.errors import KernelFault
 from quadpy.faults import MOST_VALUES, Site
 from quadpy.ir import nodes as ir
-from quadpy.lang.context import STOP, BlockMeets, Trace
+from quadpy.lang.context import Trace
 from quadpy.lang.fingerprints import is_our_module
 from quadpy.lang.hidden import hidden_argument
 from quadpy.lang.promotion import literal
+from quadpy.lang.retrace import BlockMeets
+from quadpy.lang.trace_state import STOP
 from quadpy.source import NOWHERE, Span
 
 __all__ = [

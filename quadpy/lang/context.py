@@ -5,83 +5,36 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from types import CodeType
-from typing import Any, Final, NoReturn, TypeAlias
+from dataclasses import dataclass
+from typing import Any, NoReturn
 
-from quadpy.artifact import ResultShape
 from quadpy.dtypes import Scalar, u1
 from quadpy.errors import KernelSyntaxError, KernelTypeError
-from quadpy.faults import Site
 from quadpy.ir import nodes as ir
-from quadpy.ir.blocks import DEFAULT_BLOCK
-from quadpy.lang.arguments import ArgType, MemberPath, Options
+from quadpy.lang.arguments import ArgType, Options
 from quadpy.lang.builder import Builder
-from quadpy.lang.concurrent import OpenFork
 from quadpy.lang.dependencies import Dependencies
 from quadpy.lang.fingerprints import is_our_module
-from quadpy.lang.frames import Frame, Outline
+from quadpy.lang.frames import Frame
 from quadpy.lang.guard import Effort
-from quadpy.lang.known_ranges import Ranges
 from quadpy.lang.names import single_assignment, stored_names
 from quadpy.lang.promotion import Defaults
+from quadpy.lang.retrace import LocalName, LoopLocation
 from quadpy.lang.source import FunctionSource
-from quadpy.lang.values import ArrayRef, Value
+from quadpy.lang.trace_state import (
+    CalledFunction,
+    CellState,
+    Checks,
+    LoopOptions,
+    ParallelLoop,
+    RandomState,
+    Signature,
+    TaskOrder,
+)
+from quadpy.lang.values import Value
 from quadpy.source import Span
 
-__all__ = [
-    "BlockMeets",
-    "CalledFunction",
-    "CellsChange",
-    "CellState",
-    "Checks",
-    "Grammar",
-    "LocalAtomicFound",
-    "LoopOptions",
-    "ParallelLoop",
-    "STOP",
-    "RandomState",
-    "Retrace",
-    "Signature",
-    "TaskOrder",
-    "Trace",
-]
-
-LocalName: TypeAlias = tuple[CodeType, str]
-"""A name of one function."""
-LoopPlace: TypeAlias = tuple[CodeType, int, int]
-"""A loop of one function, by its line and column."""
-
-
-class Retrace(Exception):
-    """What the trace found shows that it must start again."""
-
-
-class LocalAtomicFound(Retrace):
-    """An atomic operation, or a method of a struct, changes a local name, which the syntax does not show.
-
-    The trace starts again, and this time makes the name a variable from the start.
-    """
-
-    def __init__(self, name: LocalName) -> None:
-        super().__init__(name[1])
-        self.name = name
-
-
-class BlockMeets(Retrace):
-    """The iterations of a loop from which a failed check jumps wait for each other at a barrier."""
-
-    def __init__(self, loop: LoopPlace) -> None:
-        super().__init__()
-        self.loop = loop
-
-
-class CellsChange(Retrace):
-    """A loop over active cells makes cells inactive: what it writes may have to make them active again."""
-
-    def __init__(self, loop: LoopPlace) -> None:
-        super().__init__()
-        self.loop = loop
+__all__ = ["Grammar", "Trace"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,136 +52,6 @@ class Grammar:
     begin: Callable[[Trace, ast.stmt], None]
     end: Callable[[Trace], None]
     missing: Mapping[type[ast.AST], tuple[str, str]]
-
-
-@dataclass(slots=True)
-class Signature:
-    """What the kernel takes, returns and carries with it.
-
-    ``params`` are what the caller passes, ``hidden`` what the launch adds; ``fields`` maps the id of a field to its reference and the field itself;
-    ``slots`` numbers the variables that parallel loops share; ``outline`` is the shape of the result.
-    ``members`` are the values of members of arguments, ``found`` those that the arguments of the trace do not list.
-    """
-
-    params: list[ir.Param] = field(default_factory=list)
-    field_params: list[ir.ArrayParam] = field(default_factory=list)
-    hidden: dict[str, ir.ScalarParam] = field(default_factory=dict)
-    fields: dict[int, tuple[ArrayRef, Any]] = field(default_factory=dict)
-    functions: dict[str, ir.Function] = field(default_factory=dict)
-    slots: dict[ir.Var, int] = field(default_factory=dict)
-    results: tuple[Scalar, ...] = ()
-    outline: ResultShape = None
-    members: dict[str, Value] = field(default_factory=dict)
-    found: list[MemberPath] = field(default_factory=list)
-
-    @property
-    def is_pure(self) -> bool:
-        """Whether nothing was used but numbers that were passed."""
-        return not (self.params or self.field_params or self.hidden or self.slots)
-
-
-@dataclass(slots=True)
-class RandomState:
-    """Which random numbers were drawn.
-
-    ``draws`` counts those of the current iteration, ``passes`` the iterations of do_while loops whose parallel loops
-    draw.  Each parallel loop and section has a stream of its own; ``serial_stream`` is that of the code around them.
-    """
-
-    draws: ir.Var | None = None
-    streams: int = 0
-    serial_stream: int = 0
-    passes: ir.Var | None = None
-    drew_in_loop: bool = False
-
-
-@dataclass(slots=True)
-class TaskOrder:
-    """Where in the order of tasks the trace is.
-
-    ``graph`` says that the kernel is a graph kernel; ``fork`` has the sections that an adjacent one joins; ``section``
-    is the place of the section around, ``repeats`` the number of do_while loops around, and ``allowed`` what the
-    parallel loops that follow may race for, with the reasons.
-    """
-
-    graph: bool
-    fork: OpenFork | None = None
-    section: Span | None = None
-    repeats: int = 0
-    allowed: tuple[tuple[str | ir.Var, str], ...] = ()
-
-
-@dataclass(slots=True)
-class LoopOptions:
-    """What ``qp.loop_config``, at ``span``, says about the next loop."""
-
-    block_dim: int | None = None
-    serialize: bool = False
-    name: str | None = None
-    span: Span | None = None
-
-
-@dataclass(slots=True)
-class CellState:
-    """What is known of the cells of sparse trees here.
-
-    ``known`` has the cells that are active, ``suppressed`` says that writes make none active; ``loops`` are the loops over
-    active cells around, and ``changing`` those of the kernel that make cells inactive.
-    """
-
-    known: list[list[tuple[object, ...]]] = field(default_factory=list)
-    suppressed: bool = False
-    loops: list[LoopPlace] = field(default_factory=list)
-    changing: frozenset[LoopPlace] = frozenset()
-
-
-@dataclass(slots=True)
-class ParallelLoop:
-    """The parallel loop around; ``position`` is the number of an iteration, for random numbers.
-
-    ``prints`` is the loop's number among those that print, 0 before it prints; ``order`` gives the place of an iteration
-    among those of the loop; ``allowed`` are arrays for which iterations may race, with the reasons.
-    """
-
-    position: ir.Expr
-    order: Callable[[], ir.Expr]
-    block_dim: int = DEFAULT_BLOCK
-    uses_block: bool = False
-    shared: list[ir.SharedArray] = field(default_factory=list)
-    prints: int = 0
-    allowed: dict[str | ir.Var, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class CalledFunction:
-    """A user's function that the kernel calls, and the shape of its result; ``kept`` are what it was made for."""
-
-    function: ir.Function
-    outline: Outline
-    kept: tuple[Value, ...]
-
-
-STOP: Final = "$stop"
-"""Begins the labels of the regions that failed checks leave."""
-
-
-@dataclass(slots=True)
-class Checks:
-    """The checks of ``debug=True`` so far, or with ``indices_only`` those of ``check_out_of_bound=True``.
-
-    ``sites`` numbers them; ``counters`` are the variables of the loops around, with their names.  ``stop`` is the label
-    of the region that a failed check leaves, around the loop ``left``; None where it goes on.  ``stops`` says whether
-    any does, ``regions`` counts the labels.
-    """
-
-    indices_only: bool = False
-    ranges: Ranges = field(default_factory=Ranges)
-    sites: dict[Site, int] = field(default_factory=dict)
-    counters: list[tuple[str, ir.Var]] = field(default_factory=list)
-    regions: int = 0
-    stop: str | None = None
-    stops: bool = False
-    left: LoopPlace | None = None
 
 
 class Trace:
@@ -276,7 +99,7 @@ class Trace:
         self.prints = 0
         self.checks = Checks(options.indices_only) if options.debug else None
         self.build.lets = self.checks.ranges.lets if self.checks else None
-        self.meeting: frozenset[LoopPlace] = frozenset()
+        self.meeting: frozenset[LoopLocation] = frozenset()
         self.cells = CellState()
 
     def for_function(self) -> Trace:
@@ -343,7 +166,7 @@ class Trace:
     def here(self) -> Span:
         """The place that was traced last."""
         source, node = self.doing
-        return source.span if node is None else source.place(node)
+        return source.span if node is None else source.span_of(node)
 
     @property
     def frame(self) -> Frame:
@@ -360,7 +183,7 @@ class Trace:
         return self.loop
 
     def span(self, node: ast.AST) -> Span:
-        return self.frame.source.place(node)
+        return self.frame.source.span_of(node)
 
     def at_top_level(self) -> bool:
         """True where a ``for`` is a parallel loop: in the kernel's body, or in a function called from there.

@@ -96,9 +96,9 @@ class Dependencies:
         """An attribute of a Python object, or MISSING."""
         return self._read("attribute", value, name)
 
-    def computed(self, name: str, place: str, compute: Callable[[], Any], *, pure: bool) -> Any:
-        """What a Python function gave, called at ``place``; a later trace of the same signature takes the same."""
-        key = f"call {name} at {place}", len(self.values), ""
+    def computed(self, name: str, location: str, compute: Callable[[], Any], *, pure: bool) -> Any:
+        """What a Python function gave, called at ``location``; a later trace of the same signature takes the same."""
+        key = f"call {name} at {location}", len(self.values), ""
         value = self._before[key] if key in self._before else compute()
         self.values[key] = value
         self.complete = self.complete and pure

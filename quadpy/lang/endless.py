@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import children, walk
-from quadpy.lang.context import STOP
+from quadpy.lang.trace_state import STOP
 
 __all__ = ["never_ends"]
 

@@ -31,7 +31,7 @@ class Lambda:
 
     def __call__(self, *args: Value) -> Value:
         """Called by a function of Python's at compile time, such as ``sorted``."""
-        span = self.frame.source.place(self.node)
+        span = self.frame.source.span_of(self.node)
         value = call_lambda(self.t, self, args, {}, span)
         if holds_runtime(value):
             self.t.fail_type(f"a lambda that Python calls gives values known at compile time, not {shape_text(value)}",

@@ -9,7 +9,7 @@ from typing import Any
 
 from quadpy.ir import nodes as ir
 from quadpy.lang.checks import counting, stoppable
-from quadpy.lang.context import LoopOptions, Trace
+from quadpy.lang.context import Trace
 from quadpy.lang.displays import bind_static, plain_items
 from quadpy.lang.endless import never_ends
 from quadpy.lang.flows import do_while_loop, marker_of
@@ -30,6 +30,7 @@ from quadpy.lang.iteration import (
 from quadpy.lang.parallel import parallel_loop
 from quadpy.lang.scalars import to_condition
 from quadpy.lang.sparse_loops import active_only, remember_cells
+from quadpy.lang.trace_state import LoopOptions
 from quadpy.lang.values import Value, is_runtime
 from quadpy.source import Span
 

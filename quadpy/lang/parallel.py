@@ -13,13 +13,14 @@ from quadpy.dtypes import i64, u1, u64
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import DEFAULT_BLOCK
 from quadpy.lang.checks import counting, stoppable
-from quadpy.lang.context import LoopOptions, ParallelLoop, Trace
+from quadpy.lang.context import Trace
 from quadpy.lang.iteration import Bounds, IndexForm, bind_axes, counter_names, in_order, loop_axes, target_names
 from quadpy.lang.names import local_names
 from quadpy.lang.prints import loop_begins
 from quadpy.lang.promotion import literal
 from quadpy.lang.scalars import cast
 from quadpy.lang.sparse_loops import active_only, remember_cells
+from quadpy.lang.trace_state import LoopOptions, ParallelLoop
 from quadpy.lang.values import Value, holds_runtime, shape_text
 from quadpy.messages import one_of, shown
 from quadpy.source import Span

@@ -6,10 +6,11 @@ import ast
 
 from quadpy.lang.arrays import element_ref, is_element
 from quadpy.lang.components import named_part
-from quadpy.lang.context import LocalAtomicFound, Trace
+from quadpy.lang.context import Trace
 from quadpy.lang.decorators import Func, Method, is_template
 from quadpy.lang.frames import ChosenPart, MutableVar
 from quadpy.lang.names import base_name
+from quadpy.lang.retrace import LocalAtomicFound
 from quadpy.lang.values import ElementRef, Record, Value, is_number, is_numeric
 from quadpy.lang.variables import check_assigned
 

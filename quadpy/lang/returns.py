@@ -144,7 +144,7 @@ def require_return(t: Trace, source: FunctionSource) -> None:
     annotation = t.deps.annotation(source, "return")
     if annotation is not None and annotation is not Any and not isinstance(annotation, Template):
         t.fail_type(f"{source.name} returns nothing, but its annotation says {_annotation_text(annotation)}",
-                    source.place(source.tree), "return a value at the end, or remove the annotation")  # fmt: skip
+                    source.span_of(source.tree), "return a value at the end, or remove the annotation")  # fmt: skip
 
 
 def _annotation_text(annotation: Any) -> str:

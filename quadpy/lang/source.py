@@ -88,7 +88,7 @@ class FunctionSource:
             self._signature = inspect.signature(self.fn)
         return self._signature
 
-    def place(self, node: ast.AST) -> Span:
+    def span_of(self, node: ast.AST) -> Span:
         """Where ``node`` stands in the user's file."""
         line = getattr(node, "lineno", 1)
         start, end = getattr(node, "col_offset", 0), getattr(node, "end_col_offset", 0) or 0

@@ -26,12 +26,13 @@ from quadpy.lang.activity import (
 )
 from quadpy.lang.arrays import element_at, index_values, spread_indices, store_element
 from quadpy.lang.checks import quietly, require
-from quadpy.lang.context import CellsChange, Trace
+from quadpy.lang.context import Trace
 from quadpy.lang.fills import cleared
 from quadpy.lang.functions import inline
 from quadpy.lang.iteration import NdRange
 from quadpy.lang.operators import binary
 from quadpy.lang.promotion import literal
+from quadpy.lang.retrace import CellsChange
 from quadpy.lang.scalars import to_integer, to_scalar
 from quadpy.lang.scope import import_value, outside, static_object
 from quadpy.lang.sparse_places import NodeParent, indices_of, node_of, position_in

@@ -25,7 +25,7 @@ from quadpy.lang.arguments import (
     StructArg,
     VecArg,
 )
-from quadpy.lang.context import BlockMeets, CellsChange, LocalAtomicFound, LoopPlace, Retrace, Trace
+from quadpy.lang.context import Trace
 from quadpy.lang.dependencies import Dependencies
 from quadpy.lang.fingerprints import is_our_module
 from quadpy.lang.grammar import GRAMMAR
@@ -33,6 +33,7 @@ from quadpy.lang.guard import guarded
 from quadpy.lang.library import library_function, required, set_tracer
 from quadpy.lang.normal_roots import with_normal_roots
 from quadpy.lang.parameters import parameter_value
+from quadpy.lang.retrace import BlockMeets, CellsChange, LocalAtomicFound, LoopLocation, Retrace
 from quadpy.lang.returns import require_return
 from quadpy.lang.scope import import_value
 from quadpy.lang.sine_pairs import paired
@@ -126,8 +127,8 @@ def trace_kernel(
         ArgumentError: a member that the kernel uses is not what its annotation says.
     """
     changing: frozenset[tuple[CodeType, str]] = frozenset()
-    meeting: frozenset[LoopPlace] = frozenset()
-    clearing: frozenset[LoopPlace] = frozenset()
+    meeting: frozenset[LoopLocation] = frozenset()
+    clearing: frozenset[LoopLocation] = frozenset()
     already_printed = sys.maxsize if options.lines or again else 0
     while True:
         t = Trace(source, options, GRAMMAR, reads_of(source, args, before))

@@ -11,7 +11,7 @@ from quadpy.errors import ArgumentError
 from quadpy.messages import one_of
 from quadpy.profiler.profile import profile
 from quadpy.profiler.records import Record
-from quadpy.profiler.table import place
+from quadpy.profiler.table import location
 from quadpy.public import public
 from quadpy.runtime.device.devices import open_devices
 
@@ -78,7 +78,7 @@ def print_kernel_profiler_info(mode: str = "count") -> None:
     for each in records:
         if each.on_device and each.duration is not None:
             times = f"{each.start:12.3f}  {each.duration:10.4f}"
-            _show(f"{times}  {each.kind:6}  {each.stream:12}  {each.label:24}  {place(each.span)}")
+            _show(f"{times}  {each.kind:6}  {each.stream:12}  {each.label:24}  {location(each.span)}")
 
 
 def _show(line: str) -> None:

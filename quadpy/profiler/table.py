@@ -90,7 +90,7 @@ def rows_of(records: Iterable[Record], sort: Sort = "total") -> list[Row]:
 
 
 def _enter(rows: dict[tuple[str, ...], Row], record: Record) -> Row:
-    where = place(record.span)
+    where = location(record.span)
     key = record.kind, record.label, where, record.device
     row = rows.get(key)
     if row is None:
@@ -169,6 +169,6 @@ def _joined(cells: Sequence[str], widths: Sequence[int]) -> str:
     return "  ".join([*numbers, *texts]).rstrip()
 
 
-def place(span: Span | None) -> str:
+def location(span: Span | None) -> str:
     """``file:line``, with the name of the file alone; empty for None."""
     return "" if span is None else f"{Path(span.file).name}:{span.line}"

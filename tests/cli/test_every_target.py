@@ -38,7 +38,7 @@ EXAMPLES = sorted(
 )
 TARGETS = [*AMD_ARCHS, "gfx1030:w64", "gfx1100:w64", "gfx1201:w64"]
 ALWAYS = {"gfx942", "gfx1100", "gfx1201"}
-SHARE = 4
+SHARE = 8
 """Examples share the other targets out, unless ``--every-processor`` asks for all."""
 WITHOUT_F32_ADD = {"gfx1030", "gfx1030:w64", "gfx9-generic", "gfx10-1-generic", "gfx10-3-generic"}
 """The targets whose memory units cannot add floats; LLVM's instruction tables say so."""

@@ -35,13 +35,13 @@ def expression(fn) -> tuple[FunctionSource, ast.BinOp]:
 def marked(fn) -> str:
     """The text that the caret line points at."""
     source, node = expression(fn)
-    code, carets = source.place(node).excerpt().splitlines()
+    code, carets = source.span_of(node).excerpt().splitlines()
     return code[carets.index("^") : carets.rindex("^") + 1]
 
 
 def test_a_text_may_stand_further_left():
     source, node = expression(outer())
-    assert source.place(node).line == outer.__code__.co_firstlineno + 4
+    assert source.span_of(node).line == outer.__code__.co_firstlineno + 4
     assert marked(outer()) == "x + 1"
 
 

@@ -1,8 +1,8 @@
 """Every operation on every type for every target goes through LLVM: which ends the process on what it cannot select.
 
 Cases run in child processes, many in each; after a crash a new child goes on with the next case.  The processors of a
-generation, for which LLVM selects instructions by the same rules, share the cases out; ``pytest --every-processor`` tries
-each case for each.
+generation, for which LLVM selects instructions by the same rules, share the cases out, in turn for each size of wave;
+``pytest --every-processor`` tries each case for each.
 """
 
 from __future__ import annotations
@@ -24,8 +24,7 @@ from quadpy.target import AMD_ARCHS, NVIDIA_ARCHS, parse_target
 
 GENERATIONS = {"cpu": ["cpu"], "cpu:x86-64": ["cpu:x86-64"]}
 for arch in AMD_ARCHS.values():
-    for wave in arch.wave_sizes:
-        GENERATIONS.setdefault(f"{arch.series}:w{wave}", []).append(str(parse_target(f"{arch.name}:w{wave}")))
+    GENERATIONS.setdefault(arch.series, []).extend(str(parse_target(f"{arch.name}:w{w}")) for w in arch.wave_sizes)
 for name in NVIDIA_ARCHS:
     GENERATIONS.setdefault(f"sm_{name.rstrip('a')[3:-1]}x", []).append(name)
 
@@ -110,7 +109,7 @@ def test_llvm_takes_every_operation(generation, request):
     kinds += [(name, "i32", "fast") for name in ("f16", "f32", "f64")]
     cases = [
         (target, *kind)
-        for number, kind in enumerate(kinds)
+        for number, kind in enumerate(kinds, list(GENERATIONS).index(generation))
         for target in (targets if every else [targets[number % len(targets)]])
     ]
     assert survivors(cases) == cases

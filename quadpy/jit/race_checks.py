@@ -38,14 +38,14 @@ def has_memory(code: CodeObject) -> bool:
 def cpu_plan_class(code: CodeObject) -> type[CpuPlan]:
     """The plan of ``code`` on the CPU."""
     if code.shadow is not None:
-        return _WatchedCpuPlan
+        return _CheckedCpuPlan
     return PrintingCpuPlan if code.messages else CpuPlan
 
 
 def gpu_plan_class(code: CodeObject) -> type[GpuPlan]:
     """The plan of ``code`` on a GPU."""
     if code.shadow is not None:
-        return _WatchedPrintingGpuPlan if code.messages else _WatchedGpuPlan
+        return _CheckedPrintingGpuPlan if code.messages else _CheckedGpuPlan
     return PrintingGpuPlan if code.messages else GpuPlan
 
 
@@ -54,7 +54,7 @@ def _words_of(code: CodeObject) -> Evaluator:
     return compile_formula(code.shadow)
 
 
-class _WatchedCpuPlan(PrintingCpuPlan):
+class _CheckedCpuPlan(PrintingCpuPlan):
     """On the CPU, where it may print too."""
 
     __slots__ = ("_unpack", "_words")
@@ -66,10 +66,10 @@ class _WatchedCpuPlan(PrintingCpuPlan):
     def runner(self, block: bytes) -> Runner:
         """As ``CpuPlan.runner``; each run has shadow memory."""
         plain = super().runner(block) if self.code.messages else CpuPlan.runner(self, block)
-        return _WatchedRunner(plain, self.hidden, lambda block: self._words(self._unpack(block)))
+        return _CheckedRunner(plain, self.hidden, lambda block: self._words(self._unpack(block)))
 
 
-class _WatchedRunner(Runner):
+class _CheckedRunner(Runner):
     """Runs ``plain`` with shadow memory, which is freed after each run."""
 
     __slots__ = ("_hidden", "_plain", "_words")
@@ -92,7 +92,7 @@ class _WatchedRunner(Runner):
         self._plain.run()
 
 
-class _WatchedGpuPlan(GpuPlan):
+class _CheckedGpuPlan(GpuPlan):
     """On a GPU: the memory is freed in the order of the stream."""
 
     def fusion(self, values: Values) -> Fusion:
@@ -120,5 +120,5 @@ class _WatchedGpuPlan(GpuPlan):
             raise OutOfDeviceMemory(f"{error.message}: for the checks for races", hint=_HINT) from None
 
 
-class _WatchedPrintingGpuPlan(_WatchedGpuPlan, PrintingGpuPlan):
+class _CheckedPrintingGpuPlan(_CheckedGpuPlan, PrintingGpuPlan):
     """On a GPU, where it prints too."""
