@@ -5,12 +5,11 @@ Softened distances are such numbers, and the step is three instructions of an in
 
 from __future__ import annotations
 
+import ctypes
 import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
-
-import numpy as np
 
 from quadpy.dtypes import Scalar, f32, f64
 from quadpy.ir import nodes as ir
@@ -48,8 +47,7 @@ class _Roots:
         if e.type not in _LEAST_NORMAL or depth > _DEEPEST:
             return -math.inf
         found = _least(e, lambda operand: self.least(operand, depth + 1), self.lets)
-        with np.errstate(over="ignore"):
-            rounded = float(np.float32(found)) if e.type == f32 else found
+        rounded = ctypes.c_float(found).value if e.type == f32 else found  # infinite where it overflows
         return -math.inf if math.isnan(rounded) else rounded
 
 

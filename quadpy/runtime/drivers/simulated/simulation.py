@@ -135,9 +135,25 @@ class Simulation:
 
     def races(self) -> Iterator[tuple[Op, Op]]:
         """All pairs of unordered ops in the history that access the same bytes, at least one of them writing."""
-        for first, second in itertools.combinations(self.ops, 2):
-            if _conflict(first, second) and not (ordered(first, second) or ordered(second, first)):
-                yield first, second
+        found: dict[tuple[int, int], None] = {}
+        open_ranges: list[tuple[int, int, int, bool]] = []
+        for start, end, number, writes in sorted(self._accesses()):
+            open_ranges = [each for each in open_ranges if each[1] > start]
+            for _, _, other, wrote in open_ranges:
+                if writes or wrote:
+                    first, second = self.ops[min(number, other)], self.ops[max(number, other)]
+                    if not (ordered(first, second) or ordered(second, first)):
+                        found[min(number, other), max(number, other)] = None
+            open_ranges.append((start, end, number, writes))
+        return ((self.ops[first], self.ops[second]) for first, second in sorted(found))
+
+    def _accesses(self) -> Iterator[tuple[int, int, int, bool]]:
+        """Each range of bytes that an op accesses: start, end, the number of the op, whether it writes."""
+        for number, op in enumerate(self.ops):
+            for writes, ranges in ((False, op.reads), (True, op.writes)):
+                for start, nbytes in ranges:
+                    if nbytes:
+                        yield start, start + nbytes, number, writes
 
 
 def _waits_for(op: Op) -> Op | None:
@@ -150,15 +166,3 @@ def merge(clock: Clock, other: Clock) -> None:
     for serial, number in other.items():
         if clock.get(serial, 0) < number:
             clock[serial] = number
-
-
-def _conflict(first: Op, second: Op) -> bool:
-    return (
-        _overlap(first.writes, second.writes)
-        or _overlap(first.writes, second.reads)
-        or _overlap(first.reads, second.writes)
-    )
-
-
-def _overlap(left: tuple[Range, ...], right: tuple[Range, ...]) -> bool:
-    return any(a < b + m and b < a + n for a, n in left for b, m in right)
