@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 
 from quadpy.dist.arrays import DistributedArray
-from quadpy.dist.boxes import Box, Widths, difference
+from quadpy.dist.boxes import Box, Widths
 from quadpy.dist.division import Division
 from quadpy.dist.halo import messages_to
 from quadpy.dist.localise import LocalTask
@@ -75,7 +75,7 @@ def _loop(program: GridProgram, task: LocalTask, found: Reaches, arrays: Mapping
     for each in task.reduced:
         yield f"    combines one {each.type} of each cell by {each.op.value}, over {math.prod(program.grid.tiles)} tiles"
     if total and found.here.size:
-        slabs = difference(found.here, found.inner)
+        slabs = found.then
         share = round(100 * found.inner.size / found.here.size)
         yield f"    split: {_cells(found.inner)} ({share}%) while halos are exchanged, then {len(slabs)} slab{'s' * (len(slabs) != 1)}"
 

@@ -115,7 +115,7 @@ class HaloExchange:
     def __init__(
         self, grid: Division, arrays: Sequence[DistributedArray], reaches: Sequence[tuple[Widths, ...]]
     ) -> None:
-        self._grid, self._sends, self._receives = grid, list[_Side](), list[_Side]()
+        self._transport, self._sends, self._receives = grid.world.transport, list[_Side](), list[_Side]()
         self.nbytes = 0
         rank = grid.world.rank
         for number, (array, wanted) in enumerate(zip(arrays, reaches, strict=True)):
@@ -125,6 +125,8 @@ class HaloExchange:
             self._sends.append(_side(array, sends))
             self._receives.append(_side(array, receives))
             self.nbytes += sum(part.nbytes for _, part, _ in self._receives[-1].parts)
+        self._leaving = [Send(peer, part, tag) for side in self._sends for peer, part, tag in side.parts]
+        self._arriving = [Receive(peer, part, tag) for side in self._receives for peer, part, tag in side.parts]
 
     def pack(self, arrays: Sequence[DistributedArray], stream: Stream) -> None:
         """Pack the cells that others need, on ``stream``."""
@@ -134,9 +136,7 @@ class HaloExchange:
 
     def send(self, stream: Stream) -> StartedExchange:
         """Send what was packed, and receive, on ``stream``."""
-        sends = [Send(peer, part, tag) for side in self._sends for peer, part, tag in side.parts]
-        receives = [Receive(peer, part, tag) for side in self._receives for peer, part, tag in side.parts]
-        return self._grid.world.transport.start_exchange(sends, receives, stream)
+        return self._transport.start_exchange(self._leaving, self._arriving, stream)
 
     def finish(self, arrays: Sequence[DistributedArray], started: StartedExchange, stream: Stream) -> None:
         """Put what came into the halos, on ``stream``."""
@@ -185,7 +185,7 @@ class Flight:
     ) -> None:
         self._exchange, self._arrays, self._channel, self._stream = exchange, arrays, channel, stream
         self._started: StartedExchange | None = None
-        self._allowed = contextlib.ExitStack()
+        self._allowed: contextlib.ExitStack | None = None
 
     def start(self) -> None:
         """Send what other ranks need, after the work so far of the stream, whose next work begins after the packing.
@@ -195,7 +195,9 @@ class Flight:
         cells, and the messages 500 us instead of 15.
         """
         if CAPTURES.checker is not None:
-            self._allowed.close()  # of an exchange that failed
+            if self._allowed is not None:
+                self._allowed.close()  # of an exchange that failed
+            self._allowed = contextlib.ExitStack()
             for array in self._arrays:
                 self._allowed.enter_context(import_late("quadpy.hazards").allow(array.numbers, reason=_APART))
         self._channel.follow(self._stream)
@@ -208,11 +210,12 @@ class Flight:
         ``stream`` still does.  Later work of ``stream`` comes after both.
         """
         assert self._started is not None
-        with self._allowed:
+        with self._allowed or _NOTHING:
             self._exchange.finish(self._arrays, self._started, self._channel.stream)
             boundary(self._channel.stream)
         self._started = None
         self._channel.precede(self._stream)
 
 
+_NOTHING: Final = contextlib.nullcontext()
 _APART: Final = "an exchange of halos reads and writes other elements than the loop that runs meanwhile"

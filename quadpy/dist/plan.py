@@ -50,6 +50,7 @@ class DistributedPlan:
             for param in kernel.params
             if isinstance(param, ir.ArrayParam) and not param.name.startswith(HIDDEN)
         ]
+        self._fields_of_grids = list(named.values())
         self._make = make
         self._lock = new_lock()
         self._parts: dict[Geometry, tuple[LocalKernel, tuple[TaskPlans, ...]]] = {}
@@ -88,17 +89,23 @@ class DistributedPlan:
             return found
 
     def _grid_of(self, views: Views) -> Division:
+        distributed = [view for view in views if isinstance(view, DistributedArray)] + self._fields_of_grids
+        grid = distributed[0].grid
+        for each in distributed:
+            if each.grid is not grid:
+                raise self._of_different_grids(views)
+        return grid
+
+    def _of_different_grids(self, views: Views) -> DistributedError:
         grids: dict[int, tuple[str, Division]] = {}
         for name, view in [*zip(self.arrays, views, strict=True), *self.named.items()]:
             if isinstance(view, DistributedArray):
                 grids.setdefault(id(view.grid), (name, view.grid))
-        if len(grids) > 1:
-            (one, a), (other, b), *_ = grids.values()
-            raise DistributedError(
-                f"{self.kernel.name}: {one} and {other} are of different grids: {a!r} and {b!r}", self.kernel.span,
-                hint="make both arrays of one Grid",
-            )  # fmt: skip
-        return next(iter(grids.values()))[1]
+        (one, a), (other, b), *_ = grids.values()
+        return DistributedError(
+            f"{self.kernel.name}: {one} and {other} are of different grids: {a!r} and {b!r}", self.kernel.span,
+            hint="make both arrays of one Grid",
+        )  # fmt: skip
 
     def _compiled(self, geometry: Geometry) -> tuple[LocalKernel, tuple[TaskPlans, ...]]:
         local, make = localised(self.kernel, self.distributed, geometry), self._make

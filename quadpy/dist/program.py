@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from quadpy.artifact import HIDDEN
 from quadpy.codegen.abi import layout_of
 from quadpy.dist.arrays import DistributedArray, allocated
-from quadpy.dist.boxes import Box, Widths, difference
+from quadpy.dist.boxes import Box, Widths
 from quadpy.dist.captured import apart, capture_of
 from quadpy.dist.division import Division
 from quadpy.dist.halo import Channel, Flight, HaloExchange, reaches_of
@@ -87,7 +87,7 @@ class GridProgram:
         result = None
         for number, (task, loop) in enumerate(zip(self.tasks, self._loops, strict=True)):
             if loop is None:
-                result = call.launch(number, self.grid.block)
+                result = call.prepared(self.plan(number), self.grid.block).run(stream)
             else:
                 result = None
                 self._run_loop(call, number, task, loop)
@@ -116,18 +116,17 @@ class GridProgram:
             for each, (partial, _) in zip(task.reduced, loop.partials, strict=True):
                 partial.fill(identity(each.op, each.type), stream=call.stream)
         more = tuple(partial for partial, _ in loop.partials)
-        stale = self.stale(call.arrays, found)
+        stale = self.stale(call, found) if found.reads else _NOTHING
         if stale.arrays:
             flight = Flight(self.exchange(stale), stale.arrays, self.channel(), call.stream)
             apart(flight.start)
-            if found.inner.size:
-                call.launch(number, found.inner, more)
-            slabs = [call.prepared(self.plan(number), slab, more) for slab in difference(found.here, found.inner)]
+            call.launch(number, found.first, more)
+            slabs = [call.prepared(self.plan(number), slab, more) for slab in found.then]
             apart(lambda: flight.finish(lambda stream: [slab.run(stream) for slab in slabs]))
             for array, reaches in zip(*stale, strict=True):
                 array.halo_state.received(reaches)
-        elif found.here.size:
-            call.launch(number, found.here, more)
+        else:
+            call.launch(number, found.whole, more)
         for name in found.writes:
             _distributed(call.arrays[name]).halo_state.clear()
         self._finish(call, number, task, loop)
@@ -144,20 +143,22 @@ class GridProgram:
         for name in task.finished:
             _distributed(call.arrays[name]).halo_state.clear()
 
-    def stale(self, arrays: Mapping[str, ArrayView], found: Reaches) -> Stale:
+    def stale(self, call: _Call, found: Reaches) -> Stale:
         """What must be exchanged before the loop; halos that are too small grow."""
-        wanted: dict[DistributedArray, dict[Widths, None]] = {}
-        for name in sorted(found.reads):
-            wanted.setdefault(_distributed(arrays[name]), {}).update(dict.fromkeys(found.reads[name]))
+        wanted: dict[DistributedArray, tuple[Widths, ...]] = {}
+        for name, reaches in found.reads.items():
+            array = _distributed(call.arrays[name])
+            wanted[array] = wanted.get(array, ()) + reaches
         stale = {}
-        for array, each in wanted.items():
-            key = tuple(each)
-            if key not in array.needs:
+        for array, key in wanted.items():
+            needs = array.needs.get(key)
+            if needs is None:
                 array.reserve(key)
-                array.needs[key] = reaches_of(array, key)
-            if missing := tuple(reach for reach in array.needs[key] if not array.halo_state.is_current(reach)):
+                needs = array.needs[key] = reaches_of(array, key)
+                call.moved()
+            if missing := tuple([reach for reach in needs if not array.halo_state.is_current(reach)]):
                 stale[array] = missing
-        return Stale(tuple(stale), tuple(stale.values()))
+        return Stale(tuple(stale), tuple(stale.values())) if stale else _NOTHING
 
     def exchange(self, stale: Stale) -> HaloExchange:
         """The exchange for these arrays, or for others alike."""
@@ -182,27 +183,21 @@ class GridProgram:
 
     # ------------------------------------------------------------------- launches
 
-    def local_values(
-        self, values: Values, arrays: Mapping[str, ArrayView], cells: Box, more: Sequence[NDArray]
-    ) -> tuple[Values, list[ArrayView]]:
-        """The argument block and the arrays of a launch over ``cells``."""
+    def local_arguments(self, values: Values, arrays: Mapping[str, ArrayView]) -> _Arguments:
+        """What all launches of a call pass, as long as no array moves."""
         found = list(values[: self._count])
         views: list[ArrayView] = []
-        origins: list[int] = []
         for name in self._names:
             view = arrays[name]
             if isinstance(view, DistributedArray):
-                at, local = self._pointers[name], view.local
-                found[at : at + len(local.abi)] = local.abi
-                view = local
+                at, view = self._pointers[name], view.local
+                found[at : at + len(view.abi)] = view.abi
             views.append(view)
-        for name in self._distributed:
-            origins += _distributed(arrays[name]).start
-        for extra in (*(field.local for field in self._named.values()), *self._slots, *more):
+        for extra in (*(field.local for field in self._named.values()), *self._slots):
             views.append(extra)
             found += extra.abi
-        found += [*self.grid.shape, *cells.low, *cells.high, *self._grid_low, *origins]
-        return found, views
+        origins = [index for name in self._distributed for index in _distributed(arrays[name]).start]
+        return _Arguments(found, views, (*self._grid_low, *origins))
 
     def plan(self, number: int) -> Plan:
         return self._plans[number].run
@@ -219,6 +214,14 @@ class _Launch(NamedTuple):
         return self.plan.run(self.values, self.views, stream)
 
 
+class _Arguments(NamedTuple):
+    """The argument block before the grid's numbers, the arrays, and the last of these numbers."""
+
+    values: Values
+    views: list[ArrayView]
+    last: tuple[int, ...]
+
+
 @dataclass(slots=True)
 class _Call:
     """One call of a program."""
@@ -227,14 +230,29 @@ class _Call:
     values: Values
     arrays: Mapping[str, ArrayView]
     stream: Stream
+    arguments: _Arguments | None = None
 
-    def launch(self, number: int, cells: Box, more: Sequence[NDArray] = ()) -> object:
-        """Runs task ``number`` over ``cells``."""
-        return self.prepared(self.program.plan(number), cells, more).run(self.stream)
+    def moved(self) -> None:
+        """An array has other memory now."""
+        self.arguments = None
+
+    def launch(self, number: int, parts: Iterable[Box], more: Sequence[NDArray] = ()) -> None:
+        """Runs task ``number`` over each of ``parts``."""
+        for cells in parts:
+            self.prepared(self.program.plan(number), cells, more).run(self.stream)
 
     def prepared(self, plan: Plan, cells: Box, more: Sequence[NDArray] = ()) -> _Launch:
-        """``plan`` over ``cells``, to be run later."""
-        return _Launch(plan, *self.program.local_values(self.values, self.arrays, cells, more))
+        """``plan`` over ``cells``, to be run later; ``more`` are the arrays that it alone takes."""
+        if self.arguments is None:
+            self.arguments = self.program.local_arguments(self.values, self.arrays)
+        values, views, last = self.arguments
+        for extra in more:
+            values = [*values, *extra.abi]
+        found = [*values, *self.program.grid.shape, *cells.low, *cells.high, *last]
+        return _Launch(plan, found, [*views, *more])
+
+
+_NOTHING: Final = Stale((), ())
 
 
 def _distributed(view: ArrayView) -> DistributedArray:

@@ -25,7 +25,7 @@ class HaloState:
 
     def is_current(self, reach: Widths) -> bool:
         """Whether the halo has what a kernel needs that reads as far as ``reach``."""
-        return any(_covers(known, reach) for known in self._current) or not any(map(any, reach))
+        return not any(map(any, reach)) or any(_covers(known, reach) for known in self._current)
 
     def received(self, reaches: Iterable[Widths]) -> None:
         """The halo is as its owners have it, as far as each of ``reaches``."""

@@ -22,6 +22,8 @@ from quadpy.ir.footprints.numbers import Given, Number, given, number
 
 __all__ = ["LoopReach"]
 
+_MOST_KNOWN: Final = 1000
+
 
 class LoopReach:
     """The footprints of one loop over a grid, evaluated for the blocks of its ranks.
@@ -55,9 +57,12 @@ class LoopReach:
             DistributedError: it reads or writes what ranks cannot reach, with its line.
         """
         key = self._key(values)
-        if key not in self._known:
-            self._known[key] = self._found(values)
-        return self._known[key]
+        found = self._known.get(key)
+        if found is None:
+            if len(self._known) >= _MOST_KNOWN:  # a number that differs at each call decides it
+                self._known.clear()
+            found = self._known[key] = self._found(values)
+        return found
 
     # ------------------------------------------------------------------- the boxes of one call
 
@@ -84,7 +89,7 @@ class LoopReach:
             else:
                 require_own(grid, footprint, boxes, self._called(name))
         writes = frozenset(each.array for each in self._footprints if self._is_write(each))
-        found = {name: largest(reaches) for name, reaches in reads.items()}
+        found = {name: largest(reads[name]) for name in sorted(reads)}
         inner = self._inner(values, here, found)
         return Reaches(here, found, writes, self._covers(touched[grid.world.rank], here), inner)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from quadpy.dist.boxes import Box, Widths
+from quadpy.dist.boxes import Box, Widths, difference
 
 __all__ = ["Reaches", "largest"]
 
@@ -16,10 +16,13 @@ class Reaches:
     """What a loop does at a launch, on every rank.
 
     here    the cells for which this rank runs iterations; it has none where other ranks run the loop alone
-    reads   for each array the distances at which it is read, one for each way in which it is read
+    reads   for each array, in the order of names, the distances at which it is read, one for each way in which it is read
     writes  the arrays that are written
     covers  whether this rank has an iteration for each of its cells, for certain
     inner   the cells whose iterations read no other rank's cells
+    whole   ``here``, if it has a cell, as a call runs it where no halo is stale
+    first   ``inner``, if it has a cell, as a call runs it while halos are exchanged
+    then    the rest, which it runs after that
     """
 
     here: Box
@@ -27,6 +30,17 @@ class Reaches:
     writes: frozenset[str]
     covers: bool
     inner: Box
+    whole: tuple[Box, ...] = field(init=False)
+    first: tuple[Box, ...] = field(init=False)
+    then: tuple[Box, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        for name, boxes in (
+            ("whole", [self.here]),
+            ("first", [self.inner]),
+            ("then", difference(self.here, self.inner)),
+        ):
+            object.__setattr__(self, name, tuple(box for box in boxes if box.size))  # it is frozen from now on
 
 
 def largest(reaches: Iterable[Widths]) -> tuple[Widths, ...]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from quadpy.dist.transport.protocol import Operator
 from quadpy.dtypes import Scalar, bf16, f16, f32, f64, i8, i32, i64, u8, u32, u64
 from quadpy.errors import TransportError
 
-__all__ = ["BYTE", "OPERATORS", "GpuLibrary", "failed_call", "type_number"]
+__all__ = ["BYTE", "IN_PROGRESS", "OPERATORS", "SUCCESS", "Communicator", "GpuLibrary", "failed_call", "type_number"]
 
+SUCCESS: Final = 0
+IN_PROGRESS: Final = 7
+"""ncclResult_t"""
 BYTE: Final = 1
 """ncclUint8: messages are bits."""
 OPERATORS: Final[dict[Operator, int]] = {"sum": 0, "max": 2, "min": 3}
@@ -31,6 +34,27 @@ def failed_call(call: str, text: str) -> TransportError:
     """The error of a call that failed; ``text`` is what the library says."""
     hint = "NCCL_DEBUG=WARN in the environment shows more"
     return TransportError(f"{call} failed: {text}", hint=hint)
+
+
+class Communicator:
+    """What a library has of its communicator: none before it is connected, and after ``abort``."""
+
+    _comm: Any = None
+
+    def abort(self) -> None:
+        """As ``GpuLibrary.abort``."""
+        comm, self._comm = self._comm, None
+        if comm is not None:
+            self._abort(comm)
+
+    def _abort(self, comm: Any) -> None:
+        """End ``comm``."""
+        raise NotImplementedError
+
+    def _open(self) -> Any:
+        if self._comm is None:
+            raise TransportError("the connection between the GPUs has ended")
+        return self._comm
 
 
 class GpuLibrary(Protocol):

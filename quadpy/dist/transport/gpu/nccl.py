@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
-from quadpy.dist.transport.gpu.library import BYTE, failed_call
+from quadpy.dist.transport.gpu.library import BYTE, IN_PROGRESS, SUCCESS, Communicator, failed_call
 from quadpy.errors import TransportError
 
 __all__ = ["NcclLibrary", "load_nccl"]
-
-_SUCCESS: Final = 0
-_IN_PROGRESS: Final = 7
 
 
 def load_nccl() -> NcclLibrary:
@@ -28,7 +25,7 @@ def load_nccl() -> NcclLibrary:
     return NcclLibrary(nccl)
 
 
-class NcclLibrary:
+class NcclLibrary(Communicator):
     """A communicator of NCCL."""
 
     name = "nccl"
@@ -36,7 +33,6 @@ class NcclLibrary:
     def __init__(self, bindings: Any) -> None:
         """``bindings`` is the module ``nccl.bindings.nccl``."""
         self._nccl = bindings
-        self._comm: Any = None
 
     def unique_id(self) -> bytes:
         return bytes(self._call(self._nccl.get_unique_id))
@@ -70,17 +66,10 @@ class NcclLibrary:
         if self._comm is None:
             return ""
         status = int(self._call(self._nccl.comm_get_async_error, self._comm))
-        return "" if status in (_SUCCESS, _IN_PROGRESS) else str(self._nccl.get_error_string(status))
+        return "" if status in (SUCCESS, IN_PROGRESS) else str(self._nccl.get_error_string(status))
 
-    def abort(self) -> None:
-        comm, self._comm = self._comm, None
-        if comm is not None:
-            self._call(self._nccl.comm_abort, comm)
-
-    def _open(self) -> Any:
-        if self._comm is None:
-            raise TransportError("the connection between the GPUs has ended")
-        return self._comm
+    def _abort(self, comm: Any) -> None:
+        self._call(self._nccl.comm_abort, comm)
 
     def _call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         try:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
-from quadpy.dist.transport.gpu.library import BYTE, failed_call
+from quadpy.dist.transport.gpu.library import BYTE, IN_PROGRESS, SUCCESS, Communicator, failed_call
 from quadpy.errors import TransportError
 
 __all__ = ["RcclLibrary", "load_rccl"]
-
-_SUCCESS: Final = 0
-_IN_PROGRESS: Final = 7
 
 
 def load_rccl() -> RcclLibrary:
@@ -28,7 +25,7 @@ def load_rccl() -> RcclLibrary:
     return RcclLibrary(rccl)
 
 
-class RcclLibrary:
+class RcclLibrary(Communicator):
     """A communicator of RCCL.  Its bindings return the status first, and take types and operations as enums."""
 
     name = "rccl"
@@ -37,7 +34,6 @@ class RcclLibrary:
         """``bindings`` is the module ``rocm.bindings.rccl``."""
         self._rccl = bindings
         self._byte = bindings.ncclDataType_t(BYTE)
-        self._comm: Any = None
 
     def unique_id(self) -> bytes:
         name = self._call(self._rccl.ncclGetUniqueId)
@@ -73,19 +69,12 @@ class RcclLibrary:
     def failure(self) -> str:
         if self._comm is None:
             return ""
-        status = ctypes.c_int(_SUCCESS)
+        status = ctypes.c_int(SUCCESS)
         self._call(self._rccl.ncclCommGetAsyncError, self._comm, ctypes.addressof(status))
-        return "" if status.value in (_SUCCESS, _IN_PROGRESS) else self._text(status.value)
+        return "" if status.value in (SUCCESS, IN_PROGRESS) else self._text(status.value)
 
-    def abort(self) -> None:
-        comm, self._comm = self._comm, None
-        if comm is not None:
-            self._call(self._rccl.ncclCommAbort, comm)
-
-    def _open(self) -> Any:
-        if self._comm is None:
-            raise TransportError("the connection between the GPUs has ended")
-        return self._comm
+    def _abort(self, comm: Any) -> None:
+        self._call(self._rccl.ncclCommAbort, comm)
 
     def _call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Call ``function``; returns what comes after the status.  Outputs are looked at only on success."""
@@ -93,7 +82,7 @@ class RcclLibrary:
             status, *found = function(*arguments)
         except RuntimeError as error:  # the library or the call is missing
             raise failed_call(f"RCCL's {function.__name__}", str(error)) from error
-        if int(status) != _SUCCESS:
+        if int(status) != SUCCESS:
             raise failed_call(f"RCCL's {function.__name__}", self._text(int(status)))
         return found[0] if found else None
 
