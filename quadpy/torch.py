@@ -13,6 +13,7 @@ from quadpy.errors import ArgumentError, QuadpyError
 from quadpy.jit.annotations import parameters_of
 from quadpy.jit.kernel import Kernel
 from quadpy.jit.parameters import Argument, ArrayParameter, ScalarParameter
+from quadpy.messages import counted
 from quadpy.public import public
 from quadpy.runtime.device.current import current_config
 from quadpy.runtime.streams.stream import Stream
@@ -112,7 +113,7 @@ class _Call:
             )  # fmt: skip
         if fields := sorted(array for array in written if array.startswith("$")):
             raise ArgumentError(
-                f"{source.name} writes {len(fields)} field(s), which torch does not see", source.span,
+                f"{source.name} writes {counted(len(fields), 'field')}, which torch does not see", source.span,
                 hint="pass what it writes as an array",
             )  # fmt: skip
         inputs: list[_Input] = []

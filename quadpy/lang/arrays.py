@@ -41,7 +41,8 @@ from quadpy.records import RecordType, Shape, shape_of_member
 from quadpy.source import Span
 
 __all__ = [
-    "array_attribute", "array_item", "element_at", "element_ref", "extent_of", "index_values", "is_element", "load_element", "spread_indices",
+    "array_attribute", "array_item", "element_at", "element_ref", "extent_of", "index_values", "is_element", "load_element",
+    "part_indices", "spread_indices",
     "store_element", "struct_element", "written_places",
 ]  # fmt: skip
 
@@ -129,6 +130,20 @@ def spread_indices(index: tuple[Value, ...]) -> tuple[Value, ...]:
     return tuple(flat)
 
 
+def part_indices(index: tuple[Value, ...], shape: Shape) -> tuple[Value, ...]:
+    """What names a part of a vector or matrix; with a ``k`` of run time, ``m[k, :]`` is the row ``m[k]``."""
+    step = spread_indices(index)
+    if (
+        isinstance(shape, tuple)
+        and len(shape) == 2
+        and len(step) == 2
+        and is_runtime(step[0])
+        and step[1] == slice(None)
+    ):
+        return step[:1]
+    return step
+
+
 def is_element(t: Trace, node: ast.expr) -> bool:
     """True for subscripts and swizzle letters over an array: something that has a place in memory."""
     if isinstance(node, ast.Subscript):
@@ -195,7 +210,7 @@ def element_ref(t: Trace, node: ast.expr) -> ElementRef:
     outer = element_ref(t, node.value)
     if isinstance(node, ast.Attribute) and (member := outer.member(node.attr)) is not None:
         return member
-    step = node.attr if isinstance(node, ast.Attribute) else spread_indices(index_values(t, node.slice))
+    step = node.attr if isinstance(node, ast.Attribute) else part_indices(index_values(t, node.slice), outer.shape)
     if isinstance(outer.shape, RecordType):
         no_member(t, outer.shape, node, span)
     if outer.steps or not (isinstance(step, str) or all(isinstance(i, (int, slice)) for i in step)):

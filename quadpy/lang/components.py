@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 
 from quadpy.ir import nodes as ir
-from quadpy.lang.arrays import element_ref, index_values, is_element, spread_indices
+from quadpy.lang.arrays import element_ref, index_values, is_element, part_indices
 from quadpy.lang.context import Trace
 from quadpy.lang.frames import ChosenPart, MutableVar
 from quadpy.lang.names import base_name
@@ -130,11 +130,15 @@ def _part_named(t: Trace, bound: MutableVar, target: ast.expr) -> MutableVar | C
         return member
     if isinstance(bound.shape, RecordType):
         no_member(t, bound.shape, target, span)
-    step = target.attr if isinstance(target, ast.Attribute) else spread_indices(index_values(t, target.slice))
+    step = (
+        target.attr if isinstance(target, ast.Attribute) else part_indices(index_values(t, target.slice), bound.shape)
+    )
     if not isinstance(step, str) and not all(isinstance(i, (int, slice)) for i in step):
         if len(step) not in (1, len(bound.shape)) or any(isinstance(i, slice) for i in step):
             t.fail_type(
-                f"this names neither a component nor a row of {with_article(shape_text(bound.stand_in(span)))}", span
+                f"this names neither a component nor a row of {with_article(shape_text(bound.stand_in(span)))}",
+                span,
+                "where an index is known at run time only, assign m[i, j] or a row, m[i]",
             )
         return part_at(t, bound, step, span)
     numbers, shape = numbers_of(t, bound.vars[0].type, bound.shape, step, span)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from collections.abc import Callable, Iterable
 from fractions import Fraction
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from quadpy.errors import ArgumentError
+from quadpy.messages import shown
 from quadpy.public import public
 from quadpy.tools.libraries import library, pillow
 from quadpy.tools.pictures import Picture, imwrite, picture_of
@@ -23,6 +26,11 @@ __all__ = ["Film", "VideoManager"]
 _CODECS: Final = {".mp4": "libx264", ".mkv": "libx264", ".mov": "libx264", ".webm": "libvpx-vp9", ".gif": "gif"}
 
 
+def _require_rate(framerate: object) -> None:
+    if not isinstance(framerate, Real) or not 0 < float(framerate) < math.inf:
+        raise ArgumentError(f"framerate={shown(framerate)} is not a number of frames in a second")
+
+
 class Film:
     """A film in one file, frame by frame: ``with Film("waves.mp4") as film: film.add(field)``.
 
@@ -31,7 +39,7 @@ class Film:
         framerate: frames in a second.
 
     Raises:
-        ArgumentError: the name has another ending.
+        ArgumentError: the name has another ending, or ``framerate`` is not a positive number.
         QuadpyError: PyAV is not installed.
         OSError: the file cannot be written.
     """
@@ -41,6 +49,7 @@ class Film:
         self.path, self.framerate = Path(path), framerate
         if (codec := _CODECS.get(self.path.suffix.lower())) is None:
             raise ArgumentError(f"{self.path} is not a film", hint=f"use a name that ends in {', '.join(_CODECS)}")
+        _require_rate(framerate)
         self._codec, self._av = codec, library("av", "films")
         if not self.path.parent.is_dir():
             raise FileNotFoundError(f"there is no folder {self.path.parent}")
@@ -113,6 +122,7 @@ class VideoManager:
         self, output_dir: str | Path, video_filename: str | None = None, width: int | None = None,
         height: int | None = None, post_processor: Any = None, framerate: float = 24, automatic_build: bool = True,
     ) -> None:  # fmt: skip
+        _require_rate(framerate)
         self.directory, self.frame_directory = str(output_dir), str(Path(output_dir) / "frames")
         self.video_filename, self.width, self.height = video_filename or "video", width, height
         self.framerate, self.frame_counter, self.automatic_build = framerate, 0, automatic_build

@@ -285,3 +285,39 @@ def test_a_component_is_read_before_what_comes_after_it_changes_it(load):
     o = np.zeros(8, np.int32)
     k(o)
     assert o.tolist() == [0, 1 + 10 * 1 + 100 * 2, 5 + 50 + 600, 2 + 20, 10, 1, 7 + 70 + 800, 1]
+
+
+@qp.kernel
+def whole_rows(variables: qp.types.ndarray(qp.i32, 2), elements: qp.types.ndarray(qp.types.matrix(2, 3, qp.i32), 1)):
+    for k in range(2):
+        m = qp.Matrix([[1, 2, 3], [4, 5, 6]])
+        m[k, :] = m[1 - k, :] * 10
+        m[1 - k, :] += k
+        elements[k][k, :] = [7, 8, k]
+        for i, j in qp.static(qp.ndrange(2, 3)):
+            variables[k, 3 * i + j] = m[i, j]
+
+
+def test_a_row_chosen_at_run_time_may_be_written_with_a_colon():
+    variables, elements = np.zeros((2, 6), np.int32), np.zeros((2, 2, 3), np.int32)
+    whole_rows(variables, elements)
+    assert variables.tolist() == [[40, 50, 60, 4, 5, 6], [2, 3, 4, 10, 20, 30]]
+    assert elements.tolist() == [[[7, 8, 0], [0, 0, 0]], [[0, 0, 0], [7, 8, 1]]]
+
+
+def test_columns_and_vectors_chosen_at_run_time_are_no_rows(load):
+    module = load("""
+        @qp.kernel
+        def column(k: qp.i32):
+            m = qp.Matrix([[1, 2], [3, 4]])
+            m[:, k] = 0
+
+        @qp.kernel
+        def vector(k: qp.i32):
+            v = qp.Vector([1, 2])
+            v[k, :] = 0
+    """)
+    for kernel in (module.column, module.vector):
+        with pytest.raises(qp.KernelTypeError, match=r"neither a component nor a row of an i32x2") as caught:
+            kernel(1)
+        assert "m[i, j] or a row, m[i]" in caught.value.hint

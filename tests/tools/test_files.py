@@ -76,6 +76,9 @@ def test_films_say_what_is_wrong(tmp_path):
         tools.Film(tmp_path / "film.txt")
     with pytest.raises(FileNotFoundError, match="nowhere"):
         tools.Film(tmp_path / "nowhere" / "film.mp4")
+    for rate in (0, -1, float("nan"), "24", None):
+        with pytest.raises(qp.ArgumentError, match="is not a number of frames in a second"):
+            tools.Film(tmp_path / "film.mp4", framerate=rate)
     with tools.Film(tmp_path / "film.gif") as film:
         film.add(np.zeros((8, 4)))
         with pytest.raises(qp.ArgumentError, match=r"a frame of 4 x 8 pixels in a film of 8 x 4"):
