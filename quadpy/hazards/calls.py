@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from quadpy.hazards.clocks import Lane
-from quadpy.hazards.ledger import READ, Ledger, Slot
-from quadpy.hazards.memory import Allocations, Handle, Leaf, leaves_of
+from quadpy.hazards.leaves import Leaf, leaves_of
+from quadpy.hazards.ledger import Ledger
+from quadpy.hazards.memory import Allocations, Handle
+from quadpy.hazards.operations import READ, Slot
 from quadpy.hazards.regions import Grid, Region, region_in
 from quadpy.hazards.runs import Run, Touched
 from quadpy.runtime.arrays.foreign_device import DeviceView

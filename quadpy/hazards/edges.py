@@ -10,7 +10,7 @@ from quadpy.conflicts import Hazard, HazardAccess
 from quadpy.hazards.allowances import reason_for
 from quadpy.hazards.calls import node_slots
 from quadpy.hazards.findings import raise_hazard
-from quadpy.hazards.ledger import Slot, conflict
+from quadpy.hazards.operations import Slot, conflict
 from quadpy.hazards.regions import Overlap, overlap
 from quadpy.hazards.reports import kind_of, range_text, verb_of
 from quadpy.runtime.launch.capturing import CAPTURES

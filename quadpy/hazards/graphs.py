@@ -10,8 +10,9 @@ from quadpy.conflicts import Hazard
 from quadpy.hazards.calls import node_slots
 from quadpy.hazards.clocks import Snapshot
 from quadpy.hazards.edges import ancestors_of, missing_edges
-from quadpy.hazards.ledger import Ledger, Slot
+from quadpy.hazards.ledger import Ledger
 from quadpy.hazards.memory import Allocations
+from quadpy.hazards.operations import Slot
 from quadpy.runtime.drivers.driver import EventHandle
 from quadpy.runtime.launch.observing import ObservedNode
 from quadpy.runtime.streams.owned import OwnerRef

@@ -2,106 +2,19 @@
 
 from __future__ import annotations
 
-import itertools
 import sys
 from collections.abc import Callable, Iterator
-from typing import ClassVar, Final, Protocol
+from typing import Final, Protocol
 
-from quadpy.hazards.clocks import Clock, Lane, Snapshot
-from quadpy.hazards.regions import Overlap, Region, contains, overlap
-from quadpy.runtime.launch.observing import NodeTimer, TaskTimes
+from quadpy.hazards.clocks import Clock, Lane
+from quadpy.hazards.operations import ENDS, FREE, READ, Operation, Slot, conflict, covers, merged
+from quadpy.hazards.regions import Overlap, Region, overlap
 from quadpy.source import Span
 
-__all__ = [
-    "ALLOCATION",
-    "FREE",
-    "READ",
-    "WRITE",
-    "Conflict",
-    "Ledger",
-    "Operation",
-    "Slot",
-    "conflict",
-    "covers",
-    "merged",
-]
-
-READ: Final = "read"
-WRITE: Final = "write"
-ALLOCATION: Final = "allocation"
-FREE: Final = "free"
-_ENDS: Final = frozenset({ALLOCATION, FREE})
-_ALONE: Final = frozenset({WRITE, ALLOCATION, FREE})
-"""Kinds of accesses that conflict with all others; the rest go together with their like."""
+__all__ = ["Conflict", "Ledger", "Named"]
 
 _MANY: Final = 32
 """Accesses of one stream, and streams, above which an allocation's history is shortened."""
-
-
-def conflict(one: str, other: str) -> bool:
-    """Whether accesses of these kinds must be ordered: reads need not, nor what commutes."""
-    return one != other or one in _ALONE
-
-
-class Operation:
-    """Work on a stream, or on memory: the ``time``-th of ``lane``, after what ``clock`` contains.
-
-    what     the work, in words
-    kernel   where the kernel is, for a launch
-    file, line  the call in the user's program
-    doubt    why it may not have taken place; empty once it has been submitted
-    order    its place among the operations of all lanes, in the order of the calls
-
-    It is the ``Submission`` of itself: until ``done``, it is in doubt.
-    """
-
-    task_times: ClassVar[TaskTimes | None] = None
-    node_timer: ClassVar[NodeTimer | None] = None
-
-    __slots__ = ("clock", "doubt", "file", "kernel", "lane", "line", "order", "time", "what")
-
-    def __init__(self, lane: Lane, clock: Clock, what: str, kernel: Span | None, site: tuple[str, int]) -> None:
-        self.lane, self.clock, self.what, self.kernel = lane, clock, what, kernel
-        self.file, self.line = site
-        self.time = lane.time + 1
-        self.order = next(_numbers)
-        self.doubt = "the call was interrupted, or failed"
-
-    def done(self) -> None:
-        """As ``Submission.done``."""
-        self.doubt = ""
-
-    @property
-    def place(self) -> tuple[str, int]:
-        """File and line."""
-        return self.file, self.line
-
-    def point(self) -> Snapshot:
-        """The point of the lane after the operation."""
-        return Snapshot(self.lane, self.time, self.clock)
-
-
-_numbers: Final = itertools.count()
-
-
-class Slot:
-    """How an operation touches an allocation.  Equal accesses of later operations have the identical object.
-
-    kind    READ, WRITE, ALLOCATION, FREE, or an atomic operation, which commutes with its like
-    reason  why the access may not take place as described; empty if it is certain
-    array   the name of the array
-    span    where in the kernel
-    handle  by which name of the memory; None for several
-    fills   whether it certainly writes every byte of its region
-    """
-
-    __slots__ = ("array", "fills", "handle", "kind", "reason", "region", "span")
-
-    def __init__(self, kind: str, region: Region, reason: str, array: str, span: Span | None = None) -> None:
-        self.kind, self.region, self.reason, self.array, self.span = kind, region, reason, array, span
-        self.handle: object = None
-        self.fills = kind in _ALONE and not reason and region.dense
-
 
 Conflict = tuple[Operation, Slot, Overlap]
 """An earlier access that nothing orders before the new one."""
@@ -241,7 +154,7 @@ class Ledger:
 
     def _note(self, operation: Operation, slot: Slot, host: Clock) -> None:
         lane, touched = operation.lane, self.settled
-        if slot.kind in _ENDS:
+        if slot.kind in ENDS:
             self.free = (operation, slot) if slot.kind == FREE else None
         records = touched.get(lane)
         if records is not None and len(touched) == 1 and len(records) < _MANY:
@@ -301,17 +214,3 @@ def _shortened(records: dict[Slot, Operation], complete: int) -> dict[Slot, Oper
         for kind in {slot.kind for slot, _ in old}:
             recent.append(merged([record for record in old if record[0].kind == kind]))
     return dict(reversed(recent))
-
-
-def merged(records: list[tuple[Slot, Operation]]) -> tuple[Slot, Operation]:
-    """Records of one kind as one; the newest is the first."""
-    slot, operation = records[0]
-    low, high = min(s.region.low for s, _ in records), max(s.region.high for s, _ in records)
-    reason = "it stands for many accesses of different parts, whose history was shortened"
-    return Slot(slot.kind, Region(low, high, False), reason, slot.array, slot.span), operation
-
-
-def covers(later: Slot, earlier: Slot) -> bool:
-    """Whether what conflicts with ``earlier`` conflicts with ``later``, of the same lane and name, as certainly."""
-    same = later.handle is earlier.handle and (later.kind == earlier.kind or later.kind in _ALONE)
-    return same and (not later.reason or bool(earlier.reason)) and contains(later.region, earlier.region)

@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
-import bisect
-import math
 import weakref
-from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from quadpy.dtypes import BY_NAME
+from quadpy.hazards.address_ranges import AddressRanges
+from quadpy.hazards.leaves import storage_of
 from quadpy.hazards.ledger import Ledger
-from quadpy.hazards.regions import Grid
-from quadpy.records import RecordType
 from quadpy.runtime.arrays.dense import DenseArray
 from quadpy.runtime.arrays.field_memory import FieldMemory
-from quadpy.runtime.arrays.foreign_device import DeviceView
 from quadpy.runtime.arrays.foreign_host import HostView
-from quadpy.runtime.arrays.ndarray import NDArray, array_layout
+from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.arrays.ordered import OrderedNDArray
 from quadpy.runtime.arrays.view import ArrayMemory
 from quadpy.runtime.elements.numpy_types import Numbers
 from quadpy.runtime.launch.observing import HostMemory
 from quadpy.runtime.memory.allocators.block import Block
 from quadpy.runtime.memory.blocked import BlockedStorage
-from quadpy.runtime.memory.device_storage import DeviceStorage
 from quadpy.runtime.memory.host_memory import Buffer
-from quadpy.runtime.memory.host_storage import HostStorage, Storage
+from quadpy.runtime.memory.host_storage import HostStorage
 
-__all__ = ["Allocations", "Handle", "Leaf", "bounds_of", "leaves_of"]
+__all__ = ["Allocations", "Handle", "bounds_of"]
 
 
 class Handle:
@@ -56,60 +50,11 @@ class Handle:
         return found
 
 
-class _Ranges:
-    """The ledgers of ranges of addresses, none of which overlap."""
-
-    def __init__(self, changed: Callable[[], None]) -> None:
-        self._changed = changed
-        self._starts: list[int] = []
-        self._known: dict[int, Ledger] = {}
-
-    def at(self, low: int, high: int) -> Iterator[Ledger]:
-        """Those with bytes from ``low`` to ``high``, of memory that is still there."""
-        index = max(0, bisect.bisect_right(self._starts, low) - 1)
-        for start in self._starts[index : bisect.bisect_left(self._starts, high)]:
-            found = self._known[start]
-            if found.end <= low:
-                continue
-            if found.alive():
-                yield found
-            else:
-                self.remove(found)
-
-    def enter(self, low: int, high: int, *, fresh: bool, owned: bool = False) -> Ledger:
-        """The ledger for memory from ``low`` to ``high``, which begins with it if it is ``fresh``.
-
-        Memory that somebody has ``owned`` since is not what the user freed at the same address before.
-        """
-        found = list(self.at(low, high))
-        for old in found if owned else ():
-            if old.free is not None:
-                self.remove(old)
-        found = [old for old in found if not owned or old.free is None]
-        if not fresh and len(found) == 1 and found[0].start <= low and high <= found[0].end:
-            return found[0]
-        made = Ledger(low, high)
-        for old in found:
-            self.remove(old)
-            if not fresh and old.free is None:
-                made.absorb(old)
-        bisect.insort(self._starts, made.start)
-        self._known[made.start] = made
-        return made
-
-    def remove(self, ledger: Ledger) -> None:
-        """Forget a ledger; twice does nothing."""
-        self._changed()
-        if self._known.get(ledger.start) is ledger:
-            del self._known[ledger.start]
-            self._starts.remove(ledger.start)
-
-
 class Allocations:
     """Finds the ledger of an array's memory.  Memory that is given back and allocated again has a new one."""
 
     def __init__(self) -> None:
-        self.host, self.device = _Ranges(self._renew), _Ranges(self._renew)
+        self.host, self.device = AddressRanges(self._renew), AddressRanges(self._renew)
         self.version = object()
         """Another object after memory has gone: until then, what was found for an address holds."""
 
@@ -124,7 +69,7 @@ class Allocations:
             return self.of_block(block)
         if not array.nbytes:
             return None
-        storage = _storage_of(array)
+        storage = storage_of(array)
         if isinstance(storage, BlockedStorage):
             storage = storage.inner
         if isinstance(storage, HostStorage):
@@ -229,92 +174,10 @@ def root_of(numbers: Numbers) -> Numbers:
 def _root_of(thing: object) -> Numbers | None:
     """The NumPy array that has the memory of ``thing``; None for a thing without memory of the host."""
     if isinstance(thing, (NDArray, OrderedNDArray, FieldMemory)):
-        thing = _storage_of(thing)
+        thing = storage_of(thing)
     elif isinstance(thing, DenseArray):
         thing = thing._memory()  # noqa: SLF001 - what it is made of is the checker's concern
     if isinstance(thing, BlockedStorage):
         thing = thing.inner
     numbers = getattr(thing, {HostView: "owner", HostStorage: "view", Buffer: "bytes"}.get(type(thing), ""), thing)
     return root_of(numbers) if isinstance(numbers, np.ndarray) else None
-
-
-def _storage_of(array: ArrayMemory) -> Storage | None:
-    if isinstance(array, (NDArray, OrderedNDArray)):
-        return array._memory()  # noqa: SLF001 - what it is made of is the checker's concern
-    return array.storages[0] if isinstance(array, FieldMemory) else None
-
-
-class Leaf(NamedTuple):
-    """Some scalars of each element of an array, and how they lie in memory: the last axes of ``grid`` are theirs.
-
-    bytes  where each scalar lies in an element, if the last axis counts bytes; else it counts scalars
-    """
-
-    grid: Grid
-    bytes: tuple[range, ...] = ()
-
-    def components(self, ndim: int) -> int:
-        """How many scalars these are; the array has ``ndim`` axes."""
-        return len(self.bytes) or math.prod(self.grid.shape[ndim:])
-
-    def axes(self, ndim: int, component: int) -> tuple[range, ...]:
-        """The positions of one scalar along the last axes."""
-        if self.bytes:
-            return (self.bytes[component],)
-        positions: list[range] = []
-        for extent in reversed(self.grid.shape[ndim:]):
-            component, at = divmod(component, extent)
-            positions.insert(0, range(at, at + 1))
-        return tuple(positions)
-
-
-def leaves_of(array: ArrayMemory) -> tuple[Leaf, ...]:
-    """How the scalars of an array of a launch lie in memory, in order; none where that is unknown."""
-    if isinstance(array, (HostView, DeviceView)):
-        grid = _grid_of_view(array)
-        return () if grid is None else (Leaf(grid),)
-    if isinstance(array, FieldMemory):
-        grids = [_grid_of_storage(storage) for storage in array.storages]
-        return tuple(Leaf(grid) for grid in grids if grid is not None) if None not in grids else ()
-    grid = _grid_of_storage(_storage_of(array))
-    if grid is None:
-        return ()
-    record = getattr(array, "record", None)  # of an array of structs
-    return (Leaf(grid, _bytes_of(record) if isinstance(record, RecordType) else ()),)
-
-
-def _bytes_of(record: RecordType) -> tuple[range, ...]:
-    """Where each scalar of a struct lies."""
-    return tuple(
-        range(first, first + member.type.scalar.nbytes)
-        for member in record.plain_members()
-        for first in range(member.offset, member.offset + member.type.nbytes, member.type.scalar.nbytes)
-    )
-
-
-def _grid_of_storage(storage: Storage | None) -> Grid | None:
-    if isinstance(storage, BlockedStorage):  # a kernel's index has the axes of the blocks, too
-        storage = storage.inner
-    if isinstance(storage, HostStorage):
-        view = storage.view
-        return Grid(storage.pointer, view.shape, view.strides, view.itemsize) if view.size else None
-    if isinstance(storage, DeviceStorage):
-        layout = storage.layout
-        return Grid(storage.pointer, layout.shape, layout.strides, layout.dtype.itemsize) if layout.size else None
-    return None
-
-
-def _grid_of_view(view: HostView | DeviceView) -> Grid | None:
-    """That of another library's array, whose strides are the last part of ``abi`` if it is strided."""
-    kind, scalar, ndim, element = view.type_key
-    if scalar not in BY_NAME:  # a struct
-        return None
-    shape = view.abi[1 : 1 + ndim]
-    layout = array_layout(scalar, shape, element).strided
-    if not layout.size:
-        return None
-    strides = layout.strides
-    if kind == "strided":
-        item = layout.dtype.itemsize
-        strides = (*(step * item for step in view.abi[1 + ndim :]), *strides[ndim:])
-    return Grid(view.abi[0], layout.shape, strides, layout.dtype.itemsize)

@@ -7,7 +7,7 @@ from typing import Final
 from quadpy.conflicts import Hazard, HazardAccess, HazardKind
 from quadpy.hazards.allowances import reason_for
 from quadpy.hazards.clocks import Lane
-from quadpy.hazards.ledger import ALLOCATION, FREE, READ, WRITE, Operation, Slot
+from quadpy.hazards.operations import ALLOCATION, FREE, READ, WRITE, Operation, Slot
 from quadpy.hazards.regions import Overlap, Region
 from quadpy.hazards.sites import name_of_event, name_of_memory, name_of_stream
 from quadpy.runtime.device.devices import current_device

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from quadpy.hazards.clocks import Clock, Lane
-from quadpy.hazards.ledger import Ledger, Operation, Slot, merged
+from quadpy.hazards.ledger import Ledger
+from quadpy.hazards.operations import Operation, Slot, merged
 from quadpy.runtime.launch.observing import CallAccesses, KernelAccess
 
 __all__ = ["Run", "Touched"]

@@ -337,7 +337,7 @@ def test_a_call_that_failed_is_only_possible(streams):
     x, y = arrays()
     with qp.hazards.check(collect=True) as found:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("quadpy.hazards.ledger.Operation.done", lambda told: None)
+            patch.setattr("quadpy.hazards.operations.Operation.done", lambda told: None)
             produce(x, stream=s1)
         consume(x, y, stream=s2)
     assert not found.certain

@@ -1,0 +1,123 @@
+"""The checker's notes of copies, fills, and what the host reads and writes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from quadpy.hazards.clocks import Lane
+from quadpy.hazards.ledger import Ledger
+from quadpy.hazards.memory import Handle, bounds_of
+from quadpy.hazards.notes import Notes, Touched
+from quadpy.hazards.operations import READ, WRITE, Slot
+from quadpy.hazards.regions import Grid, Region, region_in
+from quadpy.runtime.elements.numpy_types import Numbers
+from quadpy.runtime.launch.observing import NOT_NOTED, ObservedAccess, ObservedStream, Submission
+
+__all__ = ["HostNotes"]
+
+
+class HostNotes(Notes):
+    """Copies and fills, which wait for earlier work themselves, and work that other libraries declare."""
+
+    def reading(self, on: ObservedStream, source: ObservedAccess) -> None:
+        """As ``Observer.reading``: the host knows the writers of the array to be complete, and what is on the stream."""
+        with self._lock:
+            if (handle := self._handle(source)) is None:
+                return
+            for writer in handle.ledger.users(handle, writers=True):
+                self._clocks.complete(writer.point())
+            lane = self._lane(on.timeline, on.device.life)
+            self._clocks.complete(self._clocks.snapshot(lane))
+            if (slot := _slot(handle, READ, source)) is not None:
+                self._check(self._operation(lane, "the host"), handle.ledger, slot)
+
+    def writing(self, on: ObservedStream, target: ObservedAccess, what: str) -> Submission:
+        """As ``Observer.writing``: the write comes after all users of the array."""
+        with self._lock:
+            self._write(self._lane(on.timeline, on.device.life), target, what, ())
+        return NOT_NOTED
+
+    def copying(self, on: ObservedStream, source: ObservedAccess, target: ObservedAccess) -> Submission:
+        """As ``Observer.copying``: the copy comes after the writers of the source and the users of the target."""
+        with self._lock:
+            lane, handle = self._lane(on.timeline, on.device.life), self._handle(source)
+            if handle is not None:
+                for writer in handle.ledger.users(handle, writers=True):
+                    self._clocks.follow(lane, writer.point())
+                slot = _slot(handle, READ, source)
+                self._write(lane, target, "copy_from", [] if slot is None else [(handle.ledger, slot)])
+        return NOT_NOTED
+
+    def _write(self, lane: Lane, target: ObservedAccess, what: str, more: Touched) -> None:
+        handle = self._handle(target)
+        if handle is None or (slot := _slot(handle, WRITE, target)) is None:
+            return
+        for user in handle.ledger.users(handle):
+            self._clocks.follow(lane, user.point())
+        operation = self._operation(lane, what)
+        self._submit(operation, [*more, (handle.ledger, slot)])
+        operation.doubt = ""
+
+    def declared(self, on: ObservedStream, what: str, accesses: Sequence[tuple[str, ObservedAccess]]) -> None:
+        """Another library's work on a stream: ``accesses`` that "reads" or "writes" arrays."""
+        with self._lock:
+            lane = self._lane(on.timeline, on.device.life)
+            operation = self._operation(lane, what)
+            self._submit(operation, self._declared(accesses))
+            operation.doubt = ""
+
+    def declared_on_host(self, what: str, accesses: Sequence[tuple[str, ObservedAccess]]) -> None:
+        """The same of the host, which is done when it calls again."""
+        with self._lock:
+            operation = self._operation(self._host, what)
+            for ledger, slot in self._declared(accesses):
+                self._check(operation, ledger, slot)
+
+    def _declared(self, accesses: Sequence[tuple[str, ObservedAccess]]) -> list[tuple[Ledger, Slot]]:
+        found: list[tuple[Ledger, Slot]] = []
+        for kind, access in accesses:
+            handle = self._handle(access)
+            if handle is not None and (slot := _slot(handle, READ if kind == "reads" else WRITE, access)) is not None:
+                found.append((handle.ledger, slot))
+        return found
+
+    def host_reads(self, source: Numbers) -> None:
+        """As ``Observer.host_reads``."""
+        if not source.size:
+            return
+        with self._lock:
+            low, high = bounds_of(source)
+            slot = Slot(READ, Region(low, high, source.flags.c_contiguous), "", "an array of NumPy")
+            operation = self._operation(self._host, "the host")
+            for ledger in self._memory.at(low, high, on_host=True):
+                self._check(operation, ledger, slot)
+
+
+def _slot(handle: Handle, kind: str, access: ObservedAccess) -> Slot | None:
+    """What the host touches; None for no bytes."""
+    ledger = handle.ledger
+    layout, where = access.layout, access.where
+    where_key = None if where is None else tuple(w if isinstance(w, int) else (w.start, w.stop, w.step) for w in where)
+    key = id(handle), kind, layout, where_key, access.name
+    found = ledger.slots.get(key)
+    if found is None:
+        grid = Grid(layout.start, layout.shape, layout.strides, layout.dtype.itemsize)
+        region = region_in(grid, [_positions(w, n) for w, n in zip(where or (), layout.shape, strict=False)])
+        if region is None:
+            return None
+        if len(ledger.slots) >= _MOST:
+            ledger.slots = {}
+        found = ledger.slots[key] = ledger.slot(handle, kind, region, "", access.name)
+    return found
+
+
+_MOST: Final = 64
+"""Accesses of the host to one allocation that are kept to be used again."""
+
+
+def _positions(where: int | slice, extent: int) -> range:
+    if isinstance(where, slice):
+        return range(*where.indices(extent))
+    at = where % extent
+    return range(at, at + 1)
