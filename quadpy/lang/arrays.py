@@ -347,8 +347,10 @@ def is_number_at(at: ir.Expr, number: int, span: Span) -> ir.Expr:
 def written_places(t: Trace, ref: ElementRef, span: Span) -> tuple[ir.Element, ...]:
     """The scalars of ``ref`` in memory, each of which is written once."""
     if not ref.array.writable:
-        t.fail_type(f"the kernel writes the array {ref.array.name!r}, which is read-only", span,
-                    "pass a copy, or an array whose flags.writeable is True")  # fmt: skip
+        t.fail_type(
+            f"the kernel writes the array {ref.array.name!r}, which is read-only, or repeats elements by a stride of 0", span,
+            "pass a copy: numpy.array(a), tensor.contiguous()",
+        )  # fmt: skip
     if ref.steps:
         t.fail_type("the component of an array element that is written must be known at compile time", span,
                     "copy the element to a local vector, change that, then store it back")  # fmt: skip

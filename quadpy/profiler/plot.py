@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from quadpy.errors import ArgumentError
+from quadpy.errors import QuadpyError
 from quadpy.importing import import_late
 from quadpy.profiler.records import Record
 from quadpy.profiler.tracks import tracks_of
@@ -22,7 +22,7 @@ def plot_records(records: Sequence[Record], ax: Any = None) -> Any:
         plt = import_late("matplotlib.pyplot")
     except ImportError as error:
         hint = "pip install matplotlib; table() and to_chrome() need nothing"
-        raise ArgumentError("a profile is plotted with matplotlib, which is not installed", hint=hint) from error
+        raise QuadpyError("a profile is plotted with matplotlib, which is not installed", hint=hint) from error
     tracks = tracks_of(records)
     if ax is None:
         _, ax = plt.subplots(figsize=(12, 1 + 0.5 * max(1, len(tracks))), layout="constrained")

@@ -183,7 +183,7 @@ class profile(contextlib.ContextDecorator):  # noqa: N801 - used like a statemen
         """Draw the timeline with matplotlib, a line for each stream; the axes, ``ax`` or new ones.
 
         Raises:
-            ArgumentError: matplotlib is not installed.
+            QuadpyError: matplotlib is not installed.
         """
         return plot_records(self.records, ax)
 

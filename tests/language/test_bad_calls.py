@@ -94,6 +94,73 @@ def test_a_read_only_array_that_the_kernel_writes(kernel):
     assert array.any()
 
 
+def repeated(base, shape, strides):
+    """A writable view that NumPy, unlike ``numpy.broadcast_to``, does not protect; ``torch.expand`` gives the same."""
+    return np.lib.stride_tricks.as_strided(base, shape, strides)
+
+
+POINT = qp.types.struct(a=qp.f32, b=qp.f32)
+
+
+@qp.kernel
+def set_member(x: A(POINT, 1)):
+    for i in x:
+        x[i].b = 1.0
+
+
+@qp.kernel
+def store_table(x: A(qp.f32, 2)):
+    for i, j in x:
+        x[i, j] = 1.0
+
+
+REPEATED = {
+    "one element": (store, lambda: repeated(np.zeros(1, np.float32), (4,), (0,))),
+    "an update": (add, lambda: repeated(np.zeros(1, np.float32), (4,), (0,))),
+    "one row": (store_table, lambda: repeated(np.zeros(3, np.float32), (4, 3), (0, 4))),
+    "one column": (store_table, lambda: repeated(np.zeros(3, np.float32), (3, 4), (4, 0))),
+    "vectors": (set_component, lambda: repeated(np.zeros(2, np.float32), (4, 2), (0, 4))),
+    "structs": (set_member, lambda: repeated(np.zeros(1, POINT.numpy_dtype), (4,), (0,))),
+}
+
+
+@pytest.mark.parametrize("case", REPEATED)
+def test_an_array_with_a_stride_of_0_that_the_kernel_writes(case):
+    """Its elements are one place in memory, of which the last iteration would win."""
+    kernel, make = REPEATED[case]
+    array = make()
+    apart = np.zeros((2 * len(array), *array.shape[1:]), array.dtype)[::2]  # the same type of array, with strides that are not 0
+    kernel(apart)
+    before = apart.copy()
+    with pytest.raises(
+        qp.KernelTypeError, match=r"writes the array 'x', which .* repeats elements by a stride of 0"
+    ) as caught:
+        kernel(array)
+    assert caught.value.span.line == kernel.source.span.line + 3
+    assert "copy" in caught.value.hint
+    assert not array.view(np.float32).any() if case != "structs" else array[0] == np.zeros(1, array.dtype)
+    np.testing.assert_array_equal(apart, before)
+    kernel(np.array(array))
+
+
+def test_an_array_with_a_stride_of_0_may_be_read():
+    @qp.kernel
+    def copy(x: A(qp.f32, 2), y: A(qp.f32, 2)):
+        for i, j in x:
+            y[i, j] = x[i, j]
+
+    row, y = np.arange(3, dtype=np.float32), np.zeros((4, 3), np.float32)
+    for x in (np.broadcast_to(row, (4, 3)), repeated(row, (4, 3), (0, 4))):
+        copy(x, y)
+        np.testing.assert_array_equal(y, x)
+
+
+def test_an_axis_of_one_element_may_have_any_stride():
+    x = repeated(np.zeros(8, np.float32), (1, 4), (0, 8))
+    store_table(x)
+    assert x.all()
+
+
 @qp.kernel
 def no_annotation(x):
     pass

@@ -468,7 +468,7 @@ def test_plot_says_what_is_missing_or_draws():
     try:
         import matplotlib as mpl
     except ImportError:
-        with pytest.raises(qp.ArgumentError, match="matplotlib"):
+        with pytest.raises(qp.QuadpyError, match="matplotlib") as caught:
             p.plot()
     else:
         mpl.use("agg")

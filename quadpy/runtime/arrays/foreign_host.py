@@ -39,6 +39,7 @@ class HostView(NamedTuple):
 
     ``abi`` is the address of the first element, the extents and, for a strided array, its strides in scalars;
     ``pointer`` and ``nbytes`` are the range of addresses that it occupies.  ``owner`` keeps the memory alive.
+    Read-only arrays are not ``writable``, nor are those of which several elements are one place in memory.
     """
 
     type_key: TypeKey
@@ -151,7 +152,9 @@ def _strided(array: Numbers, key: TypeKey, shape: tuple[int, ...]) -> HostView:
     abi = (first, *shape, *(stride // item for stride in array.strides[:ndim]))
     # strides are signed, so 32 bits hold half of what a contiguous array may have
     wide = nbytes > 0x7FFFFFFF or is_wide(shape, nbytes)
-    return HostView(type_key("strided", scalar, ndim, element), abi, low, nbytes, wide, array.flags.writeable, array)
+    repeats = any(extent > 1 and not stride for extent, stride in zip(shape, array.strides, strict=False))
+    writable = array.flags.writeable and not repeats  # else each element would have the last iteration's value
+    return HostView(type_key("strided", scalar, ndim, element), abi, low, nbytes, wide, writable, array)
 
 
 HOST_KINDS: Final = (1, 3, 11, 13)
