@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, overload
 
 from quadpy.artifact import CodeObject
 from quadpy.completion import shows
-from quadpy.copying import ByName
+from quadpy.copying import ByName, Recipe
 from quadpy.errors import ArgumentError, KernelSourceError, KernelSyntaxError, QuadpyError
 from quadpy.graph.engines.stats import Counts, GraphKernelStats
 from quadpy.importing import import_late
@@ -225,6 +225,11 @@ class Kernel(ByName):
         """From now on, calls also pass members of their arguments: the kernel uses the gradient of an array."""
         self._passes_members = True
         self._configure()
+
+    def recipe(self) -> Recipe:
+        """How another process makes it again."""
+        options = {"graph": self.graph, "fuse": self.fuse, "wave_size": self.wave_size, "debug": self.debug}
+        return self.source.recipe(options)
 
     def forget(self) -> None:
         """Lets go of all plans, and so of the memory of fields in them."""

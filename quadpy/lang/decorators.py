@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
 from quadpy.completion import shows
-from quadpy.copying import ByName
+from quadpy.copying import ByName, Recipe
 from quadpy.errors import ArgumentError, KernelSourceError
 from quadpy.importing import import_late
 from quadpy.lang.fingerprints import is_our_module
@@ -55,6 +55,10 @@ class Func(ByName):
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else Method(self, instance)
+
+    def recipe(self) -> Recipe:
+        """How another process makes it again."""
+        return self.source.recipe({})
 
     def __quadpy_fingerprint__(self) -> str:
         return f"func:{self.source.identity()}" + ":top" * self.requires_top_level

@@ -6,9 +6,10 @@ import ast
 import inspect
 import linecache
 import tokenize
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from quadpy.copying import Recipe
 from quadpy.dtypes import meant
 from quadpy.errors import KernelNameError, KernelSourceError, KernelTypeError
 from quadpy.lang.executed import executed_file
@@ -110,6 +111,23 @@ class FunctionSource:
     def identity(self) -> str:
         """Which function of which text this is."""
         return f"{self.file_digest()}:{self.fn.__qualname__}:{self.span.line}"
+
+    def recipe(self, options: Mapping[str, object]) -> Recipe:
+        """How another process, which may not have the file, makes what ``options`` made of the function."""
+        return Recipe(
+            self.fn,
+            options,
+            {name: self._known(name) for name in self.fn.__annotations__},
+            self.span.file,
+            self._text(),
+        )
+
+    def _known(self, name: str) -> Any:
+        """The annotation of a parameter as an object, as its text may name what only this process has."""
+        try:
+            return self.annotation(name)
+        except (KernelNameError, KernelTypeError):
+            return self.fn.__annotations__[name]
 
     def resolve(self, name: str) -> Any:
         """What a free name of the function means now: closure, module, builtins.

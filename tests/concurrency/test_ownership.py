@@ -213,7 +213,8 @@ def test_decorated_functions_are_copied_and_pickled_as_functions_are(function):
     assert [way(function) for way in (copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one)))] == [
         function
     ] * 3
-    for local in (qp.kernel(add.__wrapped__), qp.graph.replay(lambda: None), qp.graph.replay(print)):
+    assert pickle.loads(pickle.dumps(qp.graph.replay(print))).recipe().function is print
+    for local in (qp.kernel(add.__wrapped__), qp.graph.replay(lambda: None)):
         with pytest.raises((pickle.PicklingError, AttributeError)):  # as of a function
             pickle.dumps(local)
 

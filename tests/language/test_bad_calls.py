@@ -129,7 +129,9 @@ def test_an_array_with_a_stride_of_0_that_the_kernel_writes(case):
     """Its elements are one place in memory, of which the last iteration would win."""
     kernel, make = REPEATED[case]
     array = make()
-    apart = np.zeros((2 * len(array), *array.shape[1:]), array.dtype)[::2]  # the same type of array, with strides that are not 0
+    apart = np.zeros((2 * len(array), *array.shape[1:]), array.dtype)[
+        ::2
+    ]  # the same type of array, with strides that are not 0
     kernel(apart)
     before = apart.copy()
     with pytest.raises(

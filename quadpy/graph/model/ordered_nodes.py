@@ -26,6 +26,7 @@ class OrderedNodes(OneProcess):
     """The nodes of a graph on ``device``, in the order in which they were added.  Safe from any thread."""
 
     error: ClassVar[type[GraphError]] = GraphError
+    instead: ClassVar[str] = "pickle the function that builds it, or one with @qp.graph.replay"
 
     def __init__(self, device: Device) -> None:
         self.device = device

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, Final, Literal, TypeAlias
 
 from quadpy.completion import shows
-from quadpy.copying import ByName
+from quadpy.copying import ByName, Recipe
 from quadpy.errors import CaptureError, DeviceError, GraphError
 from quadpy.graph.building.graph import Graph
 from quadpy.graph.captures.arena import Arena
@@ -103,6 +103,10 @@ class Replay(ByName):
             return result
         take_back_launches(first, launches_so_far())
         return self._run_eagerly(args, kwargs)
+
+    def recipe(self) -> Recipe:
+        """How another process makes it again."""
+        return Recipe(self._function, {"warmup": self._warmup, "fuse": self._fuse})
 
     def clear(self) -> None:
         """Release all graphs and what they keep alive; the next call captures again."""
