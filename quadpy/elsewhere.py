@@ -10,7 +10,7 @@ _TABLE: Final = {
     "use qp.view.Window, or ti.{name} of quadpy.compat.taichi": "GUI ui",
     "use qp.tools.{name}": "Film PLYWriter VideoManager imread imresize imshow imwrite write_vtk",
     "use qp.math.{name}": """
-        ivec2 ivec3 ivec4 mat2 mat3 mat4 uvec2 uvec3 uvec4 vec2 vec3 vec4 pi inf nan cross dot length normalize mix clamp
+        ivec2 ivec3 ivec4 mat2 mat3 mat4 uvec2 uvec3 uvec4 vec2 vec3 vec4 pi inf nan cross dot normalize mix clamp
         fract sign smoothstep step isnan isinf
     """,
     "use qp.types.{name}": "matrix struct vector",
@@ -30,9 +30,7 @@ _TABLE: Final = {
     "use qp.sync": "synchronize",
     "use qp.ndarray, which is made of zeros": "zeros empty array",
     "quadpy computes no derivatives: write the gradient's kernel; qp.torch.custom_op gives it to torch": "ad autodiff Tape tape",
-    "quadpy has no sparse trees: use dense fields": """
-        activate deactivate append is_active length_of rescale_index get_addr snode sparse
-    """,
+    "use qp.root.pointer, bitmasked or dynamic": "sparse",
     "quadpy has no quantised types": "quant",
     "quadpy has no meshes as a data structure: use arrays of indices": "Mesh mesh MeshTaichi",
     "use qp.cuda, qp.amdgpu or qp.gpu": "vulkan opengl gles metal dx11 dx12 hip rocm",

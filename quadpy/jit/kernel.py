@@ -301,7 +301,7 @@ class BoundKernel(Kernel):
         whole = inspect.signature(self.source.fn)
         return whole.replace(parameters=list(whole.parameters.values())[1:])
 
-    def __reduce__(self) -> tuple[Any, ...]:  # type: ignore[override]  # found again in its object, not in a module
+    def __reduce__(self) -> tuple[Any, ...]:  # found again in its object, not in a module
         return Kernel.__get__, (self.__func__, self.__self__)
 
     def __repr__(self) -> str:
