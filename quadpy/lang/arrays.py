@@ -349,7 +349,7 @@ def written_places(t: Trace, ref: ElementRef, span: Span) -> tuple[ir.Element, .
     if not ref.array.writable:
         t.fail_type(
             f"the kernel writes the array {ref.array.name!r}, which is read-only, or repeats elements by a stride of 0", span,
-            "pass a copy: numpy.array(a), tensor.contiguous()",
+            "pass a copy: a.copy() of a NumPy array, t.contiguous() of a tensor",
         )  # fmt: skip
     if ref.steps:
         t.fail_type("the component of an array element that is written must be known at compile time", span,
