@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from types import CodeType
 from typing import Final
 
+from quadpy.lang.parsing import parse
+
 __all__ = ["MARK", "OWN", "CodeText", "Origin", "compiled", "identifier", "is_generated"]
 
 MARK: Final = "·"
@@ -86,7 +88,7 @@ def compiled(code: CodeText, origins: Mapping[str, Origin]) -> CodeType:
     are counted from there while Python compiles it, and the number of its first line is changed afterwards.
     """
     text, lines = code.finished()
-    tree = ast.parse(text)
+    tree = parse(text)
     _place(tree.body, lines, 0, origins)
     return _renamed(compile(tree, "<quadpy>", "exec", dont_inherit=True), origins)
 

@@ -6,20 +6,22 @@ import ast
 from collections.abc import Iterator, Sequence
 from types import CodeType
 
+from quadpy.lang.parsing import parse
+
 __all__ = ["lambda_tree"]
 
 
 def lambda_tree(lines: Sequence[str], code: CodeType) -> ast.FunctionDef | None:
     """The function that does what the lambda of ``code`` does; None where the file has no such lambda, or several."""
     try:
-        tree = ast.parse("".join(lines))
+        tree = parse("".join(lines))
     except (SyntaxError, ValueError):
         return None
     here = (node for node in ast.walk(tree) if isinstance(node, ast.Lambda) and node.lineno == code.co_firstlineno)
     found = [node for node in here if _is_of(node, code)]
     if len(found) != 1:
         return None
-    made = ast.parse("def f(): return 0").body[0]
+    made = parse("def f(): return 0").body[0]
     assert isinstance(made, ast.FunctionDef)
     made.args = found[0].args
     made.body = [ast.copy_location(ast.Return(found[0].body), found[0].body)]

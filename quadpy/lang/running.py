@@ -14,6 +14,8 @@ import re
 from types import CodeType
 from typing import Final
 
+from quadpy.lang.parsing import parse
+
 __all__ = ["is_text_of"]
 
 _FUTURE: Final[int] = sum(getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
@@ -33,7 +35,7 @@ def is_text_of(text: str, code: CodeType, first_line: int, *, exact: bool = Fals
     header, around = _around(code) if text[:1].isspace() else ("", ())
     lines_above = "\n" * (first_line - 1 - header.count("\n"))
     try:
-        tree = ast.parse(lines_above + header + text)
+        tree = parse(lines_above + header + text)
         if not _defines(tree, code.co_name, depth=header.count("\n")):
             return False
         is_same = _compiled(tree, code, around) == code

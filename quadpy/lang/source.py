@@ -16,6 +16,7 @@ from quadpy.lang.executed import executed_file
 from quadpy.lang.fingerprints import is_our_module, text_digest
 from quadpy.lang.lambda_source import lambda_tree
 from quadpy.lang.names import item_targets, local_names, reads
+from quadpy.lang.parsing import parse
 from quadpy.lang.running import is_text_of
 from quadpy.source import Span
 
@@ -224,7 +225,7 @@ class FunctionSource:
         wrapped = text[:1].isspace()  # a method or nested function: keeps its columns
         self._lines, self._first_line = (["", *block], first - 1) if wrapped else (block, first)
         try:
-            (outer,) = ast.parse(f"if True:\n{text}" if wrapped else text).body
+            (outer,) = parse(f"if True:\n{text}" if wrapped else text).body
         except (SyntaxError, ValueError):
             outer = ast.Pass()
         body: list[ast.stmt] = outer.body if wrapped and isinstance(outer, ast.If) else [outer]

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import ast
+import itertools
 import os
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 
 import quadpy as qp
+from quadpy.lang.parsing import parse
 
 A = qp.types.ndarray
 N = 30_000
@@ -84,3 +89,51 @@ def test_threads_share_an_array_through_atomics():
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda tickets: draw(counter, tickets), drawn))
     np.testing.assert_array_equal(np.sort(np.concatenate(drawn)), np.arange(100_000))
+
+
+class Node:
+    """Part of a cycle, whose finalizer lets another thread run."""
+
+    def __del__(self):
+        for _ in range(50):
+            pass
+
+
+def test_threads_parse_at_once():
+    text = Path(ast.__file__).read_text()[:6000].rsplit("\n\n", 1)[0]
+    interval, failed = sys.getswitchinterval(), []
+
+    def parsing():
+        for _ in range(40):
+            nodes = [Node() for _ in range(50)]
+            for node, other in itertools.pairwise(nodes):
+                node.next, other.last = other, node
+            del nodes, node, other
+            try:
+                parse(text)
+            except SystemError as error:
+                failed.append(error)
+
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=parsing) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert not failed
+
+
+def test_a_text_is_parsed_again_if_the_programs_threads_were_in_between(monkeypatch):
+    parsed = ast.parse
+    refusals = iter([SystemError, SystemError])
+
+    def refusing(text):
+        if error := next(refusals, None):
+            raise error("AST constructor recursion depth mismatch")
+        return parsed(text)
+
+    monkeypatch.setattr(ast, "parse", refusing)
+    assert isinstance(parse("a = 1").body[0], ast.Assign)
