@@ -37,7 +37,7 @@ def potential() -> tuple[Any, ...]:
     ("program", "numbers"),
     [
         (flow_of_heat, (1, 2, 4, 8)),
-        (vortices, (3,)),
+        (vortices, (2,)),
         (potential, (1, 2, 4, 8)),
     ],  # each rank compiles its own ``Channel``
 )

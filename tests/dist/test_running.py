@@ -48,23 +48,33 @@ def test_a_folder_with_a_program(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert capsys.readouterr().out == "3 ['a']\n"
 
 
+def test_alone_output_and_exit_status_are_the_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    program = tmp_path / "program.py"
+    program.write_text("import sys\nprint(sys.argv[1:], __name__)\nprint('half a line', end='')\nsys.exit(3)\n")
+    assert main([str(program), "--flag", "-n", "x y"]) == 3
+    assert capsys.readouterr().out == "['--flag', '-n', 'x y'] __main__\nhalf a line"
+
+
 ASKS = """
     import sys
-    print(sys.argv[1:])
+    from quadpy.dist import world
+    print(world().rank, world().size, sys.argv[1:], __name__)
     sys.stdout.buffer.write(b"bytes\\n")
     try:
         input("name? ")
     except EOFError:
         print("no input")
+    print("half a line", end="")
+    sys.exit(3 if world().rank == 0 else 0)
 """
 
 
-def test_input_arguments_and_bytes(tmp_path: Path):
-    """Input is rank 0's; the others have none, and do not wait for it."""
+def test_what_passes_through_to_several_ranks(tmp_path: Path):
+    """Arguments, output and the exit status; input is rank 0's, and the others have none to wait for."""
     done = run_program(tmp_path, ASKS, 2, "--", "-n", "a b", input="Ada\n")
-    assert done.returncode == 0, done.stderr
-    assert lines_of(done.stdout, 0) == ["['--', '-n', 'a b']", "name? "]
-    assert lines_of(done.stdout, 1) == ["['--', '-n', 'a b']", "name? no input"]
+    assert done.returncode == 3, done.stderr
+    assert lines_of(done.stdout, 0) == ["0 2 ['--', '-n', 'a b'] __main__", "name? half a line"]
+    assert lines_of(done.stdout, 1) == ["1 2 ['--', '-n', 'a b'] __main__", "name? no input", "half a line"]
     assert done.stdout.count("bytes\n") == 2
 
 

@@ -6,8 +6,6 @@ import subprocess
 import sys
 import time
 
-import pytest
-
 from ranks import lines_of, run_program
 
 PROGRAM = """
@@ -142,21 +140,3 @@ def test_ctrl_c_reaches_every_rank(tmp_path):
     assert started.returncode == 128 + signal.SIGINT
     assert sorted(line for line in out.splitlines() if "interrupted" in line) == ["[0] interrupted", "[1] interrupted"]
     assert "KeyboardInterrupt" in lines_of(err, 0)
-
-
-@pytest.mark.parametrize("size", [1, 2])
-def test_arguments_output_and_exit_status_pass_through(size, tmp_path):
-    text = """
-        import sys
-        from quadpy.dist import world
-        print(world().rank, world().size, sys.argv[1:], __name__)
-        print("half a line", end="")
-        sys.exit(3 if world().rank == 0 else 0)
-    """
-    done = run_program(tmp_path, text, size, "--flag", "-n", "x y")
-    assert done.returncode == 3, done.stderr
-    if size == 1:
-        assert done.stdout == "0 1 ['--flag', '-n', 'x y'] __main__\nhalf a line"
-    for rank in range(size if size > 1 else 0):
-        expected = [f"{rank} {size} ['--flag', '-n', 'x y'] __main__", "half a line"]
-        assert lines_of(done.stdout, rank) == expected
