@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import weakref
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
@@ -11,11 +10,11 @@ import numpy as np
 
 from quadpy.completion import completed, shows
 from quadpy.errors import ArgumentError
-from quadpy.hostmath.struct_access import BYTE, StructMember, members_to_numpy
-from quadpy.hostmath.struct_layout import Places, places_of
+from quadpy.hostmath.struct_access import StructMember, members_to_numpy
+from quadpy.hostmath.struct_layout import places_of
+from quadpy.hostmath.struct_tree import StructTree
 from quadpy.hostmath.struct_types import StructType
 from quadpy.hostmath.structs import Struct, made_of
-from quadpy.importing import import_late
 from quadpy.messages import one_of
 from quadpy.public import public
 from quadpy.records import RecordType
@@ -26,20 +25,16 @@ from quadpy.runtime.arrays.field import Field
 from quadpy.runtime.arrays.field_layout import (
     FieldTree,
     Layout,
-    Placement,
     StoredMember,
     require_layout,
     require_no_layout,
 )
 from quadpy.runtime.arrays.parts import has_slices
 from quadpy.runtime.device.device import Device
-from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.elements.types import element_of
 from quadpy.runtime.launch.call_site import call_site
 from quadpy.runtime.memory.allocators.block import Block
 from quadpy.runtime.memory.blocked import Blocks
-from quadpy.runtime.memory.placement import allocate_lasting, storage_at
-from quadpy.runtime.memory.strided_layout import StridedLayout
 
 __all__ = ["StructField", "struct_field"]
 
@@ -101,9 +96,7 @@ class StructField(HasDerivatives):
             leaf.follows = self.follows
             leaf.span(shape, offset, tree)
         self.follows = False
-        for found in self.derivatives.values():
-            if not hasattr(found, "shape") and found.follows:
-                found.follow(shape, self.offset)
+        self._give_derivatives_shape(shape, self.offset)
 
     def free(self) -> None:
         """Give the memory back: every later use is an error."""
@@ -112,9 +105,8 @@ class StructField(HasDerivatives):
             leaf.free()
 
     def follow(self, shape: tuple[int, ...], offset: tuple[int, ...]) -> None:
-        """Take the shape of another field, and memory of its own, until it is placed elsewhere."""
         record = self.dtype.record()
-        self.span(shape, offset, _StructTree(self, record, places_of(record, shape, None, Layout.AOS)))
+        self.span(shape, offset, StructTree(self, record, places_of(record, shape, None, Layout.AOS)))
         self.follows = True
 
     @property
@@ -128,12 +120,6 @@ class StructField(HasDerivatives):
             found = StructField(self.dtype, f"{self.name}.{kind}" if self.name else "", kind)
             self._link(kind, found)
         return self.derivatives[kind]
-
-    def need(self, kinds: tuple[str, ...]) -> None:
-        """Have these derivatives; each takes the shape of the field unless it is placed itself."""
-        for kind in kinds:
-            found = self.declare(kind)
-            found.follows = not hasattr(found, "shape")
 
     def _derivative(self, kind: str) -> Any:
         return self._members[kind] if kind in self._members else super()._derivative(kind)
@@ -374,16 +360,6 @@ class StructField(HasDerivatives):
     def _element(self) -> str:
         return repr(self.dtype)
 
-    def _repr_html_(self) -> str:
-        """For notebooks: type, shape and first values."""
-        return import_late("quadpy.runtime.arrays.rich").html_of(self)  # type: ignore[no-any-return]  # a text
-
-    def __repr__(self) -> str:
-        placed = hasattr(self.leaves()[0], "shape")
-        return f"field({self.dtype!r}, shape={self.shape if placed else None}" + (
-            f", name={self.name!r})" if self.name else ")"
-        )
-
 
 def struct_field(
     type: StructType, shape: object = None, *, order: str | None = None, offset: object = None,
@@ -403,34 +379,10 @@ def struct_field(
     record = type.record()
     places = places_of(record, extents, order, layout)
     for each in (made, *made.derivatives.values()):
-        each.span(extents, offset, _StructTree(each, record, places))
+        each.span(extents, offset, StructTree(each, record, places))
         each.layout = layout
     WITH_SHAPE.add(made)
     return made
-
-
-class _StructTree:
-    """Allocates the memory of one field of structs when it is first needed."""
-
-    def __init__(self, owner: StructField, record: RecordType, places: Places) -> None:
-        self._owner, self._record, self._places = weakref.ref(owner), record, places
-        self._leaves = [weakref.ref(leaf) for leaf in owner.leaves()]
-        self._bound = False
-        self._lock = new_lock()
-
-    def bind(self) -> None:
-        with self._lock:
-            if not self._bound:
-                memory = allocate_lasting(self._places.nbytes)
-                for found, (start, strides) in zip(self._leaves, self._places.leaves, strict=True):
-                    if (leaf := found()) is not None:
-                        leaf.put(Placement(memory, start, strides))
-                owner, steps = self._owner(), self._places.steps
-                if owner is not None and steps is not None:
-                    item = self._record.nbytes
-                    storage = storage_at(memory, StridedLayout(0, BYTE, (*owner.shape, item), (*steps, 1)))
-                    owner.put_whole(StructMember(owner.dtype, self._record, owner.shape, storage))
-                self._bound = True
 
 
 def _restored(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from quadpy.dtypes import Scalar
 from quadpy.errors import ArgumentError
+from quadpy.importing import import_late
 from quadpy.runtime.device.live_objects import LiveObjects
 from quadpy.source import Span
 
@@ -81,14 +82,40 @@ class HasDerivatives:
         """Whether it has floats."""
         raise NotImplementedError
 
+    follows: bool
+    """Whether its shape is that of another field, and not given."""
+
     def declare(self, kind: str) -> Self:
         """The derivative, without a shape if it is new."""
         raise NotImplementedError
+
+    def follow(self, shape: tuple[int, ...], offset: tuple[int, ...]) -> None:
+        """Take the shape of another field, and memory of its own, until it is placed elsewhere."""
+        raise NotImplementedError
+
+    def need(self, kinds: tuple[str, ...]) -> None:
+        """Have these derivatives; each takes the shape of the field unless it is placed itself."""
+        for kind in kinds:
+            found: Any = self.declare(kind)  # its class has the slot
+            found.follows = not hasattr(found, "shape")
+
+    def _give_derivatives_shape(self, shape: tuple[int, ...], offset: tuple[int, ...]) -> None:
+        for found in self.derivatives.values():
+            if found.follows and not hasattr(found, "shape"):
+                found.follow(shape, offset)
 
     def why_none(self, kind: str) -> str:
         """Why it has no derivative."""
         what = f"the {self.derivative} of a field" if self.derivative else "a field without floats"
         return f"{what} has no {kind}: {self!r}"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: type, shape and first values."""
+        return import_late("quadpy.runtime.arrays.rich").html_of(self)  # type: ignore[no-any-return]  # a text
+
+    def __repr__(self) -> str:
+        shape = getattr(self, "shape", None)
+        return f"field({self._element()}, shape={shape}" + (f", name={self.name!r})" if self.name else ")")
 
     def _derivative(self, kind: str) -> Self:
         if self.derivative or not self.is_differentiable:

@@ -9,7 +9,6 @@ from typing import Any
 from quadpy.completion import shows
 from quadpy.dtypes import BY_NAME, Scalar
 from quadpy.errors import ArgumentError, BoundsError
-from quadpy.importing import import_late
 from quadpy.public import made_by, public, require_switch
 from quadpy.runtime.arrays.activity import InNode
 from quadpy.runtime.arrays.dense import shape_of
@@ -88,12 +87,9 @@ class Field(HasDerivatives, InNode):
         origin = (0,) * len(shape) if offset is None else offset_of(offset, len(shape))
         self._describe(self.dtype, shape, self.element_shape)
         self.offset, self._tree, self.follows = origin, tree, False
-        for found in self.derivatives.values():
-            if not hasattr(found, "shape") and found.follows:
-                found.follow(shape, origin)
+        self._give_derivatives_shape(shape, origin)
 
     def follow(self, shape: tuple[int, ...], offset: tuple[int, ...]) -> None:
-        """Take the shape of another field, and memory of its own, until it is placed elsewhere."""
         strides = strides_of(shape, order_of(None, len(shape)), math.prod(self.element_shape), Layout.AOS)
         self.span(shape, offset, _OwnTree(self, strides))
         self.follows = True
@@ -109,12 +105,6 @@ class Field(HasDerivatives, InNode):
             name = f"{self.name}.{kind}" if self.name else ""
             self.derivatives[kind] = Field(self.dtype, self.element_shape, name, kind)
         return self.derivatives[kind]
-
-    def need(self, kinds: tuple[str, ...]) -> None:
-        """Have these derivatives; each takes the shape of the field unless it is placed itself."""
-        for kind in kinds:
-            found = self.declare(kind)
-            found.follows = not hasattr(found, "shape")
 
     def put(self, placement: Placement) -> None:
         """Set the memory."""
@@ -252,14 +242,6 @@ class Field(HasDerivatives, InNode):
         stored = self._memory().read(...).copy("C")
         derivatives = {kind: found.to_numpy() for kind, found in self.derivatives.items() if hasattr(found, "shape")}
         return _restored, (self.dtype.name, self.element_shape, self.offset, self.name, stored, derivatives)
-
-    def _repr_html_(self) -> str:
-        """For notebooks: type, shape and first values."""
-        return import_late("quadpy.runtime.arrays.rich").html_of(self)  # type: ignore[no-any-return]  # a text
-
-    def __repr__(self) -> str:
-        shape = self.shape if hasattr(self, "shape") else None
-        return f"field({self._element()}, shape={shape}" + (f", name={self.name!r})" if self.name else ")")
 
 
 @public
