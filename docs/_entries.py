@@ -11,6 +11,7 @@ from typing import Any, Final
 import _examples
 import _public
 
+from quadpy import errors
 from quadpy.intrinsics import Builtin
 from quadpy.intrinsics.rows import Effect, Row, Syntax, Types
 from quadpy.lang.decorators import Func
@@ -73,7 +74,7 @@ def _entry(name: str) -> str:
     others = ", ".join(f"`{other}`" for other in _public.others_of(name))
     parts = [
         f"### `{name}` {{ #{_public.anchor(name)} }}",
-        f"```py\n{_signature(name, value)}\n```",
+        f"```py\n{signature}\n```" if (signature := _signature(name, value)) != name else "",
         f"Also {others}." if others else "",
         *_meaning(value),
         _example_of(name),
@@ -88,7 +89,7 @@ def _meaning(value: Any) -> Iterator[str]:
         yield from _rules(value.row)
     else:
         if inspect.isclass(value) and issubclass(value, BaseException):
-            yield f"Is a {', '.join(f'`{base.__name__}`' for base in value.__bases__)}."
+            yield f"Derived from {', '.join(_error(base.__name__) for base in value.__bases__)}."
         yield _markdown(inspect.getdoc(value) or "")
 
 
@@ -158,11 +159,7 @@ def members(value: Any) -> dict[str, Any]:
         return {}
     shown = getattr(value, "__shown__", None) or (name for name in dir(value) if not name.startswith("_"))
     found = {name: inspect.getattr_static(value, name, None) for name in shown if not _is_of_tuples(value, name)}
-    return {
-        name: member
-        for name, member in found.items()
-        if (inspect.isroutine(member) or isinstance(member, property)) and inspect.getdoc(member)
-    }
+    return {name: member for name, member in found.items() if inspect.isroutine(member) or isinstance(member, property)}
 
 
 def _is_of_tuples(cls: type, name: str) -> bool:
@@ -203,7 +200,7 @@ def _section(found: re.Match[str]) -> str:
     for line in textwrap.dedent(found[2]).splitlines():
         name, colon, text = line.partition(": ")
         if colon and not line.startswith(" "):
-            items.append(f"- `{name}`: {text}")
+            items.append(f"- {', '.join(map(_error, name.split(', ')))}: {text}")
         elif line:
             items[-1:] = [f"{items[-1]} {line.strip()}"] if items else [line]
     return f"**{_TITLES.get(found[1], found[1])}**\n\n" + "\n".join(items) + "\n\n"
@@ -212,6 +209,12 @@ def _section(found: re.Match[str]) -> str:
 def _fields(found: re.Match[str]) -> str:
     rows = [f"| `{each['names']}` | {' '.join(each['text'].split())} |" for each in _FIELD.finditer(found[0])]
     return "| attribute | |\n|---|---|\n" + "\n".join(rows) + "\n"
+
+
+def _error(name: str) -> str:
+    """A name in code, which is a link if an error has it."""
+    known = name in errors.__all__
+    return f"[`{name}`]({target(f'qp.{name}')})" if known else f"`{name}`"
 
 
 def _link(found: re.Match[str]) -> str:

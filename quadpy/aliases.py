@@ -93,7 +93,7 @@ def _level_of(level: str) -> int:
 
 @public
 def set_logging_level(level: str) -> None:
-    """The least level that quadpy logs: ``qp.TRACE`` to ``qp.CRITICAL``, or ``"off"``.
+    """Log messages of ``level`` and above: ``qp.TRACE`` to ``qp.CRITICAL``, or ``"off"``.
 
     Raises:
         ArgumentError: there is no such level.
@@ -103,7 +103,7 @@ def set_logging_level(level: str) -> None:
 
 @public
 def is_logging_effective(level: str) -> bool:
-    """Whether messages of that level are logged.
+    """Whether messages of ``level`` are logged.
 
     Raises:
         ArgumentError: there is no such level.

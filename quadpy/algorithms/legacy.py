@@ -37,7 +37,7 @@ class PrefixSumExecutor:
 
     @public
     def run(self, input_arr: Any) -> None:
-        """Replace each number by the sum of all numbers up to it.
+        """Replace each number of ``input_arr`` by the sum of all numbers up to it.
 
         Raises:
             ArgumentError: there are more than ``length`` numbers, or as ``inclusive_scan``.

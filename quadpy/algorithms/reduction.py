@@ -150,7 +150,8 @@ def argmin(
 ) -> NDArray:
     """Where ``x`` is least: the first place, as an i64; in flattened ``x`` if ``axis`` is None.
 
-    A NaN loses against a number; of NaNs only, the first place is 0.
+    A NaN loses against a number; of NaNs only, the first place is 0.  ``out``, ``scratch`` and ``stream`` are those of
+    ``reduce``.
 
     Raises:
         ArgumentError: there are no numbers, or as ``reduce``.
@@ -162,7 +163,7 @@ def argmin(
 def argmax(
     x: Any, *, axis: int | None = None, out: Any = None, scratch: object = None, stream: object = None
 ) -> NDArray:
-    """Where ``x`` is greatest; as ``argmin``.
+    """Where ``x`` is greatest, along ``axis``; ``out``, ``scratch``, ``stream`` and all else as in ``argmin``.
 
     Raises:
         ArgumentError: as ``argmin``.

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
+from quadpy.completion import shows
 from quadpy.errors import CaptureError
 from quadpy.graph.building.graph import Graph
 from quadpy.graph.captures.capture import capture as capture_work
@@ -16,6 +17,7 @@ from quadpy.runtime.streams.stream import Stream
 __all__ = ["CapturedStep", "apart", "capture", "capture_of"]
 
 
+@shows("launch")
 class CapturedStep:
     """The work of a function as graphs, with the messages between ranks between them; made by ``quadpy.dist.capture``."""
 

@@ -24,7 +24,7 @@ __all__ = ["explain"]
 
 @public
 def explain(kernel: Kernel, /, *args: object, **kwargs: object) -> None:
-    """Print what a call of ``kernel`` with these arguments does on this rank, without running it.
+    """Print what a call of ``kernel`` with ``args`` and ``kwargs`` does on this rank, without running it.
 
     For each loop: the cells that it runs over, how far it reads each array beyond the rank's block, the bytes that come
     from other ranks where the halos are not current, and the part that runs meanwhile.

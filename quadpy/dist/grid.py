@@ -17,7 +17,7 @@ class Grid(Division):
         return DistributedArray.of(self, dtype)
 
     def field(self, dtype: DType, *, name: str = "") -> DistributedField:
-        """A field of zeros, which kernels use by name; ``name`` is shown in messages."""
+        """A field of zeros, which kernels use by name; ``dtype`` as in ``ndarray``, ``name`` is shown in messages."""
         made = DistributedField.of(self, dtype)
         made.name = name
         return made

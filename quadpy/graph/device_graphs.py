@@ -31,7 +31,7 @@ def memory_info(device: Device | None = None) -> GraphMemory:
 
 @public
 def trim(device: Device | None = None) -> None:
-    """Return unused memory that graphs keep for their next launch to the system; waits for the device."""
+    """Return unused memory that graphs on ``device`` keep for their next launch to the system; waits for the device."""
     here = device_or_current(device)
     here.synchronize()
     if "host" not in here.driver.features:

@@ -218,7 +218,7 @@ class GraphExec(OneProcess):
     # changes
 
     def update(self, name: str, /, *args: Any, **kwargs: Any) -> None:
-        """Change what later launches do at one node; arguments are as those of the ``add_…`` that made it.
+        """Change what later launches do at the node ``name``; ``args`` and ``kwargs`` are those of the ``add_…`` that made it.
 
         A kernel's are its own, with or without the kernel before them: ``x.update("saxpy", 3.0, a, b)``; launches that
         are pending keep the old ones.
@@ -277,7 +277,7 @@ class GraphExec(OneProcess):
         return self._owner.engine
 
     def enable(self, name: str, enabled: bool = True) -> None:
-        """Whether later launches run a kernel, copy, fill or host function; a node that is off still orders.
+        """Run the kernel, copy, fill or host function ``name`` in later launches if ``enabled``; if not, it still orders.
 
         Raises:
             GraphError: there is no such node, or none that can be switched.

@@ -16,7 +16,7 @@ __all__ = ["lint"]
 
 @public
 def lint(what: Kernel | ModuleType, **given: Any) -> LintReport:
-    """Checks a kernel, or all kernels of a module, for races inside their parallel loops, without running them.
+    """Checks ``what``, a kernel or all kernels of a module, for races inside parallel loops, without running them.
 
     ``given`` fills in what annotations leave open, as for ``Kernel.compile``: ``x=qp.types.ndarray(dtype=qp.f32, ndim=1)``.
     The report has ``races``, each with two iterations that certainly collide; ``unknown``, which ``debug=True`` checks when

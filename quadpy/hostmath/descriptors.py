@@ -43,17 +43,17 @@ class _Constructible(CompositeType):
 
     @public
     def field(self, shape: Any = None, **options: Any) -> Field:
-        """A field with elements of this type; ``options`` as in ``qp.field``."""
+        """A field of this ``shape`` with elements of this type; ``options`` as in ``qp.field``."""
         return field(self, shape, **options)
 
     @public
     def ndarray(self, shape: Any, **options: Any) -> NDArray:
-        """An array with elements of this type; ``options`` as in ``qp.ndarray``."""
+        """An array of this ``shape`` with elements of this type; ``options`` as in ``qp.ndarray``."""
         return ndarray(self, shape, **options)
 
     @public
     def tensor(self, shape: Any, **options: Any) -> Field | NDArray | OrderedNDArray:
-        """A field or an ndarray with elements of this type; ``options`` as in ``qp.tensor``."""
+        """A field or an ndarray of this ``shape`` with elements of this type; ``options`` as in ``qp.tensor``."""
         return tensor(self, shape, **options)
 
 
@@ -76,6 +76,7 @@ class VectorType(_Constructible):
 
     @property
     def element_shape(self) -> tuple[int, ...]:
+        """The shape of an element: ``(n,)``."""
         return (self.n,)
 
     def __repr__(self) -> str:
@@ -98,6 +99,7 @@ class MatrixType(_Constructible):
 
     @property
     def element_shape(self) -> tuple[int, ...]:
+        """The shape of an element: ``(n, m)``."""
         return (self.n, self.m)
 
     def __repr__(self) -> str:

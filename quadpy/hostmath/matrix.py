@@ -40,6 +40,7 @@ class Matrix(Elements):
         def __matmul__(self, other: Any, /) -> Any: ...
 
     def transpose(self) -> Matrix:
+        """Rows as columns."""
         return wrap(self._data.T, self.dtype)  # type: ignore[no-any-return]  # of two ranks: a Matrix
 
     def trace(self) -> Any:
@@ -81,7 +82,7 @@ class Matrix(Elements):
         return wrap(found.reshape(right.shape), scalar)  # type: ignore[no-any-return]  # of two ranks: a Matrix
 
     def frobenius_inner(self, other: Matrix) -> Any:
-        """The sum of the products of corresponding numbers."""
+        """The sum of the products of corresponding numbers of this matrix and ``other``."""
         return (self * other).sum()
 
     def _need_square(self, what: str) -> None:
@@ -91,62 +92,63 @@ class Matrix(Elements):
     @staticmethod
     @public
     def zero(dt: ScalarLike, n: int, m: int | None = None) -> Any:
-        """All 0; a vector without ``m``."""
+        """``n`` by ``m`` zeros of type ``dt``; a vector without ``m``."""
         return full((n,) if m is None else (n, m), 0, dt)
 
     @staticmethod
     @public
     def one(dt: ScalarLike, n: int, m: int | None = None) -> Any:
-        """All 1; a vector without ``m``."""
+        """``n`` by ``m`` ones of type ``dt``; a vector without ``m``."""
         return full((n,) if m is None else (n, m), 1, dt)
 
     @staticmethod
     @public
     def identity(dt: ScalarLike, n: int) -> Matrix:
+        """``n`` by ``n`` numbers of type ``dt``: 1 on the diagonal, 0 elsewhere."""
         require_extents(n, n)
         return Matrix(np.eye(n), dt)
 
     @staticmethod
     @public
     def unit(n: int, i: int, dt: ScalarLike | None = None) -> Vector:
-        """Unit vector ``i`` of ``n`` numbers."""
+        """Unit vector ``i`` of ``n`` numbers of type ``dt``."""
         return Vector.unit(n, i, dt)
 
     @staticmethod
     @public
     def diag(dim: int, val: float) -> Matrix:
-        """``val`` on the diagonal, 0 elsewhere."""
+        """``val`` on the diagonal of ``dim`` rows and columns, 0 elsewhere."""
         require_extents(dim, dim)
         return Matrix([[val if i == j else type(val)(0) for j in range(dim)] for i in range(dim)])
 
     @staticmethod
     @public
     def rows(rows: Sequence[Any]) -> Matrix:
-        """The matrix whose rows are these vectors (or lists)."""
+        """The matrix whose rows are the vectors (or lists) ``rows``."""
         return Matrix(list(rows))
 
     @staticmethod
     @public
     def cols(cols: Sequence[Any]) -> Matrix:
-        """The matrix whose columns are these vectors (or lists)."""
+        """The matrix whose columns are the vectors (or lists) ``cols``."""
         return Matrix.rows(cols).transpose()
 
     @staticmethod
     @public
     def field(n: int, m: int, dtype: ScalarLike, shape: Any = None, **options: Any) -> Field:
-        """A field of matrices; ``options`` as in ``qp.field``."""
+        """A field of matrices of ``n`` by ``m``; ``dtype``, ``shape`` and ``options`` as in ``qp.field``."""
         return MatrixType(n, m, dtype).field(shape=shape, **options)
 
     @staticmethod
     @public
     def ndarray(n: int, m: int, dtype: ScalarLike, shape: Any, **options: Any) -> NDArray:
-        """An array of matrices; ``options`` as in ``qp.ndarray``."""
+        """An array of matrices of ``n`` by ``m``; ``dtype``, ``shape`` and ``options`` as in ``qp.ndarray``."""
         return MatrixType(n, m, dtype).ndarray(shape, **options)
 
     @staticmethod
     @public
     def tensor(n: int, m: int, dtype: ScalarLike, shape: Any, **options: Any) -> Field | NDArray | OrderedNDArray:
-        """A field or an ndarray of matrices; ``options`` as in ``qp.tensor``."""
+        """A field or an ndarray of matrices of ``n`` by ``m``; ``dtype``, ``shape``, ``options`` as in ``qp.tensor``."""
         return MatrixType(n, m, dtype).tensor(shape, **options)
 
 

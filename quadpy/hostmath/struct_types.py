@@ -146,12 +146,12 @@ class StructType:
         return wrap(np.broadcast_to(numbers, shape), scalar)
 
     def field(self, shape: Any = None, **options: Any) -> Any:
-        """A field with elements of this type; ``options`` as in ``qp.field``."""
+        """A field of this ``shape`` with elements of this type; ``options`` as in ``qp.field``."""
         make = import_late("quadpy.hostmath.struct_field").struct_field  # which has values of this class
         return make(self, shape, **options)
 
     def ndarray(self, shape: Any, **options: Any) -> Any:
-        """An array with elements of this type."""
+        """An array of this ``shape`` with elements of this type; ``options`` as in ``qp.ndarray``."""
         return import_late("quadpy.hostmath.struct_ndarray").struct_ndarray(self, shape, **options)
 
     @property

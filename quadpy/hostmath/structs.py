@@ -67,7 +67,7 @@ class Struct:
     def field(
         members: Mapping[str, Any], methods: Mapping[str, Any] | None = None, shape: Any = None, **options: Any
     ) -> Any:
-        """A field of structs with ``members``; ``options`` as in ``qp.field``."""
+        """A field of structs with ``members`` and ``methods``; ``shape`` and ``options`` as in ``qp.field``."""
         type = _struct_type(members)
         type.methods.update(methods or {})
         return type.field(shape, **options)
@@ -90,6 +90,7 @@ class Struct:
         return list(self._values)
 
     def items(self) -> list[tuple[str, Any]]:
+        """The members as pairs of name and value."""
         return list(self._values.items())
 
     def items_by_name(self) -> dict[str, Any]:

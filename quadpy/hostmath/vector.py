@@ -50,10 +50,11 @@ class Vector(Elements):
         super().__setattr__(name, value)
 
     def dot(self, other: Vector) -> float:
+        """The sum of the products of corresponding numbers of this vector and ``other``."""
         return self @ other  # type: ignore[no-any-return]  # a number of the wider type
 
     def cross(self, other: Any) -> Any:
-        """A number in two dimensions, a vector in three."""
+        """The cross product with ``other``: a number in two dimensions, a vector in three."""
         other = other if isinstance(other, Vector) else Vector(other)
         if self.n != other.n or self.n not in (2, 3):
             raise ArgumentError(f"cross takes two vectors of 2 or of 3 numbers, not of {self.n} and {other.n}")
@@ -70,17 +71,19 @@ class Vector(Elements):
     @staticmethod
     @public
     def zero(dt: ScalarLike, n: int) -> Vector:
+        """``n`` zeros of type ``dt``."""
         return full((n,), 0, dt)  # type: ignore[no-any-return]  # of one rank: a Vector
 
     @staticmethod
     @public
     def one(dt: ScalarLike, n: int) -> Vector:
+        """``n`` ones of type ``dt``."""
         return full((n,), 1, dt)  # type: ignore[no-any-return]  # of one rank: a Vector
 
     @staticmethod
     @public
     def unit(n: int, i: int, dt: ScalarLike | None = None) -> Vector:
-        """1 at ``i``, 0 elsewhere; without ``dt``, of the default integer type."""
+        """``n`` numbers, 1 at ``i`` and 0 elsewhere; without ``dt``, of the default integer type."""
         require_extents(n)
         if not 0 <= i < n:
             raise ArgumentError(f"a vector of {n} numbers has no component {i}", hint=f"pass 0 to {n - 1}")
@@ -89,17 +92,17 @@ class Vector(Elements):
     @staticmethod
     @public
     def field(n: int, dtype: ScalarLike, shape: Any = None, **options: Any) -> Field:
-        """A field of vectors; ``options`` as in ``qp.field``."""
+        """A field of vectors of ``n`` numbers; ``dtype``, ``shape`` and ``options`` as in ``qp.field``."""
         return VectorType(n, dtype).field(shape=shape, **options)
 
     @staticmethod
     @public
     def ndarray(n: int, dtype: ScalarLike, shape: Any, **options: Any) -> NDArray:
-        """An array of vectors; ``options`` as in ``qp.ndarray``."""
+        """An array of vectors of ``n`` numbers; ``dtype``, ``shape`` and ``options`` as in ``qp.ndarray``."""
         return VectorType(n, dtype).ndarray(shape, **options)
 
     @staticmethod
     @public
     def tensor(n: int, dtype: ScalarLike, shape: Any, **options: Any) -> Field | NDArray | OrderedNDArray:
-        """A field or an ndarray of vectors; ``options`` as in ``qp.tensor``."""
+        """A field or an ndarray of vectors of ``n`` numbers; ``dtype``, ``shape`` and ``options`` as in ``qp.tensor``."""
         return VectorType(n, dtype).tensor(shape, **options)

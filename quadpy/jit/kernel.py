@@ -130,7 +130,7 @@ class Kernel(ByName):
         return functools.partial(run_observed, observer, self.source, plan)
 
     def prepare(self, *args: Argument, **kwargs: Argument) -> Prepared | HostLaunch:
-        """What a call with these arguments would launch, without launching it; a graph takes it as a node.
+        """What a call with ``args`` and ``kwargs`` would launch, without launching it; a graph takes it as a node.
 
         Raises:
             ArgumentError: wrong number or types of arguments, or an array of the host for a GPU.
@@ -139,7 +139,7 @@ class Kernel(ByName):
         return self.planned(args, kwargs, lambda plan, values, views: plan.prepare(values, views))
 
     def fusion(self, *args: Argument, **kwargs: Argument) -> Fusion:
-        """Whether a call with these arguments would be one launch, and why.
+        """Whether a call with ``args`` and ``kwargs`` would be one launch, and why.
 
         Raises:
             ArgumentError: wrong number or types of arguments.

@@ -159,7 +159,10 @@ class Tensor(_OfArrays):
 
 @public
 def template(dtype: object = None, ndim: int | None = None) -> Any:
-    """Annotates a compile-time parameter: a field, a number, a function, or any Python object."""
+    """Annotates a compile-time parameter: a field, a number, a function, or any Python object.
+
+    With ``dtype`` or ``ndim``, it takes fields of this type and number of axes only.
+    """
     return Template(dtype, ndim)
 
 
@@ -214,7 +217,7 @@ class RealFunc(Func):
 
 @public
 def real_func(fn: Callable[..., Any]) -> RealFunc:
-    """As ``func``, but compiled once for the types of its arguments and called, where it only computes.
+    """``fn`` as by ``func``, but compiled once for the types of its arguments and called, where it only computes.
 
     A function that touches arrays or fields, draws random numbers, prints, or changes a template parameter is inlined.
 
@@ -226,7 +229,7 @@ def real_func(fn: Callable[..., Any]) -> RealFunc:
 
 @public
 def pyfunc(fn: Callable[..., Any]) -> Func:
-    """As ``func``, and outside kernels a Python function: builtins in it give Python numbers there.
+    """``fn`` as by ``func``, and outside kernels a Python function: builtins in it give Python numbers there.
 
     Raises:
         KernelSourceError: as ``func``.

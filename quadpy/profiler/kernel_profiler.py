@@ -39,7 +39,7 @@ class _Process:
 
 @public
 def set_kernel_profiler(enabled: bool) -> None:
-    """Profile the whole process from now on, or no longer; what was recorded stays until it is turned on again."""
+    """Profile the whole process from now on if ``enabled``, or no longer; what was recorded stays until it is turned on again."""
     before = _Process.profile
     if before is not None and before.is_open:
         before.__exit__(None, None, None)
@@ -113,7 +113,7 @@ def clear_kernel_profiler_info() -> None:
 
 @public
 def set_kernel_profiler_toolkit(toolkit_name: str = "default") -> bool:
-    """Whether quadpy has a toolkit of this name: there is only ``"default"``."""
+    """Whether quadpy has the toolkit ``toolkit_name``: there is only ``"default"``."""
     return toolkit_name == "default"
 
 

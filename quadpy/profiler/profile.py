@@ -8,6 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
+from quadpy.completion import shows
 from quadpy.errors import ArgumentError
 from quadpy.profiler.chrome import write_chrome
 from quadpy.profiler.plot import plot_records
@@ -74,6 +75,7 @@ class _Switch:
 _SWITCH: Final = _Switch()
 
 
+@shows("clear", "duration", "is_open", "plot", "records", "table", "to_chrome", "to_json")
 class profile(contextlib.ContextDecorator):  # noqa: N801 - used like a statement, so lower case
     """``with qp.profile() as p:`` measures what the block does, and what other threads do meanwhile.
 
@@ -172,7 +174,7 @@ class profile(contextlib.ContextDecorator):  # noqa: N801 - used like a statemen
 
     @public
     def to_chrome(self, file: str | Path) -> None:
-        """Write a timeline in Chrome's trace format, which https://ui.perfetto.dev and chrome://tracing open.
+        """Write a timeline to ``file`` in Chrome's trace format, which https://ui.perfetto.dev and chrome://tracing open.
 
         Each stream and each thread is a track; memory in use is a counter; arrows lead from calls to their work.
         """

@@ -51,7 +51,7 @@ class PLYWriter:
         self._face_channels: _Channels = {}
 
     def add_vertex_channel(self, key: str, data_type: str, data: object) -> None:
-        """A number of each vertex, as a PLY type such as ``float``.
+        """``data``, a number of each vertex, under the name ``key``; ``data_type`` is one of PLY's, such as ``float``.
 
         Raises:
             ArgumentError: the type is none of PLY's, or there is not one number for each vertex.
@@ -59,31 +59,31 @@ class PLYWriter:
         self._channels[key] = _numbers(key, data_type, data, self.num_vertices, "vertices")
 
     def add_vertex_pos(self, x: object, y: object, z: object) -> None:
-        """Positions."""
+        """Positions ``x``, ``y``, ``z``: an array of numbers each."""
         self._add({"x": x, "y": y, "z": z}, "float")
 
     def add_vertex_normal(self, nx: object, ny: object, nz: object) -> None:
-        """Normals."""
+        """Normals ``nx``, ``ny``, ``nz``: an array of numbers each."""
         self._add({"nx": nx, "ny": ny, "nz": nz}, "float")
 
     def add_vertex_color(self, r: object, g: object, b: object) -> None:
-        """Colours, from 0 to 1."""
+        """Colours ``r``, ``g``, ``b``: an array of numbers from 0 to 1 each."""
         self._add({"red": r, "green": g, "blue": b}, "float")
 
     def add_vertex_rgba(self, r: object, g: object, b: object, a: object) -> None:
-        """Colours with opacity, from 0 to 1."""
+        """Colours ``r``, ``g``, ``b`` with opacity ``a``: an array of numbers from 0 to 1 each."""
         self._add({"red": r, "green": g, "blue": b, "Alpha": a}, "float")
 
     def add_vertex_alpha(self, alpha: object) -> None:
-        """Opacity, from 0 to 1."""
+        """Opacity ``alpha``: an array of numbers from 0 to 1."""
         self._add({"Alpha": alpha}, "float")
 
     def add_vertex_piece(self, piece: object) -> None:
-        """The number of the piece that each vertex belongs to."""
+        """The number ``piece`` of the piece that each vertex belongs to."""
         self._add({"piece": piece}, "int")
 
     def add_vertex_vel(self, vx: object, vy: object, vz: object) -> None:
-        """Velocities."""
+        """Velocities ``vx``, ``vy``, ``vz``: an array of numbers each."""
         self._add({"vx": vx, "vy": vy, "vz": vz}, "float")
 
     def add_vertex_id(self) -> None:
@@ -91,7 +91,7 @@ class PLYWriter:
         self.add_vertex_channel("id", "int", np.arange(self.num_vertices))
 
     def add_faces(self, indices: object) -> None:
-        """The corners of each face, by their numbers.
+        """The corners of each face, by their numbers ``indices``.
 
         Raises:
             ArgumentError: they do not fit the number and type of the faces, or are not numbers of vertices.
@@ -104,7 +104,7 @@ class PLYWriter:
         self._face_channels = {"vertex_indices": corners.reshape(-1, each).astype(np.int32), **self._face_channels}
 
     def add_face_channel(self, key: str, data_type: str, data: object) -> None:
-        """A number of each face, as a PLY type such as ``float``.
+        """``data``, a number of each face, under the name ``key``; ``data_type`` is one of PLY's, such as ``float``.
 
         Raises:
             ArgumentError: the type is none of PLY's, or there is not one number for each face.
@@ -116,11 +116,11 @@ class PLYWriter:
         self.add_face_channel("id", "int", np.arange(self.num_faces))
 
     def add_face_piece(self, piece: object) -> None:
-        """The number of the piece that each face belongs to."""
+        """The number ``piece`` of the piece that each face belongs to."""
         self.add_face_channel("piece", "int", piece)
 
     def export(self, path: str | Path) -> None:
-        """Write a binary file.
+        """Write a binary file to ``path``.
 
         Raises:
             QuadpyError: plyfile is not installed.
@@ -128,15 +128,15 @@ class PLYWriter:
         self._export(path, text=False)
 
     def export_ascii(self, path: str | Path) -> None:
-        """Write a text file."""
+        """Write a text file to ``path``."""
         self._export(path, text=True)
 
     def export_frame(self, series_num: int, path: str | Path) -> None:
-        """As ``export``, to ``path_000000.ply`` and so on."""
+        """As ``export``; the file has ``series_num`` after the name in ``path``: ``path_000000.ply`` and so on."""
         self.export(_numbered(path, series_num))
 
     def export_frame_ascii(self, series_num: int, path: str | Path) -> None:
-        """As ``export_ascii``, to ``path_000000.ply`` and so on."""
+        """As ``export_ascii``; the file has ``series_num`` after the name in ``path``: ``path_000000.ply`` and so on."""
         self.export_ascii(_numbered(path, series_num))
 
     def _add(self, channels: Mapping[str, object], data_type: str) -> None:

@@ -65,7 +65,7 @@ def imwrite(img: object, filename: str | Path) -> None:
 
 @public
 def imshow(img: object, title: str = "imshow") -> None:
-    """Show an image until its window is closed.
+    """Show ``img`` in a window with this ``title`` until it is closed.
 
     Raises:
         QuadpyError: there is no display, or the graphics library is not installed.
@@ -81,7 +81,7 @@ def imshow(img: object, title: str = "imshow") -> None:
 
 @public
 def imresize(img: object, w: int, h: int | None = None) -> npt.NDArray[Any]:
-    """``img`` in another size, from the nearest pixels; without ``h``, a square."""
+    """``img`` with width ``w`` and height ``h``, from the nearest pixels; without ``h``, a square."""
     values, size = on_host(img), (w, w if h is None else h)
     rows, columns = (np.arange(n) * old // n for n, old in zip(size, values.shape, strict=False))
     return values[np.ix_(rows, columns)]

@@ -64,7 +64,7 @@ class Film:
         self.close()
 
     def add(self, image: object) -> None:
-        """Add an array or field of shape (width, height[, channels]); all have the size of the first one.
+        """Add ``image``, an array or field of shape (width, height[, channels]); all have the size of the first one.
 
         Raises:
             ArgumentError: it is not an image, or has another size.
@@ -72,7 +72,7 @@ class Film:
         self.add_picture(picture_of(image))
 
     def add_picture(self, picture: Picture) -> None:
-        """Add a picture of shape (height, width, 3), rows from the top."""
+        """Add ``picture``, of shape (height, width, 3), rows from the top."""
         height, width, _ = picture.shape
         size = self._size or self._begin(width, height)
         if size != (width, height):
@@ -139,7 +139,7 @@ class VideoManager:
         return str(Path(self.directory) / f"{self.video_filename}{suffix}")
 
     def write_frame(self, img: object) -> None:
-        """Add one frame; see ``imwrite``.
+        """Add ``img`` as one frame; see ``imwrite``.
 
         Raises:
             ArgumentError: it is not an image, or has another size than the film.
@@ -155,7 +155,7 @@ class VideoManager:
         self.frame_counter += 1
 
     def write_frames(self, images: Iterable[object]) -> None:
-        """Add several frames."""
+        """Add ``images`` as frames."""
         for image in images:
             self.write_frame(image)
 

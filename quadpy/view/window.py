@@ -27,7 +27,8 @@ class Window:
     """A window that shows arrays and fields, which are drawn again for each frame.
 
     Positions of two coordinates are parts of the window, from (0, 0) at the lower left to (1, 1); positions of three
-    coordinates are points in space, which ``camera`` sees.  What is drawn later covers what was drawn before, except that
+    coordinates are points in space, which ``camera`` sees.  A ``color`` is ``0xRRGGBB``, or three or four numbers from 0 to
+    1; an array of colours has one for each position.  What is drawn later covers what was drawn before, except that
     things in space hide each other.  Arrays are read by ``show``: their own memory, without a copy, if they are float32 (or
     bytes, for images) in C order on the host.
 
@@ -100,7 +101,7 @@ class Window:
     # what is drawn
 
     def background(self, color: object) -> None:
-        """The background colour, from the next frame on."""
+        """The background is ``color`` from the next frame on."""
         self._background = library("pygfx").Background.from_color(tuple(colors_of(color, 1).ravel()[:3]))
 
     def image(
@@ -121,13 +122,13 @@ class Window:
         shapes.put_image(self._layer(flat=True), image, axes, colormap, limits, smooth)
 
     def points(self, positions: object, *, radius: object = 2.0, color: object = 0xFFFFFF) -> None:
-        """Discs, or balls in space; ``radius``, one or one each, in pixels, or in space in the units of the scene."""
+        """Discs at ``positions``, or balls in space; ``radius``, one or one each, in pixels, in space in units of the scene."""
         points = points_of(positions)
         if len(points):
             shapes.put_points(self._layer(flat=points.shape[1] == 2), points, radius, color)
 
     def lines(self, positions: object, indices: object = None, *, width: float = 1.0, color: object = 0xFFFFFF) -> None:
-        """Straight lines, from each first to each second position, or between those of the pairs in ``indices``."""
+        """Straight lines from each first to each second of ``positions``, or between pairs of ``indices``; ``width`` in pixels."""
         points = points_of(positions)
         if len(points):
             shapes.put_lines(self._layer(flat=points.shape[1] == 2), points, indices, width, color)
@@ -136,21 +137,24 @@ class Window:
         self, positions: object, indices: object = None, *, normals: object = None, color: object = 0xFFFFFF,
         wireframe: bool = False,
     ) -> None:  # fmt: skip
-        """Triangles, with corners in order, or those of the triples in ``indices``; in space they are lit."""
+        """Triangles with corners at ``positions`` in order, or at the triples in ``indices``; in space they are lit.
+
+        ``normals``, one for each position, make surfaces smooth; with ``wireframe``, only edges are drawn.
+        """
         points = points_of(positions)
         if len(points):
             layer = self._layer(flat=points.shape[1] == 2)
             shapes.put_mesh(layer, points, indices, normals, color, wireframe)
 
     def text(self, content: str, position: object, *, size: float = 16.0, color: object = 0xFFFFFF) -> None:
-        """Text, whose upper left corner is at ``position``."""
+        """The text ``content`` with its upper left corner at ``position``; ``size`` is its height in pixels."""
         where = points_of(position)
         shapes.put_text(self._layer(flat=where.shape[1] == 2), content, where, size, color)
 
     def camera(
         self, position: object, look_at: object = (0, 0, 0), *, up: object = (0, 1, 0), fov: float = 45.0
     ) -> None:
-        """Where the scene in space is seen from; ``fov`` is the angle from bottom to top, in degrees.
+        """See the scene from ``position`` towards ``look_at``; ``up`` is upwards, ``fov`` the angle from bottom to top in degrees.
 
         After one call the user turns the scene with the mouse; a program that calls this for each frame turns it itself.
         """
@@ -166,7 +170,7 @@ class Window:
             self._orbit.target = self._target
 
     def light(self, position: object, color: object = 0xFFFFFF, *, intensity: float = 1.0) -> None:
-        """A lamp in space; in a frame without one the light comes from the camera."""
+        """A lamp at ``position`` in space with ``intensity``; in a frame without one the light comes from the camera."""
         shapes.put_light(self._layer(flat=False), points_of(position), color, intensity)
 
     # frames

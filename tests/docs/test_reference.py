@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import inspect
 import io
 import logging
+import re
 import sys
 from pathlib import Path
 
@@ -99,3 +101,53 @@ def test_the_examples_print_what_they_say(module, docs, public, monkeypatch):
             getattr(loaded, name)()
         said = examples.said(examples.name_of(module, name))
         assert said is None or printed.getvalue().splitlines() == said, name
+
+
+@pytest.fixture(scope="module")
+def entries(docs):
+    return docs("_entries")
+
+
+def callables(public, entries):
+    """Functions and methods that users call, with the class of a method."""
+    for name in public.pages():
+        value = public.public()[name]
+        if inspect.isfunction(value):
+            yield name, value, value
+        for last, member in entries.members(value).items():
+            called = member.__func__ if isinstance(member, (staticmethod, classmethod)) else member
+            if inspect.isfunction(called):
+                yield f"{name}.{last}", called, value
+
+
+def named_in(text):
+    """The words of code in a docstring, and the names under ``Args:``."""
+    code = " ".join(re.findall(r"``(.+?)``", text))
+    return {*re.findall(r"\w+", code), *re.findall(r"^ {4}(\w+):", text, re.MULTILINE)}
+
+
+def test_the_text_of_a_function_or_its_class_names_its_parameters(public, entries):
+    missing = {}
+    for name, function, owner in callables(public, entries):
+        named = named_in(inspect.getdoc(function) or "") | named_in(inspect.getdoc(owner) or "")
+        if silent := set(inspect.signature(function).parameters) - named - {"self", "cls"}:
+            missing[name] = sorted(silent)
+    assert {name: silent for name, silent in missing.items() if silent != ["_numpy", "_options"]} == {}
+
+
+def test_every_link_target_of_the_inventory_is_an_entry(docs, public):
+    pytest.importorskip("sphobjinv", reason="the extra docs is not installed")
+    found = {item.name: item.uri for item in docs("_inventory").inventory().objects}
+    assert {public.anchor(name) for name in public.public()} <= set(found)
+    assert found["quadpy.float32"] == found["quadpy.f32"] == "reference/types/#quadpy.f32"
+    assert found["quadpy.graph.Graph.add_kernel"] == "reference/graph/#quadpy.graph.Graph.add_kernel"
+
+
+def test_every_member_has_a_text(public, entries):
+    silent = [
+        f"{name}.{last}"
+        for name in public.pages()
+        for last, member in entries.members(public.public()[name]).items()
+        if not inspect.getdoc(member)
+    ]
+    assert silent == []

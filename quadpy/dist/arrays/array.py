@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from quadpy.completion import shows
 from quadpy.dist.arrays.halo_state import HaloState
 from quadpy.dist.arrays.host_access import HostAccess
 from quadpy.dist.arrays.memory import allocated
@@ -24,6 +25,10 @@ __all__ = ["DistributedArray"]
 
 
 @made_by("the ndarray(dtype) of a qp.dist.Grid makes one")
+@shows(
+    "block", "device", "dtype", "element_shape", "fill", "from_numpy", "grid", "halo", "local", "nbytes", "ndim",
+    "needs", "owned_from_numpy", "owned_to_numpy", "shape", "size", "start", "to_numpy",
+)  # fmt: skip
 class DistributedArray(HostAccess):
     """An array that kernels take as a parameter; made by ``grid.ndarray``.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import ClassVar
 
+from quadpy.completion import shows
 from quadpy.dist.arrays.array import DistributedArray
 from quadpy.public import made_by
 from quadpy.runtime.arrays.field_layout import StoredMember
@@ -14,6 +15,7 @@ __all__ = ["DistributedField"]
 
 
 @made_by("the field(dtype) of a qp.dist.Grid makes one")
+@shows("name")
 class DistributedField(DistributedArray):
     """A field with an element for each cell of a grid; made by ``grid.field``.  Kernels use it by name, without a parameter."""
 

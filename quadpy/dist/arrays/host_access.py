@@ -81,7 +81,7 @@ class HostAccess:
 
     @public
     def from_numpy(self, values: npt.ArrayLike) -> None:
-        """Set all elements: each rank passes the whole array, and takes its own part."""
+        """Set all elements to ``values``: each rank passes the whole array, and takes its own part."""
         source = np.asarray(values)
         if source.shape != self.shape + self.element_shape:
             raise ArgumentError(

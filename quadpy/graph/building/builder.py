@@ -40,7 +40,7 @@ class GraphBuilder(OrderedNodes):
         priority: int | None = None,
         **kwargs: Any,
     ) -> Node:
-        """Add the call ``kernel(*args)``; its tasks run in order, or in parallel where the kernel forks.
+        """Add the call ``kernel(*args, **kwargs)``; its tasks run in order, or in parallel where the kernel forks.
 
         ``priority`` counts if the graph is instantiated with ``use_node_priority``; lower goes first.
 
@@ -123,11 +123,11 @@ class GraphBuilder(OrderedNodes):
         return self._add(make.event_wait_node(self.device, event), deps, name, "event_wait")
 
     def add_semaphore_signal(self, *semaphores: Any, deps: Dependencies = None, name: str | None = None) -> Node:
-        """Add a node that sets semaphores of another library: pass a pair ``(semaphore, value)`` for each."""
+        """Add a node that sets ``semaphores`` of another library: pass a pair ``(semaphore, value)`` for each."""
         return self._add(make.semaphore_signal_node(self.device, *semaphores), deps, name, "semaphore_signal")
 
     def add_semaphore_wait(self, *semaphores: Any, deps: Dependencies = None, name: str | None = None) -> Node:
-        """Add a node that waits for semaphores of another library: pass a pair ``(semaphore, value)`` for each."""
+        """Add a node that waits for ``semaphores`` of another library: pass a pair ``(semaphore, value)`` for each."""
         return self._add(make.semaphore_wait_node(self.device, *semaphores), deps, name, "semaphore_wait")
 
     def add_alloc(
@@ -152,7 +152,7 @@ class GraphBuilder(OrderedNodes):
             return self._allocations.allocate(self, label, after, derived, nbytes, others)
 
     def add_free(self, memory: AllocNode, *, deps: Dependencies = None, name: str | None = None) -> Node:
-        """Free the memory of an alloc node, of this graph or of one that is launched before and leaves it allocated."""
+        """Free ``memory``: an alloc node of this graph, or of one that is launched before and leaves it allocated."""
         if not isinstance(memory, AllocNode):
             raise ArgumentError(
                 f"{memory!r} is not an alloc node", hint="other memory is freed when its array is dropped"

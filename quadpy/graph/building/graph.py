@@ -32,6 +32,7 @@ class Graph(GraphBuilder):
     Every ``add_…`` returns its node.  With ``deps=None`` the node comes after the earlier nodes that touch the same
     memory, if one of the two writes it.  A node that may touch anything (an event, a semaphore, an empty node, a host
     function that does not say what it reads and writes) comes after all earlier nodes and before all later ones.
+    ``name`` is unique in the graph; by default it is that of what is called, with a number if there are several.
     A graph keeps alive what its nodes touch.  A copy of a graph is a ``clone``.
     """
 

@@ -34,7 +34,7 @@ class Semaphore(Owned[SemaphoreHandle]):
 
     @staticmethod
     def from_fd(descriptor: int, kind: int = 1, *, device: Device | None = None) -> Semaphore:
-        """Import a semaphore by its file descriptor; ``kind`` is the vendor's number of its type, 1 for an opaque one.
+        """Import a semaphore by its file ``descriptor`` to ``device``; ``kind`` is the vendor's number of its type, 1 for an opaque one.
 
         Raises:
             GraphError: the device is the CPU.

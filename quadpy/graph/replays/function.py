@@ -130,7 +130,12 @@ class Replay(ByName):
         return self if instance is None else functools.partial(self, instance)
 
     def __repr__(self) -> str:
-        return f"<replayed {getattr(self._function, '__qualname__', repr(self._function))}, {self.state}>"
+        return f"<replayed {self._name}, {self.state}>"
+
+    @property
+    def _name(self) -> str:
+        """How messages call the function."""
+        return str(getattr(self._function, "__qualname__", repr(self._function)))
 
     # the parts of a call
 
@@ -232,7 +237,7 @@ class Replay(ByName):
     def _fall_back(self, reason: str, *, broken: bool) -> None:
         if self._counters.set_reason(reason):
             level = logging.INFO if reason == _TOO_EXPENSIVE else logging.WARNING
-            _log.log(level, "%r runs without a graph: %s", self._function, reason)
+            _log.log(level, "%s runs without a graph: %s", self._name, reason)
         if broken:
             self.clear()
             self.state = "broken"

@@ -90,7 +90,7 @@ class InNode(DenseArray):
         self._memory().write(..., encode(admit(0, self.dtype), self.dtype))
 
     def fill(self, value: object, *, stream: object = None) -> None:
-        """Set every element to ``value``: a number, or a vector or matrix of ``element_shape``.
+        """Set every element to ``value``, a number or a vector or matrix of ``element_shape``, on ``stream``.
 
         In sparse trees, those of active cells.
         """
@@ -104,14 +104,14 @@ class InNode(DenseArray):
         memory.write(..., encode(numbers, self.dtype), stream)
 
     def copy_from(self, other: DenseArray, *, stream: object = None) -> None:
-        """As for all arrays; in sparse trees, the cells that are active in ``other`` become active."""
+        """As for all arrays, on ``stream``; in sparse trees, the cells that are active in ``other`` become active."""
         super().copy_from(other, stream=stream)
         if self.sparse_nodes:
             theirs = _active(other) if isinstance(other, InNode) else np.ones(self.shape, np.bool_)
             _activate(self, theirs)
 
     def from_numpy(self, array: Any, *, stream: object = None) -> None:
-        """As for all arrays; in sparse trees, all cells become active."""
+        """Copy ``array`` as for all arrays, on ``stream``; in sparse trees, all cells become active."""
         super().from_numpy(array, stream=stream)
         self._written(...)
 

@@ -140,7 +140,7 @@ class DenseArray(Exchange):
             ) from None
 
     def fill(self, value: object, *, stream: object = None) -> None:
-        """Set every element to ``value``: a number, or a vector or matrix of ``element_shape``."""
+        """Set every element to ``value``, a number or a vector or matrix of ``element_shape``, on ``stream``."""
         self._assign(..., value, stream)
 
     def _assign(self, where: Where, value: object, stream: object = None) -> None:
@@ -154,7 +154,7 @@ class DenseArray(Exchange):
         return values
 
     def copy_from(self, other: DenseArray, *, stream: object = None) -> None:
-        """Copy all elements of ``other``, which must have the same shapes; types may differ as in ``from_numpy``."""
+        """Copy all elements of ``other``, which must have the same shapes, on ``stream``; types may differ as in ``from_numpy``."""
         if not isinstance(other, DenseArray):
             raise ArgumentError(
                 f"copy_from takes an ndarray or a field, not {type(other).__name__}", hint="use from_numpy"

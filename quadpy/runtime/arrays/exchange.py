@@ -40,7 +40,7 @@ class Exchange:
         return self._memory().device
 
     def from_numpy(self, array: Any, *, stream: object = None) -> None:
-        """Copy ``array``, whose shape must be ``(*shape, *element_shape)``, into this array.
+        """Copy ``array``, whose shape must be ``(*shape, *element_shape)``, into this array, on ``stream``.
 
         Floats are rounded to the type; integers must fit it; floats are not converted to integers implicitly.  A vector of n
         numbers may come as a matrix of n by 1, and the other way round.  ``array`` may change when the call returns.
@@ -134,7 +134,7 @@ class Exchange:
         return tensor if same else None
 
     def from_torch(self, tensor: Any, *, stream: object = None) -> None:
-        """Copy a tensor on any device into this array, as ``from_numpy``."""
+        """Copy ``tensor``, on any device, into this array; ``stream`` and all else as in ``from_numpy``."""
         if not (hasattr(tensor, "detach") and hasattr(tensor, "cpu")):
             raise ArgumentError(f"{type(tensor).__name__} is not a torch tensor", hint="from_numpy takes other arrays")
         self.from_numpy(tensor.detach().cpu(), stream=stream)

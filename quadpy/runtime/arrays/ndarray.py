@@ -149,7 +149,7 @@ def _zeros(scalar: Scalar, element: tuple[int, ...], shape: tuple[int, ...], str
 
 @public
 def from_dlpack(array: Any, element: tuple[int, ...] = ()) -> NDArray:
-    """An NDArray over the memory of a writable, C-contiguous array of another library, without a copy.
+    """An NDArray over the memory of ``array``, a writable, C-contiguous one of another library, without a copy.
 
     The last axes, which must match ``element``, become the components of vectors or matrices.  A GPU array must be on
     the current device and support DLPack or ``__cuda_array_interface__``.  The calling thread's stream waits for the

@@ -106,7 +106,7 @@ class Node:
 
     @public
     def dense(self, axes: Axes, dimensions: int | tuple[int, ...]) -> GridNode:
-        """A grid inside each cell; an int is the extent of each of its axes.
+        """A grid over ``axes`` inside each cell; ``dimensions`` are its extents, an int is that of each axis.
 
         An axis that an outer node has, too, is stored in blocks: its extent is the product of both.
         """
@@ -114,19 +114,22 @@ class Node:
 
     @public
     def pointer(self, axes: Axes, dimensions: int | tuple[int, ...]) -> GridNode:
-        """As ``dense``, of cells that become active when something in them is written; loops visit active cells only."""
+        """A grid of ``axes`` and ``dimensions`` as by ``dense``, of cells that become active when something in them is written.
+
+        Loops visit active cells only.
+        """
         return self.child(NodeKind.POINTER, axes, dimensions)
 
     @public
     def bitmasked(self, axes: Axes, dimensions: int | tuple[int, ...]) -> GridNode:
-        """As ``pointer``: in quadpy, both are stored in the same way."""
+        """A grid of ``axes`` and ``dimensions`` as by ``pointer``: in quadpy, both are stored in the same way."""
         return self.child(NodeKind.BITMASKED, axes, dimensions)
 
     @public
     def dynamic(self, axis: Axes, dimension: int, chunk_size: int | None = None) -> GridNode:
         """A list of up to ``dimension`` elements inside each cell, to which kernels ``append``; loops visit what it holds.
 
-        ``chunk_size`` means nothing here: each list has memory for all its elements.
+        ``axis`` is the index in a list.  ``chunk_size`` means nothing here: each list has memory for all its elements.
         """
         return self.child(NodeKind.DYNAMIC, axis, dimension)
 

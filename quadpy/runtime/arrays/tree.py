@@ -24,7 +24,7 @@ __all__ = [
 
 @public
 def axes(*numbers: int) -> Axes:
-    """Axes by number; ``qp.ij`` is ``qp.axes(0, 1)``."""
+    """Axes by ``numbers``, from 0; ``qp.ij`` is ``qp.axes(0, 1)``."""
     if len(set(numbers)) != len(numbers) or not all(0 <= n < len(AXIS_NAMES) for n in numbers):
         raise ArgumentError(f"axes{numbers} must be distinct numbers below {len(AXIS_NAMES)}")
     return numbers
@@ -56,7 +56,7 @@ class _Roots(Node):
 
     @public
     def place(self, *fields: Any, offset: int | tuple[int, ...] | None = None) -> None:
-        """Place fields with a single element, read as ``f[None]``."""
+        """Place ``fields`` with a single element, read as ``f[None]``; ``offset`` as in ``qp.field``."""
         self._new().top.place(*fields, offset=offset)
 
     @public
@@ -139,6 +139,8 @@ class FieldsBuilder(_Roots):
 
     def finalize(self, raise_warning: bool = True) -> FieldsTree:
         """Allocate the memory of all fields; no field can be added afterwards.
+
+        Without fields that is a warning if ``raise_warning``.
 
         Raises:
             ArgumentError: it was finalized before.

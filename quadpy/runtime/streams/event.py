@@ -60,6 +60,7 @@ class Event(Owned[EventHandle]):
 
     @property
     def recorded(self) -> bool:
+        """Whether it was recorded."""
         return self._stamp is not None
 
     @called_often

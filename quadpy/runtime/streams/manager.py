@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from quadpy.completion import shows
 from quadpy.copying import OneProcess
 from quadpy.errors import StreamError
 from quadpy.runtime.device.faults import Faults
@@ -23,6 +24,11 @@ from quadpy.runtime.streams.timeline import Timeline, Timelines, handle_text
 __all__ = ["StreamManager"]
 
 
+@shows(
+    "create_stream", "destroy_stream", "synchronize_stream", "query_stream", "set_current_stream", "current_stream",
+    "create_event", "destroy_event", "record_event", "synchronize_event", "query_event", "stream_wait_event", "elapsed_time",
+    "malloc_async", "free_async",
+)  # fmt: skip
 class StreamManager(OneProcess):
     """The streams and events of one device.  Safe from any thread.
 
@@ -68,7 +74,7 @@ class StreamManager(OneProcess):
         return self._timelines.create(priority)
 
     def destroy_stream(self, stream: int) -> None:
-        """Destroy a stream.  Submitted work still completes, and memory that it used waits for it.
+        """Destroy ``stream``.  Submitted work still completes, and memory that it used waits for it.
 
         A thread whose current stream it is goes back to the default stream, with a warning.
         """
@@ -117,7 +123,7 @@ class StreamManager(OneProcess):
         return self.events.keep(ref) if self._has_handles else EventHandle(0)
 
     def destroy_event(self, event: int) -> None:
-        """Destroy an event; streams that wait for it stay ordered."""
+        """Destroy ``event``; streams that wait for it stay ordered."""
         self.events.destroy(event)
 
     def record_event(self, event: int, stream: int) -> None:
@@ -153,7 +159,7 @@ class StreamManager(OneProcess):
             observer.waited(ref, self._timelines.find(stream), self._life)
 
     def elapsed_time(self, start: int, end: int) -> float:
-        """Milliseconds between two complete records; 0 on the CPU, where handles have no time."""
+        """Milliseconds from the record of ``start`` to that of ``end``; 0 on the CPU, where handles have no time."""
         first, last = self.events.find(start), self.events.find(end)
         return self._driver.event_elapsed(first.handle, last.handle)
 
@@ -174,7 +180,7 @@ class StreamManager(OneProcess):
         return pointer
 
     def free_async(self, pointer: int, stream: int) -> None:
-        """Free memory after the work so far on ``stream`` and on the stream that it was allocated on."""
+        """Free the memory at ``pointer`` after the work so far on ``stream`` and on the stream that it was allocated on."""
         after = self._uncaptured(stream, "free_async")
         if pointer and (observer := CAPTURES.observer) is not None:
             block = self._memory.at(pointer)

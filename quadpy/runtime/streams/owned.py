@@ -63,6 +63,7 @@ class Owned(OneProcess, Generic[H]):
 
     @property
     def destroyed(self) -> bool:
+        """Whether it was given back."""
         return self._ref.owner is None
 
     @property

@@ -430,6 +430,9 @@ def test_what_cannot_be_captured_runs_eagerly_with_one_warning_g3_g10_x2(here, c
     assert len(caplog.records) == 1
     assert "reading an array" in caplog.text
     assert "test_replay.py" in caplog.text
+    assert caplog.records[0].getMessage().startswith(f"{step.__qualname__} runs without a graph: "), (
+        "by name, not by address"
+    )
     assert (step.state, step.stats.fallbacks, step.stats.captures) == ("broken", 4, 0)
     assert "reading an array" in step.stats.reason
     assert len(runs) == 5  # the capture that came to nothing, and four calls: no retries
