@@ -1,7 +1,7 @@
 """Every function of the language becomes machine code on every kind of target, or an error that names it.
 
 Operations of waves and blocks are in ``tests/codegen/lower/test_waves.py``; instructions of each type on every single
-processor in ``tests/codegen/lower/test_walk.py``.
+processor in ``tests/codegen/lower/test_walk.py``.  ``--every-processor`` compiles for each, not for one of each kind.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import pytest
 import quadpy as qp
 from quadpy.intrinsics import BUILTINS, ROWS
 from quadpy.intrinsics.rows import Library, Syntax, Types
+from quadpy.target import AMD_ARCHS, NVIDIA_ARCHS
 
 TARGETS = ["cpu", "gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201", "sm_70", "sm_90"]
 FORMS = {
@@ -131,10 +132,12 @@ CASES = [("f32", target) for target in TARGETS] + [
 """The functions of the library with f32 alone: whatever their type, they are the same few operations."""
 
 
-def test_they_become_machine_code(tmp_path):
+def test_they_become_machine_code(tmp_path, request):
     """In a child process, which LLVM ends where it cannot select an instruction."""
-    lines = []
-    for t, target in CASES:
+    lines, cases = [], CASES
+    if request.config.getoption("--every-processor"):
+        cases = [(t, target) for t in ("f32", "f64", "i32") for target in ("cpu", *AMD_ARCHS, *NVIDIA_ARCHS)]
+    for t, target in cases:
         rows = [row for row in CALLED if t == "f32" or not isinstance(row.lowering, Library)]
         file = tmp_path / f"of_{t}.py"
         file.write_text(module_of(t, rows), encoding="utf-8")

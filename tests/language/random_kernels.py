@@ -68,7 +68,10 @@ class Stmt:
 
 @dataclass(frozen=True)
 class Array:
-    """``form`` says how the kernel gets it: "view NAME" of VIEWS, "field", or "template" for a field as an argument."""
+    """``form`` says how the kernel gets it: "view NAME" of VIEWS, "field", or "template" for a field as an argument.
+
+    "view vectors" and "vectors" are an array and a field of vectors: the last axis is that of their components.
+    """
 
     name: str
     type: Scalar
@@ -77,17 +80,28 @@ class Array:
 
     @property
     def is_argument(self):
-        return self.form != "field"
+        return self.form not in ("field", "vectors")
+
+    def at(self, *places):
+        """The text of an element."""
+        if self.form in ("view vectors", "vectors"):
+            return f"{self.name}[{', '.join(places[:-1])}][{places[-1]}]"
+        return f"{self.name}[{', '.join(places)}]"
 
     @property
     def declaration(self):
         """The module's line for a field."""
+        if self.form == "vectors":
+            return f"{self.name}_field = qp.Vector.field({self.shape[-1]}, qp.{self.type}, shape={self.shape[:-1]})"
         return f"{self.name}_field = qp.field(qp.{self.type}, shape={self.shape})"
 
     @property
     def annotation(self):
         if self.form == "template":
             return "qp.template()"
+        if self.form == "view vectors":
+            vector = f"qp.types.vector({self.shape[-1]}, qp.{self.type})"
+            return f"qp.types.ndarray(dtype={vector}, ndim={len(self.shape) - 1})"
         return f"qp.types.ndarray(dtype=qp.{self.type}, ndim={len(self.shape)})"
 
 
@@ -99,6 +113,17 @@ class Function:
     call: Callable[[list], list]
 
 
+@dataclass(frozen=True)
+class Record:
+    """A dataclass with a method ``m`` of one number; ``call`` gives its result, and the members as it leaves them."""
+
+    name: str
+    members: dict[str, Scalar]
+    takes: Scalar
+    result: Scalar
+    call: Callable[[dict, Any], tuple[Any, dict]]
+
+
 def _spread(x, step):
     """A view with gaps of an array that is larger, at an offset."""
     room = np.zeros([2 + abs(step) * n for n in x.shape], x.dtype)
@@ -108,12 +133,14 @@ def _spread(x, step):
     return view
 
 
+BITS_BY_NAME = {"and": BITS["&"], "or": BITS["|"], "xor": BITS["^"]}
 VIEWS = {
     "plain": lambda x: x.copy(),
     "offset": lambda x: _spread(x, 1),
     "strided": lambda x: _spread(x, 3),
     "backwards": lambda x: _spread(x, -1),
     "by columns": lambda x: np.asfortranarray(x.copy()),
+    "vectors": lambda x: x.copy(),
 }
 
 
@@ -213,6 +240,7 @@ class Maker:
         self.arrays: dict[str, Array] = {}
         self.readable: list[Array] = []
         self.functions: list[tuple[str, list[Scalar], Expr]] = []
+        self.records: list[Record] = []
         self.shared: list[Expr] = []
         self.starts: dict[str, Any] = {}
         self.sums_floats = False
@@ -416,7 +444,7 @@ class Maker:
             return self.leaf(scope)
         array = self.pick(self.readable)
         places = [self.index(scope, depth, extent) for extent in array.shape]
-        text = f"{array.name}[{', '.join(e.text for e in places)}]"
+        text = array.at(*(e.text for e in places))
         return Expr(text, array.type, lambda env: env[array.name][tuple(e.value(env) for e in places)])
 
     def index(self, scope, depth, extent):
@@ -508,7 +536,7 @@ class Maker:
         statements, scope, variables = [], list(scope), list(variables)
         for _ in range(self.integer(1, self.size + 1)):
             kinds = ["bind", "vector", "struct", "choose"] + ["set", "atomic"] * bool(variables)
-            kinds += ["unpack"] * any(len(f.results) > 1 for f in self.functions)
+            kinds += ["unpack"] * any(len(f.results) > 1 for f in self.functions) + ["record"] * bool(self.records)
             kinds += ["if", "for", "while", "static"] * (depth > 0 and bool(variables))
             match self.pick(kinds):
                 case "vector":
@@ -516,6 +544,9 @@ class Maker:
                     scope.append(variables[-1])
                 case "struct":
                     statements.append(self.struct(scope, variables))
+                    scope += variables[-len(statements[-1].names) :]
+                case "record":
+                    statements.append(self.method(scope, variables))
                     scope += variables[-len(statements[-1].names) :]
                 case "choose":
                     statements.append(self.choose(scope, variables))
@@ -624,6 +655,23 @@ class Maker:
             env.update([(text, e.value(env)) for text, e in members])
 
         return Stmt(lines, run, tuple(text for text, _ in members))
+
+    def method(self, scope, variables):
+        """A struct of a class, the result of its method, which may change it, and what its members are then."""
+        record, name, got = self.pick(self.records), self.name("d"), self.name("v")
+        given = {m: self.to(self.expr(scope, 1), t) for m, t in record.members.items()}
+        argument = self.expr(scope, 1)
+        texts = ", ".join(f"qp.{e.type}({e.text})" for e in given.values())
+        lines = [f"{name} = {record.name}({texts})", f"{got} = {name}.m({argument.text})"]
+        argument = self.to(argument, record.takes)
+        made = {f"{name}.{m}": t for m, t in record.members.items()} | {got: record.result}
+        variables += [Expr(text, t, getter(text)) for text, t in made.items()]
+
+        def run(env):
+            result, left = record.call({m: e.value(env) for m, e in given.items()}, argument.value(env))
+            env.update({f"{name}.{m}": value for m, value in left.items()} | {got: result})
+
+        return Stmt(lines, run, tuple(made))
 
     def choose(self, scope, variables):
         """Two names for what one of two tuples has."""
@@ -736,11 +784,13 @@ class Maker:
 
     # Tasks.
 
-    def form(self):
+    def form(self, t, shape):
         """Most arrays are arguments as they are."""
         if not self.chance(3):
             return "view plain"
-        return self.pick([*(f"view {name}" for name in VIEWS if name != "plain"), "field", "template"])
+        of_vectors = ["view vectors", "vectors"] if len(shape) > 1 and t != u1 else []
+        views = [f"view {name}" for name in VIEWS if name not in ("plain", "vectors")]
+        return self.pick([*views, "field", "template", *of_vectors])
 
     def nothing(self):
         """A loop over an array that has no elements."""
@@ -776,7 +826,7 @@ class Maker:
         return lines, run
 
     def array(self, stem, t, shape, start=0):
-        array = Array(self.name(stem), t, shape, self.form())
+        array = Array(self.name(stem), t, shape, self.form(t, shape))
         self.arrays[array.name] = array
         self.starts[array.name] = start
         return array
@@ -797,7 +847,7 @@ class Maker:
         body, scope = self.block(scope, [], self.size or self.integer(0, 1))
         place = tuple(names)
         result = self.to(self.expr(scope, self.deep), out.type)
-        own = Expr(f"{out.name}[{', '.join(names)}]", out.type, lambda env: env[out.name][tuple(env[n] for n in place)])
+        own = Expr(out.at(*names), out.type, lambda env: env[out.name][tuple(env[n] for n in place)])
         body.append(Stmt([f"{own.text} = {result.text}"], element_setter(out.name, place, result)))
         if self.chance(3):
             again = self.to(self.operate("+", own, self.expr(scope, 1)), out.type)
@@ -862,38 +912,70 @@ class Maker:
     def tiles(self):
         """Blocks whose iterations exchange values through shared memory."""
         blocks, t = self.integer(1, 3), self.pick(STORED)
-        out = self.array("y", self.pick(STORED), (blocks * BLOCK,))
+        size = self.pick([BLOCK, 2 * BLOCK])
+        out = self.array("y", self.pick(STORED), (blocks * size,))
         tile, lane, got = self.name("tile"), "lane", self.name("u")
         scope = [*self.shared, Expr("qp.i32(i)", i32, getter("i")), Expr("qp.i32(lane)", i32, getter(lane))]
         before, inside = self.block(scope, [], 1)
         put = self.to(self.expr(inside, 2), t)
         factor, offset = self.integer(0, 5), self.integer(0, 31)
         after_scope = [*inside, Expr(got, t, getter(got))]
+        # No block is smaller than a wave, so half of them have operations of blocks.
+        together = self.together(after_scope) if size > BLOCK else Stmt([], lambda lanes: None)
+        after_scope += [Expr(name, t, getter(name)) for name, t in together.names]
         after, after_scope = self.block(after_scope, [], 1)
         result = self.to(self.expr(after_scope, 2), out.type)
         lines = [
-            f"qp.loop_config(block_dim={BLOCK})", f"for i in range({blocks * BLOCK}):",
+            f"qp.loop_config(block_dim={size})", f"for i in range({blocks * size}):",
             *indented([
-                f"{tile} = qp.simt.block.SharedArray({BLOCK}, qp.{t})", "lane = qp.simt.block.thread_idx()",
+                f"{tile} = qp.simt.block.SharedArray({size}, qp.{t})", "lane = qp.simt.block.thread_idx()",
                 *(line for s in before for line in s.lines), f"{tile}[lane] = {put.text}", "qp.simt.block.sync()",
-                f"{got} = {tile}[(lane * {factor} + {offset}) % {BLOCK}]",
+                f"{got} = {tile}[(lane * {factor} + {offset}) % {size}]", *together.lines,
                 *(line for s in after for line in s.lines), f"{out.name}[i] = {result.text}",
             ]),
         ]  # fmt: skip
 
         def run(env):
-            for first in range(0, blocks * BLOCK, BLOCK):
-                lanes = [Iteration(env, [("i", first + n), (lane, n)]) for n in range(BLOCK)]
+            for first in range(0, blocks * size, size):
+                lanes = [Iteration(env, [("i", first + n), (lane, n)]) for n in range(size)]
                 for each in lanes:
                     run_all(before, each)
                 values = [put.value(each) for each in lanes]
                 for n, each in enumerate(lanes):
-                    each[got] = values[(n * factor + offset) % BLOCK]
+                    each[got] = values[(n * factor + offset) % size]
+                together.run(lanes)
+                for n, each in enumerate(lanes):
                     run_all(after, each)
                     env[out.name][first + n,] = result.value(each)
 
         self.readable.append(out)
         return lines, run
+
+    def together(self, scope):
+        """What the lanes of a block compute of their values: it runs on all of them; names have types here."""
+        t, got = self.pick([i32, u32, i64, u64]), self.name("g")
+        e, far = self.to(self.expr(scope, 2), t), self.integer(0, 31)
+        operations = {"add": ARITHMETIC["+"], "min": EXTREMES["min"], "max": EXTREMES["max"], **BITS_BY_NAME}
+        op, form = self.pick(list(operations)), self.pick(["reduce", "inclusive", "count", "shuffle"])
+
+        def upto(values):
+            return [*itertools.accumulate(values, lambda x, y: finished(operations[op](x, y), t))]
+
+        text, rule = {
+            "reduce": (f"block.reduce_{op}({e.text})", lambda values: [upto(values)[-1]] * len(values)),
+            "inclusive": (f"block.inclusive_{op}({e.text})", upto),
+            "count": (f"block.sync_count({e.text} != 0)", lambda values: [sum(v != 0 for v in values)] * len(values)),
+            "shuffle": (
+                f"subgroup.shuffle_xor({e.text}, {far})",
+                lambda values: [values[n ^ far] for n in range(len(values))],
+            ),
+        }[form]
+
+        def run(lanes):
+            for each, value in zip(lanes, rule([e.value(each) for each in lanes]), strict=True):
+                each[got] = value
+
+        return Stmt([f"{got} = qp.simt.{text}"], run, ((got, i32 if form == "count" else t),))
 
     def function(self):
         """A function of two numbers: statements, early returns, one of them out of a loop, and one to three results."""
@@ -934,6 +1016,31 @@ class Maker:
         self.functions.append(Function(name, types, results, call))
         return lines
 
+    def record(self):
+        """A dataclass of one to three members, whose method may change one of them."""
+        members = {m: self.pick(STORED) for m in "abc"[: self.integer(1, 3)]}
+        takes, gives, name = self.pick(STORED), self.pick(STORED), self.name("D")
+        scope = [Expr(f"self.{m}", t, getter(f"self.{m}")) for m, t in members.items()]
+        scope.append(Expr("p", takes, getter("p")))
+        hidden, self.readable = self.readable, []
+        changed = self.pick(list(members)) if self.chance(2) else None
+        change = changed and self.to(self.expr(scope, 1), members[changed])
+        result = self.to(self.expr(scope, 2), gives)
+        self.readable = hidden
+        lines = ["@qp.dataclass", f"class {name}:", *(f"    {m}: qp.{t}" for m, t in members.items())]
+        lines += ["    @qp.func", f"    def m(self, p: qp.{takes}):"]
+        lines += [f"        self.{changed} = qp.{change.type}({change.text})"] if changed else []
+        lines += [f"        return qp.{gives}({result.text})", "", ""]
+
+        def call(values, argument):
+            env = {f"self.{m}": value for m, value in values.items()} | {"p": argument}
+            if changed:
+                env[f"self.{changed}"] = change.value(env)
+            return result.value(env), {m: env[f"self.{m}"] for m in members}
+
+        self.records.append(Record(name, members, takes, gives, call))
+        return lines
+
     def condition(self, scope):
         return self.to(self.expr(scope, 1), u1)
 
@@ -941,7 +1048,8 @@ class Maker:
         rng = np.random.default_rng(self.integer(0, 9))
         inputs = {f"x_{t}": interesting(t, rng) for t in self.some(STORED, 2, 4)}
         for name, x in inputs.items():
-            self.arrays[name] = Array(name, BY_NAME[name[2:]], x.shape, self.form())
+            inputs[name] = x = x if self.chance(2) else x.reshape(-1, 3)
+            self.arrays[name] = Array(name, BY_NAME[name[2:]], x.shape, self.form(BY_NAME[name[2:]], x.shape))
         self.readable = list(self.arrays.values())
         scalars = {"a": self.integer(-(2**31), 2**31 - 1), "b": np.float64(self.pick([0.5, -3.25, 1e9]))}
         self.shared = [Expr("a", i32, getter("a")), Expr("b", f64, getter("b"))]
@@ -950,6 +1058,7 @@ class Maker:
             for _ in range(self.integer((0, 0, 1)[self.size], (int(self.chance(4)), 1, 2)[self.size]))
             for line in self.function()
         ]
+        lines += self.record() if self.chance(4) else []
         kinds = [self.loop, self.loop, self.tiles, self.serial, self.nothing, self.shared_vector]
         kinds = kinds if self.size else [*[self.loop] * 6, self.tiles, self.shared_vector]
         counts = {0: [1], 1: [1, 1, 1, 2], 2: [0, 1, 2]}[self.size]
@@ -961,7 +1070,7 @@ class Maker:
         head += ["other: qp.types.ndarray()", "again: qp.types.ndarray()", "a: qp.i32", "b: qp.f64"]
         body = [line for task, _ in tasks for line in task]
         fields = [a for a in known if not a.form.startswith("view ")]
-        body[:0] = [f"{a.name} = {a.name}_field" for a in fields if a.form == "field"]
+        body[:0] = [f"{a.name} = {a.name}_field" for a in fields if not a.is_argument]
         lines[:0] = [*(a.declaration for a in fields), "", ""]
         lines += ["@qp.kernel", "def k(", *indented(f"{p}," for p in head), "):", *indented(body)]
         steps = [run for _, run in tasks]
