@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -22,9 +21,10 @@ from quadpy.ir.footprints.affine import (
 from quadpy.ir.footprints.expressions import Known, Reader
 from quadpy.ir.footprints.forms import type_bounds
 from quadpy.ir.footprints.guards import denied, is_impossible
-from quadpy.ir.footprints.loops import enter_loop, remembered
+from quadpy.ir.footprints.loops import added, enter_loop, remembered, rising_in
 from quadpy.ir.footprints.numbers import ZERO, Number, greater, number
 from quadpy.ir.footprints.ranges import bounds, is_natural
+from quadpy.ir.jumps import CONTINUE, OF_LOOPS, assigned_in, jumps_from
 from quadpy.ir.unread import unread_in
 from quadpy.ir.walk import walk
 from quadpy.source import Span
@@ -69,7 +69,7 @@ class _Walker:
     """``left`` has the states in which each region around is left; ``merges`` are the places of reductions."""
 
     def __init__(self, task: ir.Task) -> None:
-        self.reader, self.found = Reader(_assigned([task])), list[Reached]()
+        self.reader, self.found = Reader(assigned_in([task])), list[Reached]()
         self.unread = unread_in(task)
         self.left: dict[str, list[Known]] = {}
         reductions = task.reductions if isinstance(task, ir.ParallelTask) else ()
@@ -196,11 +196,11 @@ class _Walker:
         return tuple(form for axis in task.axes if isinstance(form := self.reader.lets[axis.var], Form))
 
     def loop(self, stmt: ir.For, known: Known) -> None:
-        assigned = _assigned([stmt.body])
+        assigned = assigned_in([stmt.body])
         inside = known.fork()
         turn, count = enter_loop(self.reader, stmt, inside)
-        own, outer = _exits(stmt.body)
-        steps = self.steps(stmt.body, known) if turn is not None else {}
+        jumps = set(jumps_from(stmt.body))
+        steps = added(stmt.body, known, but=self.merges) if turn is not None else {}
         kept = remembered(self.reader, (stmt.body,), known, inside)
         self.forget(assigned, inside)
         inside.values |= kept
@@ -208,35 +208,17 @@ class _Walker:
             inside.values |= {
                 var: self.reader.typed(before + turn.times(step), var.type) for var, (before, step) in steps.items()
             }
-        if own or outer:
+        if jumps - {CONTINUE}:
             inside.guards = Guards(inside.guards, Maybe())
         self.block(stmt.body, inside)
-        self.after(known, assigned, outer=outer)
+        self.after(known, assigned, jumps)
         known.values |= kept
-        if not (own or outer):
+        if not jumps - {CONTINUE}:
             turns = count if is_natural(count) else greater(count, ZERO)
             known.values |= {var: before + fixed(turns * step) for var, (before, step) in steps.items()}
 
-    def steps(self, body: ir.Block, known: Known) -> dict[ir.Var, tuple[Form, Number]]:
-        """The variables to which each turn of a loop adds the same, with what they are before it, and what it adds."""
-        found = {}
-        times = Counter(node.var for node in walk(body) if isinstance(node, ir.Assign))
-        for stmt in body.stmts:
-            match stmt:
-                case ir.Assign(
-                    var=var, value=ir.Binary(op=ir.BinOp.ADD, lhs=ir.VarRead(var=old), rhs=ir.Const(value=by))
-                ) if old == var and times[var] == 1 and var not in self.merges and not var.type.is_float:
-                    before = known.values.get(var, constant_form(0))
-                    if isinstance(before, Form):
-                        found[var] = before, number(int(by))
-                case _ if any(isinstance(node, ir.Continue) for node in walk(stmt)):
-                    break  # a turn may end before what follows
-                case _:
-                    pass
-        return found
-
     def repeat(self, stmt: ir.While, known: Known) -> None:
-        assigned = _assigned([stmt.head, stmt.body])
+        assigned = assigned_in([stmt.head, stmt.body])
         inside = known.fork()
         kept = remembered(self.reader, (stmt.head, stmt.body), known, inside)
         self.forget(assigned, inside)
@@ -248,7 +230,7 @@ class _Walker:
             inside = inside.fork(condition)
             inside.guards = Guards(inside.guards, Maybe())
             self.block(stmt.body, inside)
-        self.after(known, assigned, outer=any(_exits(block)[1] for block in (stmt.head, stmt.body)))
+        self.after(known, assigned, set(jumps_from(stmt.head, stmt.body)))
         known.values |= kept
 
     def rise(self, stmt: ir.While, known: Known, inside: Known) -> None:
@@ -257,7 +239,7 @@ class _Walker:
         That is so as long as they do not wrap, so the condition of the loop must keep them from that.
         """
         low: dict[ir.Var, tuple[Form, Form]] = {}
-        rising = _rising(stmt)
+        rising = rising_in(stmt)
         for var in rising:
             before = known.values.get(var, constant_form(0))
             if isinstance(before, Form) and not any(isinstance(node, ir.Leave) for node in walk(stmt.head)):
@@ -282,9 +264,10 @@ class _Walker:
         counter = self.reader.between(var.name, before.bare, fixed(most))
         return counter_form(counter).needing(*before.needs)
 
-    def after(self, known: Known, assigned: Iterable[ir.Var], *, outer: bool) -> None:
+    def after(self, known: Known, assigned: Iterable[ir.Var], jumps: set[str]) -> None:
+        """What holds after a loop whose body has ``jumps``."""
         self.forget(assigned, known)
-        if outer:
+        if jumps - OF_LOOPS:
             known.guards = Guards(known.guards, Maybe())
 
     def region(self, stmt: ir.Region, known: Known) -> None:
@@ -292,14 +275,8 @@ class _Walker:
         self.left[stmt.label] = []
         self.block(stmt.body, inside)
         ends = self.left.pop(stmt.label) + [inside] * inside.is_live
-        own, outer = _exits(stmt.body, frozenset((stmt.label,)), continues=True)
         known.guards = before
-        self.join(known, ends, whole=not (own or outer))
-
-
-def _assigned(nodes: Iterable[ir.Node]) -> dict[ir.Var, None]:
-    """The variables that ``nodes`` set, in the order of the text."""
-    return dict.fromkeys(child.var for node in nodes for child in walk(node) if isinstance(child, ir.Assign))
+        self.join(known, ends, whole=set(jumps_from(stmt.body)) <= {stmt.label})
 
 
 def _short_circuits(condition: Condition, then: Known, orelse: Known) -> dict[ir.Var, Form | Condition]:
@@ -314,56 +291,3 @@ def _short_circuits(condition: Condition, then: Known, orelse: Known) -> dict[ir
         elif denied(first) == condition:
             found[var] = Some((first, second))
     return found
-
-
-def _rising(stmt: ir.While) -> dict[ir.Var, int]:
-    """The variables that ``stmt`` only adds a positive constant to, once a turn at most, and the constants."""
-    nodes = [node for block in (stmt.head, stmt.body) for node in walk(block)]
-    times = Counter(node.var for node in nodes if isinstance(node, ir.Assign))
-    repeated = {
-        node.var
-        for loop in nodes
-        if isinstance(loop, (ir.For, ir.While))
-        for node in walk(loop)
-        if isinstance(node, ir.Assign)
-    }
-    found = {}
-    for node in nodes:
-        match node:
-            case ir.Assign(
-                var=var, value=ir.Binary(op=ir.BinOp.ADD, lhs=ir.VarRead(var=old), rhs=ir.Const(value=by))
-            ) if old == var and times[var] == 1 and var not in repeated and not var.type.is_float and by > 0:
-                found[var] = int(by)
-            case _:
-                pass
-    return found
-
-
-def _exits(block: ir.Block, labels: frozenset[str] = frozenset(), *, continues: bool = False) -> tuple[bool, bool]:
-    """Whether ``block`` leaves the loop that it is the body of, and whether it leaves what is around that.
-
-    ``labels`` are the regions that it may leave without that; with ``continues`` a ``continue`` leaves the block as well.
-    """
-    own = outer = False
-    for stmt in block.stmts:
-        match stmt:
-            case ir.Break():
-                own = True
-            case ir.Continue():
-                own = own or continues
-            case ir.Return():
-                outer = True
-            case ir.Leave(label=label):
-                outer = outer or label not in labels
-            case ir.If(then=then, orelse=orelse):
-                for side in (then, orelse):
-                    a, b = _exits(side, labels, continues=continues)
-                    own, outer = own or a, outer or b
-            case ir.For(body=body) | ir.While(body=body):
-                outer = outer or _exits(body, labels)[1]
-            case ir.Region(label=label, body=body):
-                a, b = _exits(body, labels | {label}, continues=continues)
-                own, outer = own or a, outer or b
-            case _:
-                pass
-    return own, outer

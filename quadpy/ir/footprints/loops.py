@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter as Times
+from collections.abc import Container, Sequence
 
 from quadpy.ir import nodes as ir
 from quadpy.ir.footprints.affine import (
@@ -22,7 +23,7 @@ from quadpy.ir.footprints.forms import type_bounds
 from quadpy.ir.footprints.numbers import ONE, ZERO, Number, TooComplex, made, number, quotient
 from quadpy.ir.walk import walk
 
-__all__ = ["enter_loop", "remembered"]
+__all__ = ["added", "enter_loop", "remembered", "rising_in"]
 
 
 def enter_loop(reader: Reader, axis: ir.Axis | ir.For, known: Known) -> tuple[Form | None, Number]:
@@ -109,4 +110,46 @@ def remembered(reader: Reader, bodies: Sequence[ir.Block], known: Known, inside:
         if isinstance(before, Form) and all(map(is_free, values)):
             forms = [(before, known.guards), *((value(e), inside.guards) for e in values)]
             found[var] = reader.chosen(tuple(forms))
+    return found
+
+
+def added(body: ir.Block, known: Known, *, but: Container[ir.Var]) -> dict[ir.Var, tuple[Form, Number]]:
+    """The variables to which each turn of a loop adds the same, with what they are before it, and what it adds; ``but`` are none."""
+    found = {}
+    times = Times(node.var for node in walk(body) if isinstance(node, ir.Assign))
+    for stmt in body.stmts:
+        match stmt:
+            case ir.Assign(
+                var=var, value=ir.Binary(op=ir.BinOp.ADD, lhs=ir.VarRead(var=old), rhs=ir.Const(value=by))
+            ) if old == var and times[var] == 1 and var not in but and not var.type.is_float:
+                before = known.values.get(var, constant_form(0))
+                if isinstance(before, Form):
+                    found[var] = before, number(int(by))
+            case _ if any(isinstance(node, ir.Continue) for node in walk(stmt)):
+                break  # a turn may end before what follows
+            case _:
+                pass
+    return found
+
+
+def rising_in(stmt: ir.While) -> dict[ir.Var, int]:
+    """The variables that ``stmt`` only adds a positive constant to, once a turn at most, and the constants."""
+    nodes = [node for block in (stmt.head, stmt.body) for node in walk(block)]
+    times = Times(node.var for node in nodes if isinstance(node, ir.Assign))
+    repeated = {
+        node.var
+        for loop in nodes
+        if isinstance(loop, (ir.For, ir.While))
+        for node in walk(loop)
+        if isinstance(node, ir.Assign)
+    }
+    found = {}
+    for node in nodes:
+        match node:
+            case ir.Assign(
+                var=var, value=ir.Binary(op=ir.BinOp.ADD, lhs=ir.VarRead(var=old), rhs=ir.Const(value=by))
+            ) if old == var and times[var] == 1 and var not in repeated and not var.type.is_float and by > 0:
+                found[var] = int(by)
+            case _:
+                pass
     return found

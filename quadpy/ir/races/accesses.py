@@ -8,6 +8,7 @@ from typing import Final
 
 from quadpy.ir import nodes as ir
 from quadpy.ir.effects import effects_of
+from quadpy.ir.jumps import BREAK, CONTINUE, OF_LOOPS, RETURN, assigned_in, jumps_from
 from quadpy.ir.races.terms import Atom, Term, Terms, constant_of, parts_of, wrapped
 from quadpy.ir.unread import unread_in
 from quadpy.ir.walk import unhandled, walk
@@ -37,9 +38,6 @@ class Touch:
     span: Span
 
 
-_BREAK: Final = "break"
-_CONTINUE: Final = "continue"
-_RETURN: Final = "return"
 _CHECKS: Final = "$stop"
 """Begins the labels of the regions that a failed check leaves: a check that fails is an error of its own."""
 
@@ -130,13 +128,13 @@ class Iteration:
                 self.settle((body,), label)
                 return None if jump == label else jump
             case ir.Break():
-                return self.jump(_BREAK)
+                return self.jump(BREAK)
             case ir.Continue():
-                return self.jump(_CONTINUE)
+                return self.jump(CONTINUE)
             case ir.Leave(label=label):
                 return None if label.startswith(_CHECKS) else self.jump(label)
             case ir.Return():
-                return self.jump(_RETURN)
+                return self.jump(RETURN)
             case ir.Barrier() | ir.Wave():
                 self.phase += 1
                 if isinstance(stmt, ir.Wave) and stmt.result is not None:
@@ -175,7 +173,7 @@ class Iteration:
         self.block(stmt.then)
         then, self.bound = self.bound, before
         self.block(stmt.orelse)
-        for var in assigned((stmt.then, stmt.orelse)):
+        for var in assigned_in((stmt.then, stmt.orelse)):
             if then.get(var) != self.bound.get(var):
                 self.bound[var] = self.terms.unknown(var.name)
         self._unsure -= 1
@@ -185,14 +183,14 @@ class Iteration:
         """``blocks`` may or may not run: what they assign is unknown, and where they jump to too."""
         blocks = tuple(blocks)
         self.forget(blocks)
-        self._doubts += escapes(blocks)
+        self._doubts += [to for to in jumps_from(*blocks) if not to.startswith(_CHECKS)]
 
     def forget(self, blocks: Iterable[ir.Block]) -> None:
         """``blocks`` may have run, in part or again: what they assign is unknown."""
         for block in blocks:
             if any(isinstance(node, (ir.Barrier, ir.Wave)) for node in walk(block)):
                 self.phase += 1000
-        for var in assigned(blocks):
+        for var in assigned_in(blocks):
             self.bound[var] = self.terms.unknown(var.name)
 
     # ---------------------------------------------------------------- inner loops
@@ -223,7 +221,7 @@ class Iteration:
         for block in blocks:
             self.block(block)
         self._unsure -= 1
-        self._doubts = [each for each in self._doubts if each not in (_BREAK, _CONTINUE)]
+        self._doubts = [each for each in self._doubts if each not in OF_LOOPS]
         self.forget(blocks)
 
     def first_turns(self, stmt: ir.For | ir.While, blocks: tuple[ir.Block, ...]) -> None:
@@ -234,10 +232,10 @@ class Iteration:
             self._doubts += [jump] if jump else []
         else:
             known = self.counted_turns(stmt)
-        self.settle(blocks, _BREAK, _CONTINUE)
+        self.settle(blocks, BREAK, CONTINUE)
         if not known:
             self.skip(blocks)
-            self._doubts = [each for each in self._doubts if each not in (_BREAK, _CONTINUE)]
+            self._doubts = [each for each in self._doubts if each not in OF_LOOPS]
 
     def counted_turns(self, stmt: ir.For) -> bool:
         """Whether these are all turns."""
@@ -248,10 +246,10 @@ class Iteration:
         for turn in range(min(turns, _MOST_TURNS)):
             self.bound[stmt.var] = self.terms.add(start, turn * step)
             jump = self.block(stmt.body)
-            self.settle((stmt.body,), _CONTINUE)
-            if jump == _BREAK:
+            self.settle((stmt.body,), CONTINUE)
+            if jump == BREAK:
                 return True
-            if jump not in (None, _CONTINUE):
+            if jump not in (None, CONTINUE):
                 self._doubts.append(jump)
                 return True
         return turns <= _MOST_TURNS and isinstance(self.terms.add(stop, start, -1), int)
@@ -343,35 +341,3 @@ class Iteration:
                 return terms.unknown(e.__class__.__name__)
             case _:
                 raise unhandled(e)
-
-
-def assigned(blocks: Iterable[ir.Block]) -> set[ir.Var]:
-    """The variables that ``blocks`` assign."""
-    return {node.var for block in blocks for node in walk(block) if isinstance(node, ir.Assign)}
-
-
-def escapes(blocks: Iterable[ir.Block]) -> list[str]:
-    """Where jumps in ``blocks`` lead to outside of them; failed checks are not asked for."""
-    return [to for block in blocks for stmt in block.stmts for to in _jumps(stmt)]
-
-
-def _jumps(stmt: ir.Stmt) -> list[str]:
-    match stmt:
-        case ir.Break():
-            return [_BREAK]
-        case ir.Continue():
-            return [_CONTINUE]
-        case ir.Leave(label=label) if not label.startswith(_CHECKS):
-            return [label]
-        case ir.Return():
-            return [_RETURN]
-        case ir.If(then=then, orelse=orelse):
-            return escapes((then, orelse))
-        case ir.For(body=body):
-            return [to for to in escapes((body,)) if to not in (_BREAK, _CONTINUE)]
-        case ir.While(head=head, body=body):
-            return [to for to in escapes((head, body)) if to not in (_BREAK, _CONTINUE)]
-        case ir.Region(label=label, body=body):
-            return [to for to in escapes((body,)) if to != label]
-        case _:
-            return []
