@@ -9,10 +9,10 @@ from quadpy.algorithms.kernels.runs import fold_runs, sweep_runs
 from quadpy.algorithms.kernels.selection import move_taken, write_run_ends
 from quadpy.algorithms.operands import dtype_of, input_array, output_array, refuse_partial_overlap
 from quadpy.algorithms.operators import Operator, bits_of, operator_of, working_type
+from quadpy.algorithms.radix_passes import unsigned
 from quadpy.algorithms.reduction import as_numbers
 from quadpy.algorithms.running import Run, run_algorithm
 from quadpy.algorithms.selection import heads_of, index_type, through_of
-from quadpy.algorithms.sorting import unsigned
 from quadpy.dtypes import Scalar, i64, u8
 from quadpy.errors import ArgumentError
 from quadpy.public import public

@@ -8,9 +8,9 @@ from quadpy.algorithms.kernels.copies import fill
 from quadpy.algorithms.kernels.selection import flag_heads, flag_taken, move_taken, run_lengths, run_starts
 from quadpy.algorithms.operands import input_array, output_array, refuse_overlap
 from quadpy.algorithms.operators import operator_of
+from quadpy.algorithms.radix_passes import key_digits, sorted_flat, unsigned
 from quadpy.algorithms.running import Run, run_algorithm
 from quadpy.algorithms.scanning import scan_flat
-from quadpy.algorithms.sorting import key_digits, sorted_flat, unsigned
 from quadpy.dtypes import Scalar, i32, i64
 from quadpy.errors import ArgumentError
 from quadpy.public import public

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
-from quadpy.algorithms.kernels.copies import convert, count_along, count_up, gather, take, transpose
-from quadpy.algorithms.kernels.onesweep import MOST_PASSES, count_digits, shape_of_tile, sweep_digit
-from quadpy.algorithms.kernels.radix import radix_counts, radix_move, radix_offsets
+from quadpy.algorithms.kernels.copies import convert, count_along, transpose
 from quadpy.algorithms.operands import (
     axis_of,
     input_array,
@@ -16,37 +13,16 @@ from quadpy.algorithms.operands import (
     refuse_partial_overlap,
     values_on_host,
 )
+from quadpy.algorithms.radix_passes import Groups, place_type, sorted_flat, sorted_groups
 from quadpy.algorithms.reduction import cube_of
 from quadpy.algorithms.running import Run, run_algorithm
-from quadpy.dtypes import Scalar, bf16, f16, f32, i32, i64, u8, u16, u32, u64
+from quadpy.dtypes import i64
 from quadpy.errors import ArgumentError
 from quadpy.public import public
 from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.elements.numpy_types import Numbers
 
-__all__ = ["argsort", "key_digits", "place_type", "sort", "sort_pairs", "sorted_flat", "unsigned"]
-
-_BITS: Final = {8: u8, 16: u16, 32: u32, 64: u64}
-_INFINITY: Final = {f16: 0x7C00, bf16: 0x7F80, f32: 0x7F800000}
-_F64_INFINITY: Final = 0x7FF0000000000000
-
-
-@dataclass(frozen=True, slots=True)
-class Digits:
-    """By which eight bits a pass sorts.
-
-    what      ``"keys"``, or the number of the row (``"rows"``) or segment (``"segments"``) from which a key came
-    kind      of the numbers: ``"int"``, ``"uint"`` or ``"float"``
-    infinity  its bits, for floats
-    extent    of a row
-    """
-
-    what: str
-    shift: int
-    kind: str = "uint"
-    infinity: int = 0
-    descending: bool = False
-    extent: int = 1
+__all__ = ["argsort", "sort", "sort_pairs"]
 
 
 @public
@@ -187,7 +163,7 @@ def _sort(
         groups = (
             Groups(keys.shape[-1], keys.size // keys.shape[-1]) if offsets is None else Groups(0, offsets.size, offsets)
         )
-        _sorted_groups(run, flat, flat_values, flat_to, flat_values_to, groups, descending=descending)
+        sorted_groups(run, flat, flat_values, flat_to, flat_values_to, groups, descending=descending)
 
 
 def _offsets(run: Run, name: str, keys: NDArray, segments: Any) -> NDArray:
@@ -223,133 +199,3 @@ def _turn_back(run: Run, turned: NDArray, to: NDArray, axis: int) -> None:
     cube = cube_of(run, to, axis)
     outer, n, inner = cube.shape
     run.launch(transpose, run.view(turned, cube.dtype, (outer, inner, n)), cube)
-
-
-@dataclass(frozen=True, slots=True)
-class Groups:
-    """Keys that are sorted by themselves: rows of ``extent`` keys, or segments that begin at ``offsets``."""
-
-    extent: int
-    count: int
-    offsets: NDArray | None = None
-
-    def digits(self) -> list[Digits]:
-        """The passes that sort by the number of the group."""
-        what = "rows" if self.offsets is None else "segments"
-        return [Digits(what, shift, extent=self.extent) for shift in range(0, self.count.bit_length(), 8)]
-
-
-def sorted_flat(
-    run: Run, keys: NDArray, values: NDArray | None, to: NDArray, values_to: NDArray | None, *, descending: bool = False
-) -> None:
-    """Sort ``keys`` with one axis into ``to``, and ``values`` into ``values_to``."""
-    _run_passes(run, key_digits(keys.dtype, descending=descending), keys, values, to, values_to, None)
-
-
-def key_digits(dtype: Scalar, *, descending: bool = False) -> list[Digits]:
-    """The passes that sort keys of ``dtype``."""
-    kind = "uint" if dtype.kind == "bool" else dtype.kind
-    infinity = _INFINITY.get(dtype, _F64_INFINITY) if dtype.is_float else 0
-    return [Digits("keys", shift, kind, infinity, descending) for shift in range(0, dtype.nbytes * 8, 8)]
-
-
-def _sorted_groups(
-    run: Run, keys: NDArray, values: NDArray | None, to: NDArray, values_to: NDArray | None, groups: Groups, *,
-    descending: bool,
-) -> None:  # fmt: skip
-    """Sort all keys with the places from which they come, and then by the groups of these places."""
-    places = run.temporary(place_type(keys.size), keys.size)
-    run.launch(count_up, places)
-    digits = [*key_digits(keys.dtype, descending=descending), *groups.digits()]
-    _run_passes(run, digits, keys, places, to, places, groups.offsets)
-    if values is not None and values_to is not None:
-        source = unsigned(run, values)
-        if run.measures or values.pointer == values_to.pointer:
-            source = run.temporary(source.dtype, source.size)
-            run.launch(gather, unsigned(run, values), source)
-        run.launch(take, source, places, unsigned(run, values_to))
-
-
-def _run_passes(
-    run: Run, passes: list[Digits], keys: NDArray, values: NDArray | None, to: NDArray, values_to: NDArray | None,
-    offsets: NDArray | None,
-) -> None:  # fmt: skip
-    ways = [_Way(run, keys, to, len(passes))]
-    if values is not None and values_to is not None:
-        ways.append(_Way(run, values, values_to, len(passes)))
-    if run.by_blocks:
-        _sweep(run, passes, ways, offsets)
-        return
-    chunk = max(_LEAST_CHUNK, -(-keys.size // _MOST_CHUNKS))
-    counts = run.temporary(i32 if keys.size <= i32.max_int else i64, (-(-keys.size // chunk), 256))
-    for number, digits in enumerate(passes):
-        (source, target), (from_values, to_values) = ways[0].step(number), ways[-1].step(number)
-        near = offsets if offsets is not None else from_values
-        rule = (digits.what, digits.kind, digits.infinity, digits.descending)
-        numbers = (digits.shift, digits.extent, chunk)
-        run.launch(radix_counts, source, from_values, near, counts, *numbers, *rule)
-        run.launch(radix_offsets, counts)
-        moved = (target, from_values, to_values)
-        run.launch(radix_move, source, from_values, near, counts, *moved, *numbers, *rule, len(ways) > 1)
-
-
-def _sweep(run: Run, passes: list[Digits], ways: list[_Way], offsets: NDArray | None) -> None:
-    """The passes as a GPU runs them."""
-    keys, values = ways[0].start, ways[-1].start
-    wide = keys.size > _MOST_IN_WORD
-    word = u64 if wide else u32
-    nbytes = max(keys.dtype.nbytes, values.dtype.nbytes)
-    threads, items = shape_of_tile(nbytes) if run.on_gpu else (256, 2)  # few, as waves on a CPU take long to compile
-    tiles = -(-keys.size // (threads * items))
-    words = run.temporary(word, MOST_PASSES + len(passes) * tiles * 256)
-    counts = run.temporary(word, (len(passes), 256))
-    by_key = [digits for digits in passes if digits.what == "keys"]
-    first, last = passes[0], passes[-1]
-    near = offsets if offsets is not None else keys
-    rule = (first.kind, first.infinity, first.descending)
-    blocks = min(2048, -(-keys.size // 4096))
-    groups = len(passes) - len(by_key)
-    run.launch(count_digits, keys, near, counts, words, last.extent, blocks, len(by_key), groups, last.what, *rule)
-    for number, digits in enumerate(passes):
-        (source, target), (from_values, to_values) = ways[0].step(number), ways[-1].step(number)
-        run.launch(
-            sweep_digit, source, from_values, near, counts, words, target, to_values, number, digits.shift,
-            digits.extent, tiles, digits.what, *rule, len(ways) > 1, threads,
-            items, _BITS[8 * nbytes],
-        )  # fmt: skip
-
-
-_MOST_IN_WORD: Final = (1 << 30) - 1
-
-
-class _Way:
-    """Where an array is before and after each pass: in turn in scratch memory and in ``to``, where it ends."""
-
-    def __init__(self, run: Run, start: NDArray, to: NDArray, passes: int) -> None:
-        self.passes, self.to = passes, unsigned(run, to)
-        self.start = unsigned(run, start)
-        self.other = run.temporary(self.to.dtype, self.to.size)
-        if not run.measures and passes % 2 and start.pointer == to.pointer:
-            run.launch(gather, self.start, self.other)
-            self.start = self.other
-
-    def step(self, number: int) -> tuple[NDArray, NDArray]:
-        """The arrays that pass ``number`` reads and writes."""
-        return self.start if number == 0 else self._after(number - 1), self._after(number)
-
-    def _after(self, number: int) -> NDArray:
-        return self.to if (self.passes - number) % 2 else self.other
-
-
-def unsigned(run: Run, x: NDArray) -> NDArray:
-    """The bits of all numbers of ``x``, along one axis."""
-    return run.view(x, _BITS[x.dtype.nbytes * 8], x.size)
-
-
-def place_type(size: int) -> Scalar:
-    """A type for the place of one of ``size`` numbers."""
-    return u32 if size <= u32.max_int else u64
-
-
-_LEAST_CHUNK: Final = 16384
-_MOST_CHUNKS: Final = 64
