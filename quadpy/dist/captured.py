@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Final
+from typing import ClassVar, Final
 
 from quadpy.completion import shows
-from quadpy.errors import CaptureError
+from quadpy.copying import OneProcess
+from quadpy.errors import CaptureError, QuadpyError
 from quadpy.graph.building.graph import Graph
 from quadpy.graph.captures.capture import capture as capture_work
 from quadpy.public import public
@@ -18,8 +19,11 @@ __all__ = ["CapturedStep", "apart", "capture", "capture_of"]
 
 
 @shows("launch")
-class CapturedStep:
+class CapturedStep(OneProcess):
     """The work of a function as graphs, with the messages between ranks between them; made by ``quadpy.dist.capture``."""
+
+    error: ClassVar[type[QuadpyError]] = CaptureError
+    instead: ClassVar[str] = "pickle the function that it was captured from"
 
     __slots__ = ("__weakref__", "_open", "_parts", "graphs")
 

@@ -7,12 +7,13 @@ import itertools
 import math
 import weakref
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
+from quadpy.copying import OneProcess
 from quadpy.dist.boxes import Box
 from quadpy.dist.transport.agreement import agree
 from quadpy.dist.world import World, world
-from quadpy.errors import ArgumentError
+from quadpy.errors import ArgumentError, DistributedError, QuadpyError
 from quadpy.public import public
 from quadpy.runtime.arrays.dense import shape_of
 
@@ -22,7 +23,7 @@ _MOST_TILES: Final = {1: 4096, 2: 64, 3: 16}
 """Tiles along an axis, by the number of axes: at most 4096 in all, as a reduction has chunks."""
 
 
-class Division:
+class Division(OneProcess):
     """Cells of a global shape, of which each rank owns one block; ``Grid`` adds arrays.
 
     Blocks are made of whole *tiles*, whose size depends on the global shape alone, so that the order in which a sum over
@@ -34,6 +35,9 @@ class Division:
     block     the cells that this rank owns
     tile      the extents of a tile
     """
+
+    error: ClassVar[type[QuadpyError]] = DistributedError
+    instead: ClassVar[str] = "pickle its shape, periodic and ranks, and make a Grid of them"
 
     @public
     def __init__(

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import ClassVar
 
+from quadpy.copying import OneProcess
 from quadpy.dist.transport.protocol import Transport
+from quadpy.errors import DistributedError, QuadpyError
 from quadpy.public import made_by
 from quadpy.runtime.device.current import current_config
 from quadpy.runtime.device.locks import new_lock
@@ -13,13 +16,16 @@ __all__ = ["World"]
 
 
 @made_by("qp.dist.world() returns it")
-class World:
+class World(OneProcess):
     """All ranks of the program, as one of them sees them.
 
     rank        the number of this process, from 0
     size        the number of ranks
     local_rank  the number of this process on its host, from 0, which is the number of its GPU
     """
+
+    error: ClassVar[type[QuadpyError]] = DistributedError
+    instead: ClassVar[str] = "each process has its own: call quadpy.dist.world()"
 
     __slots__ = ("_lock", "_make", "_transports", "local_rank", "rank", "size")
 

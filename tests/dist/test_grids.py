@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import itertools
 import math
+import pickle
 import weakref
 
 import numpy as np
@@ -99,3 +101,30 @@ def test_a_kernel_keeps_no_grid_alive():
     grids = run_ranks(2, program)
     gc.collect()
     assert [grid() for grid in grids] == [None, None]
+
+
+def test_copies_and_pickles():
+    def program() -> None:
+        grid = qp.dist.Grid((12,))
+        u, f = grid.ndarray(qp.f32), grid.field(qp.i32, name="marks")
+        u.from_numpy(np.arange(12))
+        for made in (copy.copy(u), copy.deepcopy(u)):
+            u.fill(7.0)
+            np.testing.assert_array_equal(made.to_numpy(), np.arange(12))
+            u.from_numpy(np.arange(12))
+        assert copy.copy(f).name == "marks"
+        assert copy.deepcopy(grid) is grid
+        assert copy.copy(grid.world) is grid.world
+        for thing, words in (
+            (u, "each rank has a part of it"),
+            (grid, "pickle its shape"),
+            (grid.world, "call quadpy.dist.world"),
+            (qp.dist.capture(lambda: u.fill(1.0)), "pickle the function"),
+        ):
+            with pytest.raises(qp.QuadpyError, match="cannot be pickled") as caught:
+                pickle.dumps(thing)
+            assert words in str(caught.value)
+        with pytest.raises(ArgumentError, match="NumPy cannot take distributed ndarray"):
+            np.asarray(u)
+
+    run_ranks(2, program)

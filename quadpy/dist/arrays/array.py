@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from quadpy.completion import shows
 from quadpy.dist.arrays.halo_state import HaloState
@@ -118,6 +118,25 @@ class DistributedArray(HostAccess):
         )  # fmt: skip
         self.abi, self.wide = (self.pointer, *self.shape), is_wide(self.shape, self.nbytes)
         self.start = tuple(a - below for a, (below, _) in zip(self.grid.block.low, self.halo, strict=True))
+
+    def __copy__(self) -> Self:
+        """An array of its own with the same elements; all ranks make it together."""
+        made = type(self)(self.grid, self.dtype, self.element_shape)
+        made._write_block(self.owned_to_numpy())  # noqa: SLF001 - of the same class
+        return made
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self.__copy__()
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise ArgumentError(
+            f"{self!r} cannot be pickled: each rank has a part of it", hint="pickle to_numpy(), which all ranks call"
+        )
+
+    def __array__(self, dtype: object = None, copy: object = None) -> NoReturn:
+        raise ArgumentError(
+            f"NumPy cannot take {self!r}, of which each rank has a part", hint="to_numpy() has all elements"
+        )
 
     def __iter__(self) -> Iterator[Any]:
         raise ArgumentError(f"a loop over {self!r} belongs in a kernel", hint="to_numpy() has all elements")

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from quadpy.completion import shows
 from quadpy.dist.arrays.array import DistributedArray
 from quadpy.public import made_by
 from quadpy.runtime.arrays.field_layout import StoredMember
 from quadpy.runtime.memory.host_storage import Storage
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = ["DistributedField"]
 
@@ -29,6 +32,11 @@ class DistributedField(DistributedArray):
     _kind: ClassVar[str] = "field"
 
     name: str
+
+    def __copy__(self) -> Self:
+        made = super().__copy__()
+        made.name = self.name
+        return made
 
     @property
     def offset(self) -> tuple[int, ...]:
