@@ -19,7 +19,7 @@ from quadpy.lang.names import local_names
 from quadpy.lang.prints import loop_begins
 from quadpy.lang.promotion import literal
 from quadpy.lang.scalars import cast
-from quadpy.lang.sparse_loops import active_only, remember_cells
+from quadpy.lang.sparse_loops import active_only, cell_by_cell, remember_cells
 from quadpy.lang.trace_state import LoopOptions, ParallelLoop
 from quadpy.lang.values import Value, holds_runtime, shape_text
 from quadpy.messages import one_of, shown
@@ -71,6 +71,7 @@ def parallel_loop(t: Trace, node: ast.For, items: Value, bounds: Bounds, form: I
     """A top-level loop: what its body binds is private to an iteration."""
     span, frame = t.span(node), t.frame
     axes = loop_axes(t, target_names(t, node, len(bounds), form), bounds, span)
+    cells = cell_by_cell(t, items, axes, span)
     env, unset, singles, draws = dict(frame.env), set(frame.unset), frame.singles, t.random.draws
     frame.outer, frame.singles, t.random.draws = env, t.bound_once(node.body, frame.source), None
     frame.loops.append("parallel")
@@ -79,7 +80,7 @@ def parallel_loop(t: Trace, node: ast.For, items: Value, bounds: Bounds, form: I
     t.random.streams += 1
     try:
         counted = counting(t, counter_names(node, axes), axes)
-        active = active_only(t, node, items, axes, top=True)
+        active = active_only(t, node, items, axes, top=True, order=cells)
         with t.build.block() as stmts, t.own_loops(), counted, _ended_by_faults(t, node), active as visit:
             bind_axes(t, node, [axis.var for axis in axes], form)
             t.block(node.body)
@@ -104,7 +105,7 @@ def parallel_loop(t: Trace, node: ast.For, items: Value, bounds: Bounds, form: I
     block_dim = loop.block_dim if loop.uses_block else options.block_dim
     t.build.emit(
         ir.ParallelFor(
-            tuple(in_order(items, axes)), body, block_dim, options.name, tuple(loop.shared), tuple(allowed.items()), span=span
+            cells.axes if cells else tuple(in_order(items, axes)), body, block_dim, options.name, tuple(loop.shared), tuple(allowed.items()), span=span
         )
     )  # fmt: skip
 

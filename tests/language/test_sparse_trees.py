@@ -523,3 +523,64 @@ def test_random_changes_against_a_model(seed):
             assert seen.to_numpy().nonzero()[0].tolist() == model.active(size)
         if step == 100:
             break
+
+
+def test_loops_go_cell_by_cell_with_the_numbers_of_their_indices():
+    """Random numbers, indices with an offset, and cells of several levels: what a loop over all indices gives."""
+    outer = qp.root.pointer(qp.ij, (2, 3))
+    node, plain = outer.pointer(qp.j, 2).dense(qp.ij, (4, 2)), qp.field(qp.f32, (8, 12), offset=(-3, 5))
+    x = qp.field(qp.f32)
+    node.place(x, offset=(-3, 5))
+
+    @qp.kernel
+    def draw_all():
+        for i, j in plain:
+            plain[i, j] = i * 100 + j + qp.random()
+
+    @qp.kernel
+    def draw_active():
+        for i, j in x:
+            x[i, j] = i * 100 + j + qp.random()
+
+    @qp.kernel
+    def total() -> qp.f64:
+        found = qp.f64(0.0)
+        for I in qp.grouped(x):
+            found += x[I]
+        return found
+
+    qp.init(arch=qp.cfg.arch, random_seed=7, cpu_max_num_threads=2)
+    draw_all()
+    x[-3, 5] = x[4, 16] = x[1, 9] = 1
+    qp.init(arch=qp.cfg.arch, random_seed=7, cpu_max_num_threads=2)
+    draw_active()
+    active = is_on(node.parent()).repeat(4, 0).repeat(2, 1).astype(bool)
+    assert active.sum() == 3 * 8
+    np.testing.assert_array_equal(x.to_numpy(), np.where(active, plain.to_numpy(), 0))
+    assert total() == pytest.approx(x.to_numpy().astype(float).sum(), rel=1e-12)
+
+
+def test_a_row_is_asked_once_only_where_no_iteration_changes_the_answer():
+    """Nested loops whose body is under a condition of the outer index: the condition may change on the way."""
+    flags, seen = qp.field(qp.i32, 8), qp.field(qp.i32, (8, 16))
+
+    @qp.kernel
+    def unchanged():
+        for i, j in qp.ndrange(8, 16):
+            if flags[i] > 0:
+                seen[i, j] += 1
+
+    @qp.kernel
+    def changed():
+        for i, j in qp.ndrange(8, 16):
+            if flags[i] > 0:
+                seen[i, j] += 1
+                if j == 15:
+                    flags[i] = 0
+
+    flags.from_numpy(np.arange(8, dtype=np.int32) % 2)
+    unchanged()
+    changed()
+    assert seen.to_numpy().sum(1).tolist() == [0, 32] * 4
+    unchanged()
+    assert seen.to_numpy().sum(1).tolist() == [0, 32] * 4

@@ -99,6 +99,9 @@ class InNode(DenseArray):
             return
         values = self._element_of(value)
         memory = self._memory()
+        if not values.any():  # what is in inactive cells is 0 already
+            memory.write(..., encode(values, self.dtype), stream)
+            return
         numbers = decode(memory.read(..., stream), self.dtype).copy()
         numbers[_active(self)] = values
         memory.write(..., encode(numbers, self.dtype), stream)

@@ -19,6 +19,7 @@ from quadpy.codegen.lower.cpu.private import PRIVATE, lower_merges, private_poin
 from quadpy.codegen.lower.cpu.reduce import chunk_cell, reduce_piece
 from quadpy.codegen.lower.cpu.vectorised import VectorGroups
 from quadpy.codegen.lower.cpu.working_memory import MOST_ON_STACK, WORKING, Record, lend
+from quadpy.codegen.lower.expressions import lower_expr
 from quadpy.codegen.lower.loops import counted
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.statements import (
@@ -30,6 +31,7 @@ from quadpy.codegen.lower.statements import (
 )
 from quadpy.codegen.lower.text import ModuleText, symbol
 from quadpy.codegen.plans.privatise import PrivatePlan
+from quadpy.codegen.plans.rows import RowGuard, row_guard
 from quadpy.codegen.reduction import merge_op
 from quadpy.codegen.schedule import KernelSchedule, Schedule
 from quadpy.ir import nodes as ir
@@ -134,6 +136,8 @@ def _lower_loop(s: Scope, task: ir.ParallelTask, frame: Iterations | Privatised 
     _promise_independence(s)
     vector = frame.vector if isinstance(frame, Iterations) else None
     groups = VectorGroups(s, task, axes[-1], vector) if vector else None
+    guard = None if groups or isinstance(frame, Reduced) else row_guard(task)
+    body = task.body if guard is None else guard.body
 
     def iterations(first: str, count: str, after: Callable[[str], None]) -> None:
         def iteration(number: str, following: str) -> None:
@@ -141,12 +145,12 @@ def _lower_loop(s: Scope, task: ir.ParallelTask, frame: Iterations | Privatised 
             for r in task.reductions:
                 set_variable(s, r.var, identity(merge_op(r.op), r.var.type))
             s.iteration = last = s.text.label("last")
-            lower_block(s, task.body)
+            lower_block(s, body)
             s.text.start(last)
             after(number)
             s.text.jump(following)
 
-        _pieces(s, axes, first, count, iteration, groups)
+        _pieces(s, axes, first, count, iteration, groups, guard)
 
     if isinstance(frame, Reduced):
         reduce_piece(s, frame, iterations, one_axis=len(axes) == 1)
@@ -167,8 +171,9 @@ Iteration: TypeAlias = Callable[[str, str], None]
 
 
 def _pieces(
-    s: Scope, axes: list[AxisOperands], begin: str, count: str, iteration: Iteration, groups: VectorGroups | None
-) -> None:
+    s: Scope, axes: list[AxisOperands], begin: str, count: str, iteration: Iteration, groups: VectorGroups | None,
+    guard: RowGuard | None,
+) -> None:  # fmt: skip
     """``count`` iterations of the loop from number ``begin`` on; with ``groups`` its last axis is cut into pieces."""
     out = s.text
 
@@ -193,17 +198,18 @@ def _pieces(
         return
     end = out.op(f"add i64 {begin}, {count}")
     if len(axes) > 1:
-        _rows(s, axes, groups.piece_count() if groups else axes[-1].count, begin, end, span)
+        _rows(s, axes, groups.piece_count() if groups else axes[-1].count, begin, end, span, guard)
     else:
         span(begin, end, "")
 
 
 def _rows(
-    s: Scope, axes: list[AxisOperands], count: str, begin: str, end: str, span: Callable[[str, str, str], None]
-) -> None:
+    s: Scope, axes: list[AxisOperands], count: str, begin: str, end: str, span: Callable[[str, str, str], None],
+    guard: RowGuard | None,
+) -> None:  # fmt: skip
     """Several axes: the iterations are cut into rows of ``count`` along the last axis, which is a plain inner loop.
 
-    Only the first and the last row may be incomplete.
+    Only the first and the last row may be incomplete.  A ``guard`` says which rows do anything.
     """
     out = s.text
     loop, row_end, done = out.label("row"), out.label("row.end"), out.label("rows.end")
@@ -222,6 +228,11 @@ def _rows(
     row_start = out.op(f"sub i64 {at}, {column}")
     stop = out.op(f"sub i64 {end}, {row_start}")
     stop = out.intrinsic("llvm.smin.i64", "i64", ("i64", stop), ("i64", count))
+    if guard is not None:
+        lower_block(s, guard.before)
+        visited = out.label("row.visited")
+        out.branch(lower_expr(s, guard.holds), visited, row_end)
+        out.start(visited)
     span(column, stop, row_start)
     out.start(row_end)
     out.define(following, f"add i64 {row_start}, {stop}")
