@@ -74,10 +74,15 @@ LAYERS = {
     "intrinsics": Layer(),
     "ir": Layer({"intrinsics"}),
     "mathlib": Layer({"intrinsics", "ir"}),
-    "lang": Layer({"intrinsics", "ir", "mathlib"}),
+    "lang": Layer({"intrinsics", "ir", "lang.parsing", "mathlib"}),
+    "lang.parsing": Layer({"runtime.device.locks"}),
     "codegen": Layer({"intrinsics", "ir"}, {"llvmlite"}),
-    "interpreter": Layer({"codegen", "intrinsics", "ir"}, {"numpy"}),
-    "runtime": Layer({"runtime.arrays.dlpack", "runtime.memory.filling"}, {"numpy", "hip", "rocm", "cuda", "torch"}),
+    "interpreter": Layer({"codegen", "intrinsics", "ir", "lang.parsing"}, {"numpy"}),
+    "runtime.device.locks": Layer(),
+    "runtime": Layer(
+        {"runtime.arrays.dlpack", "runtime.device.locks", "runtime.memory.filling"},
+        {"numpy", "hip", "rocm", "cuda", "torch"},
+    ),
     "runtime.cpu": Layer({"runtime"}, {"numpy", "llvmlite"}),
     "runtime.memory.filling": Layer({"runtime", "runtime.cpu"}, {"numpy"}),  # on the CPU's pool
     "runtime.arrays.dlpack": Layer({"runtime", "runtime.cpu"}),  # the end of a capsule is machine code
