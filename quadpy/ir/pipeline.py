@@ -50,6 +50,7 @@ TASK_PASSES: Final = (
     ),
     Pass("watch_races", watch_races, "under ``debug=True``, checks that no two iterations touch one element"),
 )
+"""The last one adds accesses of its own: races are looked for before it."""
 
 
 def run_passes(passes: Iterable[Pass], kernel: Kernel, observe: Observer | None = None) -> Kernel:

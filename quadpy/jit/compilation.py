@@ -154,7 +154,7 @@ def _compiled(request: Request) -> Compiled:
             kernel_cache().remember(index, _MEMBERS, json.dumps(found_members.paths))
         raise
     digest, code = compiled_code(traced.kernel, request.target, form_of(request.options))
-    spans, races = spans_of(traced, code, request), races_in(traced.kernel, request.source.name)
+    spans, races = spans_of(traced, code, request), races_in(traced.unwatched, request.source.name)
     if index is not None and (facts := _facts(traced, spans, races)):
         kernel_cache().remember(index, digest, facts)
     return Compiled(code, digest, traced.fields, traced.outline, spans, traced.dependencies, races)

@@ -54,7 +54,7 @@ def _python_kernel(request: Request) -> tuple[Compiled, Callable[..., int]]:
     code = code_object(schedule, request.target, b"")
     digest = digest_of(traced.kernel, request.target)
     spans = spans_of(replace(traced, kernel=kernel), code, request)
-    races = races_in(traced.kernel, source.name)
+    races = races_in(traced.unwatched, source.name)
     return Compiled(code, digest, traced.fields, traced.outline, spans, traced.dependencies, races), entry
 
 

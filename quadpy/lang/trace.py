@@ -56,10 +56,12 @@ class Traced:
     """A kernel ready for code generation, and what the launch needs from the trace.
 
     ``fields`` are the fields of the field parameters, in their order; ``outline`` is the shape of
-    the result: None, "scalar", a vector's shape, or a list of these.
+    the result: None, "scalar", a vector's shape, or a list of these.  ``unwatched`` is ``kernel`` without what looks for
+    races at run time.
     """
 
     kernel: ir.Kernel
+    unwatched: ir.Kernel
     fields: tuple[Any, ...]
     outline: ResultShape
     dependencies: Dependencies
@@ -183,10 +185,13 @@ def _traced(t: Trace, source: FunctionSource, args: Mapping[str, ArgType], obser
     )  # fmt: skip
     if observe is not None:
         observe(TRACE, kernel)
+    unwatched = kernel
     if not options.lines:
-        kernel = run_passes(TASK_PASSES, kernel, observe)
+        *before, watching = TASK_PASSES
+        unwatched = run_passes(before, kernel, observe)
+        kernel = run_passes([watching], unwatched, observe)
     fields = tuple(value for _, value in signature.fields.values())
-    return Traced(kernel, fields, signature.outline, t.deps)
+    return Traced(kernel, unwatched, fields, signature.outline, t.deps)
 
 
 def _with_sine_pairs(t: Trace, stmts: list[ir.Stmt]) -> list[ir.Stmt]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
 import textwrap
@@ -117,3 +118,22 @@ def test_it_comes_again_where_the_code_comes_from_the_disk(tmp_path):
             [sys.executable, str(path), str(tmp_path / "cache"), *more], capture_output=True, text=True, check=True
         )
         assert f"{path}:13: RaceWarning: two iterations" in found.stderr
+
+
+@qp.kernel(debug=True)
+def marks(x: I1, y: I1):
+    for i in x:
+        x[i] = 1
+        y[0] = i
+
+
+def test_the_accesses_of_the_program_are_named_when_a_kernel_checks_itself():
+    def call():
+        with contextlib.suppress(qp.KernelRaceError):
+            marks(np.zeros(4, np.int32), np.zeros(4, np.int32))
+
+    (warning,) = caught(call)
+    race = warning.message.hazard
+    assert [race.first.verb, race.second.verb] == ["writes", "writes"], "not what looks for the race"
+    (linted,) = qp.hazards.lint(marks).races
+    assert (linted.first.verb, linted.second.verb) == ("writes", "writes")
