@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import random
 import subprocess
 import sys
 
@@ -158,3 +160,42 @@ def test_boxes_of_long_formulas_are_found_with_the_numbers_of_a_launch(monkeypat
 
     assert boxes(14, 18) == {("x", range(2, 6), range(5, 9), True), ("y", range(4, 8), range(4, 8), True)}
     assert boxes(13, 18) == {("x", range(1, 6), range(4, 9), True), ("y", range(3, 8), range(3, 8), True)}
+
+
+@qp.kernel
+def parts(x: qp.types.ndarray(qp.f32, ndim=2), y: qp.types.ndarray(qp.f32, ndim=1), a: qp.i32, b: qp.i32, step: qp.i32):
+    for i in range(a, b):
+        for j in range(1, x.shape[1], 2):
+            x[i, j] = y[i % 7] + y[(i + a) // 2]
+        if a > 3:
+            y[b - i] = 1.0
+    for i in range(a, b, step):
+        y[i] = x[0, i % 5]
+
+
+def test_boxes_of_many_calls_contain_those_of_each():
+    chance = random.Random(5)
+    x, y = np.zeros((9, 8), np.float32), np.zeros(12, np.float32)
+    calls, boxes = [], {}
+
+    def note(plan, values, views):
+        calls.append(list(values))
+        for touch in itertools.chain(*plan.footprints().at(values)):
+            boxes.setdefault(touch.footprint, []).append(touch.box)
+        return plan.footprints()
+
+    for _ in range(300):
+        found = parts.planned((x, y, *(chance.randint(-3, 14) for _ in range(2)), chance.randint(1, 4)), {}, note)
+    together = {touch.footprint: touch.box for touch in found.together(calls)}
+    assert together.keys() >= boxes.keys()
+    shapes = {"x": x.shape, "y": y.shape}
+    for footprint, each in boxes.items():
+        hull = together[footprint]
+        assert not (hull.exact or hull.always)
+        for box in each:
+            for axis, inner, extent in zip(hull.axes, box.axes or (), shapes[footprint.array], strict=True):
+                assert axis.step == 1
+                assert 0 <= axis.start <= inner[0] <= inner[-1] < axis.stop <= extent
+    one = {touch.footprint: touch.box.axes for touch in found.together([calls[0], calls[0]])}
+    for touch in itertools.chain(*found.at(calls[0])):
+        assert [range(axis[0], axis[-1] + 1) for axis in touch.box.axes] == [*one[touch.footprint]]
