@@ -191,7 +191,8 @@ def test_boxes_of_many_calls_contain_those_of_each():
     shapes = {"x": x.shape, "y": y.shape}
     for footprint, each in boxes.items():
         hull = together[footprint]
-        assert not (hull.exact or hull.always)
+        assert not hull.exact
+        assert not hull.always
         for box in each:
             for axis, inner, extent in zip(hull.axes, box.axes or (), shapes[footprint.array], strict=True):
                 assert axis.step == 1
