@@ -17,7 +17,6 @@ from quadpy.reference_options import apply_options
 from quadpy.runtime.device.current import Config, require_wave_size, set_config
 from quadpy.runtime.device.devices import current_device, open_device
 from quadpy.runtime.device.launched import launched_as
-from quadpy.runtime.device.probe import probe_cuda, probe_hip
 from quadpy.runtime.launch.capturing import CAPTURES
 from quadpy.settings import LEAST_PRINTED, MOST_PRINTED, settings
 
@@ -184,7 +183,8 @@ def _default_ordinal(backend: str) -> int:
     launched = launched_as(os.environ)
     if launched is None or not launched.local_rank:
         return 0
-    probe = probe_hip() if backend == amdgpu else probe_cuda()
+    probes = import_late("quadpy.runtime.device.probe")
+    probe = probes.probe_hip() if backend == amdgpu else probes.probe_cuda()
     return launched.local_rank % max(1, len(probe.devices))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
@@ -11,14 +10,9 @@ from quadpy.flow import Flow, flow_from_json, flow_to_json
 from quadpy.formula import Formula, formula_from_json, formula_to_json
 
 __all__ = [
-    "HIDDEN", "SHADOW", "LOOP_DONE", "MOST_NARROW_BYTES", "NARROW_SLACK", "AbiLayout", "AbiValue", "CodeObject", "HiddenArgument",
+    "HIDDEN", "SHADOW", "LOOP_DONE", "AbiLayout", "AbiValue", "CodeObject", "HiddenArgument",
     "ResultShape", "TaskInfo",
 ]  # fmt: skip
-
-NARROW_SLACK = 1 << 16
-"""In bytes."""
-MOST_NARROW_BYTES = (1 << 32) - NARROW_SLACK
-"""The largest arrays, in bytes, for code with 32-bit offsets: an offset may exceed its element's by the slack."""
 
 LOOP_DONE: Final = -1
 """What stands in memory for the part of a loop that comes next, when the loop is over."""
@@ -171,10 +165,14 @@ class CodeObject:
             facts["sites"] = [site.to_json() for site in self.sites]
         if self.shadow is not None:
             facts["shadow"] = formula_to_json(self.shadow)
+        import json  # most programs read no manifest
+
         return json.dumps(facts, sort_keys=True)
 
     @staticmethod
     def from_parts(manifest: str, image: bytes) -> CodeObject:
+        import json  # as above
+
         facts = json.loads(manifest)
         layout = AbiLayout(tuple(AbiValue(**value) for value in facts["layout"]["values"]), facts["layout"]["size"])
         tasks = tuple(map(TaskInfo.from_json, facts["tasks"]))

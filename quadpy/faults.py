@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from quadpy.conflicts import race_access, race_of_iterations
 from quadpy.errors import (
     KernelAssertionError,
     KernelDivergenceError,
@@ -119,6 +118,8 @@ class Site:
         (verb, span), (before, there) = self.accesses[0], self.accesses[1 + number]
         array, is_array, _ = self.text.partition("[]")
         element = f"[{', '.join(map(str, index)) or 'None'}]" if is_array else ""
+        from quadpy.conflicts import race_access, race_of_iterations  # most programs have no races
+
         race = race_of_iterations(
             self.kernel,
             race_access(self.kernel, before, self._iteration(other, own), array, element, there),

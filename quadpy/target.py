@@ -6,7 +6,6 @@ LLVM's output.
 
 from __future__ import annotations
 
-import difflib
 import re
 from dataclasses import dataclass, replace
 from typing import Final, Literal
@@ -207,6 +206,8 @@ def _parse_amd(text: str, arch: AmdArch, options: list[str]) -> TargetSpec:
 
 def _unknown(text: str) -> UnknownTargetError:
     known = ("cpu", *AMD_ARCHS, *NVIDIA_ARCHS)
+    import difflib  # only errors need it
+
     close = difflib.get_close_matches(text.partition(":")[0], known, n=1, cutoff=0.5)
     hint = f"did you mean {close[0]!r}?" if close else "AMD's targets begin with gfx, NVIDIA's with sm_"
     return UnknownTargetError(f"there is no target {text!r}; the targets are {', '.join(known)}", hint=hint)

@@ -26,9 +26,10 @@ from quadpy.errors import ArgumentError, QuadpyError
 from quadpy.ir.nodes import Kernel
 from quadpy.ir.printer import print_ir
 from quadpy.jit.races import races_in, warn_of_races
-from quadpy.lang.arguments import ArgType, ContainerArg, MemberPath, MembersFound, Options, member_type
+from quadpy.lang.arguments import ArgType, ContainerArg, MemberPath, Options, member_type
 from quadpy.lang.dependencies import Dependencies
 from quadpy.lang.guard import guarded
+from quadpy.lang.members_found import MembersFound
 from quadpy.lang.source import FunctionSource
 from quadpy.lang.trace import Traced, reads_of, trace_kernel
 from quadpy.runtime.arrays.field import Field

@@ -14,8 +14,8 @@ from quadpy.ir.nodes import Kernel
 from quadpy.ir.pipeline import TASK_PASSES, TRACE, run_passes
 from quadpy.jit.compilation import Compiled, Request, digest_of, spans_of, traced_for
 from quadpy.jit.races import races_in, warn_of_races
-from quadpy.lang.arguments import MembersFound
 from quadpy.lang.guard import guarded
+from quadpy.lang.members_found import MembersFound
 from quadpy.lang.trace import trace_kernel
 from quadpy.runtime.printing.records import Output, show
 

@@ -6,18 +6,12 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, TypeVar, overload
 
-from quadpy.artifact import CodeObject
 from quadpy.completion import shows
 from quadpy.copying import ByName, Recipe
 from quadpy.errors import ArgumentError, KernelSourceError, KernelSyntaxError, QuadpyError
-from quadpy.graph.engines.stats import Counts, GraphKernelStats
 from quadpy.importing import import_late
-from quadpy.jit.dispatcher import Dispatcher
-from quadpy.jit.observed_call import run_observed
-from quadpy.jit.parameters import Argument
-from quadpy.jit.plan import Misfit, Plan, Values, Views
-from quadpy.jit.variant_dispatcher import VariantDispatcher, dispatcher_for
-from quadpy.lang.arguments import MembersFound
+from quadpy.jit.misfits import Misfit
+from quadpy.lang.members_found import MembersFound
 from quadpy.lang.source import FunctionSource
 from quadpy.messages import misfit, positional
 from quadpy.public import public, public_init, require_switch, shortened
@@ -25,13 +19,19 @@ from quadpy.runtime.device.current import State, current_config, require_wave_si
 from quadpy.runtime.device.live_objects import LiveObjects
 from quadpy.runtime.launch.capturing import CAPTURES, replaying_here, set_launching_kernel
 from quadpy.runtime.launch.fusion import Fuse, Fusion, require_fuse
-from quadpy.runtime.launch.launch import Binder, HostLaunch, Prepared
 from quadpy.target import parse_target
 
 if TYPE_CHECKING:
     import inspect
 
+    from quadpy.artifact import CodeObject
+    from quadpy.graph.engines.stats import GraphKernelStats
+    from quadpy.jit.dispatcher import Dispatcher
     from quadpy.jit.fast_call.arguments import FastCall
+    from quadpy.jit.parameters import Argument
+    from quadpy.jit.plan import Plan, Values, Views
+    from quadpy.jit.variant_dispatcher import VariantDispatcher
+    from quadpy.runtime.launch.launch import Binder, HostLaunch, Prepared
 
 __all__ = ["BoundKernel", "Kernel", "kernel"]
 
@@ -127,7 +127,7 @@ class Kernel(ByName):
             set_launching_kernel(self, args)
         if (observer := CAPTURES.observer) is None:
             return plan.run
-        return functools.partial(run_observed, observer, self.source, plan)
+        return functools.partial(import_late("quadpy.jit.observed_call").run_observed, observer, self.source, plan)
 
     def prepare(self, *args: Argument, **kwargs: Argument) -> Prepared | HostLaunch:
         """What a call with ``args`` and ``kwargs`` would launch, without launching it; a graph takes it as a node.
@@ -204,14 +204,15 @@ class Kernel(ByName):
 
     def graph_stats(self) -> GraphKernelStats:
         """Counters of a graph kernel's calls on GPUs since ``qp.init``; all 0 for any other kernel."""
-        return Counts.sum(
+        counts = import_late("quadpy.graph.engines.stats").Counts
+        return counts.sum(  # type: ignore[no-any-return]  # as annotated
             each.counts for each in list(self._dispatcher.specialisations.values() if self._dispatcher else ())
         )
 
     def _configure(self) -> Dispatcher | VariantDispatcher:
         """Starts again after ``qp.init`` changed what kernels depend on."""
         try:
-            made = dispatcher_for(
+            made: Dispatcher | VariantDispatcher = import_late("quadpy.jit.variant_dispatcher").dispatcher_for(
                 self.source, current_config(), graph=self.graph, fuse=self.fuse, wave_size=self.wave_size,
                 debug=self.debug, receiver=self.receiver, members=self._passes_members,
             )  # fmt: skip

@@ -29,7 +29,8 @@ from quadpy.jit.compile_time_parameters import (
 from quadpy.jit.dispatcher import options_of
 from quadpy.jit.kernel import Kernel
 from quadpy.jit.parameters import Argument, ArrayParameter
-from quadpy.lang.arguments import ArgType, ArrayArg, ContainerArg, MembersFound, member_type
+from quadpy.lang.arguments import ArgType, ArrayArg, ContainerArg, member_type
+from quadpy.lang.members_found import MembersFound
 from quadpy.lang.trace import Traced, trace_kernel
 from quadpy.runtime.device.current import current_config
 from quadpy.target import TargetSpec, parse_target, with_waves

@@ -20,7 +20,8 @@ from quadpy.jit.dispatcher import Dispatcher, Resolved
 from quadpy.jit.parameters import Argument
 from quadpy.jit.plan import Values
 from quadpy.jit.variants import Quick, Receiver, Variant
-from quadpy.lang.arguments import MemberPath, MembersFound
+from quadpy.lang.arguments import MemberPath
+from quadpy.lang.members_found import MembersFound
 from quadpy.lang.source import FunctionSource
 from quadpy.runtime.arrays.view import ArrayView
 from quadpy.runtime.device.current import Config

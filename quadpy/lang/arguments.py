@@ -12,7 +12,7 @@ from quadpy.ir.types import Array
 from quadpy.records import RecordType
 
 __all__ = [
-    "ArgType", "ArrayArg", "ContainerArg", "MemberPath", "MemberRefused", "MembersFound", "Options", "ScalarArg", "StaticArg",
+    "ArgType", "ArrayArg", "ContainerArg", "MemberPath", "MemberRefused", "Options", "ScalarArg", "StaticArg",
     "StructArg", "VecArg", "member_type",
 ]  # fmt: skip
 
@@ -136,17 +136,6 @@ class MemberRefused(Exception):
     def __init__(self, error: ArgumentError) -> None:
         super().__init__(error.message)
         self.error = error
-
-
-class MembersFound(Exception):
-    """The kernel uses members of its arguments that the signature does not list yet.
-
-    ``paths`` says where they are; code is made for a signature that has them all.
-    """
-
-    def __init__(self, paths: Collection[MemberPath]) -> None:
-        super().__init__(", ".join(map(str, paths)))
-        self.paths = paths
 
 
 @dataclass(frozen=True, slots=True)

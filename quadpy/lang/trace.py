@@ -18,7 +18,6 @@ from quadpy.lang.arguments import (
     ArrayArg,
     ContainerArg,
     MemberRefused,
-    MembersFound,
     Options,
     ScalarArg,
     StaticArg,
@@ -31,6 +30,7 @@ from quadpy.lang.fingerprints import is_our_module
 from quadpy.lang.grammar import GRAMMAR
 from quadpy.lang.guard import guarded
 from quadpy.lang.library import library_function, required, set_tracer
+from quadpy.lang.members_found import MembersFound
 from quadpy.lang.normal_roots import with_normal_roots
 from quadpy.lang.parameters import parameter_value
 from quadpy.lang.retrace import BlockMeets, CellsChange, LocalAtomicFound, LoopLocation, Retrace

@@ -28,6 +28,7 @@ LEAVES = {
     "importing",
     "other_project",
     "messages",
+    "narrow",
     "forms",
     "formula",
     "output",
@@ -278,6 +279,27 @@ def loaded_by(statement: str) -> set[str]:
     code = f"import sys; {statement}; print(*{{name.partition('.')[0] for name in sys.modules}})"
     child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return set(child.stdout.split())
+
+
+MOST_MODULES = 150
+"""Of quadpy, that `import quadpy` loads; it takes as long as `import numpy` then."""
+LATE = {
+    "quadpy.artifact", "quadpy.codegen", "quadpy.conflicts", "quadpy.dist", "quadpy.graph.building", "quadpy.graph.engines",
+    "quadpy.hazards", "quadpy.interpreter", "quadpy.ir", "quadpy.jit.dispatcher", "quadpy.jit.specialisation",
+    "quadpy.profiler", "quadpy.runtime.drivers.cuda_api", "quadpy.runtime.drivers.graph_driver",
+    "quadpy.runtime.drivers.hip_api", "quadpy.tools", "quadpy.view",
+    "difflib", "importlib.metadata", "json", "numpy.typing", "inspect", "subprocess",
+}  # fmt: skip
+"""What most programs, or their first lines, do without."""
+
+
+def test_import_quadpy_loads_few_modules():
+    """Its time follows from this, and is not measured: machines differ, and are busy."""
+    code = "import numpy, sys; before = {*sys.modules}; import quadpy; print(*{*sys.modules} - before)"
+    child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(child.stdout.split())
+    assert sorted(name for name in loaded if name in LATE or name.startswith(tuple(f"{late}." for late in LATE))) == []
+    assert len([name for name in loaded if name.startswith("quadpy")]) <= MOST_MODULES
 
 
 def test_import_quadpy_loads_neither_llvm_nor_a_vendor_package():

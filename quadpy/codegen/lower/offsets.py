@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from quadpy.artifact import NARROW_SLACK
 from quadpy.codegen.lower.expressions import lower_expr, lower_offset, natural_sum, wide_twin
 from quadpy.codegen.lower.scope import ArrayOperands, Scope
 from quadpy.codegen.lower.text import memory_type
 from quadpy.ir import nodes as ir
 from quadpy.ir.types import Array, Space
+from quadpy.narrow import NARROW_SLACK
 
 __all__ = ["element_address"]
 

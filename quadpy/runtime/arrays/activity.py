@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from quadpy.importing import import_late
 from quadpy.runtime.arrays.dense import DenseArray
 from quadpy.runtime.arrays.parts import part_of
 from quadpy.runtime.elements.numpy_types import Numbers, admit, decode, encode
 from quadpy.runtime.memory.host_storage import Where
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 __all__ = ["FieldNode", "Grid", "InNode"]
 

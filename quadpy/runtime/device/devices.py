@@ -7,14 +7,13 @@ from collections.abc import Callable
 from typing import Final
 
 from quadpy.errors import ArgumentError, NoDeviceError
+from quadpy.importing import import_late
 from quadpy.public import public, require_switch
 from quadpy.runtime.device.current import Config, State
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.drivers.cpu import CpuDriver
-from quadpy.runtime.drivers.cuda_api import open_cuda_driver
 from quadpy.runtime.drivers.driver import Driver
-from quadpy.runtime.drivers.hip_api import open_hip_driver
 from quadpy.runtime.memory.device_memory import MemoryStats
 from quadpy.runtime.streams.event import Event
 from quadpy.runtime.streams.stream import Stream, set_device_lookup
@@ -39,9 +38,15 @@ def _open_cpu(ordinal: int) -> Driver:
     return CpuDriver()
 
 
-_DRIVERS: Final[dict[str, Callable[[int], Driver]]] = {
-    "cpu": _open_cpu, "amdgpu": open_hip_driver, "cuda": open_cuda_driver,
-}  # fmt: skip
+def _open_amdgpu(ordinal: int) -> Driver:
+    return import_late("quadpy.runtime.drivers.hip_api").open_hip_driver(ordinal)  # type: ignore[no-any-return]  # as annotated
+
+
+def _open_cuda(ordinal: int) -> Driver:
+    return import_late("quadpy.runtime.drivers.cuda_api").open_cuda_driver(ordinal)  # type: ignore[no-any-return]  # as annotated
+
+
+_DRIVERS: Final[dict[str, Callable[[int], Driver]]] = {"cpu": _open_cpu, "amdgpu": _open_amdgpu, "cuda": _open_cuda}
 
 _open: Final[dict[tuple[str, int], Device]] = {}
 _lock: Final = new_lock()

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import hashlib
 from functools import cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from quadpy.artifact import CodeObject
 from quadpy.errors import DriverError
 from quadpy.runtime.device.life import Life
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.drivers.driver import Driver, FunctionHandle, ModuleHandle
 from quadpy.source import Span
 from quadpy.target import parse_target
+
+if TYPE_CHECKING:
+    from quadpy.artifact import CodeObject
 
 __all__ = ["Label", "Module", "Modules"]
 

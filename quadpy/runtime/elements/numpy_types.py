@@ -9,7 +9,6 @@ import functools
 from typing import Any, Final, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from quadpy import dtypes
 from quadpy.dtypes import Scalar, bf16
@@ -30,7 +29,7 @@ __all__ = [
     "numpy_dtype",
 ]
 
-Numbers: TypeAlias = npt.NDArray[Any]
+Numbers: TypeAlias = np.ndarray[tuple[Any, ...], np.dtype[Any]]  # numpy.typing's name for it takes long to import
 
 _NAMES: Final = {"u1": "bool", "bf16": "uint16"} | {
     s.name: f"{s.kind}{s.bits}" for s in dtypes.SCALARS if s.name not in ("u1", "bf16")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from operator import is_
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from quadpy.runtime.drivers.graph_driver import CopyKind
+if TYPE_CHECKING:
+    from quadpy.runtime.drivers.graph_driver import CopyKind
 
 __all__ = ["CapturedWork", "Constant", "Copy", "Fill", "GraphLaunch", "HostFunction"]
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import weakref
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from quadpy.errors import OutOfDeviceMemory
 from quadpy.runtime.drivers.driver import DEFAULT_STREAM
 from quadpy.runtime.memory.accounting import Accounting
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 __all__ = ["ALIGNMENT", "HOST", "Buffer", "HostAllocator"]
 

@@ -1,0 +1,22 @@
+"""Members of arguments that a trace has found."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from quadpy.lang.arguments import MemberPath
+
+__all__ = ["MembersFound"]
+
+
+class MembersFound(Exception):
+    """The kernel uses members of its arguments that the signature does not list yet.
+
+    ``paths`` says where they are; code is made for a signature that has them all.
+    """
+
+    def __init__(self, paths: Collection[MemberPath]) -> None:
+        super().__init__(", ".join(map(str, paths)))
+        self.paths = paths

@@ -1,0 +1,12 @@
+"""Limits of code with 32-bit offsets."""
+
+from __future__ import annotations
+
+from typing import Final
+
+__all__ = ["MOST_NARROW_BYTES", "NARROW_SLACK"]
+
+NARROW_SLACK: Final = 1 << 16
+"""How far the offset of an address may exceed its element's, in bytes."""
+MOST_NARROW_BYTES: Final = (1 << 32) - NARROW_SLACK
+"""The largest arrays for such code, in bytes."""
