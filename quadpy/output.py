@@ -7,7 +7,6 @@ came from, the cache included, and whichever kernels were joined into one.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
@@ -81,6 +80,8 @@ class Message:
     def text(self) -> str:
         """As JSON: equal for equal messages."""
         parts = [part if isinstance(part, str) else _field_to_json(part) for part in self.parts]
+        import json  # most programs print nothing
+
         return json.dumps([parts, self.loop, self.begins, self.flush], separators=(",", ":"))
 
     @property
@@ -90,6 +91,8 @@ class Message:
 
     @staticmethod
     def from_text(text: str) -> Message:
+        import json  # most programs print nothing
+
         parts, loop, begins, flush = json.loads(text)
         return Message(
             tuple(part if isinstance(part, str) else _field_from_json(part) for part in parts), loop, begins, flush
