@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import ClassVar, Final
+from typing import ClassVar, Final, TypeVar
 
 from quadpy.completion import shows
 from quadpy.copying import OneProcess
@@ -15,7 +15,9 @@ from quadpy.public import public
 from quadpy.runtime.launch.capturing import CAPTURES, session_of
 from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["CapturedStep", "apart", "capture", "capture_of"]
+__all__ = ["CapturedStep", "apart", "capture", "capture_of", "outside"]
+
+T = TypeVar("T")
 
 
 @shows("launch")
@@ -55,6 +57,14 @@ class CapturedStep(OneProcess):
         self._parts.append(action)
         self._begin()
 
+    def outside(self, function: Callable[[], T]) -> T:
+        """What ``function`` returns, which is not captured: its work runs now, and no more at launches."""
+        self._end()
+        try:
+            return function()
+        finally:
+            self._begin()
+
     def _begin(self) -> None:
         block = capture_work()
         self._open = block, block.__enter__()
@@ -88,6 +98,11 @@ def apart(action: Callable[[], object]) -> None:
         action()
     else:
         _here.step.cut(action)
+
+
+def outside(function: Callable[[], T]) -> T:
+    """What ``function`` returns, in a captured step too, where its work runs now, and no more at launches."""
+    return function() if _here.step is None else _here.step.outside(function)
 
 
 @public

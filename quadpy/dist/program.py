@@ -10,7 +10,7 @@ from quadpy.artifact import HIDDEN
 from quadpy.codegen.abi import layout_of
 from quadpy.dist.arrays import DistributedArray, allocated
 from quadpy.dist.boxes import Box, Widths
-from quadpy.dist.captured import apart, capture_of
+from quadpy.dist.captured import apart, capture_of, outside
 from quadpy.dist.division import Division
 from quadpy.dist.halo import Channel, Flight, HaloExchange, reaches_of
 from quadpy.dist.localise import LocalKernel, LocalTask, identity
@@ -166,13 +166,16 @@ class GridProgram:
             (array.dtype.name, array.element_shape, array.halo, reaches) for array, reaches in zip(*stale, strict=True)
         )
         if key not in self._exchanges:
-            if CAPTURES.count and session_of(current_device().current_stream()) is not None:
-                raise CaptureError(
-                    "the halos of this call are new, and a capture cannot make them",
-                    hint="make the call once before the capture",
-                )
-            self._exchanges[key] = HaloExchange(self.grid, *stale)
+            self._exchanges[key] = outside(lambda: self._new_exchange(stale))
         return self._exchanges[key]
+
+    def _new_exchange(self, stale: Stale) -> HaloExchange:
+        if CAPTURES.count and session_of(current_device().current_stream()) is not None:
+            raise CaptureError(
+                "the halos of this call are new, and a capture cannot make them",
+                hint="make the call once before the capture, or capture the step by qp.dist.capture",
+            )
+        return HaloExchange(self.grid, *stale)
 
     def channel(self) -> Channel:
         """Where halos are exchanged on the current device."""

@@ -95,6 +95,31 @@ def test_a_capture_refuses_to_read_on_every_rank(read: Callable[[Any], object]):
     run_ranks(3, program)
 
 
+@qp.kernel
+def sum_of_left(u: A1, v: A1, w: A1):
+    for i in u:
+        if i > 0:
+            w[i] = u[i - 1] + v[i - 1]
+
+
+def test_a_capture_makes_the_halos_that_the_run_before_it_did_not_need():
+    """The step runs once before it is captured; then one halo is current, and where a graph begins none is."""
+
+    def program() -> None:
+        grid = Grid((12,))
+        u, v, w = (grid.ndarray(qp.f32) for _ in range(3))
+        both_ways(u, v)
+        with_left(u, w)  # the halo of u is current, that of v is not
+        made = qp.dist.capture(lambda: sum_of_left(u, v, w))
+        for value in (1.0, 3.0):
+            u.fill(value)
+            v.fill(2.0)
+            made.launch()
+            assert w.to_numpy().tolist()[1:] == [value + 2.0] * 11
+
+    run_ranks(3, program)
+
+
 CALLS: dict[str, Callable[[Any], object]] = {
     "owned_from_numpy": lambda u: u.owned_from_numpy(np.ones(u.grid.block.shape, np.float32)),
     "from_numpy": lambda u: u.from_numpy(START),
