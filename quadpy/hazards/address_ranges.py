@@ -47,13 +47,14 @@ class AddressRanges:
             self.remove(old)
             if not fresh and old.free is None:
                 made.absorb(old)
+        self._known[made.start] = made  # before its address is listed, for interrupts
         bisect.insort(self._starts, made.start)
-        self._known[made.start] = made
         return made
 
     def remove(self, ledger: Ledger) -> None:
         """Forget a ledger; twice does nothing."""
         self._changed()
         if self._known.get(ledger.start) is ledger:
+            if ledger.start in self._starts:
+                self._starts.remove(ledger.start)
             del self._known[ledger.start]
-            self._starts.remove(ledger.start)

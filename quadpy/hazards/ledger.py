@@ -76,12 +76,15 @@ class Ledger:
         return self.settled
 
     def begin(self, run: Unsettled, time: int) -> None:
-        """Calls of ``run`` after ``time`` are the latest accesses; they are found when somebody asks for them."""
+        """Calls of ``run`` after ``time`` are the latest accesses; they are found when somebody asks for them.
+
+        ``runs`` comes before ``running``, for interrupts: the latter has a run at any time.
+        """
+        self.runs.setdefault(run, time)
         if self.running is not run.lane:
             for other in self.runs:
                 other.is_latest = False
             self.running = run.lane
-        self.runs.setdefault(run, time)
 
     def is_before(self, lane: Lane, clock: Clock) -> bool:
         """Whether an operation of ``lane`` with ``clock`` comes after all accesses of other lanes, and may be kept as a run."""
@@ -102,7 +105,8 @@ class Ledger:
         calls.sort(key=lambda call: call[0].order)
         for operation, slot in calls:
             self._note(operation, slot, operation.lane.clocks.host)
-        self.runs, self.running = {}, None
+        self.running = None  # first, for interrupts, as in ``begin``
+        self.runs = {}
 
     def alive(self) -> bool:
         """Whether the memory is there, or was given back by the user, who may still use it."""
