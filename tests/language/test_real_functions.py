@@ -6,11 +6,13 @@ import os
 import re
 import subprocess
 import sys
+import textwrap
 
 import numpy as np
 import pytest
 
 import quadpy as qp
+from quadpy.codegen.objects.metadata import read_metadata
 from quadpy.ir.printer import print_ir
 from quadpy.jit.offline import compile_with_asm, trace_for
 from quadpy.target import parse_target
@@ -150,6 +152,24 @@ def test_the_code_has_calls(load, case, target):
     assert re.search(CALL[target], asm), asm[-2000:]
     inlined = compile_with_asm(kernel_of(load, "@qp.func", body), parse_target(target), {}).asm
     assert not re.search(CALL[target], inlined)
+
+
+@pytest.mark.parametrize("target", ["gfx942", "gfx1100"])
+def test_a_kernel_with_calls_has_a_stack_of_known_size(load, target):
+    """LLVM takes functions for recursive that call others until they are inlined; no function of the language is."""
+    text = """
+        @qp.real_func
+        def angle(x: qp.f64):
+            return qp.tan(x) + x ** 0.3
+    """
+    kernel = load(f"""{textwrap.dedent(text)}
+@qp.kernel
+def kernel(x: qp.types.ndarray(dtype=qp.f64, ndim=1)):
+    for i in x:
+        x[i] = angle(x[i])
+""").kernel
+    (info,) = read_metadata(compile_with_asm(kernel, parse_target(target), {}).image).kernels
+    assert not info.dynamic_stack
 
 
 @pytest.mark.parametrize("target", CALL)

@@ -51,7 +51,7 @@ def _lower_function(
     fast_attributes = f" {rules.gpu.fast_attributes}" if kernel.fast_math and rules.gpu is not None else ""
     if function.is_called:
         module.called.add(function_symbol(function.name))
-    text.finish(f"{head}{fast_attributes} alwaysinline nounwind", function_symbol(function.name))
+    text.finish(f"{head}{fast_attributes} alwaysinline norecurse nounwind", function_symbol(function.name))
     if rules.gpu is None and (form := vector_form(function, function_symbol(function.name))):
         module.vector_forms[function_symbol(function.name)] = form
 

@@ -1,5 +1,5 @@
-"""Which loops of a GPU run several iterations a thread: short ones over memory, whose loads are then under way together,
-and those of several axes, whose indices are then found together.
+"""Which loops of a GPU run several iterations a thread: short ones over memory, and maps of elementary functions, whose loads
+are then under way together, and those of several axes, whose indices are then found together.
 """
 
 from __future__ import annotations
@@ -11,14 +11,17 @@ from quadpy.codegen.frames import Coarsened
 from quadpy.codegen.plans.cost import cost_of
 from quadpy.ir import nodes as ir
 from quadpy.ir.passes.stores_last import stores_last
+from quadpy.ir.walk import walk
 
 __all__ = ["coarsened_frame", "move_stores"]
 
 _MOST_COST: Final = 48
 """In the units of ``plans.cost``: beyond it arithmetic hides the latency of memory."""
+_MOST_COST_OF_CALLS: Final = 512
+"""Of a loop of one axis that calls functions, such as elementary ones: the code grows, and so does the time to compile it."""
 _MOST_COST_OF_BRANCHES: Final = 192
 """Beyond it the divisions that find an iteration's indices matter no more."""
-_PLAIN: Final = (ir.Let, ir.Load, ir.Store)
+_PLAIN: Final = (ir.Let, ir.Load, ir.Store, ir.CallMany)
 _SIMPLE: Final = (*_PLAIN, ir.Assign, ir.Continue)
 _LINE: Final = 4
 """Iterations of a strip in a loop of one axis,"""
@@ -27,11 +30,12 @@ _COLUMN: Final = 6
 
 
 def wants_coarsening(task: ir.ParallelTask, kernel: ir.Kernel) -> bool:
-    """Whether an iteration of ``task`` is little more than loads and stores, one after the other."""
+    """Whether an iteration of ``task`` is little more than loads and stores, or elementary functions, one after the other."""
     stmts = task.body.stmts
     if not all(isinstance(stmt, _PLAIN) for stmt in stmts) or not any(isinstance(stmt, ir.Load) for stmt in stmts):
         return False
-    return _cost(task, kernel) <= _MOST_COST
+    calls = len(task.axes) == 1 and any(isinstance(node, (ir.Call, ir.CallMany)) for node in walk(task.body))
+    return _cost(task, kernel) <= (_MOST_COST_OF_CALLS if calls else _MOST_COST)
 
 
 def coarsened_frame(task: ir.ParallelTask, kernel: ir.Kernel) -> Coarsened | None:

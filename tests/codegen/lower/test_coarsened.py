@@ -72,18 +72,51 @@ def histogram_of_blocks(keys: INTS, counts: INTS, threads: qp.i32):
         qp.atomic_add(counts[t % 64], bins[t % 64])
 
 
+@qp.kernel
+def elementary(x: A, y: A):
+    for i in x:
+        v = x[i]
+        y[i] = qp.sin(v) * qp.cos(v) + v**0.7
+
+
+@qp.kernel
+def long_functions(x: A, y: A):
+    for i in x:
+        y[i] = qp.lgamma(qp.tgamma(qp.erfc(x[i])))
+
+
+@qp.kernel
+def elementary_in_a_plane(f: G, g: G):
+    for i, j in f:
+        g[i, j] = qp.sin(f[i, j]) + qp.exp(f[i, j]) ** 0.7
+
+
 def accesses(kernel, target):
     """The loads and stores of the strip, ``L`` and ``S`` in their order; single iterations come before it."""
+    return max(runs(kernel, target), key=len)
+
+
+def runs(kernel, target):
+    """The loads and stores between labels."""
     asm = compile_with_asm(kernel, parse_target(target), {}).asm
     found = re.findall(r"^(\.LBB\w+:)|^\s+global_(load|store)_", asm, re.MULTILINE)
-    blocks = "".join("|" if label else kind[0].upper() for label, kind in found).split("|")
-    return max(blocks, key=len)
+    return "".join("|" if label else kind[0].upper() for label, kind in found).split("|")
 
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize(("kernel", "arrays"), [(scale, 1), (integrate, 2)], ids=["scale", "integrate"])
 def test_updates_in_place_wait_for_memory_once(kernel, arrays, target):
     assert accesses(kernel, target) == "L" * 4 * arrays + "S" * 4 * arrays
+
+
+@pytest.mark.parametrize("target", ["gfx942", "gfx1100"])
+def test_maps_of_elementary_functions_load_four_elements_at_once(target):
+    assert "LLLL" in runs(elementary, target)
+
+
+@pytest.mark.parametrize("kernel", [long_functions, elementary_in_a_plane], ids=["long", "in a plane"])
+def test_of_longer_bodies_a_thread_runs_one_iteration(kernel):
+    assert max(map(len, runs(kernel, "gfx1100"))) <= 2
 
 
 @pytest.mark.parametrize("target", TARGETS)
