@@ -19,7 +19,7 @@ def inventory() -> Inventory:
     found = Inventory()
     found.project, found.version = "quadpy", __version__
     for name, value in _public.public().items():
-        page, _, anchor = _entries.target(name).partition(".md#")
+        page, _, anchor = _public.target(name).partition(".md#")
         found.objects.append(_object(_public.anchor(name), _role(value), f"reference/{page}/#{anchor}"))
         for member in _entries.members(value):
             uri = f"reference/{page}/#{anchor}.{member}"

@@ -103,3 +103,9 @@ def named(words: list[str]) -> Iterator[str]:
 def anchor(name: str) -> str:
     """The name as other projects link to it."""
     return f"quadpy.{name.removeprefix('qp.')}"
+
+
+def target(name: str) -> str:
+    """Where the entry of a name is, from another page of the reference."""
+    first = other_names().get(name, name)
+    return f"{pages()[first]}.md#{anchor(first)}"

@@ -14,4 +14,4 @@ def example_custom_op() -> None:
             y[i] = x[i] * x[i]
 
     squared = qp.torch.custom_op(square, name="mine::squared", outputs={"y": "x"})
-    print(squared(torch.tensor([1.0, 2.0, 3.0])))
+    print(squared(torch.tensor([1.0, 2.0, 3.0])))  # tensor([1., 4., 9.])
