@@ -57,11 +57,9 @@ _KERNEL: Final = """\
 
 import quadpy as qp
 
-GRID = qp.types.ndarray(dtype=qp.f32, ndim=2)
-
 
 @qp.kernel
-def step(old: GRID, new: GRID, rate: qp.f32):
+def step(old: qp.Array2D[qp.f32], new: qp.Array2D[qp.f32], rate: qp.f32) -> None:
     \"\"\"One explicit step; the border keeps its temperature.  ``rate`` is dt * diffusivity / dx^2, at most 0.25.\"\"\"
     for i, j in old:  # a loop at the top level runs in parallel
         change = 0.0
@@ -73,20 +71,23 @@ def step(old: GRID, new: GRID, rate: qp.f32):
 _TEST: Final = """\
 \"\"\"A step against the same formula in NumPy.\"\"\"
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 import quadpy as qp
+
 from {package}.diffusion import step
 
 
 @pytest.fixture(autouse=True)
-def cpu():
+def cpu() -> Iterator[None]:
     qp.init(arch=qp.cpu, debug=True)  # indices out of range raise
     yield
     qp.reset()
 
 
-def test_a_step_is_the_formula():
+def test_a_step_is_the_formula() -> None:
     old = np.random.default_rng(1).random((33, 17), dtype=np.float32)
     new = np.zeros_like(old)
     step(old, new, 0.2)
