@@ -7,6 +7,7 @@ or else the CPU, and the annotation of a function's result means nothing.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any, Final
@@ -25,6 +26,7 @@ from quadpy.compat._textures import Format, Texture
 from quadpy.elsewhere import INSTEAD
 from quadpy.lang.decorators import Func
 from quadpy.messages import no_attribute
+from quadpy.tools.meshes import TYPES
 from quadpy.view.surfaces import has_display
 
 __all__ = [
@@ -63,7 +65,26 @@ def _imshow(img: object, title: str = "imshow") -> None:
         quadpy.tools.imshow(img, title)
 
 
-tools = SimpleNamespace(**{**{name: getattr(quadpy.tools, name) for name in quadpy.tools.__all__}, "imshow": _imshow})  # type: ignore[assignment]  # in place of quadpy's
+class _PLYWriter(quadpy.tools.PLYWriter):
+    """As ``quadpy.tools.PLYWriter``; as in Taichi, a channel of a type that PLY does not have is left out."""
+
+    def add_vertex_channel(self, key: str, data_type: str, data: object) -> None:
+        if self._is_known(key, data_type):
+            super().add_vertex_channel(key, data_type, data)
+
+    def add_face_channel(self, key: str, data_type: str, data: object) -> None:
+        if self._is_known(key, data_type):
+            super().add_face_channel(key, data_type, data)
+
+    def _is_known(self, key: str, data_type: str) -> bool:
+        known = data_type in TYPES
+        if not known:
+            warnings.warn(f"{key} is left out: {data_type!r} is not a type of PLY files", RuntimeWarning, stacklevel=3)
+        return known
+
+
+_tools = {name: getattr(quadpy.tools, name) for name in quadpy.tools.__all__}
+tools = SimpleNamespace(**{**_tools, "imshow": _imshow, "PLYWriter": _PLYWriter})  # type: ignore[assignment]  # in place of quadpy's
 ui = SimpleNamespace(**{name: getattr(_ui, name) for name in _ui.__all__}, **_ui.constants(), make_camera=_ui.Camera)
 
 _lib = SimpleNamespace(core=SimpleNamespace(with_vulkan=lambda: False, with_cuda=lambda: False, GGUI_AVAILABLE=False))

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
+from quadpy.completion import shows
 from quadpy.dtypes import Scalar, meant
 from quadpy.errors import ArgumentError
 from quadpy.messages import shown
@@ -57,6 +58,7 @@ class _Constructible(CompositeType):
         return tensor(self, shape, **options)
 
 
+@shows("dtype", "element_shape", "field", "n", "ndarray", "tensor")
 @public_init
 @dataclass(frozen=True)
 class VectorType(_Constructible):
@@ -106,6 +108,7 @@ class MatrixType(_Constructible):
         return f"matrix({self.n}, {self.m}, {_name(self.dtype)})"
 
 
+@shows("dtype", "ndim")
 @public_init
 @dataclass(frozen=True)
 class NDArrayType:

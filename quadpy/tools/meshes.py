@@ -14,9 +14,9 @@ from quadpy.public import public
 from quadpy.tools.libraries import library
 from quadpy.view.host import on_host
 
-__all__ = ["PLYWriter"]
+__all__ = ["TYPES", "PLYWriter"]
 
-_TYPES: Final = {
+TYPES: Final = {
     "char": "i1", "uchar": "u1", "short": "i2", "ushort": "u2", "int": "i4", "uint": "u4", "float": "f4", "double": "f8",
 }  # fmt: skip
 """The types of numbers in PLY files, by their names there."""
@@ -155,12 +155,12 @@ class PLYWriter:
 
 
 def _numbers(key: str, data_type: str, data: object, count: int, what: str) -> npt.NDArray[Any]:
-    if data_type not in _TYPES:
-        raise ArgumentError(f"{key}: {data_type!r} is not a type of PLY files", hint=f"use {', '.join(_TYPES)}")
+    if data_type not in TYPES:
+        raise ArgumentError(f"{key}: {data_type!r} is not a type of PLY files", hint=f"use {', '.join(TYPES)}")
     values = on_host(data).ravel()
     if values.size != count:
         raise ArgumentError(f"{key}: {values.size} numbers for {count} {what}")
-    return values.astype(_TYPES[data_type])
+    return values.astype(TYPES[data_type])
 
 
 def _rows(channels: _Channels, count: int) -> npt.NDArray[Any]:

@@ -79,7 +79,7 @@ def test_names_that_are_not_there_say_so():
 
 def test_everything_of_quadpy_is_there_under_the_same_name():
     differing = {name for name in qp.__all__ if getattr(ti, name) is not getattr(qp, name)}
-    assert differing == {"func", "graph", "init", "tools", "types"}
+    assert differing == {"__version__", "func", "graph", "init", "tools", "types"}
     assert all(getattr(ti.types, name) is getattr(qp.types, name) for name in qp.types.__all__)
     assert {name for name in qp.tools.__all__ if getattr(ti.tools, name) is not getattr(qp.tools, name)} == {"imshow"}
     assert all(getattr(ti.graph, name) is getattr(qp.graph, name) for name in qp.graph.__all__)
@@ -299,3 +299,54 @@ def test_structs_by_taichis_names():
     trace()
     assert hits[1].t == 5.0
     assert hits.id.to_numpy().tolist() == [0, 1, 2]
+
+
+def test_channels_of_unknown_types_are_left_out_of_ply_files(tmp_path):
+    pytest.importorskip("plyfile")
+    writer = ti.tools.PLYWriter(num_vertices=2)
+    writer.add_vertex_pos(np.zeros(2), np.ones(2), np.ones(2))
+    with pytest.warns(RuntimeWarning, match="mass is left out: 'colour' is not a type of PLY files"):
+        writer.add_vertex_channel("mass", "colour", np.ones(2))
+    writer.export_ascii(tmp_path / "two.ply")
+    text = (tmp_path / "two.ply").read_text()
+    assert "property float x" in text
+    assert "mass" not in text
+
+
+def test_the_version_is_a_tuple_that_can_be_compared():
+    assert ti.__version__ >= (1, 7, 0)
+
+
+def test_an_example_with_lists_and_blocks_runs_as_it_is():
+    x, n = ti.field(ti.i32), 16
+    block = ti.root.pointer(ti.ij, 4)
+    block.bitmasked(ti.ij, 4).place(x)
+    words, length = ti.field(ti.i32), ti.field(ti.i32)
+    ti.root.dense(ti.i, n).dynamic(ti.j, n, chunk_size=4).place(words)
+    ti.root.dense(ti.i, n).place(length)
+
+    @ti.kernel
+    def fill():
+        for i in range(n):
+            for j in range(i):
+                ti.append(words.parent(), i, j * j)
+            length[i] = ti.length(words.parent(), i)
+        for i, j in ti.ndrange((3, 6), (3, 6)):
+            x[i, j] = 1
+
+    @ti.kernel
+    def count() -> ti.i32:
+        found = 0
+        ti.no_activate(x)
+        for i, j in x:
+            found += ti.is_active(block, ti.rescale_index(x, block, [i, j]))
+            ti.deactivate(x.snode.parent(), [i, j])
+        return found
+
+    fill()
+    assert length.to_numpy().tolist() == list(range(n))
+    assert words[5, 4] == 16
+    assert count() == 9
+    assert x.to_numpy().sum() == 0
+    ti.deactivate_all_snodes()
+    assert count() == 0
