@@ -81,7 +81,10 @@ def test_everything_of_quadpy_is_there_under_the_same_name():
     differing = {name for name in qp.__all__ if getattr(ti, name) is not getattr(qp, name)}
     assert differing == {"__version__", "func", "graph", "init", "tools", "types"}
     assert all(getattr(ti.types, name) is getattr(qp.types, name) for name in qp.types.__all__)
-    assert {name for name in qp.tools.__all__ if getattr(ti.tools, name) is not getattr(qp.tools, name)} == {"imshow"}
+    assert {name for name in qp.tools.__all__ if getattr(ti.tools, name) is not getattr(qp.tools, name)} == {
+        "PLYWriter",
+        "imshow",
+    }
     assert all(getattr(ti.graph, name) is getattr(qp.graph, name) for name in qp.graph.__all__)
 
 
