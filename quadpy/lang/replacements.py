@@ -48,6 +48,8 @@ def instead_of(fn: Any) -> str:
         return f"there is {_NAMES[name]}"
     if library == "random" or module.startswith("numpy.random"):
         return _RANDOM
+    if name in _CHANGES and isinstance(getattr(fn, "__self__", None), (list, dict, set)):
+        return "lists, dicts and sets in kernels are fixed when it compiles: write the items down, or use an array"
     if name in BUILTINS and (library in ("numpy", "math", "scipy", "cmath") or name not in vars(builtins)):
         return f"there is qp.{name}"
     if library == "numpy" and name in BY_NAME:
@@ -58,8 +60,6 @@ def instead_of(fn: Any) -> str:
         return _SMALL
     if library == "time":
         return "read the clock outside, around the call and qp.sync()"
-    if name in _CHANGES and isinstance(getattr(fn, "__self__", None), (list, dict, set)):
-        return "lists, dicts and sets in kernels are fixed when it compiles: write the items down, or use an array"
     return ""
 
 

@@ -22,7 +22,9 @@ BITS = ["a << b", "a >> b", "a & b", "a | b", "a ^ b"]
 UNARY = ["-a", "+a", "abs(a)", "not a", "qp.abs(a)", "qp.one(a)", "qp.i32(a)", "qp.u8(qp.f32(a))", "qp.f16(a)", "qp.bf16(a)",
          "qp.u1(a)", "bool(a)", "float(a)", "qp.select(a, 2.0, 1.0)", "1.5 if a else 2.5"]  # fmt: skip
 ROUNDINGS = ["qp.floor(a)", "qp.ceil(a)", "qp.round(a)", "qp.trunc(a)", "qp.fma(a, a, 0.5)", "qp.copysign(2.0, a)"]
-LIBRARY = [f"qp.{row.name}(a)" for row in GROUPS["Functions of one number"] if row.name != "sincos"]  # two numbers
+LIBRARY = [
+    f"qp.{row.name}(a)" for row in GROUPS["Functions of one number"] if row.name not in ("sincos", "frexp")
+]  # two numbers
 TWO_FLOATS = ["qp.atan2(a, b)", "qp.hypot(a, b)", "qp.fmod(a, b)", "qp.pow(a, b)", "qp.copysign(a, b)"]
 
 

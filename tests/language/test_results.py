@@ -40,10 +40,10 @@ def test_the_annotation_says_what_lists_and_vectors_become():
 
 
 WRONG = {
-    "-> mat2: return [1.0, 2.0, 3.0, 4.0]": "the result is f64 2x2, not f64 4",
-    "-> mat23: return qp.Matrix([[1, 2], [3, 4], [5, 6]])": "the result is f64 2x3, not f64 3x2",
-    "-> vec1: return 1.0": "the result is f32 1, not float",
-    "-> (qp.f32, vec1): return qp.Vector([1.0, 2.0])": "the result is f32 1, not f32",
+    "-> mat2: return [1.0, 2.0, 3.0, 4.0]": "the result is f64x2x2, not f64x4",
+    "-> mat23: return qp.Matrix([[1, 2], [3, 4], [5, 6]])": "the result is f64x2x3, not f64x3x2",
+    "-> vec1: return 1.0": "the result is f32x1, not float",
+    "-> (qp.f32, vec1): return qp.Vector([1.0, 2.0])": "the result is f32x1, not f32",
     ": return None, 1": "None cannot be returned together with other results",
     ": return (1, (2, None))": "None cannot be returned together with other results",
 }
