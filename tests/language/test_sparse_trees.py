@@ -584,3 +584,53 @@ def test_a_row_is_asked_once_only_where_no_iteration_changes_the_answer():
     assert seen.to_numpy().sum(1).tolist() == [0, 32] * 4
     unchanged()
     assert seen.to_numpy().sum(1).tolist() == [0, 32] * 4
+
+
+@pytest.mark.parametrize("target", ["gfx90a", "gfx942", "gfx1100", "sm_80"])
+def test_they_compile_for_gpus(target):
+    outer = qp.root.pointer(qp.ij, 4)
+    x, word = qp.field(qp.f32), qp.field(qp.i32)
+    outer.dense(qp.ij, 4).place(x)
+    outer.dynamic(qp.k, 8).place(word)
+    total = qp.field(qp.f32, ())
+
+    @qp.kernel
+    def run():
+        for i, j in x:
+            total[None] += x[i, j]
+        for i, j in x:
+            x[(i + 4) % 16, j] = 1.0
+            word[i // 4, j // 4].append(i)
+        for i, j in outer:
+            if word[i, j].length() > 3:
+                qp.deactivate(outer, [i, j])
+
+    assert run.compile(target).image
+
+
+@pytest.mark.parametrize("options", [{"debug": True}, {"fast_math": True}], ids=str)
+def test_neighbours_share_cells_without_a_race(init, options):
+    """Iterations that activate one cell are no race, and checks of indices know the loop's own indices."""
+    init(**options)
+    block, _, x = tree(*BLOCKS)
+
+    @qp.kernel
+    def run():
+        for i, j in qp.ndrange(8, 8):
+            x[i, j] = i
+        for i, j in x:
+            x[i, j] += j
+
+    run()
+    qp.sync()
+    assert is_on(block).all()
+    np.testing.assert_array_equal(x.to_numpy(), np.add.outer(np.arange(8), np.arange(8)))
+
+    @qp.kernel
+    def beyond():
+        for i, j in x:
+            x[i, j + 1] = 0
+
+    if options.get("debug"):
+        with pytest.raises(qp.KernelIndexError, match="j = 7"):
+            run_all(beyond)
