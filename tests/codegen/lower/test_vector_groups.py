@@ -17,6 +17,14 @@ from quadpy.target import parse_target
 
 pytestmark = pytest.mark.cpu_only
 
+
+@pytest.fixture(autouse=True)
+def llvm_says_nothing(capfd):
+    """LLVM writes to stderr where it cannot vectorise or unroll a loop as it is told."""
+    yield
+    assert "loop not" not in capfd.readouterr().err
+
+
 I, J, K, X, SUM = Var("i", i32), Var("j", i32), Var("k", i32), Var("x", f32), Var("sum", f32)
 
 

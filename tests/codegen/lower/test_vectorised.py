@@ -17,6 +17,14 @@ pytestmark = [
     pytest.mark.skipif(platform.machine() != "x86_64", reason="looks for x86's instructions"),
 ]
 
+
+@pytest.fixture(autouse=True)
+def llvm_says_nothing(capfd):
+    """LLVM writes to stderr where it cannot vectorise or unroll a loop as it is told."""
+    yield
+    assert "loop not" not in capfd.readouterr().err
+
+
 I, J, X, Y, ACC = Var("i", i32), Var("j", i32), Var("x", f32), Var("y", f32), Var("acc", f32)
 LEVELS = ["x86-64", "x86-64-v3", "x86-64-v4"]
 
