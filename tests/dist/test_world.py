@@ -13,8 +13,8 @@ from quadpy.dist.connecting import connect
 from quadpy.dist.transport.choosing import choose_transport
 from quadpy.dist.transport.torch.notices import StoreNotices
 from quadpy.errors import DistributedError, TransportError
+from quadpy.runtime.device import probe
 from quadpy.runtime.device.launched import Launched, launched_as
-from quadpy.runtime.device.probe import Probe
 
 TORCHRUN = {"RANK": "5", "WORLD_SIZE": "8", "LOCAL_RANK": "1", "TORCHELASTIC_RUN_ID": "x", "MASTER_ADDR": "a"}
 HYDRA = {"PMI_RANK": "2", "PMI_SIZE": "4", "MPI_LOCALRANKID": "0", "MPI_LOCALNRANKS": "2"}
@@ -184,7 +184,7 @@ def test_threads_are_shared_by_the_ranks(monkeypatch):
 def test_the_gpu_of_a_rank_is_its_number_on_the_host(monkeypatch):
     opened = []
     monkeypatch.setattr(api, "open_device", lambda backend, ordinal=0: opened.append((backend, ordinal)))
-    monkeypatch.setattr(api, "probe_cuda", lambda: Probe("cuda", devices=("a", "b", "c")))
+    monkeypatch.setattr(probe, "probe_cuda", lambda: probe.Probe("cuda", devices=("a", "b", "c")))
     for local, expected in (("0", 0), ("2", 2), ("4", 1)):
         monkeypatch.setenv("MPI_LOCALRANKID", local)
         assert api._choose("cuda", enable_fallback=False) == ("cuda", expected)
