@@ -118,7 +118,7 @@ def _clear_box(t: Trace, node: TreeNode, at: Sequence[ir.Expr], array: ArrayRef,
         if axis not in index:
             bounds.append((first, first + extent))
             continue
-        ratio = extent // node.shape[list(node.cells).index(axis)]
+        ratio = extent // max(node.shape[list(node.cells).index(axis)], 1)
         bounds.append(_range(t, to_scalar(t, binary(t, ast.Mult, index[axis], ratio, span), span), first, ratio, span))
     inline(t, cleared, [array, NdRange(tuple(bounds))], {}, span)
 
@@ -213,8 +213,9 @@ def _rescale_index(t: Trace, span: Span, a: Value, b: Value, index: Value) -> Va
     for axis, extent in zip(target.cells, target.shape, strict=True):
         if axis not in given:
             t.fail_type("rescale_index: the first node lacks an axis of the second", span)
-        by = (ast.FloorDiv, extents[axis] // extent) if extents[axis] >= extent else (ast.Mult, extent // extents[axis])
-        found.append(to_scalar(t, binary(t, by[0], given[axis], by[1], span), span))
+        larger, smaller = max(extents[axis], extent), max(min(extents[axis], extent), 1)
+        op = ast.FloorDiv if extents[axis] >= extent else ast.Mult
+        found.append(to_scalar(t, binary(t, op, given[axis], larger // smaller, span), span))
     return Vec((len(found),), tuple(found)) if found else ()
 
 

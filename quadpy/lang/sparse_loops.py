@@ -76,8 +76,8 @@ def cell_by_cell(t: Trace, items: Any, axes: Sequence[ir.Axis], span: Span) -> C
     offset = (items.offset or (0,) * items.ndim) if isinstance(items, ArrayRef) else (0,) * len(axes)
     grid: Any = field_of(t, items).leaves()[0].container if isinstance(items, ArrayRef) else items
     cells = dict(zip(nodes[-1].cells, nodes[-1].shape, strict=True))
-    inside = [extent // cells.get(axis, 1) for axis, extent in zip(grid.cells, grid.shape, strict=True)]
-    if math.prod(grid.shape) > i32.max_int or math.prod(inside) < 2:
+    inside = [extent // max(cells.get(axis, 1), 1) for axis, extent in zip(grid.cells, grid.shape, strict=True)]
+    if math.prod(grid.shape) > i32.max_int or math.prod(inside) < 2 or 0 in grid.shape:
         return None
     with quietly(t):
         made = [
@@ -90,11 +90,7 @@ def cell_by_cell(t: Trace, items: Any, axes: Sequence[ir.Axis], span: Span) -> C
         parts = on_levels(t, element, inside, span)
         for own, axis, first, count, part in zip(axes, grid.cells, offset, inside, parts, strict=True):
             start = binary(t, ast.Mult, at[axis], count, span) if axis in at else 0
-            index = (
-                binary(t, ast.Add, binary(t, ast.Add, start, part, span), first, span)
-                if first
-                else binary(t, ast.Add, start, part, span)
-            )
+            index = binary(t, ast.Add, binary(t, ast.Add, start, part, span), first, span)
             indices.append((own.var, to_scalar(t, index, span)))
         levels = [each for axis, extents in nodes[-1].cells.items() for each in on_levels(t, at[axis], extents, span)]
     return CellByCell((made[0], made[1]), tuple(indices), Position(nodes, nodes[-1].cells, tuple(levels)))

@@ -634,3 +634,29 @@ def test_neighbours_share_cells_without_a_race(init, options):
     if options.get("debug"):
         with pytest.raises(qp.KernelIndexError, match="j = 7"):
             run_all(beyond)
+
+
+def test_trees_without_cells():
+    node = qp.root.pointer(qp.ij, (0, 2))
+    lists = node.dynamic(qp.k, 3)
+    x, word = qp.field(qp.i32), qp.field(qp.i32)
+    node.dense(qp.ij, 2).place(x)
+    lists.place(word)
+
+    @qp.kernel
+    def run() -> qp.i32:
+        found = 0
+        for i, j in x:
+            found += 1 + x[i, j]
+        for i, j, k in word:
+            found += word[i, j, k]
+        for i, j in node:
+            qp.deactivate(node, [i, j])
+            found += qp.rescale_index(node, x, [i, j])[0] + word[i, j].length()
+        return found
+
+    assert x.shape == (0, 4)
+    assert run() == 0
+    x.fill(3)
+    node.deactivate_all()
+    x.from_numpy(np.zeros((0, 4), np.int32))
