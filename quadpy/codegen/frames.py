@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from quadpy.codegen.plans.privatise import BlockCopy, PrivatePlan
+from quadpy.codegen.plans.rows import RowGuard
 from quadpy.codegen.plans.sections import SectionPlan
 from quadpy.codegen.plans.vectorise import VectorPlan
 from quadpy.codegen.reduction import Group
@@ -37,9 +38,10 @@ class Reduced:
 
 @dataclass(frozen=True, slots=True)
 class Iterations:
-    """CPU: one iteration after another, or with a ``vector`` plan several side by side."""
+    """CPU: one iteration after another, or with a ``vector`` plan several side by side; a ``guard`` leaves out whole rows."""
 
     vector: VectorPlan | None
+    guard: RowGuard | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from quadpy.jit.offline import trace_for
 from quadpy.target import parse_target
 
 A = qp.types.ndarray
-TYPES_OF_PLANS = {"VectorPlan", "SectionPlan", "PrivatePlan", "BlockCopy", "Again", "Meet", "Phase", "Step"}
+TYPES_OF_PLANS = {"VectorPlan", "SectionPlan", "PrivatePlan", "BlockCopy", "Again", "Meet", "Phase", "RowGuard", "Step"}
 FACTS = {"bound_by", "cost_of", "kept_calls", "reads_of", "scalar_count", "shared_bytes", "split"}
 LIMITS = re.compile(r"[A-Z_]+")
 
@@ -29,7 +29,8 @@ def every_frame(x: A(qp.f32, 1), y: A(qp.f32, 1), bins: A(qp.i32, 1), n: qp.i32,
         for i in x:
             y[i] = x[i] + 1.0
         for i in x:
-            y[i] = qp.sin(x[i]) + qp.exp(qp.cos(x[i])) * qp.log(x[i] + qp.tan(x[i]))
+            while y[i] < x[i]:
+                y[i] += 1.0
         go[None] -= 1
     for i in range(qp.i64(n)):
         x[i] = 0.0

@@ -31,7 +31,7 @@ from quadpy.codegen.lower.statements import (
 )
 from quadpy.codegen.lower.text import ModuleText, symbol
 from quadpy.codegen.plans.privatise import PrivatePlan
-from quadpy.codegen.plans.rows import RowGuard, row_guard
+from quadpy.codegen.plans.rows import RowGuard
 from quadpy.codegen.reduction import merge_op
 from quadpy.codegen.schedule import KernelSchedule, Schedule
 from quadpy.ir import nodes as ir
@@ -134,9 +134,8 @@ def _lower_loop(s: Scope, task: ir.ParallelTask, frame: Iterations | Privatised 
     variables = declare_variables(s, task)
     axes = lower_axes(s, task.axes, 64)
     _promise_independence(s)
-    vector = frame.vector if isinstance(frame, Iterations) else None
+    vector, guard = (frame.vector, frame.guard) if isinstance(frame, Iterations) else (None, None)
     groups = VectorGroups(s, task, axes[-1], vector) if vector else None
-    guard = None if groups or isinstance(frame, Reduced) else row_guard(task)
     body = task.body if guard is None else guard.body
 
     def iterations(first: str, count: str, after: Callable[[str], None]) -> None:
