@@ -6,13 +6,17 @@ import gc
 import os
 import subprocess
 import sys
+import threading
 import warnings
+from unittest import mock
 
 import pytest
 from simulated import simulated
 
 import quadpy as qp
+from quadpy.dtypes import f32
 from quadpy.errors import DeviceError, NoDeviceError, StreamError
+from quadpy.runtime.arrays.ndarray import ndarray
 from quadpy.runtime.device import devices
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers.cpu import CpuDriver
@@ -261,3 +265,58 @@ def test_what_was_made_before_init_or_reset_stays_valid(end):
         stream.synchronize()
     with pytest.raises(DeviceError, match="was closed"):
         array.fill(1)
+
+
+def test_calls_of_other_threads_are_refused_before_anything_is_destroyed():
+    """A thread that goes on launching while the device is closed would use what is destroyed."""
+    driver, found = RecordingDriver(), []
+    with simulated(driver) as device:
+        array = ndarray(f32, 4)
+        array.fill(1)
+        waits = device.timelines.synchronize
+
+        def other():
+            try:
+                array.fill(2)
+            except DeviceError as error:
+                found.append(error.message)
+
+        def wait_beside_another_thread():
+            thread = threading.Thread(target=other)
+            thread.start()
+            thread.join()
+            waits()
+
+        with mock.patch.object(device.timelines, "synchronize", wait_beside_another_thread):
+            device.close()
+    assert found[0] == "the device was closed"
+
+
+@pytest.mark.parametrize(("threads", "left"), [(1, 0), (2, 1)])
+def test_a_process_that_ends_destroys_nothing_that_a_thread_may_use(threads, left):
+    driver = RecordingDriver()
+    with simulated(driver) as device:
+        stream = device.create_stream()
+        with mock.patch("threading.active_count", return_value=threads):
+            device.close_at_exit()
+        assert driver.left_open()["streams"] == left
+        with pytest.raises(StreamError, match="was closed"):
+            stream.synchronize()
+
+
+def test_threads_open_no_device_while_the_process_ends():
+    found = []
+
+    def other():
+        try:
+            devices.open_device("cpu")
+        except NoDeviceError as error:
+            found.append(error.message)
+
+    with mock.patch.object(devices, "_process_ends", threading.Event()) as ends:
+        ends.set()
+        devices.open_device("cpu")
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
+    assert found == ["the process ends"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
+import threading
 import weakref
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -197,12 +198,12 @@ class Device(OneProcess):
             CaptureError: the calling thread captures on the device, and recorded work never completes.
         """
         refuse_in_capture(self, "a synchronize of the whole device", "wait after a launch of the graph")
+        self.life.check()
         self._settle()
         self.faults.raise_first()
         self.failures.raise_first()
 
     def _settle(self) -> None:
-        self.life.check()
         self.timelines.synchronize()
         if (observer := CAPTURES.observer) is not None:
             observer.device_synchronized(self.life)
@@ -226,14 +227,25 @@ class Device(OneProcess):
         if self.life.captures:
             what = f"{self} cannot be closed while a capture is active on it"
             raise CaptureError(what, call_site(), hint="end the capture first")
+        self._close(destroys=True)
+
+    def close_at_exit(self) -> None:
+        """As ``close``; but while other threads run, which may be in a call of the driver, the process's end frees all."""
+        if self.life.ended is None:
+            self.life.captures = 0  # nobody will end them: their threads are gone, or their generators suspended
+            self._close(destroys=threading.active_count() == 1)
+
+    def _close(self, *, destroys: bool) -> None:
+        self.life.refuse()  # first, so that other threads begin nothing on what is waited for and destroyed
         with suppress(DriverError):  # a lost device frees nothing
             self._settle()
-            self.deferred.close()
-            self.memory.close()
-            self.modules.close()
-            self.reaper.close()
+            if destroys:
+                self.deferred.close()
+                self.memory.close()
+                self.modules.close()
+                self.reaper.close()
         self.reaper.abandon()
-        self.life.close()
+        self.life.closed = True
 
     def __enter__(self) -> Self:
         return self

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import threading
 from collections.abc import Callable
 from typing import Final
 
@@ -50,14 +51,18 @@ _DRIVERS: Final[dict[str, Callable[[int], Driver]]] = {"cpu": _open_cpu, "amdgpu
 
 _open: Final[dict[tuple[str, int], Device]] = {}
 _lock: Final = new_lock()
+_process_ends: Final = threading.Event()
 
 
 def open_device(arch: str, ordinal: int = 0) -> Device:
     """Device ``ordinal`` of the backend ``arch``.  Returns the same object until it is closed.
 
     Raises:
-        NoDeviceError: there is no such device; the message says what is missing.
+        NoDeviceError: there is no such device, and the message says what is missing; or the process ends, and only the main
+            thread can still open one.
     """
+    if _process_ends.is_set() and threading.current_thread() is not threading.main_thread():
+        raise NoDeviceError("the process ends", hint="end threads that use a device before the program ends")
     with _lock:
         device = _open.get((arch, ordinal))
         if device is None or device.life.closed:
@@ -118,11 +123,16 @@ def memory_stats() -> MemoryStats:
 
 
 @atexit.register
+def close_devices_at_exit() -> None:
+    """Close every device, also while daemon threads go on; they open no other."""
+    _process_ends.set()
+    close_devices()
+
+
 def close_devices() -> None:
     """Close every device: wait for its work and free everything.  Its streams, events and arrays are refused then."""
     with _lock:
         devices = list(_open.values())
         _open.clear()
     for device in devices:
-        device.life.captures = 0  # nobody will end them: their threads are gone, or their generators suspended
-        device.close()
+        device.close_at_exit()
