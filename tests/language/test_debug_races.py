@@ -91,6 +91,44 @@ def test_updates_and_a_store():
     assert "i=3000" in pair_of(found.value)
 
 
+V = qp.types.ndarray(dtype=qp.types.vector(3, qp.f32), ndim=1)
+
+
+@qp.kernel
+def components(y: V, n: qp.i32):
+    for i, j in qp.ndrange(4, 3):
+        y[i][j] = 1.0
+        y[i][j] = y[i + n][j] + i
+
+
+@qp.kernel
+def chosen_after_a_change(x: I1, c: qp.i32):
+    for i in range(4):
+        k = i
+        a = x[k]
+        k = 3 - i
+        x[i] = qp.select(c > 0, a, 0) + k
+
+
+@pytest.mark.filterwarnings("error::quadpy.errors.RaceWarning")
+def test_components_that_a_number_chooses():
+    """All components of the vector are loaded, and one is read."""
+    y = qp.ndarray(qp.types.vector(3, qp.f32), 6)
+    y.fill(0)
+    run_and_wait(components, y, 0)
+    assert y.to_numpy()[:4].tolist() == [[i + 1.0] * 3 for i in range(4)]
+    with pytest.raises(KernelRaceError, match=r"y\[\d\]"):
+        run_and_wait(components, y, 1)
+
+
+@pytest.mark.parametrize("c", [0, 1])
+def test_an_index_that_changes_before_its_value_is_chosen(c):
+    x = qp.ndarray(qp.i32, 4)
+    x.fill(7)
+    run_and_wait(chosen_after_a_change, x, c)
+    assert x.to_numpy().tolist() == [7 * c + 3 - i for i in range(4)]
+
+
 @pytest.mark.filterwarnings("ignore::quadpy.errors.RaceWarning")
 def test_loops_at_random_race_where_the_oracle_says(load, request):
     """The oracle runs iterations one after another.  Without a race this is what happens in every order."""

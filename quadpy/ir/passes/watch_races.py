@@ -19,6 +19,7 @@ from quadpy.faults import Site
 from quadpy.flow import Fork, map_tasks, steps_of
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import needs_whole_blocks
+from quadpy.ir.chosen import chosen_in
 from quadpy.ir.passes.shadow_marks import Marks, Place
 from quadpy.ir.passes.shadow_words import Words, number_of_iteration, words_of
 from quadpy.ir.races import Proved, orders_itself, races_of
@@ -125,7 +126,8 @@ class _Watched:
         sites: dict[Site, int],
     ) -> None:  # fmt: skip
         self.kernel, self.task, self.begins, self.regions = kernel, task, begins, regions
-        self.unread = unread_in(task)
+        self.unread, self.chosen = unread_in(task), chosen_in(task)
+        self.later: dict[ir.Var, ir.Load] = {}  # those that are marked where their value is chosen
         iteration = ir.Var("$iteration", u64)
         number, self.loads = number_of_iteration(task)
         self.iteration = ir.Let(iteration, number, span=task.span)
@@ -148,30 +150,52 @@ class _Watched:
 
     def visit(self, node: ir.Node) -> ir.Node:
         if isinstance(node, ir.Block):
-            return replace(node, stmts=tuple(new for stmt in node.stmts for new in self.watched(stmt)))
+            stmts = [new for stmt in node.stmts for new in self.watched(stmt)]
+            return replace(node, stmts=(*stmts, *self.marked_later()))
         return map_children(node, self.visit)
 
     def watched(self, stmt: ir.Stmt) -> Iterator[ir.Stmt]:
+        yield from self.where_chosen(stmt)
+        if not isinstance(stmt, (ir.Load, ir.Let)):  # it may change what the marks name their places by
+            yield from self.marked_later()
         if isinstance(stmt, (ir.Load, ir.Store, ir.Atomic)):
             name = _name_of(stmt.place)
             if name in self.regions and self.counts(stmt):
-                region = self.regions[name]
-                begin = ir.VarRead(region.begin, span=stmt.span)
-                index = stmt.place.index if isinstance(stmt.place, ir.Element) else ()
-                component = stmt.place.component if isinstance(stmt.place, ir.Element) else 0
-                at = ir.Binary(ir.BinOp.ADD, begin, region.words.at(index, component), i64, span=stmt.span)
-                param = region.param
-                shown = self.kernel.called(name)
-                place = (
-                    Place(name, shown, index, at)
-                    if param is None
-                    else Place(name, f"{shown}[]", index, at, param.offset, param.blocks)
-                )
-                yield from self.marks.before(stmt, place)
+                if isinstance(stmt, ir.Load) and stmt.var in self.chosen:
+                    self.later[stmt.var] = stmt
+                else:
+                    yield from self.marks.before(stmt, self.place(stmt))
             yield stmt
         else:
             new = self.visit(stmt)
             yield new  # type: ignore[misc]  # a statement stays one
+
+    def place(self, stmt: ir.Load | ir.Store | ir.Atomic) -> Place:
+        name = _name_of(stmt.place)
+        region, shown = self.regions[name], self.kernel.called(name)
+        begin = ir.VarRead(region.begin, span=stmt.span)
+        index = stmt.place.index if isinstance(stmt.place, ir.Element) else ()
+        component = stmt.place.component if isinstance(stmt.place, ir.Element) else 0
+        at = ir.Binary(ir.BinOp.ADD, begin, region.words.at(index, component), i64, span=stmt.span)
+        if (param := region.param) is None:
+            return Place(name, shown, index, at)
+        return Place(name, f"{shown}[]", index, at, param.offset, param.blocks)
+
+    def where_chosen(self, stmt: ir.Stmt) -> Iterator[ir.Stmt]:
+        """Marks of loads whose value ``stmt`` chooses, where it does."""
+        if not self.later or not isinstance(stmt, (ir.Let, ir.Assign, ir.Store)):
+            return
+        for node in walk(stmt):
+            if isinstance(node, ir.VarRead) and node.var in self.later:
+                load = self.later.pop(node.var)
+                marks = ir.Block(tuple(self.marks.before(load, self.place(load))), span=load.span)
+                yield ir.If(self.chosen[node.var], marks, ir.Block((), span=load.span), span=load.span)
+
+    def marked_later(self) -> Iterator[ir.Stmt]:
+        """Marks of loads that wait for their choice, which does not come in time."""
+        while self.later:
+            load = self.later.pop(next(iter(self.later)))
+            yield from self.marks.before(load, self.place(load))
 
 
 def _name_of(place: ir.Place) -> str:

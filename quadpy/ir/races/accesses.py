@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from quadpy.ir import nodes as ir
+from quadpy.ir.chosen import chosen_in
 from quadpy.ir.effects import effects_of
 from quadpy.ir.jumps import BREAK, CONTINUE, OF_LOOPS, RETURN, assigned_in, jumps_from
 from quadpy.ir.races.terms import Atom, Term, Terms, constant_of, parts_of, wrapped
@@ -53,6 +54,7 @@ class Facts:
     noalias    whether arrays that it changes are distinct from all others
     shared     arrays of which each block has its own
     unread     variables on which nothing depends: of a vector, all components are loaded
+    chosen     variables of loads that do not matter in each iteration
     """
 
     task: ir.ParallelTask
@@ -60,6 +62,7 @@ class Facts:
     noalias: bool
     shared: frozenset[str]
     unread: frozenset[ir.Var]
+    chosen: frozenset[ir.Var]
 
     @staticmethod
     def of(task: ir.ParallelTask, *, noalias: bool) -> Facts:
@@ -67,7 +70,8 @@ class Facts:
         changes = (n.place for n in walk(task) if isinstance(n, (ir.Store, ir.Atomic, ir.Reduction)))
         slots = {ir.slot_name(place.number) for place in changes if isinstance(place, ir.Slot)}
         shared = frozenset(array.name for array in task.shared)
-        return Facts(task, frozenset(arrays | slots), noalias or not arrays, shared, unread_in(task))
+        written, chosen = frozenset(arrays | slots), frozenset(chosen_in(task))
+        return Facts(task, written, noalias or not arrays, shared, unread_in(task), chosen)
 
 
 class Iteration:
@@ -110,7 +114,10 @@ class Iteration:
                 self.bound[var] = self.term(value)
             case ir.Load(var=var, place=place):
                 if var not in self.facts.unread:
+                    matters_always = var not in self.facts.chosen
+                    self._unsure += not matters_always
                     self.bound[var] = self.loaded(place, stmt.span)
+                    self._unsure -= not matters_always
             case ir.Store(place=place, value=value):
                 self.touch(place, ir.Access.WRITE, None, self.term(value), stmt.span)
             case ir.Atomic():
