@@ -27,6 +27,7 @@ import quadpy as qp
 from quadpy.codegen.objects.elf import SHT_DYNSYM, read_elf
 from quadpy.codegen.objects.metadata import read_metadata
 from quadpy.codegen.report import report_tasks
+from quadpy.errors import KernelRaceError
 from quadpy.jit.offline import compile_with_asm
 from quadpy.runtime.cpu.loader import load_object
 from quadpy.target import parse_target
@@ -101,6 +102,8 @@ def debug_bits(program, folder):
         with module_of(program, folder) as module:
             try:
                 results.append(program.called(module))
+            except KernelRaceError as error:
+                return f"no iterations of the programs meet: {error}"
             except qp.KernelFault:
                 return None if debug else "a check failed that is not on"
     return differing(results[1], results[0])
