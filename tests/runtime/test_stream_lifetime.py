@@ -14,9 +14,7 @@ import pytest
 from simulated import simulated
 
 import quadpy as qp
-from quadpy.dtypes import f32
 from quadpy.errors import DeviceError, NoDeviceError, StreamError
-from quadpy.runtime.arrays.ndarray import ndarray
 from quadpy.runtime.device import devices
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers.cpu import CpuDriver
@@ -265,31 +263,6 @@ def test_what_was_made_before_init_or_reset_stays_valid(end):
         stream.synchronize()
     with pytest.raises(DeviceError, match="was closed"):
         array.fill(1)
-
-
-def test_calls_of_other_threads_are_refused_before_anything_is_destroyed():
-    """A thread that goes on launching while the device is closed would use what is destroyed."""
-    driver, found = RecordingDriver(), []
-    with simulated(driver) as device:
-        array = ndarray(f32, 4)
-        array.fill(1)
-        waits = device.timelines.synchronize
-
-        def other():
-            try:
-                array.fill(2)
-            except DeviceError as error:
-                found.append(error.message)
-
-        def wait_beside_another_thread():
-            thread = threading.Thread(target=other)
-            thread.start()
-            thread.join()
-            waits()
-
-        with mock.patch.object(device.timelines, "synchronize", wait_beside_another_thread):
-            device.close()
-    assert found[0] == "the device was closed"
 
 
 @pytest.mark.parametrize(("threads", "left"), [(1, 0), (2, 1)])

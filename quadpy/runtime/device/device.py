@@ -227,25 +227,27 @@ class Device(OneProcess):
         if self.life.captures:
             what = f"{self} cannot be closed while a capture is active on it"
             raise CaptureError(what, call_site(), hint="end the capture first")
-        self._close(destroys=True)
-
-    def close_at_exit(self) -> None:
-        """As ``close``; but while other threads run, which may be in a call of the driver, the process's end frees all."""
-        if self.life.ended is None:
-            self.life.captures = 0  # nobody will end them: their threads are gone, or their generators suspended
-            self._close(destroys=threading.active_count() == 1)
-
-    def _close(self, *, destroys: bool) -> None:
-        self.life.refuse()  # first, so that other threads begin nothing on what is waited for and destroyed
         with suppress(DriverError):  # a lost device frees nothing
             self._settle()
-            if destroys:
-                self.deferred.close()
-                self.memory.close()
-                self.modules.close()
-                self.reaper.close()
+            self.deferred.close()
+            self.memory.close()
+            self.modules.close()
+            self.reaper.close()
         self.reaper.abandon()
-        self.life.closed = True
+        self.life.close()
+
+    def close_at_exit(self) -> None:
+        """As ``close``; but beside other threads, which may be in a call of the driver, the end of the process frees all."""
+        if self.life.ended is not None:
+            return
+        self.life.captures = 0  # nobody will end them: their threads are gone, or their generators suspended
+        if threading.active_count() == 1:
+            self.close()
+            return
+        self.life.close()  # first, so that other threads begin nothing that is not waited for
+        with suppress(DriverError):
+            self._settle()
+        self.reaper.abandon()
 
     def __enter__(self) -> Self:
         return self

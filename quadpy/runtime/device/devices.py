@@ -122,17 +122,23 @@ def memory_stats() -> MemoryStats:
     return current_device().memory_stats()
 
 
+def close_devices() -> None:
+    """Close every device: wait for its work and free everything.  Its streams, events and arrays are refused then."""
+    for device in _taken():
+        device.close()
+
+
 @atexit.register
 def close_devices_at_exit() -> None:
     """Close every device, also while daemon threads go on; they open no other."""
     _process_ends.set()
-    close_devices()
+    for device in _taken():
+        device.close_at_exit()
 
 
-def close_devices() -> None:
-    """Close every device: wait for its work and free everything.  Its streams, events and arrays are refused then."""
+def _taken() -> list[Device]:
+    """The open devices, which are no longer found."""
     with _lock:
         devices = list(_open.values())
         _open.clear()
-    for device in devices:
-        device.close_at_exit()
+    return devices

@@ -51,8 +51,9 @@ class Life:
         if self.ended is not None:
             raise DeviceError(self.ended.message, hint=self.ended.hint)
 
-    def refuse(self) -> None:
-        """Refuse later calls, because the device is being closed."""
+    def close(self) -> None:
+        """Mark the device as closed."""
+        self.closed = True
         self.end("the device was closed", "open it again, and create new streams, events and arrays")
 
     def end(self, message: str, hint: str) -> None:
