@@ -57,4 +57,7 @@ def example_Event() -> None:
 
 
 def example_memory_stats() -> None:
-    print(qp.memory_stats())  # MemoryStats(allocator='pool', used=0, peak=0, reserved=0, blocks=0)
+    before = qp.memory_stats().used
+    x = qp.ndarray(qp.f32, 1024)
+    x.fill(0.0)
+    print(qp.memory_stats().used - before)  # 4096
