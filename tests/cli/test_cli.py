@@ -186,7 +186,7 @@ def test_doctor_says_which_mpi_runs_ranks(capsys):
     ],
 )
 def test_doctor_says_why_mpi_does_not_work(broken, message, monkeypatch, capsys):
-    pytest.importorskip("mpi4py")
+    pytest.importorskip("mpi4py", reason="mpi4py is not installed")
     monkeypatch.setattr(probing, "_ASK", broken)
     monkeypatch.setattr(probing, "_SECONDS", 1)
     monkeypatch.setattr(probing, "find_mpiexec", lambda: "mpiexec")

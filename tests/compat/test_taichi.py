@@ -305,7 +305,7 @@ def test_structs_by_taichis_names():
 
 
 def test_channels_of_unknown_types_are_left_out_of_ply_files(tmp_path):
-    pytest.importorskip("plyfile")
+    pytest.importorskip("plyfile", reason="plyfile is not installed")
     writer = ti.tools.PLYWriter(num_vertices=2)
     writer.add_vertex_pos(np.zeros(2), np.ones(2), np.ones(2))
     with pytest.warns(RuntimeWarning, match="mass is left out: 'colour' is not a type of PLY files"):

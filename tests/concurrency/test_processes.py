@@ -57,7 +57,7 @@ def test_processes_of_python_run_kernels(found_by, method):
 
 
 def test_joblib_runs_kernels_that_its_workers_cannot_import(found_by):
-    pytest.importorskip("joblib")
+    pytest.importorskip("joblib", reason="joblib is not installed")
     assert found_by["loky"] == EXPECTED
 
 
@@ -89,14 +89,14 @@ with get_reusable_executor(1) as pool:
 
 
 def test_a_kernel_without_a_file_takes_its_text_along():
-    pytest.importorskip("joblib")
+    pytest.importorskip("joblib", reason="joblib is not installed")
     assert results("-", input=FROM_STDIN) == [0, 2, 4]
 
 
 @pytest.fixture
 def by_value():
     """As another process would make it, where nothing of this one can be imported."""
-    cloudpickle = pytest.importorskip("cloudpickle")
+    cloudpickle = pytest.importorskip("cloudpickle", reason="cloudpickle is not installed")
     return lambda made: cloudpickle.loads(cloudpickle.dumps(made))
 
 
@@ -153,7 +153,7 @@ def test_a_kernel_that_is_pickled_by_value(tmp_path, by_value):
 
 def test_a_kernel_whose_file_is_gone(tmp_path, by_value):
     """As on another host."""
-    cloudpickle = pytest.importorskip("cloudpickle")
+    cloudpickle = pytest.importorskip("cloudpickle", reason="cloudpickle is not installed")
     path = tmp_path / "local.py"
     stored = cloudpickle.dumps(load(path, LOCAL).made(2.0))
     path.unlink()
@@ -177,7 +177,7 @@ def test_a_kernel_of_a_module_is_pickled_by_name(by_value):
 
 def test_another_kernel_of_that_name_is_not_taken_for_it(tmp_path, by_value, monkeypatch):
     """A worker's own ``__main__`` may have one."""
-    cloudpickle = pytest.importorskip("cloudpickle")
+    cloudpickle = pytest.importorskip("cloudpickle", reason="cloudpickle is not installed")
     text = """
         import quadpy as qp
 

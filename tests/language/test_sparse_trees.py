@@ -390,7 +390,7 @@ def test_bad_uses_say_what_is_wrong():
         qp.append(two, [], 3)
 
     def too_far():
-        x.parent(5).shape  # noqa: B018
+        x.parent(5).shape  # noqa: B018 - the access raises
 
     def list_arguments():
         z[1].append()

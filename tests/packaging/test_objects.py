@@ -206,7 +206,7 @@ def test_a_module_shows_its_public_names_and_says_which_was_meant(name):
     ):
         getattr(module, f"{known}x")
     with pytest.raises(AttributeError, match=r"has no attribute '_none'$"):
-        module._none  # noqa: B018
+        module._none  # noqa: B018 - the access raises
 
 
 @pytest.mark.parametrize(

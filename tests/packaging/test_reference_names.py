@@ -157,7 +157,7 @@ def test_the_configuration(restored, capsys):
     qp.dump_compile_config()
     assert "default_fp = f64\n" in capsys.readouterr().out
     with pytest.raises(AttributeError):
-        qp.cfg.nothing  # noqa: B018
+        qp.cfg.nothing  # noqa: B018 - the access raises
 
 
 def test_options_without_a_meaning_are_ignored_with_a_line(restored, caplog):

@@ -213,11 +213,11 @@ def test_what_has_no_derivative():
     with pytest.raises(AttributeError, match="a field without floats has no grad"):
         qp.field(qp.i32, 3).grad  # noqa: B018 - the read raises
     with pytest.raises(AttributeError, match="the grad of a field has no grad"):
-        qp.field(qp.f32, 3, needs_grad=True).grad.grad  # noqa: B018
+        qp.field(qp.f32, 3, needs_grad=True).grad.grad  # noqa: B018 - the access raises
     x = qp.field(qp.f32, 3, name="x")
     assert not x.has_grad()
     with pytest.raises(AttributeError, match=r"'x.grad' has no shape yet: pass needs_grad=True, .*lazy_grad"):
-        x.grad.shape  # noqa: B018
+        x.grad.shape  # noqa: B018 - the access raises
     with pytest.raises(ArgumentError, match="has no memory"):
         x.grad.fill(0)
     with pytest.raises(ArgumentError, match="already has a shape"):
@@ -301,7 +301,7 @@ def test_misuse_of_a_builder():
     with pytest.raises(ArgumentError, match="3 is not a field"):
         qp.root.dense(qp.i, 3).place(3)
     with pytest.raises(AttributeError, match="no quantised types: use dense"):
-        qp.root.quant_array  # noqa: B018
+        qp.root.quant_array  # noqa: B018 - the access raises
 
 
 def test_elements_of_a_field_without_memory():

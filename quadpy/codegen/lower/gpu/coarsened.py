@@ -4,6 +4,7 @@ One load of four bytes a thread leaves a large GPU's memory waiting, and neighbo
 once more for each row that uses them.  So where a launch has fewer threads than iterations, a thread does a strip of
 them.  On one axis that is its number, its number plus the block's size, and so on, which keeps a wave's accesses side by
 side; on several axes, one below the other, so that rows which neighbours need are loaded once.
+Iterations with branches run one after the other, and share what finds their indices.
 A launch that has a thread for each iteration runs one each: the host chooses, by the grid alone, so that small launches
 use the whole device.
 """
@@ -53,7 +54,7 @@ class _Strip:
 def lower_coarsened(
     s: Scope, task: ir.ParallelTask, frame: Coarsened, block_dim: int, iteration: Callable[[], None]
 ) -> None:
-    """Write the body once for all iterations of a strip, and where they run side by side, for each of a whole strip too."""
+    """Write the body once, in a loop over a strip; and where iterations run side by side, for each of a whole strip."""
     out = s.text
     axes = lower_axes(s, task.axes, 32)
     alone = out.op(f"icmp uge i64 {grid_size(s, block_dim)}, {wide_total(s, axes)}")
