@@ -176,10 +176,10 @@ def test_the_current_device_is_the_cpu_by_default():
     assert devices.memory_stats().blocks == before
 
 
-def test_closing_the_devices_opens_them_anew():
+def test_a_closed_device_is_opened_anew():
     before = devices.current_device()
     stream = devices.create_stream()
-    devices.close_devices()
+    before.close()
     assert devices.current_device() is not before
     with pytest.raises(StreamError, match="was closed"):
         stream.synchronize()

@@ -21,7 +21,7 @@ from quadpy.runtime.streams.stream import Stream, set_device_lookup
 from quadpy.settings import settings
 
 __all__ = [
-    "close_devices",
+    "close_devices_at_exit",
     "create_event",
     "create_stream",
     "current_device",
@@ -122,23 +122,12 @@ def memory_stats() -> MemoryStats:
     return current_device().memory_stats()
 
 
-def close_devices() -> None:
-    """Close every device: wait for its work and free everything.  Its streams, events and arrays are refused then."""
-    for device in _taken():
-        device.close()
-
-
 @atexit.register
 def close_devices_at_exit() -> None:
     """Close every device, also while daemon threads go on; they open no other."""
     _process_ends.set()
-    for device in _taken():
-        device.close_at_exit()
-
-
-def _taken() -> list[Device]:
-    """The open devices, which are no longer found."""
     with _lock:
         devices = list(_open.values())
         _open.clear()
-    return devices
+    for device in devices:
+        device.close_at_exit()
