@@ -11,6 +11,7 @@ COMMANDS = {
     "graphs": ("gpu.graphs", "steps of several tasks, in every way to launch them"),
     "algorithms": ("host.algorithms", "qp.algorithms beside NumPy, or torch (CUB)"),
     "launch": ("host.launch", "what a kernel call costs beside the bare call of the driver"),
+    "handles": ("host.handles", "what events, streams, small arrays and reads cost on a GPU"),
     "replay": ("host.replay", "what a replayed function costs beside the calls it stands for"),
     "debug": ("host.debug", "what debug=True costs the example programs"),
     "hazards": ("host.hazards", "what the hazard checker costs a launch"),
