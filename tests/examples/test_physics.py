@@ -3,7 +3,18 @@
 import numpy as np
 import pytest
 
+import quadpy as qp
 from quadpy.examples import conjugate_gradient, mpm88, nbody, stable_fluids
+from quadpy.runtime.device.current import current_config, set_config
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cpu():
+    """Fields of examples stay where the first kernel met them, whatever an earlier test has chosen."""
+    before = current_config()
+    qp.init(arch=qp.cpu)
+    yield
+    set_config(before)
 
 
 @pytest.fixture
