@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import enum
-import logging
 import sys
-from dataclasses import fields
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from quadpy.dtypes import bf16, f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
 from quadpy.errors import (
@@ -19,9 +17,13 @@ from quadpy.errors import (
     KernelTypeError,
     QuadpyError,
 )
+from quadpy.importing import import_late
 from quadpy.messages import one_of
 from quadpy.public import public
 from quadpy.runtime.device.current import current_config
+
+if TYPE_CHECKING:
+    import logging
 
 __all__ = [
     "CRITICAL", "DEBUG", "ERROR", "INFO", "QuadrantsAssertionError", "QuadrantsCompilationError", "QuadrantsIndexError",
@@ -47,11 +49,17 @@ QuadrantsRuntimeError = QuadpyError
 QuadrantsRuntimeTypeError = ArgumentError
 QuadrantsAssertionError = KernelAssertionError
 
-_log: Final = logging.getLogger("quadpy")
 _LEVELS: Final = {
-    "trace": logging.DEBUG, "debug": logging.DEBUG, "info": logging.INFO, "warn": logging.WARNING,
-    "warning": logging.WARNING, "error": logging.ERROR, "critical": logging.CRITICAL, "off": logging.CRITICAL + 1,
-}  # fmt: skip
+    "trace": 10,
+    "debug": 10,
+    "info": 20,
+    "warn": 30,
+    "warning": 30,
+    "error": 40,
+    "critical": 50,
+    "off": 51,
+}
+"""The numbers of Python's ``logging``, which most programs do without."""
 
 
 class extension(enum.Enum):  # noqa: N801  (its name in the languages that it comes from)
@@ -85,6 +93,10 @@ def is_extension_enabled(ext: extension) -> bool:
     return ext in _ENABLED
 
 
+def _logger() -> logging.Logger:
+    return import_late("logging").getLogger("quadpy")  # type: ignore[no-any-return]  # as annotated
+
+
 def _level_of(level: str) -> int:
     if level not in _LEVELS:
         raise ArgumentError(f"{level!r} is not a level of logging", hint=one_of(level, _LEVELS))
@@ -98,7 +110,7 @@ def set_logging_level(level: str) -> None:
     Raises:
         ArgumentError: there is no such level.
     """
-    _log.setLevel(_level_of(level))
+    _logger().setLevel(_level_of(level))
 
 
 @public
@@ -108,7 +120,7 @@ def is_logging_effective(level: str) -> bool:
     Raises:
         ArgumentError: there is no such level.
     """
-    return _log.isEnabledFor(_level_of(level))
+    return _logger().isEnabledFor(_level_of(level))
 
 
 class _Configuration:
@@ -120,7 +132,7 @@ class _Configuration:
         return getattr(current_config(), name)
 
     def __dir__(self) -> list[str]:
-        return [each.name for each in fields(current_config())]
+        return [*current_config()._fields]
 
     def __repr__(self) -> str:
         return repr(current_config())

@@ -6,19 +6,19 @@ import operator
 import os
 import warnings
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from quadpy.dtypes import Scalar, f32, f64, i32, i64
 from quadpy.errors import ArgumentError, NoDeviceError
 from quadpy.importing import import_late
 from quadpy.messages import closest, shown
 from quadpy.public import public, require_switch
-from quadpy.reference_options import apply_options
 from quadpy.runtime.device.current import Config, require_wave_size, set_config
 from quadpy.runtime.device.devices import current_device, open_device
-from quadpy.runtime.device.launched import launched_as
 from quadpy.runtime.launch.capturing import CAPTURES
-from quadpy.settings import LEAST_PRINTED, MOST_PRINTED, settings
+
+if TYPE_CHECKING:
+    from quadpy.settings import Settings
 
 __all__ = ["amdgpu", "cpu", "cuda", "gpu", "init", "python", "reset", "sync"]
 
@@ -32,7 +32,6 @@ python: Final = "python"
 
 _FP: Final = {32: f32, 64: f64}
 _IP: Final = {32: i32, 64: i64}
-_PRINTED: Final = f"a number of bytes from {LEAST_PRINTED} to {MOST_PRINTED}"
 
 
 @public
@@ -83,8 +82,8 @@ def init(
         NoDeviceError: no requested backend is available, and ``enable_fallback`` is off.
         ArgumentError: an option has a value that it cannot have; there is no such option.
     """
-    env = settings()
-    apply_options(others, _OPTIONS)
+    env = _settings()
+    import_late("quadpy.reference_options").apply_options(others, _OPTIONS)
     _check(default_fp, (f32, f64), "default_fp")
     _check(default_ip, (i32, i64), "default_ip")
     require_wave_size(wave_size)
@@ -93,9 +92,7 @@ def init(
     require_switch(enable_fallback, "enable_fallback")
     require_switch(print_full_traceback, "print_full_traceback")
     _check_number(cpu_max_num_threads, 1, "cpu_max_num_threads must be at least 1")
-    _check_number(print_buffer, LEAST_PRINTED, f"print_buffer must be {_PRINTED}")
-    if print_buffer is not None and print_buffer > MOST_PRINTED:
-        raise ArgumentError(f"print_buffer must be {_PRINTED}, not {shown(print_buffer)}")
+    _check_print_buffer(print_buffer)
     _check_number(random_seed, None, "random_seed must be a whole number")
     chosen, ordinal = _choose(env.arch or arch or cpu, enable_fallback=enable_fallback)
     interpreted, chosen = chosen == python, cpu if chosen == python else chosen
@@ -132,7 +129,19 @@ def _set_hazards(mode: object) -> None:
 def follow_environment() -> None:
     """Turn on what the environment asks for, before ``qp.init``."""
     if os.environ.get("QUADPY_HAZARDS"):
-        _set_hazards(settings().hazards)
+        _set_hazards(_settings().hazards)
+
+
+def _settings() -> Settings:
+    return import_late("quadpy.settings").settings()  # type: ignore[no-any-return]  # as annotated
+
+
+def _check_print_buffer(given: int | None) -> None:
+    limits = import_late("quadpy.settings")
+    rule = f"print_buffer must be a number of bytes from {limits.LEAST_PRINTED} to {limits.MOST_PRINTED}"
+    _check_number(given, limits.LEAST_PRINTED, rule)
+    if given is not None and given > limits.MOST_PRINTED:
+        raise ArgumentError(f"{rule}, not {shown(given)}")
 
 
 def _check(given: Scalar | None, known: tuple[Scalar, Scalar], name: str) -> None:
@@ -180,12 +189,12 @@ def _choose(arch: str | Sequence[str], *, enable_fallback: bool) -> tuple[str, i
 
 def _default_ordinal(backend: str) -> int:
     """The GPU of this process: the first, unless it is one of several ranks on its host."""
-    launched = launched_as(os.environ)
+    launched = import_late("quadpy.runtime.device.launched").launched_as(os.environ)
     if launched is None or not launched.local_rank:
         return 0
     probes = import_late("quadpy.runtime.device.probe")
     probe = probes.probe_hip() if backend == amdgpu else probes.probe_cuda()
-    return launched.local_rank % max(1, len(probe.devices))
+    return int(launched.local_rank) % max(1, len(probe.devices))
 
 
 def _parse(name: str) -> tuple[str, int | None]:
@@ -213,7 +222,7 @@ def _parse(name: str) -> tuple[str, int | None]:
 def reset() -> None:
     """Return to the defaults, as before ``init``."""
     set_config(Config())
-    _set_hazards(settings().hazards)
+    _set_hazards(_settings().hazards)
 
 
 @public

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import warnings
-from pathlib import Path
 
 __all__ = ["warn_of_other_project"]
 
@@ -13,7 +13,8 @@ def warn_of_other_project(package: str) -> None:
 
     Both are imported as ``quadpy``: whichever is installed or uninstalled last overwrites or deletes files of the other.
     """
-    if Path(package, "t2").is_dir():  # rules for triangles, in each of its releases
+    rules_for_triangles = f"{package}{os.sep}t2"  # in each of its releases
+    if os.path.isdir(rules_for_triangles):  # noqa: PTH112 - to import pathlib would take 4 ms
         warnings.warn(
             f"the folder {package} also holds files of another project, which PyPI calls 'quadpy' (numerical integration);"
             " remove both, then install this one:"

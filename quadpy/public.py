@@ -6,13 +6,12 @@ import contextlib
 import functools
 import os
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, Final, ParamSpec, TypeVar
 
 from quadpy.errors import ArgumentError, QuadpyError
+from quadpy.importing import import_late
 from quadpy.messages import misfit, positional, shown
-from quadpy.settings import settings
 
 __all__ = [
     "Tracebacks", "called_often", "frames_of", "is_own_frame", "made_by", "public", "public_init", "public_method",
@@ -25,7 +24,7 @@ E = TypeVar("E", bound=BaseException)
 C = TypeVar("C", bound=type)
 F = TypeVar("F", bound=Callable[..., object])
 
-_PACKAGE: Final = str(Path(__file__).parent) + os.sep
+_PACKAGE: Final = __file__[: __file__.rindex(os.sep) + 1]
 _EXAMPLES: Final = f"{_PACKAGE}examples{os.sep}"
 
 
@@ -62,7 +61,7 @@ def shortened(error: E) -> E:
     The program's are also those of kernels that Python runs, and of functions that quadpy calls.
     With ``qp.init(print_full_traceback=True)`` or ``QUADPY_FULL_TRACEBACK=1`` it is unchanged.
     """
-    if Tracebacks.whole or settings().full_traceback:
+    if Tracebacks.whole or import_late("quadpy.settings").settings().full_traceback:
         return error
     context = error.__context__
     if context is not None and any(map(is_own_frame, frames_of(context.__traceback__))):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from quadpy.dtypes import Scalar
 
@@ -99,8 +99,7 @@ class RecordType:
         return f"struct({', '.join(f'{name}: {member!r}' for name, member in self.members)})"
 
 
-@dataclass(frozen=True, slots=True)
-class PlainMember:
+class PlainMember(NamedTuple):
     """A member that is not a struct itself, by its path such as ``inner.v``, ``offset`` bytes from the start of the struct."""
 
     path: str

@@ -9,7 +9,6 @@ import argparse
 import ast
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from quadpy.cli.loading import load_kernels
@@ -75,9 +74,9 @@ def select(args: argparse.Namespace) -> list[Selected]:
     """
     kernels = load_kernels(args.kernels)
     if args.fast_math:
-        set_config(replace(current_config(), fast_math=True))
+        set_config(current_config()._replace(fast_math=True))
     if args.debug:
-        set_config(replace(current_config(), debug=True))
+        set_config(current_config()._replace(debug=True))
     options = dict(map(_split, args.arguments))
     selected = [Selected(name, kernel, _given(kernel, options)) for name, kernel in kernels.items()]
     for name in options:

@@ -12,7 +12,7 @@ from quadpy.public import public
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.devices import device_or_current
 from quadpy.runtime.launch.capturing import CAPTURES
-from quadpy.runtime.launch.observing import ObservedAccess
+from quadpy.runtime.launch.host_access import ObservedAccess
 from quadpy.runtime.memory.blocked import BlockedStorage
 from quadpy.runtime.memory.device_storage import stream_of
 

@@ -12,7 +12,8 @@ from quadpy.hazards.notes import Notes, Touched
 from quadpy.hazards.operations import READ, WRITE, Slot
 from quadpy.hazards.regions import Grid, Region, region_in
 from quadpy.runtime.elements.numpy_types import Numbers
-from quadpy.runtime.launch.observing import NOT_NOTED, ObservedAccess, ObservedStream, Submission
+from quadpy.runtime.launch.host_access import ObservedAccess
+from quadpy.runtime.launch.observing import NOT_NOTED, ObservedStream, Submission
 
 __all__ = ["HostNotes"]
 

@@ -17,7 +17,7 @@ from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.arrays.ordered import OrderedNDArray
 from quadpy.runtime.arrays.view import ArrayMemory
 from quadpy.runtime.elements.numpy_types import Numbers
-from quadpy.runtime.launch.observing import HostMemory
+from quadpy.runtime.launch.host_access import HostMemory
 from quadpy.runtime.memory.allocators.block import Block
 from quadpy.runtime.memory.blocked import BlockedStorage
 from quadpy.runtime.memory.host_memory import Buffer

@@ -8,7 +8,7 @@ from quadpy.hazards.notes import Notes
 from quadpy.hazards.operations import ALLOCATION, FREE
 from quadpy.hazards.regions import Region
 from quadpy.runtime.device.life import Life
-from quadpy.runtime.launch.observing import HostMemory
+from quadpy.runtime.launch.host_access import HostMemory
 from quadpy.runtime.memory.allocators.block import Block
 from quadpy.runtime.streams.timeline import Timeline
 

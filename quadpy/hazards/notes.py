@@ -18,7 +18,8 @@ from quadpy.hazards.sites import call_place
 from quadpy.runtime.device.life import Life
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.drivers.driver import DEFAULT_STREAM, EventHandle
-from quadpy.runtime.launch.observing import HostMemory, ObservedAccess, Observer
+from quadpy.runtime.launch.host_access import HostMemory, ObservedAccess
+from quadpy.runtime.launch.observing import Observer
 from quadpy.runtime.memory.allocators.block import Block
 from quadpy.runtime.streams.owned import OwnerRef
 from quadpy.runtime.streams.timeline import Timeline

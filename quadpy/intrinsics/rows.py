@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from quadpy.dtypes import Scalar, u1
-from quadpy.target import Family
+
+if TYPE_CHECKING:
+    from quadpy.target import Family
 
 __all__ = [
     "Effect", "Emitted", "Library", "Llvm", "Lowering", "Operator", "Row", "Syntax", "Traced", "Types", "Unsupported",
@@ -111,8 +112,7 @@ class Unsupported(NamedTuple):
 Lowering: TypeAlias = Library | Operator | Update | Llvm | Emitted | Traced | Syntax | Unsupported
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """One function or operation of the language.
 
     name        what users write after ``qp.``, or ``qp.simt.`` for blocks

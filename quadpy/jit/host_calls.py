@@ -87,7 +87,7 @@ def call_on_host(name: str, fn: object, args: tuple[Any, ...], kwargs: Mapping[s
         raise ArgumentError(f"outside kernels {name} takes its arguments by position")
     if len(args) > len(_NAMES):
         raise ArgumentError(f"outside kernels {name} takes up to {len(_NAMES)} arguments, not {len(args)}")
-    config = replace(current_config(), arch="cpu", ordinal=0, interpreted=False)
+    config = current_config()._replace(arch="cpu", ordinal=0, interpreted=False)
     typed = [_typed(name, parameter, given, config) for parameter, given in zip(_NAMES, args, strict=False)]
     try:
         plan = _plan(fn, tuple(parameter for parameter, _ in typed), tuple(static for _, static in typed), config)
@@ -118,7 +118,7 @@ def call_function(func: Func, args: tuple[Any, ...], kwargs: Mapping[str, Any]) 
         raise ArgumentError(
             f"outside kernels {name} takes up to {len(_NAMES)} arguments, by position", func.source.span
         )
-    config = replace(current_config(), arch="cpu", ordinal=0)
+    config = current_config()._replace(arch="cpu", ordinal=0)
     typed = [
         _typed_for_function(name, parameter, value, config) for parameter, value in zip(_NAMES, given, strict=False)
     ]

@@ -19,7 +19,6 @@ from quadpy.runtime.device.current import State, current_config, require_wave_si
 from quadpy.runtime.device.live_objects import LiveObjects
 from quadpy.runtime.launch.capturing import CAPTURES, replaying_here, set_launching_kernel
 from quadpy.runtime.launch.fusion import Fuse, Fusion, require_fuse
-from quadpy.target import parse_target
 
 if TYPE_CHECKING:
     import inspect
@@ -199,7 +198,7 @@ class Kernel(ByName):
             CompilationError: the kernel itself is at fault; the message shows its line.
         """
         offline = import_late("quadpy.jit.offline")
-        code: CodeObject = offline.compile_for(self, parse_target(target), arguments)
+        code: CodeObject = offline.compile_for(self, import_late("quadpy.target").parse_target(target), arguments)
         return code
 
     def graph_stats(self) -> GraphKernelStats:

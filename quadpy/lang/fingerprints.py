@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import enum
-import hashlib
 import struct
 import sys
 from types import BuiltinFunctionType, FunctionType, GenericAlias, MethodType, ModuleType
 from typing import Any, Final
 
 from quadpy.dtypes import Scalar
+from quadpy.importing import import_late
 
 __all__ = ["Fingerprints", "is_our_module", "text_digest"]
 
@@ -21,7 +21,11 @@ _DEEPEST: Final = 20
 
 
 def text_digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return _digest(text.encode("utf-8", "surrogatepass"))
+
+
+def _digest(data: bytes) -> str:
+    return import_late("hashlib").sha256(data).hexdigest()  # type: ignore[no-any-return]  # a string
 
 
 class Fingerprints:
@@ -83,7 +87,7 @@ class Fingerprints:
             return None
         if type(value).__module__ != "numpy" or value.dtype.kind not in _NUMPY_KINDS:
             return None
-        bits = hashlib.sha256(value.tobytes()).hexdigest() if value.nbytes > 16 else value.tobytes().hex()
+        bits = _digest(value.tobytes()) if value.nbytes > 16 else value.tobytes().hex()
         number = self.number(value) if isinstance(value, numpy.ndarray) else ""
         return f"{type(value).__name__}:{value.dtype.str}:{value.shape}:{bits}{number}"
 

@@ -12,10 +12,10 @@ from quadpy.profiler.records import Kind, Work
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.life import Life
 from quadpy.runtime.device.locks import new_lock
+from quadpy.runtime.launch.host_access import ObservedAccess
 from quadpy.runtime.launch.observing import (
     NOT_NOTED,
     NodeTimer,
-    ObservedAccess,
     ObservedCall,
     ObservedNode,
     ObservedStream,

@@ -14,7 +14,7 @@ from quadpy.dist.transport.protocol import Part
 from quadpy.errors import TransportError
 from quadpy.runtime.elements.numpy_types import Numbers
 from quadpy.runtime.launch.capturing import CAPTURES, session_of
-from quadpy.runtime.launch.observing import ObservedAccess
+from quadpy.runtime.launch.host_access import ObservedAccess
 from quadpy.runtime.memory.device_storage import DeviceStorage
 from quadpy.runtime.memory.host_storage import HostPart, Storage
 from quadpy.runtime.memory.strided_layout import StridedLayout

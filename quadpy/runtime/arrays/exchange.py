@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,12 +11,14 @@ from quadpy.errors import ArgumentError
 from quadpy.runtime.arrays.dlpack import HOST, export
 from quadpy.runtime.arrays.foreign_device import dlpack_device, share
 from quadpy.runtime.arrays.foreign_host import as_numpy
-from quadpy.runtime.device.device import Device
 from quadpy.runtime.elements.numpy_types import STORAGE, Numbers, admit, decode, encode
 from quadpy.runtime.launch.capturing import CAPTURES
 from quadpy.runtime.memory.blocked import BlockedStorage
 from quadpy.runtime.memory.device_storage import DeviceStorage
 from quadpy.runtime.memory.host_storage import HostStorage, Storage
+
+if TYPE_CHECKING:
+    from quadpy.runtime.device.device import Device
 
 __all__ = ["Exchange"]
 

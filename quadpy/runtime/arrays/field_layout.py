@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from typing import Final, NamedTuple, NoReturn, Protocol
 
 from quadpy.dtypes import Scalar
@@ -31,8 +30,7 @@ class Layout(enum.Enum):
         raise ArgumentError(f"{shown(value)} is not a layout", hint="write qp.Layout.AOS or qp.Layout.SOA")
 
 
-@dataclass(frozen=True, slots=True)
-class Placement:
+class Placement(NamedTuple):
     """Where a field is stored: ``start`` bytes into ``memory``, with ``strides`` in scalars.
 
     There is one stride per axis, and one more for the components of an element in row-major order.  With ``blocks``, there

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -23,14 +23,16 @@ from quadpy.runtime.arrays.foreign_host import (
     row_bytes,
     type_key,
 )
-from quadpy.runtime.device.deferred_release import DeferredRelease
-from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers.driver import DEFAULT_STREAM
 from quadpy.runtime.elements.numpy_types import Numbers
 from quadpy.runtime.launch.capturing import CAPTURES, session_of
 from quadpy.runtime.memory.allocators.block import Block
 from quadpy.runtime.memory.device_storage import DeviceStorage
 from quadpy.runtime.streams.stream import Stream
+
+if TYPE_CHECKING:
+    from quadpy.runtime.device.deferred_release import DeferredRelease
+    from quadpy.runtime.device.device import Device
 
 __all__ = ["DeviceView", "cuda_array_interface", "describe_device_array", "dlpack_device", "is_on_gpu", "share"]
 

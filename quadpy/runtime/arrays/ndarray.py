@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import struct
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from quadpy.completion import shows
 from quadpy.dtypes import BY_NAME, Scalar, bf16
@@ -17,7 +17,6 @@ from quadpy.runtime.arrays.derivatives import require_floats
 from quadpy.runtime.arrays.foreign_device import DeviceView, cuda_array_interface, describe_device_array, is_on_gpu
 from quadpy.runtime.arrays.foreign_host import TypeKey, describe_host_array, device_kind, is_wide, row_bytes, type_key
 from quadpy.runtime.device.current import current_config
-from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.devices import current_device
 from quadpy.runtime.elements.numpy_types import STORAGE, Numbers
 from quadpy.runtime.elements.types import DType, element_of
@@ -26,6 +25,9 @@ from quadpy.runtime.memory.device_storage import Region
 from quadpy.runtime.memory.host_storage import HostStorage, Storage
 from quadpy.runtime.memory.placement import allocate, storage_at
 from quadpy.runtime.memory.strided_layout import StridedLayout
+
+if TYPE_CHECKING:
+    from quadpy.runtime.device.device import Device
 
 __all__ = ["NDArray", "array_layout", "from_dlpack", "ndarray"]
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from quadpy.dtypes import BY_NAME, Scalar
 from quadpy.errors import ArgumentError
 from quadpy.runtime.arrays.dense import DenseArray
 from quadpy.runtime.arrays.foreign_host import TypeKey, is_wide, type_key
-from quadpy.runtime.device.device import Device
 from quadpy.runtime.elements.numpy_types import STORAGE, Numbers
 from quadpy.runtime.memory.allocators.block import Block
 from quadpy.runtime.memory.host_storage import Storage
 from quadpy.runtime.memory.placement import allocate, storage_at
 from quadpy.runtime.memory.strided_layout import StridedLayout
+
+if TYPE_CHECKING:
+    from quadpy.runtime.device.device import Device
 
 __all__ = ["OrderedNDArray", "order_of_layout"]
 

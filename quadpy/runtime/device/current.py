@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from quadpy.dtypes import Scalar, f32, i32
 from quadpy.errors import ArgumentError
@@ -16,8 +15,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+class Config(NamedTuple):
     """The options of ``qp.init``.
 
     ``ordinal`` is the number of the device among those of ``arch``; ``wave_size`` is None for the device's own.
@@ -71,7 +69,7 @@ def set_config(config: Config) -> None:
 
 def renew_config() -> None:
     """Renew what depends on the configuration: kernels forget their plans, and are specialised again when they are called."""
-    State.config = replace(State.config)
+    State.config = State.config._replace()
     for forget in State.forget:
         forget()
 

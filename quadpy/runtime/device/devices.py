@@ -5,20 +5,20 @@ from __future__ import annotations
 import atexit
 import threading
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from quadpy.errors import ArgumentError, NoDeviceError
 from quadpy.importing import import_late
 from quadpy.public import public, require_switch
 from quadpy.runtime.device.current import Config, State
-from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.locks import new_lock
-from quadpy.runtime.drivers.cpu import CpuDriver
-from quadpy.runtime.drivers.driver import Driver
-from quadpy.runtime.memory.device_memory import MemoryStats
 from quadpy.runtime.streams.event import Event
 from quadpy.runtime.streams.stream import Stream, set_device_lookup
-from quadpy.settings import settings
+
+if TYPE_CHECKING:
+    from quadpy.runtime.device.device import Device
+    from quadpy.runtime.drivers.driver import Driver
+    from quadpy.runtime.memory.device_memory import MemoryStats
 
 __all__ = [
     "close_devices_at_exit",
@@ -36,7 +36,7 @@ __all__ = [
 def _open_cpu(ordinal: int) -> Driver:
     if ordinal:
         raise NoDeviceError(f"there is no cpu device {ordinal}", hint="the CPU is one device, number 0")
-    return CpuDriver()
+    return import_late("quadpy.runtime.drivers.cpu").CpuDriver()  # type: ignore[no-any-return]  # as annotated
 
 
 def _open_amdgpu(ordinal: int) -> Driver:
@@ -54,6 +54,10 @@ _lock: Final = new_lock()
 _process_ends: Final = threading.Event()
 
 
+def _device_class() -> type[Device]:
+    return import_late("quadpy.runtime.device.device").Device  # type: ignore[no-any-return]  # as annotated
+
+
 def open_device(arch: str, ordinal: int = 0) -> Device:
     """Device ``ordinal`` of the backend ``arch``.  Returns the same object until it is closed.
 
@@ -63,12 +67,13 @@ def open_device(arch: str, ordinal: int = 0) -> Device:
     """
     if _process_ends.is_set() and threading.current_thread() is not threading.main_thread():
         raise NoDeviceError("the process ends", hint="end threads that use a device before the program ends")
+    device_class = _device_class()
     with _lock:
         device = _open.get((arch, ordinal))
         if device is None or device.life.closed:
             if arch not in _DRIVERS:
                 raise NoDeviceError(f"there is no driver for {arch!r}", hint=f"the backends are {', '.join(_DRIVERS)}")
-            device = Device(_DRIVERS[arch](ordinal), settings().allocator)
+            device = device_class(_DRIVERS[arch](ordinal), import_late("quadpy.settings").settings().allocator)
             _open[arch, ordinal] = device
         return device
 
@@ -88,7 +93,7 @@ def device_or_current(device: object) -> Device:
     """``device``, or the current one for None; ArgumentError if it is not a device."""
     if device is None:
         return current_device()
-    if not isinstance(device, Device):
+    if not isinstance(device, _device_class()):
         raise ArgumentError(f"{device!r} is not a device", hint="pass the device of an array or a stream")
     return device
 

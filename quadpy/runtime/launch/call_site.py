@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
-from pathlib import Path
 from types import FrameType
 from typing import Final
 
@@ -12,7 +12,7 @@ from quadpy.source import Span
 
 __all__ = ["call_site"]
 
-_PACKAGE: Final = str(Path(__file__).parents[2]) + "/"
+_PACKAGE: Final = __file__[: __file__.rindex(f"runtime{os.sep}launch")]
 
 
 def call_site() -> Span | None:

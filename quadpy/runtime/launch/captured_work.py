@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from operator import is_
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     from quadpy.runtime.drivers.graph_driver import CopyKind
@@ -13,8 +12,7 @@ if TYPE_CHECKING:
 __all__ = ["CapturedWork", "Constant", "Copy", "Fill", "GraphLaunch", "HostFunction"]
 
 
-@dataclass(frozen=True, slots=True)
-class Fill:
+class Fill(NamedTuple):
     """``nbytes`` bytes at ``target`` that repeat ``pattern``, which has 1, 2 or 4 bytes.
 
     ``first`` if these are the first values of new memory, which come before every use of it.
@@ -26,8 +24,7 @@ class Fill:
     first: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Copy:
+class Copy(NamedTuple):
     """A copy, done each time the graph runs; for a direction other than "within", one end is host memory."""
 
     target: int
@@ -36,16 +33,14 @@ class Copy:
     direction: CopyKind = "within"
 
 
-@dataclass(frozen=True, slots=True)
-class Constant:
+class Constant(NamedTuple):
     """A copy of ``data``, which the graph keeps, to ``target``."""
 
     target: int
     data: bytes
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class HostFunction:
+class HostFunction(NamedTuple):
     """A call on the host; equal to one of the same function with the same objects."""
 
     function: Callable[..., object]
@@ -60,8 +55,7 @@ class HostFunction:
         return id(self.function)
 
 
-@dataclass(frozen=True, slots=True)
-class GraphLaunch:
+class GraphLaunch(NamedTuple):
     """A launch of a graph, as its nodes."""
 
     nodes: tuple[object, ...]

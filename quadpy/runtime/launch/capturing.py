@@ -9,21 +9,23 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple, NoReturn, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, Protocol, TypeVar
 
 from quadpy.errors import CaptureError
+from quadpy.importing import import_late
 from quadpy.runtime.device.life import Life
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.device.reaper import Owner
 from quadpy.runtime.drivers.driver import StreamHandle
 from quadpy.runtime.launch.call_site import call_site
-from quadpy.runtime.launch.captured_work import CapturedWork
-from quadpy.runtime.launch.observers import Observers
-from quadpy.runtime.launch.observing import Observer
-from quadpy.runtime.memory.device_memory import DeviceBuffer
 from quadpy.runtime.memory.host_memory import Buffer
 from quadpy.runtime.streams.owned import OwningDevice
-from quadpy.runtime.streams.timeline import Timeline
+
+if TYPE_CHECKING:
+    from quadpy.runtime.launch.captured_work import CapturedWork
+    from quadpy.runtime.launch.observing import Observer
+    from quadpy.runtime.memory.device_memory import DeviceBuffer
+    from quadpy.runtime.streams.timeline import Timeline
 
 __all__ = [
     "CAPTURES",
@@ -182,7 +184,7 @@ class _Captures:
         """One that may refuse work is told first: of what it refuses, the others never hear."""
         self._observers = observers = tuple(sorted(observers, key=lambda each: not each.checks))
         self.checker = next((each for each in observers if each.checks), None)
-        self.observer = Observers(observers) if len(observers) > 1 else next(iter(observers), None)
+        self.observer = _all_of(observers) if len(observers) > 1 else next(iter(observers), None)
         self.watched = bool(self.count) or self.observer is not None
         Life.observe(self.observer is not None)
 
@@ -194,6 +196,10 @@ class _Captures:
                 device.life.captured(sum([session.device is device for session in told]) if told else 0)
                 self.count = len(told)
                 self.watched = bool(told) or self.observer is not None
+
+
+def _all_of(observers: tuple[Observer, ...]) -> Observer:
+    return import_late("quadpy.runtime.launch.observers").Observers(observers)  # type: ignore[no-any-return]  # as annotated
 
 
 CAPTURES: Final = _Captures()

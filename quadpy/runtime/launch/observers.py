@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from quadpy.runtime.device.life import Life
 from quadpy.runtime.drivers.driver import EventHandle
 from quadpy.runtime.elements.numpy_types import Numbers
-from quadpy.runtime.launch.observing import (
-    HostMemory,
-    ObservedAccess,
-    ObservedCall,
-    ObservedNode,
-    ObservedStream,
-    Observer,
-    Submission,
-)
+from quadpy.runtime.launch.host_access import HostMemory, ObservedAccess
+from quadpy.runtime.launch.observing import ObservedCall, ObservedNode, ObservedStream, Observer, Submission
 from quadpy.runtime.memory.allocators.block import Block
 from quadpy.runtime.streams.owned import OwnerRef
-from quadpy.runtime.streams.timeline import Timeline
+
+if TYPE_CHECKING:
+    from quadpy.runtime.streams.timeline import Timeline
 
 __all__ = ["Observers"]
 

@@ -8,24 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, Protocol
 
-from quadpy.runtime.arrays.view import ArrayMemory
 from quadpy.runtime.device.life import Life
 from quadpy.runtime.device.reaper import Owner
 from quadpy.runtime.drivers.driver import EventHandle, FunctionHandle, StreamHandle
 from quadpy.runtime.elements.numpy_types import Numbers
+from quadpy.runtime.launch.host_access import HostMemory, ObservedAccess
 from quadpy.runtime.memory.allocators.block import Block
-from quadpy.runtime.memory.strided_layout import StridedLayout
 from quadpy.runtime.streams.owned import OwnerRef, OwningDevice
-from quadpy.runtime.streams.timeline import Timeline
 from quadpy.source import Span
+
+if TYPE_CHECKING:
+    from quadpy.runtime.arrays.view import ArrayMemory
+    from quadpy.runtime.streams.timeline import Timeline
 
 __all__ = [
     "NOT_NOTED",
     "CallAccesses",
     "KernelAccess",
-    "ObservedAccess",
     "ObservedCall",
     "ObservedNode",
     "NodeTimer",
@@ -34,13 +35,8 @@ __all__ = [
     "Submission",
     "TaskTimes",
     "TimedNode",
-    "Where",
     "RawAccess",
-    "written_by",
 ]
-
-Where = tuple[int | slice, ...] | None
-"""A part of an array, by a position or a slice for each of its first axes; None for all of it."""
 
 
 class ObservedStream(Protocol):
@@ -152,31 +148,6 @@ class ObservedNode:
     memory: tuple[object, ...]
     records: tuple[OwnerRef[EventHandle], ...] = ()
     waits: tuple[OwnerRef[EventHandle], ...] = ()
-
-
-class HostMemory(Protocol):
-    """Memory of the host that belongs to an array; see ``HostStorage``."""
-
-    view: Numbers
-    observed: object
-
-
-@dataclass(frozen=True, slots=True)
-class ObservedAccess:
-    """What the host accesses of one array: ``where`` in ``layout``, whose ``start`` is the address.
-
-    memory  the allocation: a block of a device, or the storage of an array of the host; None for no bytes
-    """
-
-    memory: Block | HostMemory | None
-    layout: StridedLayout
-    where: Where
-    name: str
-
-
-def written_by(values: Numbers) -> str:
-    """What the host does when it writes ``values``."""
-    return "fill" if values.size == 1 else "copy from the host"
 
 
 class TaskTimes(Protocol):

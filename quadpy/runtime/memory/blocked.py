@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from quadpy.runtime.device.device import Device
 from quadpy.runtime.elements.numpy_types import Numbers
 from quadpy.runtime.memory.allocators.block import Block
 from quadpy.runtime.memory.device_storage import DeviceStorage
 from quadpy.runtime.memory.host_storage import HostStorage, Storage, Where
+
+if TYPE_CHECKING:
+    from quadpy.runtime.device.device import Device
 
 __all__ = ["BlockedStorage", "Blocks"]
 

@@ -13,22 +13,23 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from quadpy.errors import StreamError
-from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.life import THREAD
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.elements.numpy_types import Numbers, address_of
 from quadpy.runtime.launch.captured_work import Fill
 from quadpy.runtime.launch.capturing import CAPTURES, session_of
-from quadpy.runtime.launch.observing import ObservedAccess, written_by
+from quadpy.runtime.launch.host_access import ObservedAccess, written_by
 from quadpy.runtime.launch.recorded_copies import MAX_RUNS, ArrayMemory, record_copies, record_values
 from quadpy.runtime.memory.allocators.block import Block
-from quadpy.runtime.memory.device_memory import DeviceBuffer
 from quadpy.runtime.memory.host_storage import READING, Storage, Where
 from quadpy.runtime.memory.strided_layout import StridedLayout
 from quadpy.runtime.streams.stream import Stream
 
 if TYPE_CHECKING:
     from threading import RLock
+
+    from quadpy.runtime.device.device import Device
+    from quadpy.runtime.memory.device_memory import DeviceBuffer
 
 __all__ = ["DeviceStorage", "Region", "lasting_zero_bytes", "stream_of", "unset_bytes", "zero_bytes"]
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from types import EllipsisType
-from typing import Any, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
-from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.devices import current_device
 from quadpy.runtime.elements.numpy_types import Numbers, address_of
 from quadpy.runtime.launch.capturing import CAPTURES, Session, session_of
-from quadpy.runtime.launch.observing import ObservedAccess, written_by
+from quadpy.runtime.launch.host_access import ObservedAccess, written_by
 from quadpy.runtime.launch.recorded_copies import ArrayMemory, record_copies, record_values
 from quadpy.runtime.memory.allocators.block import Block
 from quadpy.runtime.memory.filling import fill
 from quadpy.runtime.memory.strided_layout import StridedLayout
 from quadpy.runtime.streams.stream import Stream
+
+if TYPE_CHECKING:
+    from quadpy.runtime.device.device import Device
 
 __all__ = ["READING", "Exports", "HostPart", "HostStorage", "Storage", "Where", "check_stream", "is_exported"]
 

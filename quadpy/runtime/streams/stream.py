@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 from quadpy.completion import shows
 from quadpy.copying import OneProcess
 from quadpy.errors import CaptureError, QuadpyError, StreamError
 from quadpy.public import called_often, made_by, public, shortened
-from quadpy.runtime.device.callbacks import Failures
-from quadpy.runtime.device.faults import Faults
 from quadpy.runtime.device.life import refuse_in_host_function
 from quadpy.runtime.drivers.driver import Driver, StreamHandle
 from quadpy.runtime.launch.call_site import call_site
 from quadpy.runtime.launch.capturing import CAPTURES, session_of, thread_captures
-from quadpy.runtime.memory.device_memory import DeviceMemory
-from quadpy.runtime.printing.device_rings import Prints
-from quadpy.runtime.streams.manager import StreamManager
 from quadpy.runtime.streams.owned import Owned, OwnerRef, OwningDevice
-from quadpy.runtime.streams.timeline import Timeline, Timelines
+
+if TYPE_CHECKING:
+    from quadpy.runtime.device.callbacks import Failures
+    from quadpy.runtime.device.faults import Faults
+    from quadpy.runtime.memory.device_memory import DeviceMemory
+    from quadpy.runtime.printing.device_rings import Prints
+    from quadpy.runtime.streams.manager import StreamManager
+    from quadpy.runtime.streams.timeline import Timeline, Timelines
 
 __all__ = ["Stream", "StreamDevice", "set_device_lookup", "use_stream"]
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from itertools import repeat
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from quadpy.runtime.streams.timeline import Mark, Timeline
+if TYPE_CHECKING:
+    from quadpy.runtime.streams.timeline import Mark, Timeline
 
 __all__ = ["Allocator", "Block", "move"]
 
