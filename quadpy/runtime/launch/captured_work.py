@@ -51,6 +51,9 @@ class HostFunction(NamedTuple):
             return False
         return other.function is self.function and all(map(is_, other.arguments, self.arguments))
 
+    def __ne__(self, other: object) -> bool:  # a tuple's own compares the items
+        return not self == other
+
     def __hash__(self) -> int:
         return id(self.function)
 
