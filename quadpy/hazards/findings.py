@@ -17,6 +17,8 @@ __all__ = ["Findings", "raise_hazard", "warn_of"]
 class Findings:
     """The hazards that were found, each pair of lines and array once; a report that grows as the program runs.
 
+    A certain hazard replaces a possible one of the same lines; what was allowed once may be found later.
+
     certain   accesses that both take place, whatever the data
     possible  those of which the checker cannot tell
     allowed   those that ``qp.hazards.allow`` covers
@@ -27,16 +29,18 @@ class Findings:
         self.certain: list[Hazard] = []
         self.possible: list[Hazard] = []
         self.allowed: list[Hazard] = []
-        self._known: set[tuple[str, str, str]] = set()
+        self._known: set[tuple[str, str, str, str]] = set()
 
     def add(self, hazard: Hazard) -> bool:
-        """Enter ``hazard``; False if these two lines are known already."""
-        key = hazard.first.location, hazard.second.location, hazard.second.array
-        if key in self._known:
+        """Enter ``hazard``; False if it is known of these two lines already."""
+        verdict = "allowed" if hazard.allowed else "certain" if hazard.certain else "possible"
+        if (key := (*_places(hazard), verdict)) in self._known:
             return False
         self._known.add(key)
-        kind = self.allowed if hazard.allowed else self.certain if hazard.certain else self.possible
-        kind.append(hazard)
+        dict(self._parts())[verdict].append(hazard)
+        if verdict == "certain":
+            self._known.add((*_places(hazard), "possible"))
+            self.possible[:] = [one for one in self.possible if _places(one) != _places(hazard)]
         return True
 
     def to_json(self) -> str:
@@ -57,6 +61,11 @@ class Findings:
 
     def __str__(self) -> str:
         return "\n\n".join([f"hazards: {self._counts()}", *(str(one) for _, found in self._parts() for one in found)])
+
+
+def _places(hazard: Hazard) -> tuple[str, str, str]:
+    """What tells the hazards of a report apart."""
+    return hazard.first.location, hazard.second.location, hazard.second.array
 
 
 def raise_hazard(hazard: Hazard) -> NoReturn:

@@ -6,6 +6,9 @@ import enum
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+
+from quadpy.hazards.patterns import Pattern, has_gaps, meet, pattern_of
 
 __all__ = ["Grid", "Overlap", "Region", "contains", "overlap", "region_in"]
 
@@ -50,31 +53,45 @@ def region_in(grid: Grid, axes: Sequence[range]) -> Region | None:
     full = (*axes, *(range(n) for n in grid.shape[len(axes) :]))
     if not all(full):
         return None
-    low = high = grid.pointer
-    for positions, stride in zip(full, grid.strides, strict=True):
-        ends = positions[0] * stride, positions[-1] * stride
-        low, high = low + min(ends), high + max(ends)
-    high += grid.item
-    count = math.prod(map(len, full))
-    return Region(low, high, count * grid.item == high - low, grid, full)
+    pattern = pattern_of(grid.pointer, zip(full, grid.strides, strict=True), grid.item)
+    return Region(pattern.low, pattern.high, not has_gaps(pattern), grid, full)
 
 
 def overlap(one: Region, other: Region) -> Overlap:
-    """Whether ``one`` and ``other`` have bytes in common: by elements within one grid, else by bytes."""
+    """Whether ``one`` and ``other`` have bytes in common: by elements within one grid, else by bytes.
+
+    Elements of a grid that lie on each other are only read: kernels that write them are refused.
+    """
     if one.high <= other.low or other.high <= one.low:
         return Overlap.NONE
     if one.grid is not None and (one.grid is other.grid or one.grid == other.grid):
-        meet = one.axes == other.axes or all(map(_meet, one.axes, other.axes))
-        return Overlap.CERTAIN if meet else Overlap.NONE
+        meets = one.axes == other.axes or all(map(_meet, one.axes, other.axes))
+        return Overlap.CERTAIN if meets else Overlap.NONE
     if one.dense and other.dense:
         return Overlap.CERTAIN
-    return Overlap.NONE if _interleaved(one, other) else Overlap.POSSIBLE
+    if _interleaved(one, other):
+        return Overlap.NONE
+    return _by_bytes(one, other)
+
+
+@lru_cache(maxsize=256)
+def _by_bytes(one: Region, other: Region) -> Overlap:
+    some, others = _pattern(one), _pattern(other)
+    found = None if some is None or others is None else meet(some, others)
+    return Overlap.POSSIBLE if found is None else Overlap.CERTAIN if found else Overlap.NONE
+
+
+def _pattern(region: Region) -> Pattern | None:
+    """The bytes of ``region``; None where they are not known."""
+    if region.grid is not None:
+        return pattern_of(region.grid.pointer, zip(region.axes, region.grid.strides, strict=True), region.grid.item)
+    return Pattern(region.low, (), region.high - region.low) if region.dense else None
 
 
 def _interleaved(one: Region, other: Region) -> bool:
     """Whether the two lie beside each other within each period, as members of structs do."""
-    periods = {stride for region in (one, other) if region.grid is not None for stride in region.grid.strides}
-    return any(_apart(_within_period(one, n), _within_period(other, n), n) for n in periods if n > 0)
+    periods = {abs(stride) for region in (one, other) if region.grid is not None for stride in region.grid.strides}
+    return any(_apart(_within_period(one, n), _within_period(other, n), n) for n in periods if n)
 
 
 def _within_period(region: Region, period: int) -> tuple[int, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import json
 import os
@@ -44,6 +45,15 @@ def total(x: F32) -> qp.f32:
 def part(x: F32, begin: qp.i32, end: qp.i32):
     for i in range(begin, end):
         x[i] = 1
+
+
+@qp.kernel
+def one_or_all(x: F32, place: qp.types.ndarray(dtype=qp.i32, ndim=1), everywhere: qp.i32):
+    for i in range(N):
+        if everywhere == 1:
+            x[i] = 1
+        else:
+            x[place[0]] = 1
 
 
 @pytest.fixture(autouse=True)
@@ -269,6 +279,31 @@ def test_what_is_allowed_is_listed_with_its_reason(streams):
             consume(x, y, stream=s2)
     assert pairs(found) == []
     assert [h.allowed for h in found.allowed] == ["the values may be a step old"]
+
+
+def test_what_was_allowed_once_is_found_later(streams):
+    s1, s2 = streams
+    x, y = arrays()
+    with qp.hazards.check(collect=True) as found:
+        for allowed in (qp.hazards.allow(x, reason="the first step may be wrong"), contextlib.nullcontext()):
+            with allowed:
+                produce(x, stream=s1)
+                consume(x, y, stream=s2)
+            qp.sync()
+    assert (len(found.allowed), len(found.certain)) == (1, 1)
+
+
+def test_a_certain_hazard_replaces_a_possible_one_of_the_same_lines(streams):
+    s1, s2 = streams
+    x, place = qp.ndarray(qp.f32, N), qp.ndarray(qp.i32, 1)
+    listed = []
+    with qp.hazards.check(collect=True) as found:
+        for everywhere in (0, 1, 0):
+            one_or_all(x, place, everywhere, stream=s1)
+            produce(x, stream=s2)
+            listed.append((len(found.possible), len(found.certain)))
+            qp.sync()
+    assert listed == [(1, 0), (0, 1), (0, 1)]
 
 
 @pytest.mark.parametrize("reason", ["", " ", None, 3])

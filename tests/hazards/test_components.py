@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import quadpy as qp
@@ -50,6 +51,30 @@ def set_turn(p: Bodies, row: qp.template(), column: qp.template()):
 
 
 @qp.kernel
+def set_chosen(p: Vectors, k: qp.i32):
+    for i in p:
+        p[i][k] = 1
+
+
+@qp.kernel
+def set_row(x: qp.types.ndarray(dtype=qp.f32, ndim=2), i: qp.i32):
+    for j in range(x.shape[1]):
+        x[i, j] = 1
+
+
+@qp.kernel
+def copy_row(x: qp.types.ndarray(dtype=qp.f32, ndim=2), i: qp.i32, y: qp.types.ndarray(dtype=qp.f32, ndim=2)):
+    for j in range(x.shape[1]):
+        y[i, j] = x[i, j]
+
+
+@qp.kernel
+def part(x: qp.types.ndarray(dtype=qp.f32, ndim=1), begin: qp.i32, end: qp.i32):
+    for i in range(begin, end):
+        x[i] = 1
+
+
+@qp.kernel
 def sections_of_components(p: Vectors, other: qp.template()):
     with qp.stream_parallel():
         for i in p:
@@ -79,6 +104,44 @@ def test_components_of_vectors_are_memory_of_their_own():
     ends = lambda s: set_ends(p, stream=s)  # noqa: E731 - like its neighbours
     assert reported(parts[0], parts[1]) == reported(parts[2], parts[1]) == reported(ends, parts[1]) == "clean"
     assert reported(parts[1], parts[1]) == reported(ends, parts[0]) == reported(parts[2], ends) == "certain"
+
+
+@pytest.mark.parametrize("number", [0, 2, -1])
+def test_a_component_that_an_argument_chooses(number):
+    p = qp.ndarray(qp.math.vec3, N)
+    chosen = lambda s: set_chosen(p, number, stream=s)  # noqa: E731 - like its neighbours
+    for k in range(3):
+        expected = "certain" if k == number % 3 else "clean"
+        assert reported(chosen, lambda s, k=k: set_component(p, k, stream=s)) == expected
+
+
+def test_views_of_one_array_are_compared_by_their_bytes():
+    square = qp.ndarray(qp.f32, (N, N))
+    turned, backwards = np.asarray(square).T, np.asarray(square)[::-1, ::-2]
+    row = lambda x, i: lambda s: set_row(x, i, stream=s)  # noqa: E731 - like its neighbours
+    assert reported(row(square, 1), row(turned, 2)) == "certain"  # in one element
+    assert reported(row(square, N - 1), row(backwards, 0)) == "certain"
+    assert reported(row(square, 0), row(backwards, 0)) == "clean"
+    odd = np.asarray(square)[:, ::2]
+    assert reported(row(odd, 3), row(backwards, N - 4)) == "clean"
+    bodies = qp.ndarray(Body, N)
+    masses = lambda s: set_mass(bodies, stream=s)  # noqa: E731 - as above
+    assert reported(lambda s: bodies.mass.fill(2, stream=s), masses) == "certain"
+    assert reported(lambda s: bodies.velocity.fill(2, stream=s), masses) == "clean"
+
+
+def test_elements_of_a_view_that_lie_on_each_other():
+    x, y = qp.ndarray(qp.f32, 2 * N), qp.ndarray(qp.f32, (N, N))
+    with qp.hazards.check():
+        view = np.asarray(x)
+        windows = np.lib.stride_tricks.as_strided(view, (N, N), (4, 4))
+        sparse = np.lib.stride_tricks.as_strided(view, (3, 2), (0, 20), writeable=False)
+        row = lambda i: lambda s: copy_row(windows, i, y, stream=s)  # noqa: E731 - like its neighbours
+        read = lambda s: copy_row(sparse, 0, y, stream=s)  # noqa: E731 - as above
+        assert reported(row(0), lambda s: part(x, N, 2 * N, stream=s)) == "clean"
+        assert reported(row(1), lambda s: part(x, N, 2 * N, stream=s)) == "certain"
+        assert reported(read, lambda s: part(x, 1, 5, stream=s)) == "clean"
+        assert reported(read, lambda s: part(x, 1, 6, stream=s)) == "certain"
 
 
 def test_a_report_names_the_component():

@@ -292,9 +292,32 @@ def mixes_updates(x: I1):
         qp.atomic_max(x[0], i)
 
 
+@qp.kernel
+def wraps(x: I1):
+    for i in range(x.shape[0]):
+        x[qp.i32(qp.i8(i)) & 255] = i
+
+
+@qp.kernel
+def wraps_when_it_is_assigned(x: I1):
+    for i in range(x.shape[0]):
+        place = qp.i16(0)
+        place = i
+        x[place] = i
+
+
+@qp.kernel
+def wraps_and_widens(x: I1):
+    for i in range(x.shape[0]):
+        x[qp.i64(qp.i16(qp.i64(i) * 4))] = i
+
+
 @pytest.mark.parametrize(
     ("kernel", "reason"),
     [
+        (wraps, "not shown to differ"),
+        (wraps_when_it_is_assigned, "not shown to differ"),
+        (wraps_and_widens, "not shown to differ"),
         (scatters, "not shown to differ"),
         (conditional, "one element in every iteration that comes there"),
         (says_the_same, "one value, the same in every iteration"),

@@ -8,10 +8,8 @@ from itertools import combinations, product
 from quadpy.ir.footprints.accesses import Reached
 from quadpy.ir.footprints.affine import (
     AtLeastZero,
-    Condition,
     Counter,
     Entered,
-    Every,
     Fact,
     Form,
     Guards,
@@ -21,19 +19,16 @@ from quadpy.ir.footprints.affine import (
     NotZero,
     Some,
 )
-from quadpy.ir.footprints.guards import needs_in
+from quadpy.ir.footprints.guards import needs_in, truth_of
 from quadpy.ir.footprints.model import BoxFormula, Indices
 from quadpy.ir.footprints.numbers import (
     FALSE,
     TRUE,
-    ZERO,
     Number,
     TooComplex,
     at_most,
     both,
     either,
-    equal,
-    negated,
     number,
 )
 from quadpy.ir.footprints.ranges import bounds, counter_bounds, free_bounds, holes_of, is_met, parallel_to
@@ -100,7 +95,7 @@ def _needs_of(fact: Fact) -> Iterator[Need]:
         case AtLeastZero(form=form) | NotZero(form=form):
             yield from form.needs
         case Some():
-            yield from needs_in(fact) if _truth(fact) is not None else ()
+            yield from needs_in(fact) if truth_of(fact) is not None else ()
         case Maybe():
             pass
         case _:
@@ -115,32 +110,15 @@ def _is_present(fact: Fact, guards: Guards | None) -> Number:
         case AtLeastZero(form=form) | NotZero(form=form):
             if len(form.terms) == 1:
                 return at_most(*counter_bounds(form.terms[0][0], guards))
-            truth = None if form.terms else _truth(fact)
+            truth = None if form.terms else truth_of(fact)
             return TRUE if truth is None else truth
         case Some():
-            truth = _truth(fact)
+            truth = truth_of(fact)
             return TRUE if truth is None else truth
         case Maybe():
             return TRUE
         case _:
             raise unhandled(fact)
-
-
-def _truth(condition: Condition) -> Number | None:
-    """Whether ``condition`` holds, if that is the same for all iterations; else None."""
-    match condition:
-        case AtLeastZero(form=form):
-            return None if form.terms else at_most(ZERO, form.constant)
-        case NotZero(form=form):
-            return None if form.terms else negated(equal(form.constant, ZERO))
-        case Every(conditions=conditions) | Some(conditions=conditions):
-            found = [truth for each in conditions if (truth := _truth(each)) is not None]
-            join = both if isinstance(condition, Every) else either
-            return join(*found) if len(found) == len(conditions) else None
-        case Maybe():
-            return None
-        case _:
-            raise unhandled(condition)
 
 
 def _is_sure(fact: Fact, index: tuple[Form, ...], guards: Guards | None) -> Number:
@@ -158,7 +136,7 @@ def _is_sure(fact: Fact, index: tuple[Form, ...], guards: Guards | None) -> Numb
         case AtLeastZero(form=form):
             return _is_limit(form, index, guards)
         case Some():
-            return FALSE if _truth(fact) is None else TRUE
+            return FALSE if truth_of(fact) is None else TRUE
         case NotZero() | Maybe():
             return FALSE
         case _:

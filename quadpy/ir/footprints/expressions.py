@@ -28,8 +28,8 @@ from quadpy.ir.footprints.affine import (
     fixed,
 )
 from quadpy.ir.footprints.forms import Forms, Part, type_bounds
-from quadpy.ir.footprints.guards import assume, denied, equals, is_certain, is_impossible
-from quadpy.ir.footprints.numbers import Given, TooComplex, given, number
+from quadpy.ir.footprints.guards import assume, denied, equals, is_certain, is_impossible, needs_in, truth_of
+from quadpy.ir.footprints.numbers import Given, TooComplex, given, number, select
 
 __all__ = ["Known", "Reader"]
 
@@ -129,7 +129,11 @@ class Reader(Forms):
         a, b = self._within(self.form(then, chosen), then.type), self._within(self.form(orelse, other), orelse.type)
         if a == b or is_certain(condition):
             return a
-        return b if is_impossible(condition) else self.chosen(((a, chosen.guards), (b, other.guards)))
+        if is_impossible(condition):
+            return b
+        if not a.terms and not b.terms and (truth := truth_of(condition)) is not None:
+            return fixed(select(truth, a.constant, b.constant)).needing(*a.needs, *b.needs, *needs_in(condition))
+        return self.chosen(((a, chosen.guards), (b, other.guards)))
 
     def _cast(self, form: Form, before: Scalar, after: Scalar) -> Form:
         (least, most), (low, last) = type_bounds(before), type_bounds(after)

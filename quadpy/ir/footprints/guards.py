@@ -17,8 +17,10 @@ from quadpy.ir.footprints.affine import (
     Some,
     constant_form,
 )
+from quadpy.ir.footprints.numbers import ZERO, Number, at_most, both, either, equal, negated
+from quadpy.ir.walk import unhandled
 
-__all__ = ["assume", "denied", "equals", "is_certain", "is_impossible", "needs_in"]
+__all__ = ["assume", "denied", "equals", "is_certain", "is_impossible", "needs_in", "truth_of"]
 
 
 def needs_in(condition: Condition) -> Iterator[Need]:
@@ -74,6 +76,23 @@ def is_impossible(condition: Condition) -> bool:
             return is_certain(denied(condition)) or (
                 isinstance(condition, NotZero) and condition.form == constant_form(0)
             )
+
+
+def truth_of(condition: Condition) -> Number | None:
+    """Whether ``condition`` holds, if that is the same for all iterations; else None."""
+    match condition:
+        case AtLeastZero(form=form):
+            return None if form.terms else at_most(ZERO, form.constant)
+        case NotZero(form=form):
+            return None if form.terms else negated(equal(form.constant, ZERO))
+        case Every(conditions=conditions) | Some(conditions=conditions):
+            found = [truth for each in conditions if (truth := truth_of(each)) is not None]
+            join = both if isinstance(condition, Every) else either
+            return join(*found) if len(found) == len(conditions) else None
+        case Maybe():
+            return None
+        case _:
+            raise unhandled(condition)
 
 
 def _constant(form: Form, least: int) -> bool:

@@ -43,6 +43,9 @@ class Atom:
     number: int = 0
 
 
+_OF_INDICES: Final = 32
+"""Bits of an integer that holds any index; a cast to fewer is how programs mean to wrap."""
+
 _WRAPPING: Final[dict[ir.BinOp, Callable[[int, int], int]]] = {
     ir.BinOp.ADD: lambda a, b: a + b,
     ir.BinOp.SUB: lambda a, b: a - b,
@@ -230,10 +233,11 @@ class Terms:
         return then if then == orelse else self._operation("select", (cond, then, orelse), type)
 
     def cast(self, operand: Term, source: Scalar, type: Scalar) -> Term:
-        """A conversion; between signed integers it keeps the value."""
+        """A conversion; between signed integers it keeps the value, unless 8 or 16 bits cut it off."""
         if isinstance(operand, int) and not source.is_float and not type.is_float:
             return int(operand != 0) if type.bits == 1 else wrapped(operand, type)
-        if not source.is_float and not type.is_float and source.is_signed and type.is_signed:
+        signed = not source.is_float and not type.is_float and source.is_signed and type.is_signed
+        if signed and type.bits >= min(source.bits, _OF_INDICES):
             return operand
         return self._operation("cast", (operand,), type)
 

@@ -14,7 +14,8 @@ __all__ = ["AccessPoint", "Definite", "Proved", "Unknown", "Verdict"]
 class Proved:
     """No two iterations touch one element, unless both only read it, or both only update it atomically.
 
-    This holds for all arguments for which no index overflows and nothing is divided by 0.
+    This holds for all arguments for which no arithmetic of an index overflows and nothing is divided by 0, which
+    ``debug=True`` reports.  Casts to 8 and 16 bits may wrap.
     """
 
 
