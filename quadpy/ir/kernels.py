@@ -91,7 +91,7 @@ Param: TypeAlias = ScalarParam | ArrayParam
 
 @dataclass(frozen=True, slots=True)
 class Function(Node):
-    """A pure function over scalars: from the math library, or a user's, which ``is_called`` and never inlined."""
+    """A pure function over scalars: from the math library, or a user's, which ``is_called``: inlined only where it is small."""
 
     CHILDREN = ("body",)
     name: str

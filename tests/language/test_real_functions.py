@@ -1,4 +1,7 @@
-"""``@qp.real_func``: compiled once and called, on every target; the same results as a ``@qp.func``."""
+"""``@qp.real_func``: compiled once and called, on every target; the same results as a ``@qp.func``.
+
+Small functions are inlined; all but the tests of that call them, whatever their size.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,18 @@ from quadpy.codegen.objects.metadata import read_metadata
 from quadpy.ir.printer import print_ir
 from quadpy.jit.offline import compile_with_asm, trace_for
 from quadpy.target import parse_target
+
+
+@pytest.fixture(autouse=True)
+def always_called(request, monkeypatch):
+    if "small_inlined" not in request.fixturenames:
+        monkeypatch.setattr("quadpy.codegen.plans.inlining.CALLED_LINES", -1)
+
+
+@pytest.fixture
+def small_inlined():
+    """For tests of the limit itself."""
+
 
 FUNCTIONS = """
 F = qp.types.ndarray(qp.f64, 1)
@@ -152,6 +167,37 @@ def test_the_code_has_calls(load, case, target):
     assert re.search(CALL[target], asm), asm[-2000:]
     inlined = compile_with_asm(kernel_of(load, "@qp.func", body), parse_target(target), {}).asm
     assert not re.search(CALL[target], inlined)
+
+
+@pytest.mark.parametrize("target", ["cpu", "gfx942", "sm_90"])
+def test_a_small_function_is_inlined_and_many_calls_stay_calls(load, small_inlined, target):
+    """A call of a small function costs more than what the function does; inlining many costs the compiler."""
+    few, many = (
+        kernel_of(load, "@qp.real_func", f"for k in qp.static(range({count})): x[i] += collatz(qp.i32(x[i]) + k)")
+        for count in (2, 100)
+    )
+    assert not re.search(CALL[target], compile_with_asm(few, parse_target(target), {}).asm)
+    assert re.search(CALL[target], compile_with_asm(many, parse_target(target), {}).asm)
+
+
+@pytest.mark.parametrize("mark", ["@qp.func", "@qp.real_func"])
+def test_fast_math_reaches_called_functions(load, init, mark):
+    """A quotient by a constant is a product there, as in the kernel itself."""
+    module = load(f"""
+        {mark}
+        def third(x: qp.f32) -> qp.f32:
+            return x / 3.0
+
+        @qp.kernel
+        def kernel(x: qp.types.ndarray(qp.f32, 1)):
+            for i in x:
+                x[i] = third(x[i]) + third(x[i] + 1)
+    """)
+    divides = []
+    for fast_math in (False, True):
+        init(fast_math=fast_math)
+        divides.append("div" in compile_with_asm(module.kernel, parse_target("cpu"), {}).asm)
+    assert divides == [True, False]
 
 
 @pytest.mark.parametrize("target", ["gfx942", "gfx1100"])

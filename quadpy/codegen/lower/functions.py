@@ -7,7 +7,7 @@ from collections.abc import Callable
 from quadpy.codegen.lower.cpu.fast_math import FAST
 from quadpy.codegen.lower.expressions import function_symbol, result_type
 from quadpy.codegen.lower.gpu.fast_math import fast_body
-from quadpy.codegen.lower.scope import Scope
+from quadpy.codegen.lower.scope import FAST_FLAGS, Scope
 from quadpy.codegen.lower.statements import declare_variables, lower_block, zero_variables
 from quadpy.codegen.lower.text import FunctionText, ModuleText, llvm_type
 from quadpy.codegen.lower.vector_forms import vector_form
@@ -20,9 +20,9 @@ __all__ = ["lower_functions"]
 def lower_functions(module: ModuleText, kernel: ir.Kernel, rules: TargetRules) -> None:
     """Define the functions of ``kernel``, callees first; LLVM inlines all calls except those that ``plans.inlining`` keeps.
 
-    The only fast-math flag that they get is contraction, and that only on a CPU: reassociation would undo what makes a
-    library function accurate, but the products that its error terms rest on are exact, fused or not.  On a GPU the
-    hardware's approximations replace some functions instead.
+    Users' functions have the fast-math flags of the kernel.  The only one of the library's is contraction, and that only on
+    a CPU: reassociation would undo what makes them accurate, but the products that their error terms rest on are exact,
+    fused or not.  On a GPU the hardware's approximations replace some functions instead.
     """
     by_name = {f.name: f for f in kernel.functions}
     for function in kernel.functions:
@@ -33,8 +33,7 @@ def _lower_function(
     module: ModuleText, function: ir.Function, kernel: ir.Kernel, rules: TargetRules, by_name: dict[str, ir.Function]
 ) -> None:
     text = FunctionText(module, rules.alloca)
-    flags = " contract" if kernel.fast_math and rules.gpu is None else ""
-    s = Scope(text, rules, kernel.index, by_name, flags, results=function.results)
+    s = Scope(text, rules, kernel.index, by_name, _flags(function, kernel, rules), results=function.results)
     names = [f"%p{k}" for k in range(len(function.params))]
     for var, name in zip(function.params, names, strict=True):
         s.params[var.name] = s.values[var.name] = name
@@ -54,6 +53,15 @@ def _lower_function(
     text.finish(f"{head}{fast_attributes} alwaysinline norecurse nounwind", function_symbol(function.name))
     if rules.gpu is None and (form := vector_form(function, function_symbol(function.name))):
         module.vector_forms[function_symbol(function.name)] = form
+
+
+def _flags(function: ir.Function, kernel: ir.Kernel, rules: TargetRules) -> str:
+    """The fast-math flags of ``function``."""
+    if not kernel.fast_math:
+        return ""
+    if function.is_called:
+        return FAST_FLAGS
+    return " contract" if rules.gpu is None else ""
 
 
 def _fast_body(name: str, rules: TargetRules) -> Callable[..., str] | None:

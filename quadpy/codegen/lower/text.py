@@ -96,7 +96,7 @@ class ModuleText:
         self.has_halves = has_halves
         self.functions: list[str] = []
         self.inlined_lines: dict[str, int] = {}  # of each function that may be called, with what it calls inlined
-        self.called: set[str] = set()  # functions that are never inlined
+        self.called: set[str] = set()  # functions that ask to be called, not inlined
         self.vector_forms: dict[str, VectorForm] = {}  # by the symbol of the plain function
         self._kept: dict[str, VectorForm] = {}
         self._declared: dict[str, str] = {}
@@ -258,16 +258,14 @@ class FunctionText:
 
     def finish(self, head: str, name: str = "") -> None:
         """Hand the function to the module; ``head`` is its text before the brace, ``name`` is set where others may call it."""
-        called = self._calls.keys() & self.module.called
-        calls = {function: lines for function, lines in self._calls.items() if function not in called}
-        sizes = {function: self.module.inlined_lines[function] for function in calls}
-        kept = kept_calls(len(self._lines), calls, sizes) | called
+        sizes = {function: self.module.inlined_lines[function] for function in self._calls}
+        kept = kept_calls(len(self._lines), self._calls, sizes, self.module.called)
         for function in sorted(kept):
             attributes = self.module.keep(function)
             for line in self._calls[function]:
                 self._lines[line] += attributes
         if name:
-            inlined = (sizes[function] * len(lines) for function, lines in calls.items() if function not in kept)
+            inlined = (sizes[function] * len(lines) for function, lines in self._calls.items() if function not in kept)
             self.module.inlined_lines[name] = len(self._lines) + sum(inlined)
         body = "\n".join(["entry:", *self._allocas, *self._lines])
         self.module.functions.append(f"{head} {{\n{body}\n}}\n")

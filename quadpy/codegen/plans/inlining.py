@@ -1,28 +1,41 @@
-"""Which calls of library functions stay calls.
+"""Which calls of functions stay calls.
 
 Inlined, a function is vectorised with the loop around it, and then several times as fast as calls.  But LLVM's time
 grows faster than the code: a loop of 400 sines would take a minute.  So there is a limit to what is inlined into one
 function; the bits are the same on both sides of it.  On the CPU, calls that stay have ``vector_forms``.
+
+Functions that users ask to be called have a lower limit: a call of a small one costs more than what it does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
-__all__ = ["INLINED_LINES", "kept_calls"]
+__all__ = ["CALLED_LINES", "INLINED_LINES", "kept_calls"]
 
 INLINED_LINES: Final = 16_000
 """Instructions that a function may grow to by inlining: some sixty sines, compiled in about four seconds."""
+CALLED_LINES: Final = 1_500
+"""Instructions by which a function may grow for one that asks to be called: a dozen calls of a hundred instructions."""
 
 
-def kept_calls(lines: int, calls: Mapping[str, Sequence[object]], sizes: Mapping[str, int]) -> frozenset[str]:
+def kept_calls(
+    lines: int,
+    calls: Mapping[str, Sequence[object]],
+    sizes: Mapping[str, int],
+    called: Collection[str] = (),
+) -> frozenset[str]:
     """Of the functions that are called, those whose calls are not inlined into a function of ``lines`` lines.
 
-    The largest contributions first, until the rest is within the limit; a function that is called once is inlined.
+    Of the functions that ask to be ``called``, those by which it would grow by more than their limit.  Of all others, the
+    largest contributions first, until the rest is within the limit; a function that is called once is inlined.
     """
     grown = {name: sizes[name] * len(sites) for name, sites in calls.items()}
-    total, kept = lines + sum(grown.values()), set()
+    kept = {name for name in grown if name in called and grown[name] > CALLED_LINES}
+    for name in kept:
+        del grown[name]
+    total = lines + sum(grown.values())
     for name in sorted(grown, key=lambda name: (-grown[name], name)):
         if total <= INLINED_LINES:
             break
