@@ -8,6 +8,7 @@ from typing import ClassVar, Final, TypeVar
 
 from quadpy.completion import shows
 from quadpy.copying import OneProcess
+from quadpy.dist.world import world
 from quadpy.errors import CaptureError, QuadpyError
 from quadpy.graph.building.graph import Graph
 from quadpy.graph.captures.capture import capture as capture_work
@@ -27,15 +28,17 @@ class CapturedStep(OneProcess):
     error: ClassVar[type[QuadpyError]] = CaptureError
     instead: ClassVar[str] = "pickle the function that it was captured from"
 
-    __slots__ = ("__weakref__", "_open", "_parts", "graphs")
+    __slots__ = ("__weakref__", "_calls", "_number", "_open", "_parts", "graphs")
 
     def __init__(self) -> None:
+        self._calls = world().calls
         self._parts: list[Callable[[], object]] = []
         self._open: tuple[capture_work, Graph] | None = None
-        self.graphs = 0
+        self.graphs = self._number = 0
 
     def launch(self) -> None:
         """Run the work again, on the stream on which it was captured; all ranks call it together."""
+        self._calls.add(self._number, f"a launch of the step that was captured at call {self._number}", ())
         for part in self._parts:
             part()
 
@@ -50,6 +53,7 @@ class CapturedStep(OneProcess):
                 opened[0].__exit__(type(error), error, error.__traceback__)
             raise
         self._end()
+        self._number = self._calls.number
 
     def cut(self, action: Callable[[], object]) -> None:
         """``action`` runs at each launch between the work before it and the work after it."""

@@ -67,8 +67,11 @@ class Division(OneProcess):
         self.tile = tuple(-(-extent // most) for extent in self.shape)
         self.tiles = tuple(-(-extent // tile) for extent, tile in zip(self.shape, self.tile, strict=True))
         self.ranks = self._chosen(ranks)
-        agree(self.world.transport, "the grid", f"{self.shape} periodic={self.periodic} ranks={self.ranks}")
+        made = f"{self.shape} periodic={self.periodic} ranks={self.ranks}"
+        agree(self.world.transport, "the grid", made, self.world.calls)
         self.block = self.blocks[self.world.rank]
+        self.serials: Iterator[int] = itertools.count(1)
+        """Numbers of arrays, which all ranks make in the same order."""
         self.programs: weakref.WeakKeyDictionary[object, Any] = weakref.WeakKeyDictionary()
         """What each kernel's plan has made for the grid.  It refers to the grid, and so is the grid's to keep."""
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from quadpy.dist.arrays import DistributedArray
 from quadpy.dist.boxes import Box, Widths, hull
+from quadpy.dist.calls import Call
 from quadpy.dist.division import Division
 from quadpy.dist.kernels.boxes import pack, unpack
 from quadpy.dist.transport.protocol import Part, Receive, Send, StartedExchange
@@ -116,7 +117,7 @@ class HaloExchange:
         self, grid: Division, arrays: Sequence[DistributedArray], reaches: Sequence[tuple[Widths, ...]]
     ) -> None:
         self._transport, self._sends, self._receives = grid.world.transport, list[_Side](), list[_Side]()
-        self.nbytes = 0
+        self.calls, self.nbytes = grid.world.calls, 0
         rank = grid.world.rank
         for number, (array, wanted) in enumerate(zip(arrays, reaches, strict=True)):
             every = [m for target in range(grid.world.size) for m in messages_to(grid, target, wanted)]
@@ -134,9 +135,9 @@ class HaloExchange:
             if side.parts:
                 pack(array.numbers, side.buffer, side.table, stream=stream)
 
-    def send(self, stream: Stream) -> StartedExchange:
-        """Send what was packed, and receive, on ``stream``."""
-        return self._transport.start_exchange(self._leaving, self._arriving, stream)
+    def send(self, stream: Stream, call: Call) -> StartedExchange:
+        """Send what was packed, and receive, on ``stream``; ``call`` says which call needs it."""
+        return self._transport.start_exchange(self._leaving, self._arriving, stream, call)
 
     def finish(self, arrays: Sequence[DistributedArray], started: StartedExchange, stream: Stream) -> None:
         """Put what came into the halos, on ``stream``."""
@@ -178,12 +179,13 @@ class Flight:
     are in tables.
     """
 
-    __slots__ = ("_allowed", "_arrays", "_channel", "_exchange", "_started", "_stream")
+    __slots__ = ("_allowed", "_arrays", "_calls", "_channel", "_exchange", "_started", "_stream", "_where")
 
     def __init__(
-        self, exchange: HaloExchange, arrays: Sequence[DistributedArray], channel: Channel, stream: Stream
+        self, exchange: HaloExchange, arrays: Sequence[DistributedArray], channel: Channel, stream: Stream, where: str
     ) -> None:
         self._exchange, self._arrays, self._channel, self._stream = exchange, arrays, channel, stream
+        self._calls, self._where = exchange.calls, where
         self._started: StartedExchange | None = None
         self._allowed: contextlib.ExitStack | None = None
 
@@ -203,7 +205,7 @@ class Flight:
         self._channel.follow(self._stream)
         self._exchange.pack(self._arrays, self._channel.stream)
         self._channel.precede(self._stream)
-        self._started = self._exchange.send(self._channel.stream)
+        self._started = self._exchange.send(self._channel.stream, self._calls.current(self._where))
 
     def finish(self, boundary: Callable[[Stream], object]) -> None:
         """Have what came in the halos, and run ``boundary``, which reads it: on the stream of the exchange, beside what

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import ClassVar
 
 from quadpy.copying import OneProcess
+from quadpy.dist.calls import Calls
 from quadpy.dist.transport.protocol import Transport
 from quadpy.errors import DistributedError, QuadpyError
 from quadpy.public import made_by
@@ -27,11 +28,12 @@ class World(OneProcess):
     error: ClassVar[type[QuadpyError]] = DistributedError
     instead: ClassVar[str] = "each process has its own: call quadpy.dist.world()"
 
-    __slots__ = ("_lock", "_make", "_transports", "local_rank", "rank", "size")
+    __slots__ = ("_lock", "_make", "_transports", "calls", "local_rank", "rank", "size")
 
     def __init__(self, rank: int, size: int, local_rank: int, make: Callable[[str], Transport]) -> None:
         """``make`` connects the ranks for arrays of a backend; all of them call it together."""
         self.rank, self.size, self.local_rank = rank, size, local_rank
+        self.calls = Calls()
         self._make, self._transports, self._lock = make, dict[str, Transport](), new_lock()
 
     def __repr__(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -16,6 +17,8 @@ from quadpy.dist.halo import Channel, Flight, HaloExchange, reaches_of
 from quadpy.dist.localise import LocalKernel, LocalTask, identity
 from quadpy.dist.reach import LoopReach, Reaches
 from quadpy.dist.totals import Totals
+from quadpy.dist.transport.agreement import agree
+from quadpy.dist.transport.checked import is_debugging
 from quadpy.errors import CaptureError
 from quadpy.ir import nodes as ir
 from quadpy.ir.footprints.numbers import Given
@@ -67,6 +70,8 @@ class GridProgram:
         self._grid_low = grid.block.low
         self.grid, self.tasks, self._plans = grid, local.tasks, tuple(plans)
         self._named, self._called = dict(named), kernel.called
+        self._name, self._where = kernel.name, f"line {kernel.span.line}"
+        self._key, self._calls = zlib.crc32(f"{self._name} {self._where}".encode()), grid.world.calls
         self._names, self._distributed = tuple(names), tuple(sorted(distributed))
         layout = [(k, v) for k, v in enumerate(layout_of(kernel).values) if not v.param.startswith(HIDDEN)]
         self._pointers = {v.param: k for k, v in layout if v.part == "pointer"}
@@ -81,8 +86,12 @@ class GridProgram:
         """One call; what the last task returns."""
         arrays = {**dict(zip(self._names, views, strict=True)), **self._named}
         capture = capture_of(stream)
-        for name in self._distributed:
-            _distributed(arrays[name]).halo_state.used_in(capture)
+        distributed = [_distributed(arrays[name]) for name in self._distributed]
+        for array in distributed:
+            array.halo_state.used_in(capture)
+        self._calls.add(self._key, self._name, tuple([array.serial for array in distributed]))
+        if is_debugging():
+            agree(self.grid.world.transport, "the next call", str(self._calls.current(self._where)), self._calls)
         call = _Call(self, values, arrays, stream)
         result = None
         for number, (task, loop) in enumerate(zip(self.tasks, self._loops, strict=True)):
@@ -118,7 +127,8 @@ class GridProgram:
         more = tuple(partial for partial, _ in loop.partials)
         stale = self.stale(call, found) if found.reads else _NOTHING
         if stale.arrays:
-            flight = Flight(self.exchange(stale), stale.arrays, self.channel(), call.stream)
+            where = f"line {task.span.line}"
+            flight = Flight(self.exchange(stale), stale.arrays, self.channel(), call.stream, where)
             apart(flight.start)
             call.launch(number, found.first, more)
             slabs = [call.prepared(self.plan(number), slab, more) for slab in found.then]
@@ -137,7 +147,8 @@ class GridProgram:
         if finish is None:
             return
         totals = tuple(
-            total.of(numbers, call.stream) for total, (_, numbers) in zip(loop.totals, loop.partials, strict=True)
+            total.of(numbers, call.stream, f"line {task.span.line}")
+            for total, (_, numbers) in zip(loop.totals, loop.partials, strict=True)
         )
         call.prepared(finish, self.grid.block, totals).run(call.stream)
         for name in task.finished:

@@ -41,12 +41,13 @@ class Totals:
             places[tuple(map(slice, block.low, block.high))] = numbers.reshape(block.shape)
         self._order.from_numpy(places.reshape(-1))
 
-    def of(self, numbers: NDArray, stream: Stream) -> NDArray:
-        """An array with the total of ``numbers``, the own block as three axes; all ranks call it together."""
+    def of(self, numbers: NDArray, stream: Stream, where: str) -> NDArray:
+        """An array with the total of ``numbers``, the own block as three axes; all ranks call it together, ``where`` the loop is."""
         pad = (1,) * (3 - self._grid.ndim)
         tile, tiles = (*pad, *self._grid.tile), (*pad, *self._own.shape)
         reduce_tiles(numbers, self._lanes, self._sent, *tile, *tiles[1:], self._op, stream=stream)
         sent, gathered = Part.whole(self._sent), Part.whole(self._gathered)
-        apart(lambda: self._grid.world.transport.all_gather(sent, gathered, stream))
+        world = self._grid.world
+        apart(lambda: world.transport.all_gather(sent, gathered, stream, world.calls.current(where)))
         combine_tiles(self._gathered, self._order, self._total, self._op, stream=stream)
         return self._total

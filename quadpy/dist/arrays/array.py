@@ -40,6 +40,7 @@ class DistributedArray(HostAccess):
     halo        how many cells of other ranks are there along each axis, below and above the block
     halo_state  which of these are as their owners have them
     needs       how far loops read, and what is exchanged for it with this halo
+    serial      its number among the arrays of the grid, the same on all ranks
     """
 
     __slots__ = (
@@ -58,6 +59,7 @@ class DistributedArray(HostAccess):
         "needs",
         "numbers",
         "pointer",
+        "serial",
         "shape",
         "size",
         "start",
@@ -75,6 +77,7 @@ class DistributedArray(HostAccess):
         self.shape, self.ndim, self.size = grid.shape, grid.ndim, math.prod(grid.shape)
         self.halo: Widths = ((0, 0),) * grid.ndim
         self.halo_state = HaloState()
+        self.serial = next(grid.serials)
         self.needs: dict[tuple[Widths, ...], tuple[Widths, ...]] = {}
         self.type_key: TypeKey = type_key(DISTRIBUTED, dtype.name, grid.ndim, element)
         self._allocate()

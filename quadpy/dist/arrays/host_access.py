@@ -134,11 +134,13 @@ class HostAccess:
         self.halo_state.used_in(capture_of(current_device().current_stream()))
 
     def _agree(self, call: str) -> None:
-        agree(self.grid.world.transport, "the next call", f"{call} of {self!r}")
+        world = self.grid.world
+        agree(world.transport, "the next call", f"{call} of {self!r}", world.calls)
 
     def _shared(self, call: str, mine: bytes) -> list[bytes]:
         """What each rank passes to this call."""
-        return share_in(self.grid.world.transport, "the next call", f"{call} of {self!r}", mine)
+        world = self.grid.world
+        return share_in(world.transport, "the next call", f"{call} of {self!r}", mine, world.calls)
 
     def _refuse_reading_in_capture(self) -> None:
         """On every rank, also where another one has the element."""

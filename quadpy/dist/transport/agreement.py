@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from quadpy.dist.calls import Calls, first_difference
 from quadpy.dist.transport.protocol import Transport
 from quadpy.errors import RanksDisagreeError
 
@@ -12,26 +13,33 @@ __all__ = ["agree", "share_in"]
 _END: Final = b"\0"
 
 
-def agree(transport: Transport, subject: str, value: str) -> None:
-    """Check on every rank that ``value`` is the same on all; all ranks call it together.
+def agree(transport: Transport, subject: str, value: str, calls: Calls | None = None) -> None:
+    """Check on every rank that ``value`` is the same on all, and so are its ``calls`` so far; all ranks call it together.
 
     Raises:
         RanksDisagreeError: it is not; the message has each value of ``subject`` and the ranks that have it.
     """
-    share_in(transport, subject, value, b"")
+    share_in(transport, subject, value, b"", calls)
 
 
-def share_in(transport: Transport, subject: str, value: str, mine: bytes) -> list[bytes]:
+def share_in(transport: Transport, subject: str, value: str, mine: bytes, calls: Calls | None = None) -> list[bytes]:
     """What each rank passes as ``mine``, in the order of ranks; raises as ``agree``."""
-    answers = transport.share(_END.join((subject.encode(), value.encode(), mine)))
-    parts = [(*answer.split(_END, 2), b"", b"")[:3] for answer in answers]
-    said = [(subject.decode(errors="replace"), value.decode(errors="replace")) for subject, value, _ in parts]
+    state = b"" if calls is None else calls.state()
+    answers = transport.share(_END.join((subject.encode(), value.encode(), state, mine)))
+    parts = [(*answer.split(_END, 3), b"", b"", b"")[:4] for answer in answers]
+    said = [(subject.decode(errors="replace"), value.decode(errors="replace")) for subject, value, *_ in parts]
     if len(set(said)) > 1:
         raise RanksDisagreeError(
             f"ranks disagree about {subject}: {_told(said)}",
             hint="every rank must make the same calls in the same order, with the same shapes and counts",
         )
-    return [mine for _, _, mine in parts]
+    if calls is not None and len({state for _, _, state, _ in parts}) > 1:
+        difference = first_difference(transport.share(calls.told()))
+        raise RanksDisagreeError(
+            f"before {value}, ranks have made different calls with distributed arrays: {difference}",
+            hint="every rank must make the same calls in the same order, and all arrays of a grid",
+        )
+    return [mine for *_, mine in parts]
 
 
 def _told(answers: list[tuple[str, str]]) -> str:

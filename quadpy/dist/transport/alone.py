@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from quadpy.dist.calls import Call
 from quadpy.dist.transport.parts import copy_part, pairs_of
-from quadpy.dist.transport.protocol import Operator, Part, Receive, Send
+from quadpy.dist.transport.protocol import NO_CALL, Operator, Part, Receive, Send
 from quadpy.runtime.streams.stream import Stream
 
 __all__ = ["AloneTransport"]
@@ -33,12 +34,14 @@ class AloneTransport:
     capturable = True
     timeout = 0.0
 
-    def start_exchange(self, sends: Sequence[Send], receives: Sequence[Receive], stream: Stream) -> _Finished:
+    def start_exchange(
+        self, sends: Sequence[Send], receives: Sequence[Receive], stream: Stream, call: Call = NO_CALL
+    ) -> _Finished:
         for send, receive in pairs_of(sends, receives):
             copy_part(receive.part, send.part, stream)
         return _FINISHED
 
-    def all_gather(self, send: Part, receive: Part, stream: Stream) -> None:
+    def all_gather(self, send: Part, receive: Part, stream: Stream, call: Call = NO_CALL) -> None:
         copy_part(receive, send, stream)
 
     def all_reduce(self, part: Part, operator: Operator, stream: Stream) -> None:

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from quadpy.dist.calls import Call, exchange_of
 from quadpy.dist.transport.agreement import agree
 from quadpy.dist.transport.parts import require_same_size
-from quadpy.dist.transport.protocol import Operator, Part, Receive, Send, StartedExchange, Transport
+from quadpy.dist.transport.protocol import NO_CALL, Operator, Part, Receive, Send, StartedExchange, Transport
 from quadpy.errors import RanksDisagreeError, TransportError
 from quadpy.runtime.device.current import current_config
 from quadpy.runtime.streams.stream import Stream
 from quadpy.settings import settings
 
-__all__ = ["CheckedTransport"]
+__all__ = ["CheckedTransport", "is_debugging"]
 
 
 class CheckedTransport:
@@ -25,18 +26,20 @@ class CheckedTransport:
         self.capturable, self.timeout = inner.capturable, inner.timeout
         self._calls = 0
 
-    def start_exchange(self, sends: Sequence[Send], receives: Sequence[Receive], stream: Stream) -> StartedExchange:
+    def start_exchange(
+        self, sends: Sequence[Send], receives: Sequence[Receive], stream: Stream, call: Call = NO_CALL
+    ) -> StartedExchange:
         self._require_messages("sends to", [(send.peer, send.tag) for send in sends])
         self._require_messages("receives from", [(receive.peer, receive.tag) for receive in receives])
-        if _is_debugging():
-            self._check("an exchange")
+        if is_debugging():
+            self._check(exchange_of(call))
             self._check_messages(sends, receives)
-        return self.inner.start_exchange(sends, receives, stream)
+        return self.inner.start_exchange(sends, receives, stream, call)
 
-    def all_gather(self, send: Part, receive: Part, stream: Stream) -> None:
+    def all_gather(self, send: Part, receive: Part, stream: Stream, call: Call = NO_CALL) -> None:
         require_same_size(send.nbytes * self.size, receive.nbytes, f"{self.size} ranks together")
-        self._check(f"all_gather of {_described(send)}")
-        self.inner.all_gather(send, receive, stream)
+        self._check(f"all_gather of {_described(send)} {call.text}".rstrip())
+        self.inner.all_gather(send, receive, stream, call)
 
     def all_reduce(self, part: Part, operator: Operator, stream: Stream) -> None:
         self._check(f"all_reduce ({operator}) of {_described(part)}")
@@ -74,7 +77,7 @@ class CheckedTransport:
             )
 
     def _check(self, call: str) -> None:
-        if _is_debugging():
+        if is_debugging():
             self._calls += 1
             agree(self.inner, f"call {self._calls} to the transport", call)
 
@@ -101,7 +104,8 @@ class CheckedTransport:
             )
 
 
-def _is_debugging() -> bool:
+def is_debugging() -> bool:
+    """Whether ``debug=True``: all ranks are asked before each call."""
     debug = current_config().debug
     return bool(settings().debug) if debug is None else debug
 

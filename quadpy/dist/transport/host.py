@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
 import numpy as np
 
+from quadpy.dist.calls import Call, exchange_of
 from quadpy.dist.transport.arrivals import DeviceNumbers, arrival, departure
-from quadpy.dist.transport.protocol import Operator, Part, Receive, Send
+from quadpy.dist.transport.protocol import NO_CALL, Operator, Part, Receive, Send
+from quadpy.dist.transport.waits import different_calls
 from quadpy.dtypes import bf16, f16
 from quadpy.errors import RankLostError
 from quadpy.runtime.elements.numpy_types import Numbers, cast, decode, encode
 from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["EXCHANGE", "HostEngine", "HostTransport", "Message", "Pending", "described"]
+__all__ = ["TAGS", "HostEngine", "HostTransport", "Message", "Pending", "described"]
 
-EXCHANGE: Final = "an exchange"
+TAGS: Final = 1024
+"""The tags of one exchange are below this number; those of another one are a multiple of it further on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +33,12 @@ class Message:
     numbers: Numbers | DeviceNumbers
 
 
-def described(sends: Sequence[Message], receives: Sequence[Message]) -> str:
+def described(call: Call, sends: Sequence[Message], receives: Sequence[Message]) -> str:
     """What a rank waits in, as errors say."""
     peers = sorted({message.peer for message in (*sends, *receives)})
     leaving, arriving = (sum(message.numbers.nbytes for message in each) for each in (sends, receives))
     ranks = f"rank{'s' * (len(peers) > 1)} {', '.join(map(str, peers))}"
-    return f"{EXCHANGE} with {ranks} ({leaving} bytes to send, {arriving} to receive)"
+    return f"{exchange_of(call)} with {ranks} ({leaving} bytes to send, {arriving} to receive)"
 
 
 class Pending(Protocol):
@@ -45,14 +49,18 @@ class Pending(Protocol):
 
 
 class HostEngine(Protocol):
-    """Moves numbers between ranks, from the host.  Whatever waits, waits for ``timeout`` seconds at most."""
+    """Moves numbers between ranks, from the host.  Whatever waits, waits for ``timeout`` seconds at most.
+
+    Messages may have tags below ``2 * TAGS * rooms``.
+    """
 
     name: str
     rank: int
     size: int
     timeout: float
+    rooms: int
 
-    def start(self, sends: Sequence[Message], receives: Sequence[Message]) -> Pending: ...
+    def start(self, call: Call, sends: Sequence[Message], receives: Sequence[Message]) -> Pending: ...
 
     def gather(self, mine: Numbers, all_ranks: Numbers) -> None: ...
 
@@ -83,12 +91,19 @@ class HostTransport:
         self._in_place = in_place
         self.name, self.rank, self.size, self.timeout = engine.name, engine.rank, engine.size, engine.timeout
 
-    def start_exchange(self, sends: Sequence[Send], receives: Sequence[Receive], stream: Stream) -> _Exchange:
-        return _Exchange(self._engine, sends, receives, stream, in_place=self._in_place)
+    def start_exchange(
+        self, sends: Sequence[Send], receives: Sequence[Receive], stream: Stream, call: Call = NO_CALL
+    ) -> _Exchange:
+        return _Exchange(self._engine, call, sends, receives, stream, in_place=self._in_place)
 
-    def all_gather(self, send: Part, receive: Part, stream: Stream) -> None:
+    def all_gather(self, send: Part, receive: Part, stream: Stream, call: Call = NO_CALL) -> None:
         leaving, arriving = departure(send, stream), arrival(receive, stream)
-        self._engine.gather(_on_host(leaving.wait()), _on_host(arriving.wait()))
+        mine, end = _on_host(leaving.wait()).view(np.uint8), np.array([call.number, call.digest]).view(np.uint8)
+        every = np.empty((self.size, mine.size + end.size), np.uint8)
+        self._engine.gather(np.concatenate([mine, end]), every.reshape(-1))
+        if (every[:, mine.size :] != end).any():
+            raise different_calls(dict(enumerate(each.decode() for each in self._engine.share(str(call).encode()))))
+        _on_host(arriving.wait()).view(np.uint8)[...] = every[:, : mine.size].reshape(-1)
         arriving.deliver()
 
     def all_reduce(self, part: Part, operator: Operator, stream: Stream) -> None:
@@ -122,9 +137,10 @@ class _Exchange:
     """Messages that start at once if their data is on the host, and else when the host has waited for it."""
 
     def __init__(
-        self, engine: HostEngine, sends: Sequence[Send], receives: Sequence[Receive], stream: Stream, *, in_place: bool
-    ) -> None:
-        self._engine = engine
+        self, engine: HostEngine, call: Call, sends: Sequence[Send], receives: Sequence[Receive], stream: Stream, *,
+        in_place: bool,
+    ) -> None:  # fmt: skip
+        self._engine, self._call = engine, call
         self._arrivals = [(item, arrival(item.part, stream, in_place=in_place)) for item in receives]
         self._departures = [(item, departure(item.part, stream, in_place=in_place)) for item in sends]
         ready = all(data.ready for _, data in (*self._arrivals, *self._departures))
@@ -137,9 +153,11 @@ class _Exchange:
             arriving.deliver()
 
     def _start(self) -> Pending:
+        first = TAGS * (zlib.crc32(self._call.text.encode(), self._call.digest) % self._engine.rooms)
         return self._engine.start(
-            [Message(send.peer, send.tag, leaving.wait()) for send, leaving in self._departures],
-            [Message(receive.peer, receive.tag, arriving.wait()) for receive, arriving in self._arrivals],
+            self._call,
+            [Message(send.peer, first + send.tag, leaving.wait()) for send, leaving in self._departures],
+            [Message(receive.peer, first + receive.tag, arriving.wait()) for receive, arriving in self._arrivals],
         )
 
 

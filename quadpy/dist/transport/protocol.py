@@ -9,13 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias
+from typing import Final, Literal, Protocol, TypeAlias
 
+from quadpy.dist.calls import Call
 from quadpy.errors import TransportError
 from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["Operator", "Part", "Receive", "Send", "StartedExchange", "Transport"]
+__all__ = ["NO_CALL", "Operator", "Part", "Receive", "Send", "StartedExchange", "Transport"]
+
+NO_CALL: Final = Call(0, 0, "")
+"""That of messages which no call needs."""
 
 Operator: TypeAlias = Literal["sum", "min", "max"]
 
@@ -89,14 +93,21 @@ class Transport(Protocol):
     capturable: bool
     timeout: float
 
-    def start_exchange(self, sends: Sequence[Send], receives: Sequence[Receive], stream: Stream) -> StartedExchange:
+    def start_exchange(
+        self, sends: Sequence[Send], receives: Sequence[Receive], stream: Stream, call: Call = NO_CALL
+    ) -> StartedExchange:
         """Start to send and receive, on ``stream``; sends and receives between two ranks pair by their tags.
 
-        A pair of ranks uses each tag once in an exchange.
+        A pair of ranks uses each tag once in an exchange.  ``call`` is what needs it, the same on all ranks: messages of
+        ranks that disagree about it do not pair, where the engine's messages have tags.
         """
 
-    def all_gather(self, send: Part, receive: Part, stream: Stream) -> None:
-        """Put the part of each rank into ``receive``, in the order of ranks; all have ``send.count`` numbers."""
+    def all_gather(self, send: Part, receive: Part, stream: Stream, call: Call = NO_CALL) -> None:
+        """Put the part of each rank into ``receive``, in the order of ranks; all have ``send.count`` numbers.
+
+        Raises:
+            RanksDisagreeError: ranks gather for different calls, and the engine sees their bytes.
+        """
 
     def all_reduce(self, part: Part, operator: Operator, stream: Stream) -> None:
         """Replace each number of ``part`` by its sum, minimum or maximum over all ranks.

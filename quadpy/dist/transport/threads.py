@@ -11,12 +11,14 @@ from typing import Final, TypeVar
 
 import numpy as np
 
+from quadpy.dist.calls import Call
 from quadpy.dist.transport.arrivals import DeviceNumbers
 from quadpy.dist.transport.checked import CheckedTransport
-from quadpy.dist.transport.host import HostEngine, HostTransport, Message
+from quadpy.dist.transport.host import HostEngine, HostTransport, Message, described
 from quadpy.dist.transport.parts import require_same_size
 from quadpy.dist.transport.protocol import Operator, Transport
 from quadpy.dist.transport.waiting import FUNCTIONS, lost
+from quadpy.dist.transport.waits import different_calls
 from quadpy.dist.world import World, use_world
 from quadpy.errors import RankLostError
 from quadpy.runtime.elements.numpy_types import Numbers
@@ -27,6 +29,7 @@ T = TypeVar("T")
 
 _COLLECTIVE: Final = -1
 """The tag of what all ranks send to each other."""
+_ROOMS: Final = 1 << 20
 _LOOK_AROUND: Final = 0.05
 """Seconds after which a waiting rank looks again, for what no message announces."""
 
@@ -78,33 +81,52 @@ class _PostOffice:
         self._wake = [threading.Event() for _ in range(size)]
         self._boxes: dict[tuple[int, int, int], deque[bytes]] = {}
         self._ended: dict[int, str] = {}
+        self._waiting: dict[int, tuple[Callable[[], bool], str]] = {}
         self.first_error: BaseException | None = None
 
     def post(self, source: int, target: int, tag: int, data: bytes) -> None:
         self._box(source, target, tag).append(data)
         self._wake[target].set()
 
-    def take(self, source: int, target: int, tag: int, timeout: float) -> bytes:
-        """The next message from ``source``; RankLostError if a rank has failed, or none comes in time."""
+    def take(self, source: int, target: int, tag: int, timeout: float, call: str) -> bytes:
+        """The next message from ``source``; raises as ``wait_for``."""
         box = self._box(source, target, tag)
-        self.wait_for(lambda: bool(box), source, target, timeout)
+        self.wait_for(lambda: bool(box), source, target, timeout, call)
         return box.popleft()
 
-    def wait_for(self, done: Callable[[], bool], source: int, here: int, timeout: float) -> None:
-        """Wait on rank ``here`` until ``done``, which needs ``source``."""
+    def wait_for(self, done: Callable[[], bool], source: int, here: int, timeout: float, call: str) -> None:
+        """Wait on rank ``here``, in ``call``, until ``done``, which needs ``source``.
+
+        Raises:
+            RankLostError: a rank has failed, or the source has ended or does not answer in time.
+            RanksDisagreeError: all ranks wait for each other.
+        """
         end, wake = time.monotonic() + timeout, self._wake[here]
-        while not done():
-            wake.clear()
-            ended = source in self._ended  # before ``done`` looks for its last message
-            if done():
-                return
-            gone = self.failed() or ((source, "") if ended else None)
-            if gone is not None:
-                raise lost(*gone, here, timeout)
-            left = end - time.monotonic()
-            if left <= 0:
-                raise lost(source, None, here, timeout)
-            wake.wait(min(left, _LOOK_AROUND))
+        if done():
+            return
+        self._waiting[here] = done, call
+        try:
+            while not done():
+                wake.clear()
+                ended = source in self._ended  # before ``done`` looks for its last message
+                if done():
+                    return
+                gone = self.failed() or ((source, "") if ended else None)
+                if gone is not None:
+                    raise lost(*gone, here, timeout)
+                left = end - time.monotonic()
+                if left <= 0:
+                    raise lost(source, None, here, timeout)
+                if not wake.wait(min(left, _LOOK_AROUND)):
+                    self._refuse_circle()
+        finally:
+            del self._waiting[here]
+
+    def _refuse_circle(self) -> None:
+        """Raise if no rank can go on: all wait, and what each waits for is not there."""
+        waiting = dict(self._waiting)
+        if len(waiting) == self.size and not any(done() for done, _ in waiting.values()):
+            raise different_calls({rank: call for rank, (_, call) in waiting.items()})
 
     def leave(self, rank: int, reason: str, error: BaseException | None) -> None:
         self.first_error = self.first_error or error
@@ -127,45 +149,53 @@ class _ThreadEngine:
 
     def __init__(self, office: _PostOffice, rank: int, timeout: float) -> None:
         self._office, self.rank, self.size, self.timeout = office, rank, office.size, timeout
+        self.rooms = _ROOMS
         self._closed = False
 
-    def start(self, sends: Sequence[Message], receives: Sequence[Message]) -> _Pending:
+    def start(self, call: Call, sends: Sequence[Message], receives: Sequence[Message]) -> _Pending:
         self._require_open()
         for message in sends:
             assert not isinstance(message.numbers, DeviceNumbers)
             self._office.post(self.rank, message.peer, message.tag, message.numbers.tobytes())
-        return _Pending(self, receives)
+        return _Pending(self, call, sends, receives)
 
     def gather(self, mine: Numbers, all_ranks: Numbers) -> None:
-        for part, data in zip(np.split(all_ranks, self.size), self.share(mine.tobytes()), strict=True):
+        parts = self._shared(mine.tobytes(), f"all_gather of {mine.nbytes} bytes")
+        for part, data in zip(np.split(all_ranks, self.size), parts, strict=True):
             require_same_size(len(data), part.nbytes, "a rank")
             part[...] = np.frombuffer(data, part.dtype)
 
     def reduce(self, numbers: Numbers, operator: Operator) -> None:
-        parts = [np.frombuffer(data, numbers.dtype) for data in self.share(numbers.tobytes())]
+        call = f"all_reduce ({operator}) of {numbers.size} {numbers.dtype}"
+        parts = [np.frombuffer(data, numbers.dtype) for data in self._shared(numbers.tobytes(), call)]
         numbers[...] = FUNCTIONS[operator].reduce(parts, axis=0, dtype=numbers.dtype)
 
     def broadcast(self, numbers: Numbers, root: int) -> None:
-        data = self.share(numbers.tobytes() if self.rank == root else b"")[root]
+        mine = numbers.tobytes() if self.rank == root else b""
+        data = self._shared(mine, f"broadcast of {numbers.nbytes} bytes from rank {root}")[root]
         require_same_size(len(data), numbers.nbytes, f"rank {root}")
         if self.rank != root:
             numbers[...] = np.frombuffer(data, numbers.dtype)
 
     def share(self, value: bytes) -> list[bytes]:
+        return self._shared(value, "share or barrier")
+
+    def _shared(self, value: bytes, call: str) -> list[bytes]:
+        """What each rank passes to a call of all."""
         self._require_open()
         for peer in range(self.size):
             self._office.post(self.rank, peer, _COLLECTIVE, value)
-        return [self.take(peer, _COLLECTIVE) for peer in range(self.size)]
+        return [self.take(peer, _COLLECTIVE, call) for peer in range(self.size)]
 
     def wait_for(self, done: Callable[[], bool], call: str) -> None:
-        self._office.wait_for(done, self.rank, self.rank, self.timeout)
+        self._office.wait_for(done, self.rank, self.rank, self.timeout, call)
 
     def lost(self) -> RankLostError | None:
         failed = self._office.failed()
         return None if failed is None else lost(*failed, self.rank, self.timeout)
 
-    def take(self, peer: int, tag: int) -> bytes:
-        return self._office.take(peer, self.rank, tag, self.timeout)
+    def take(self, peer: int, tag: int, call: str) -> bytes:
+        return self._office.take(peer, self.rank, tag, self.timeout, call)
 
     def close(self) -> None:
         self._closed = True
@@ -178,12 +208,15 @@ class _ThreadEngine:
 class _Pending:
     """Messages that the threads have posted, and those that they will."""
 
-    def __init__(self, engine: _ThreadEngine, receives: Sequence[Message]) -> None:
-        self._engine, self._receives = engine, receives
+    def __init__(
+        self, engine: _ThreadEngine, call: Call, sends: Sequence[Message], receives: Sequence[Message]
+    ) -> None:
+        self._engine, self._call, self._sends, self._receives = engine, call, sends, receives
 
     def wait(self) -> None:
+        call = described(self._call, self._sends, self._receives)
         for message in self._receives:
-            data, numbers = self._engine.take(message.peer, message.tag), message.numbers
+            data, numbers = self._engine.take(message.peer, message.tag, call), message.numbers
             assert not isinstance(numbers, DeviceNumbers)
             require_same_size(len(data), numbers.nbytes, f"rank {message.peer}")
             numbers[...] = np.frombuffer(data, numbers.dtype)

@@ -70,8 +70,8 @@ class InPlaceEngine:
     def __getattr__(self, name):
         return getattr(self._engine, name)
 
-    def start(self, sends, receives):
-        return self._engine.start([self._on_host(m) for m in sends], [self._on_host(m) for m in receives])
+    def start(self, call, sends, receives):
+        return self._engine.start(call, [self._on_host(m) for m in sends], [self._on_host(m) for m in receives])
 
     def _on_host(self, message):
         interface = message.numbers.__cuda_array_interface__

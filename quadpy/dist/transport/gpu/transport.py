@@ -9,12 +9,13 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from quadpy.dist.calls import Call, exchange_of
 from quadpy.dist.transport.arrivals import announce_receive, announce_send
 from quadpy.dist.transport.gpu.library import OPERATORS, GpuLibrary, type_number
 from quadpy.dist.transport.gpu.watch import Watch
 from quadpy.dist.transport.host import HostEngine
 from quadpy.dist.transport.parts import copy_part, pairs_of
-from quadpy.dist.transport.protocol import Operator, Part, Receive, Send
+from quadpy.dist.transport.protocol import NO_CALL, Operator, Part, Receive, Send
 from quadpy.errors import TransportError
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.streams.stream import Stream
@@ -47,7 +48,9 @@ class GpuTransport:
         self._connect(unique_id)
         self._watch = Watch(library, engine, device)
 
-    def start_exchange(self, sends: Sequence[Send], receives: Sequence[Receive], stream: Stream) -> _OnStream:
+    def start_exchange(
+        self, sends: Sequence[Send], receives: Sequence[Receive], stream: Stream, call: Call = NO_CALL
+    ) -> _OnStream:
         """Between two ranks, messages pair by their order: that of the tags, on both."""
         here = self.rank
         own = pairs_of([s for s in sends if s.peer == here], [r for r in receives if r.peer == here])
@@ -64,12 +67,12 @@ class GpuTransport:
                 library.receive(address, receive.part.nbytes, receive.peer, handle)
 
         if leaving or arriving:
-            self._submit(run, stream, "an exchange")
+            self._submit(run, stream, exchange_of(call))
         for send, receive in own:
             copy_part(receive.part, send.part, stream)
         return _ON_STREAM
 
-    def all_gather(self, send: Part, receive: Part, stream: Stream) -> None:
+    def all_gather(self, send: Part, receive: Part, stream: Stream, call: Call = NO_CALL) -> None:
         source, target = announce_send(send, stream), announce_receive(receive, stream)
         self._submit(lambda handle: self._library.all_gather(source, target, send.nbytes, handle), stream, "all_gather")
 

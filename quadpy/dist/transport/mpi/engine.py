@@ -11,8 +11,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from quadpy.dist.calls import Call
 from quadpy.dist.transport.arrivals import DeviceNumbers
-from quadpy.dist.transport.host import Message, described
+from quadpy.dist.transport.host import TAGS, Message, described
 from quadpy.dist.transport.mpi.notices import Notices
 from quadpy.dist.transport.mpi.requests import Requests
 from quadpy.dist.transport.parts import require_same_size
@@ -38,6 +39,7 @@ class MpiEngine:
         """Connect to all ranks, which all do the same; ``mpi`` is the module ``mpi4py.MPI``."""
         self._mpi, self.timeout = mpi, timeout
         self.rank, self.size = mpi.COMM_WORLD.Get_rank(), mpi.COMM_WORLD.Get_size()
+        self.rooms: Final = (mpi.COMM_WORLD.Get_attr(mpi.TAG_UB) + 1) // TAGS // 2
         self._everyone: Final = [rank for rank in range(self.size) if rank != self.rank]
         self._comms: Final = dict(zip(_KINDS, _connected(mpi, len(_KINDS), timeout), strict=True))
         self.notices: Final = Notices(mpi, self._comms["notices"])
@@ -48,11 +50,11 @@ class MpiEngine:
         self.processes: Final = [Process.from_text(text.decode()) for text in texts]
         self.waits.processes = {rank: self.processes[rank] for rank in self._everyone}
 
-    def start(self, sends: Sequence[Message], receives: Sequence[Message]) -> _Messages:
+    def start(self, call: Call, sends: Sequence[Message], receives: Sequence[Message]) -> _Messages:
         comm = self._comm("exchange")
         requests = [comm.Irecv(self._bytes(m.numbers), source=m.peer, tag=m.tag) for m in receives]
         requests += [comm.Isend(self._bytes(m.numbers), dest=m.peer, tag=m.tag) for m in sends]
-        return _Messages(self, requests, sends, receives)
+        return _Messages(self, call, requests, sends, receives)
 
     def gather(self, mine: Numbers, all_ranks: Numbers) -> None:
         request = self._comm("gather").Iallgather(self._bytes(mine), self._bytes(all_ranks))
@@ -113,14 +115,14 @@ class _Messages:
     """Messages under way, which keeps alive what MPI reads and writes."""
 
     def __init__(
-        self, engine: MpiEngine, requests: list[Any], sends: Sequence[Message], receives: Sequence[Message]
+        self, engine: MpiEngine, call: Call, requests: list[Any], sends: Sequence[Message], receives: Sequence[Message]
     ) -> None:
-        self._engine, self._requests = engine, requests
+        self._engine, self._call, self._requests = engine, call, requests
         self._sends, self._receives = sends, receives
 
     def wait(self) -> None:
         peers = sorted({message.peer for message in (*self._sends, *self._receives)})
-        call = described(self._sends, self._receives)
+        call = described(self._call, self._sends, self._receives)
         statuses = self._engine.requests.complete(self._requests, peers, call)
         for message, status in zip(self._receives, statuses, strict=False):  # the receives come first
             require_same_size(status.Get_count(), message.numbers.nbytes, f"rank {message.peer}")

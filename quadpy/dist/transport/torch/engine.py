@@ -14,8 +14,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from quadpy.dist.calls import Call
 from quadpy.dist.transport.arrivals import DeviceNumbers
-from quadpy.dist.transport.host import Message, described
+from quadpy.dist.transport.host import TAGS, Message, described
 from quadpy.dist.transport.parts import require_same_size
 from quadpy.dist.transport.processes import Process, this_process
 from quadpy.dist.transport.protocol import Operator
@@ -42,6 +43,7 @@ class TorchEngine:
 
     name = "gloo"
     has_ended = False
+    rooms = _TAGS // TAGS // 2
 
     def __init__(self, torch: Any, rank: int, size: int, timeout: float) -> None:
         """Connect to all ranks, which all do the same; ``torch`` is the module.
@@ -71,7 +73,7 @@ class TorchEngine:
         ]
         self.waits.processes = {other: self.processes[other] for other in self._everyone}
 
-    def start(self, sends: Sequence[Message], receives: Sequence[Message]) -> _Messages:
+    def start(self, call: Call, sends: Sequence[Message], receives: Sequence[Message]) -> _Messages:
         self._require_open()
         own = {message.tag: _bits(message) for message in sends if message.peer == self.rank}
         for message in receives:
@@ -81,7 +83,7 @@ class TorchEngine:
         arriving, leaving = ([each for each in messages if self._travels(each)] for messages in (receives, sends))
         works = [self._messages.recv([self._tensor(each)], each.peer, _tag(each)) for each in arriving]
         works += [self._messages.send([self._tensor(each)], each.peer, _tag(each)) for each in leaving]
-        return _Messages(self, works, leaving, arriving)
+        return _Messages(self, call, works, leaving, arriving)
 
     def gather(self, mine: Numbers, all_ranks: Numbers) -> None:
         parts = self._called(f"all_gather of {mine.nbytes} bytes", mine.tobytes())
@@ -179,14 +181,20 @@ class _Messages:
     """Messages under way, which keeps alive what gloo reads and writes."""
 
     def __init__(
-        self, engine: TorchEngine, works: Sequence[Any], sends: Sequence[Message], receives: Sequence[Message]
+        self,
+        engine: TorchEngine,
+        call: Call,
+        works: Sequence[Any],
+        sends: Sequence[Message],
+        receives: Sequence[Message],
     ) -> None:
-        self._engine, self._works, self._sends, self._receives = engine, works, sends, receives
+        self._engine, self._call, self._works = engine, call, works
+        self._sends, self._receives = sends, receives
 
     def wait(self) -> None:
         if self._works:
             peers = sorted({message.peer for message in (*self._sends, *self._receives)})
-            self._engine.wait_for_works(self._works, peers, described(self._sends, self._receives))
+            self._engine.wait_for_works(self._works, peers, described(self._call, self._sends, self._receives))
 
 
 def _tag(message: Message) -> int:
