@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+import operator
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar, Final
 
 from quadpy.copying import OneProcess
@@ -14,7 +15,8 @@ from quadpy.dist.boxes import Box
 from quadpy.dist.transport.agreement import agree
 from quadpy.dist.world import World, world
 from quadpy.errors import ArgumentError, DistributedError, QuadpyError
-from quadpy.public import public
+from quadpy.messages import shown
+from quadpy.public import public, require_switch
 from quadpy.runtime.arrays.dense import shape_of
 
 __all__ = ["Division"]
@@ -116,7 +118,10 @@ class Division(OneProcess):
         size = self.world.size
         if ranks is None:
             return _least_surface(self.shape, self.tiles, size)
-        chosen = (ranks,) if isinstance(ranks, int) else tuple(ranks)
+        try:
+            chosen = tuple(map(operator.index, ranks if isinstance(ranks, Iterable) else (ranks,)))
+        except TypeError:
+            raise ArgumentError(f"ranks={shown(ranks)} is not a number of blocks for each axis") from None
         if len(chosen) != self.ndim or math.prod(chosen) != size or any(count < 1 for count in chosen):
             raise ArgumentError(
                 f"ranks={chosen} does not divide a grid of {self.ndim} axes among {size} ranks",
@@ -161,7 +166,9 @@ def _factors(size: int, axes: int) -> Iterator[tuple[int, ...]]:
 
 
 def _for_each_axis(given: bool | Sequence[bool], axes: int, name: str) -> tuple[bool, ...]:
-    found = (given,) * axes if isinstance(given, bool) else tuple(map(bool, given))
+    found = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else (given,) * axes
+    for each in found:
+        require_switch(each, name)
     if len(found) != axes:
         raise ArgumentError(f"{name}={given} has {len(found)} answers for {axes} axes")
-    return found
+    return tuple(map(bool, found))

@@ -39,7 +39,7 @@ class MpiEngine:
         """Connect to all ranks, which all do the same; ``mpi`` is the module ``mpi4py.MPI``."""
         self._mpi, self.timeout = mpi, timeout
         self.rank, self.size = mpi.COMM_WORLD.Get_rank(), mpi.COMM_WORLD.Get_size()
-        self.rooms: Final = (mpi.COMM_WORLD.Get_attr(mpi.TAG_UB) + 1) // TAGS // 2
+        self.rooms = (mpi.COMM_WORLD.Get_attr(mpi.TAG_UB) + 1) // TAGS // 2
         self._everyone: Final = [rank for rank in range(self.size) if rank != self.rank]
         self._comms: Final = dict(zip(_KINDS, _connected(mpi, len(_KINDS), timeout), strict=True))
         self.notices: Final = Notices(mpi, self._comms["notices"])
