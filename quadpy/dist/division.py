@@ -165,7 +165,7 @@ def _factors(size: int, axes: int) -> Iterator[tuple[int, ...]]:
                 yield (first, *others)
 
 
-def _for_each_axis(given: bool | Sequence[bool], axes: int, name: str) -> tuple[bool, ...]:
+def _for_each_axis(given: object, axes: int, name: str) -> tuple[bool, ...]:
     found = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else (given,) * axes
     for each in found:
         require_switch(each, name)
