@@ -10,14 +10,12 @@ from functools import partial
 from quadpy.artifact import CodeObject, ResultShape
 from quadpy.dtypes import BY_NAME
 from quadpy.errors import ArgumentError, DeviceError
-from quadpy.jit.array_arguments import ArrayArguments
-from quadpy.jit.block_accesses import accesses_of_block
+from quadpy.jit.array_arguments import ArrayArguments, accesses_of_block
 from quadpy.jit.gpu_launch import Submission, task_launches, upload_kernels_on
 from quadpy.jit.grids import Grids
 from quadpy.jit.hidden_arguments import HiddenArguments
 from quadpy.jit.host_arrays import copied_host_arrays
-from quadpy.jit.misfits import MISFITS, Misfit
-from quadpy.jit.plan import Plan, Values, Views, unknown_footprints
+from quadpy.jit.plan import MISFITS, Misfit, Plan, Values, Views, unknown_footprints
 from quadpy.jit.results import ResultReader
 from quadpy.runtime.arrays.field_memory import FieldMemory
 from quadpy.runtime.arrays.view import ArrayMemory, ArrayView

@@ -38,23 +38,21 @@ class Sources:
 class Row:
     """One hidden argument: a word that all launches of a plan share, or one that each launch computes.
 
-    ``of_ring`` says that it is the address of the ring that a launch prints to, which ``jit.printing`` puts in its place;
-    ``of_shadow`` that it is the address of shadow memory, as ``jit.race_checks`` does.
-    With none of these it is the address of scratch memory, which each launch allocates on its stream.
+    ``of_memory`` says that it is the address of memory that a launch gets from the host, which ``jit.launch_memory`` puts
+    in its place.  With none of these it is the address of scratch memory, which each launch allocates on its stream.
     """
 
     of_plan: Callable[[Sources], int] | None = None
     of_launch: Callable[[], int] | None = None
-    of_ring: bool = False
-    of_shadow: bool = False
+    of_memory: bool = False
 
 
 ROWS: Final = {
     "field": Row(of_plan=lambda sources: next(sources.fields).pointer),
     "seed": Row(of_plan=lambda sources: sources.seed),
     "launch": Row(of_launch=next_launch),
-    "print": Row(of_ring=True),
-    "shadow": Row(of_shadow=True),
+    "print": Row(of_memory=True),
+    "shadow": Row(of_memory=True),
     "fault": Row(of_plan=lambda sources: sources.device.faults.record() if sources.device else host_record()),
     "sites": Row(of_plan=lambda sources: number_of_first(sources.code.sites)),
     "scratch": Row(),
@@ -68,13 +66,10 @@ class HiddenArguments:
 
     fields          those that the kernel uses
     counts          whether a value depends on how many launches there were before
-    ring            where the address of the launch's ring goes: its number among ``values``, and its offset in the argument
-                    block; None for a kernel that does not print
-    shadow          the same of shadow memory; None for a kernel without checks for races
     scratch_offset  where the address of scratch memory goes in the argument block; None for a kernel without any
     """
 
-    __slots__ = ("_computed", "_values", "counts", "fields", "ring", "scratch_offset", "seed", "shadow")
+    __slots__ = ("_computed", "_memory", "_values", "counts", "fields", "scratch_offset", "seed")
 
     def __init__(
         self, code: CodeObject, fields: Iterable[FieldMemory] = (), seed: int = 0, device: Device | None = None
@@ -84,18 +79,14 @@ class HiddenArguments:
         self._values: list[int] = []
         self._computed: list[tuple[int, Callable[[], int]]] = []  # which of the values each launch computes
         self.scratch_offset: int | None = None
-        self.ring: tuple[int, int] | None = None
-        self.shadow: tuple[int, int] | None = None
+        self._memory: dict[str, tuple[int, int]] = {}  # row -> number among the values, offset in the argument block
         for hidden in code.hidden:
             row = ROWS[hidden.name]
             if row.of_launch is not None:
                 self._computed.append((len(self._values), row.of_launch))
                 self._values.append(0)
-            elif row.of_ring:
-                self.ring = len(self._values), hidden.offset
-                self._values.append(0)
-            elif row.of_shadow:
-                self.shadow = len(self._values), hidden.offset
+            elif row.of_memory:
+                self._memory[hidden.name] = len(self._values), hidden.offset
                 self._values.append(0)
             elif row.of_plan is not None:
                 self._values.append(row.of_plan(sources))
@@ -119,26 +110,13 @@ class HiddenArguments:
             names[f"hidden{index}"] = computed.get(index, value)
             yield f"hidden{index}()" if index in computed else str(value)
 
-    def set_ring(self, values: list[ArgumentValue], address: int) -> None:
-        """Puts the address of a ring into ``values``, which end with ``self.values()``."""
-        assert self.ring is not None
-        values[self.ring[0] - len(self._values)] = address
+    def set_address(self, row: str, values: list[ArgumentValue], address: int) -> None:
+        """Puts the address of a launch's memory into ``values``, which end with ``self.values()``."""
+        values[self._memory[row][0] - len(self._values)] = address
 
-    def with_ring(self, block: bytes, address: int) -> bytes:
-        """``block`` with the address of a ring."""
-        assert self.ring is not None
-        _, start = self.ring
-        return block[:start] + _WORD.pack(address) + block[start + _WORD.size :]
-
-    def set_shadow(self, values: list[ArgumentValue], address: int) -> None:
-        """Puts the address of shadow memory into ``values``, which end with ``self.values()``."""
-        assert self.shadow is not None
-        values[self.shadow[0] - len(self._values)] = address
-
-    def with_shadow(self, block: bytes, address: int) -> bytes:
-        """``block`` with the address of shadow memory."""
-        assert self.shadow is not None
-        _, start = self.shadow
+    def with_address(self, row: str, block: bytes, address: int) -> bytes:
+        """``block`` with the address of a launch's memory."""
+        start = self._memory[row][1]
         return block[:start] + _WORD.pack(address) + block[start + _WORD.size :]
 
     def pack_scratch(self, block: Buffer, address: int) -> None:

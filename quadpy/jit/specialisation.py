@@ -13,6 +13,7 @@ from quadpy.errors import ArgumentError, CodegenError, CompilationError, DeviceE
 from quadpy.graph.engines.stats import Counts
 from quadpy.importing import import_late
 from quadpy.ir.nodes import ArrayParam, Kernel
+from quadpy.jit.array_arguments import Overlaps
 from quadpy.jit.compilation import (
     Compiled,
     Request,
@@ -34,10 +35,9 @@ from quadpy.jit.fusion.plan import FusedPlan, FusingPlan
 from quadpy.jit.gpu_plan import GpuPlan
 from quadpy.jit.graph_plan import GraphPlan
 from quadpy.jit.interpretation import python_kernel
-from quadpy.jit.overlaps import Overlaps
+from quadpy.jit.launch_memory import cpu_plan_class, gpu_plan_class, has_memory
 from quadpy.jit.parameters import Argument, Parameter
 from quadpy.jit.plan import Plan, Views
-from quadpy.jit.race_checks import cpu_plan_class, gpu_plan_class, has_memory
 from quadpy.jit.sections import Sections, has_sections
 from quadpy.lang.arguments import ArgType, ArrayArg, ContainerArg, Options
 from quadpy.lang.dependencies import Dependencies

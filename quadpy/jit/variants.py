@@ -26,7 +26,7 @@ from quadpy.jit.compile_time_parameters import (
     value_key,
 )
 from quadpy.jit.dispatcher import Dispatcher, Resolved
-from quadpy.jit.fast_call.define import define
+from quadpy.jit.fast_call.arguments import define
 from quadpy.jit.parameters import Argument, ArrayParameter, Parameter, ScalarParameter, SingleParameter
 from quadpy.lang.arguments import ArgType, MemberPath
 from quadpy.lang.decorators import Method

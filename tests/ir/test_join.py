@@ -12,7 +12,7 @@ from quadpy.flow import Fork, Loop, print_flow, tasks_of
 from quadpy.ir.join import join
 from quadpy.ir.printer import print_ir
 from quadpy.ir.verify import verify
-from quadpy.jit.fusion.memory_kernels import copy_kernel, element, fill_kernel
+from quadpy.jit.fusion.joined import copy_kernel, element, fill_kernel
 from quadpy.jit.offline import trace_for
 from quadpy.target import parse_target
 

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from quadpy.jit.overlaps import MOST_PAIRS, Overlaps
+from quadpy.jit.array_arguments import MOST_PAIRS, Overlaps
 from quadpy.lang.arguments import ArrayArg
 
 

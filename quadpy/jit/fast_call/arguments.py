@@ -9,7 +9,6 @@ from typing import Final, TypeAlias
 from quadpy.artifact import AbiValue
 from quadpy.errors import QuadpyError
 from quadpy.jit.hidden_arguments import HiddenArguments
-from quadpy.jit.misfits import MISFITS
 from quadpy.jit.parameters import (
     Argument,
     ArrayParameter,
@@ -19,10 +18,11 @@ from quadpy.jit.parameters import (
     StructParameter,
     VectorParameter,
 )
+from quadpy.jit.plan import MISFITS
 from quadpy.runtime.arrays.view import ArrayView
 from quadpy.runtime.launch.launch import Bound
 
-__all__ = ["REFUSALS", "Arguments", "Bind", "FastCall", "PackedArguments"]
+__all__ = ["REFUSALS", "Arguments", "Bind", "FastCall", "PackedArguments", "define"]
 
 FastCall: TypeAlias = Callable[..., bool]
 """Launches a call like the one for which it was generated, a function of a stream and the arguments.
@@ -128,3 +128,15 @@ class PackedArguments:
     def values(self) -> Iterator[str]:
         """What is packed, in the order of the format."""
         return (text for _, _, text in self._pieces)
+
+
+_FILE: Final = f"{__file__}: generated"
+"""A file of this package, so that messages look for the user's line further out."""
+
+
+def define(lines: Iterable[str], names: dict[str, object]) -> Callable[..., object]:
+    """The function ``call`` of generated ``lines``, which refer to ``names``."""
+    exec(compile("\n".join(lines), _FILE, "exec"), names)  # noqa: S102 - text of this package; of the user's it holds names of attributes at most
+    found = names["call"]
+    assert callable(found)
+    return found

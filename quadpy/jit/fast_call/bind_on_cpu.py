@@ -6,8 +6,7 @@ import struct
 from collections.abc import Sequence
 
 from quadpy.jit.cpu_plan import CpuPlan
-from quadpy.jit.fast_call.arguments import Arguments, Bind
-from quadpy.jit.fast_call.define import define
+from quadpy.jit.fast_call.arguments import Arguments, Bind, define
 from quadpy.jit.parameters import Argument, Parameter
 from quadpy.runtime.arrays.ndarray import NDArray
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Sequence
 
-from quadpy.jit.fast_call.arguments import Arguments, Bind, FastCall, PackedArguments
-from quadpy.jit.fast_call.define import define
+from quadpy.jit.fast_call.arguments import Arguments, Bind, FastCall, PackedArguments, define
 from quadpy.jit.fast_call.launch_records import LaunchRecords
 from quadpy.jit.fast_call.native_launch import HEAD
 from quadpy.jit.fast_call.observed import Tell

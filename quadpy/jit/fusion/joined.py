@@ -11,14 +11,17 @@ from typing import TYPE_CHECKING, Final
 from quadpy.artifact import AbiLayout, AbiValue, CodeObject
 from quadpy.codegen.abi import layout_of
 from quadpy.codegen.schedule import Form
+from quadpy.dtypes import Scalar, u8, u16, u32, u64
 from quadpy.errors import CodegenError, DeviceError
 from quadpy.ir import nodes as ir
 from quadpy.ir.join import NAME, join
+from quadpy.ir.types import array_of
 from quadpy.jit.compilation import compiled_code
 from quadpy.jit.fusion.cooperative import CooperativeLaunch
 from quadpy.jit.fusion.plan import why_separate
 from quadpy.jit.gpu_launch import task_launches
 from quadpy.runtime.device.locks import new_lock
+from quadpy.source import NOWHERE
 from quadpy.target import TargetSpec
 
 if TYPE_CHECKING:
@@ -29,7 +32,7 @@ if TYPE_CHECKING:
     from quadpy.runtime.memory.device_memory import DeviceBuffer
     from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["JoinedLaunch", "joined_code"]
+__all__ = ["JoinedLaunch", "copy_kernel", "element", "fill_kernel", "joined_code"]
 
 _ARGUMENT_BYTES: Final = 4096
 """What every driver takes as the arguments of a launch."""
@@ -132,3 +135,51 @@ def _places(codes: Sequence[Code], joined: AbiLayout) -> list[list[tuple[int, in
         return value.offset, next(targets).offset, struct.calcsize(value.code)
 
     return [[one(value) for value in code.layout.values] for code in codes]
+
+
+_BY_SIZE: Final = {1: u8, 2: u16, 4: u32, 8: u64}
+
+
+def element(*numbers: int) -> int:
+    """The most bytes, up to 8, of which all of ``numbers`` are multiples."""
+    return next(size for size in sorted(_BY_SIZE, reverse=True) if not any(number % size for number in numbers))
+
+
+def fill_kernel(size: int, index: Scalar, *, fast_math: bool) -> ir.Kernel:
+    """``fill(x, v)``: each element of ``size`` bytes becomes v."""
+    t = _BY_SIZE[size]
+    value = ir.ScalarParam("v", t, span=NOWHERE)
+    store = ir.Store(_at("x", t, index), ir.ParamRead("v", t, span=NOWHERE), span=NOWHERE)
+    return _kernel("fill", (_array("x", t), value), (store,), index, fast_math)
+
+
+def copy_kernel(size: int, index: Scalar, *, fast_math: bool) -> ir.Kernel:
+    """``copy(x, y)``: each element of x becomes what that of y is; they have as many."""
+    t = _BY_SIZE[size]
+    var = ir.Var("y", t)
+    load = ir.Load(var, _at("y", t, index), span=NOWHERE)
+    store = ir.Store(_at("x", t, index), ir.VarRead(var, span=NOWHERE), span=NOWHERE)
+    return _kernel("copy", (_array("x", t), _array("y", t)), (load, store), index, fast_math)
+
+
+def _array(name: str, t: Scalar) -> ir.ArrayParam:
+    return ir.ArrayParam(name, array_of(t, 1), span=NOWHERE)
+
+
+def _at(name: str, t: Scalar, index: Scalar) -> ir.Element:
+    return ir.Element(name, (ir.VarRead(ir.Var("i", index), span=NOWHERE),), 0, t, span=NOWHERE)
+
+
+def _kernel(
+    name: str,
+    params: tuple[ir.Param, ...],
+    stmts: tuple[ir.Stmt, ...],
+    index: Scalar,
+    fast_math: bool,
+) -> ir.Kernel:
+    zero, one = (ir.Const(value, index, span=NOWHERE) for value in (0, 1))
+    axis = ir.Axis(ir.Var("i", index), zero, ir.ShapeOf("x", 0, index, span=NOWHERE), one, span=NOWHERE)
+    body = ir.Block(stmts, span=NOWHERE)
+    task = ir.ParallelTask(f"{name}_t0", (axis,), body, span=NOWHERE)
+    empty = ir.Block((), span=NOWHERE)
+    return ir.Kernel(name, params, (), (), empty, (task,), index=index, fast_math=fast_math, span=NOWHERE)

@@ -19,8 +19,7 @@ from quadpy.formula import Formula
 from quadpy.ir import nodes as ir
 from quadpy.ir.printer import print_ir
 from quadpy.jit.formula import Evaluator, compile_formula
-from quadpy.jit.fusion.joined import JoinedLaunch, joined_code
-from quadpy.jit.fusion.memory_kernels import copy_kernel, element, fill_kernel
+from quadpy.jit.fusion.joined import JoinedLaunch, copy_kernel, element, fill_kernel, joined_code
 from quadpy.jit.fusion.plan import why_separate
 from quadpy.runtime.drivers.graph_driver import CopyWork, FillWork
 from quadpy.target import parse_target, with_waves
