@@ -17,8 +17,7 @@ from typing import Any
 import quadpy as qp
 from harness.options import report
 from harness.report import table
-from quadpy.codegen.instructions import classify
-from quadpy.codegen.report import report_tasks
+from quadpy.codegen.report import classify, report_tasks
 from quadpy.jit.offline import compile_with_asm
 from quadpy.target import parse_target
 

@@ -22,7 +22,7 @@ from quadpy.errors import (
     KernelShiftError,
     KernelZeroDivisionError,
 )
-from quadpy.indices import users_index
+from quadpy.messages import users_index
 from quadpy.output import Message
 from quadpy.source import NOWHERE, Span
 

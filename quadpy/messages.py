@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import operator
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     import inspect
 
-__all__ = ["closest", "counted", "misfit", "no_attribute", "one_of", "positional", "shown", "with_article"]
+__all__ = [
+    "closest",
+    "counted",
+    "misfit",
+    "no_attribute",
+    "one_of",
+    "positional",
+    "shown",
+    "users_index",
+    "with_article",
+]
 
 _LONGEST: Final = 200
 """Characters of a value that a message shows."""
@@ -92,3 +103,18 @@ def one_of(name: object, known: Iterable[str]) -> str:
     names = list(known)
     meant = closest(name, names) if isinstance(name, str) else ""
     return " ".join(filter(None, [meant, f"there are {', '.join(names)}"]))
+
+
+def users_index(index: Sequence[int], offset: Sequence[int], blocks: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    """The index of an element as users write it; ``offset`` and ``blocks`` as in ``ir.ArrayParam``."""
+    left = iter(index)
+    whole = [_joined(left, levels) for levels in blocks] if blocks else [*index]
+    return tuple(map(operator.add, whole, offset)) if offset else tuple(whole)
+
+
+def _joined(parts: Iterator[int], levels: Sequence[int]) -> int:
+    """The next ``parts``, one for each of ``levels``, as one number."""
+    number = 0
+    for extent in levels:
+        number = number * extent + next(parts)
+    return number

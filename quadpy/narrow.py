@@ -1,4 +1,4 @@
-"""Limits of code with 32-bit offsets."""
+"""Limits of code with 32-bit offsets, which arrays know without the rest of the compiler."""
 
 from __future__ import annotations
 

@@ -5,17 +5,19 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import sys
 from collections.abc import Callable, Iterator
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Any, ClassVar, Final, ParamSpec, TypeVar
 
 from quadpy.errors import ArgumentError, QuadpyError
 from quadpy.importing import import_late
 from quadpy.messages import misfit, positional, shown
+from quadpy.source import Span
 
 __all__ = [
-    "Tracebacks", "called_often", "frames_of", "is_own_frame", "made_by", "public", "public_init", "public_method",
-    "require_switch", "shortened", "without",
+    "Tracebacks", "call_site", "called_often", "frames_of", "is_own_frame", "made_by", "public", "public_init",
+    "public_method", "require_switch", "shortened", "without",
 ]  # fmt: skip
 
 P = ParamSpec("P")
@@ -168,3 +170,14 @@ def _refusal(fn: Callable[..., object], args: tuple[Any, ...], kwargs: dict[str,
         text = misfit(names, len(args) - len(receiver), kwargs, why, most)
         return ArgumentError(f"{called}: {text}", hint=f"it takes {', '.join(names) or 'nothing'}")
     return error
+
+
+def call_site() -> Span | None:
+    """The line that called quadpy; None if quadpy itself started the call."""
+    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - inspect.stack would read every source file on the stack
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if not file.startswith(_PACKAGE) and file != contextlib.__file__:  # which calls quadpy's own context managers
+            return Span(file, frame.f_lineno)
+        frame = frame.f_back
+    return None

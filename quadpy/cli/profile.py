@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, TextIO
 
 from quadpy.cli.program_arguments import add_program, program_of
-from quadpy.cli.redirection import on_stderr
 from quadpy.errors import QuadpyError
 
 __all__ = ["HELP", "NAME", "add_arguments", "run"]
@@ -53,3 +54,17 @@ def run(args: argparse.Namespace, out: TextIO) -> int:
     if args.trace:
         measured.to_chrome(args.trace)
     return status
+
+
+@contextlib.contextmanager
+def on_stderr() -> Iterator[None]:
+    """What Python, libraries and child processes print to stdout goes to stderr meanwhile."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    try:
+        os.dup2(2, 1)
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)

@@ -11,12 +11,11 @@ import numpy as np
 from quadpy.completion import completed, shows
 from quadpy.errors import ArgumentError
 from quadpy.hostmath.struct_access import StructMember, members_to_numpy
-from quadpy.hostmath.struct_layout import places_of
-from quadpy.hostmath.struct_tree import StructTree
+from quadpy.hostmath.struct_layout import StructTree, places_of
 from quadpy.hostmath.struct_types import StructType
 from quadpy.hostmath.structs import Struct, made_of
 from quadpy.messages import one_of
-from quadpy.public import public
+from quadpy.public import call_site, public
 from quadpy.records import RecordType
 from quadpy.runtime.arrays.activity import FieldNode, Grid
 from quadpy.runtime.arrays.dense import shape_of
@@ -32,7 +31,6 @@ from quadpy.runtime.arrays.field_layout import (
 from quadpy.runtime.arrays.parts import has_slices
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.elements.types import element_of
-from quadpy.runtime.launch.call_site import call_site
 from quadpy.runtime.memory.allocators.block import Block
 from quadpy.runtime.memory.blocked import Blocks
 

@@ -20,8 +20,7 @@ from quadpy.jit.results import ResultReader
 from quadpy.jit.timed_entry import TimedEntry
 from quadpy.runtime.arrays.field_memory import FieldMemory
 from quadpy.runtime.arrays.view import ArrayMemory
-from quadpy.runtime.cpu.crashes import name_in_crashes
-from quadpy.runtime.cpu.loader import load_object
+from quadpy.runtime.cpu.loader import load_object, name_in_crashes
 from quadpy.runtime.device.devices import current_device
 from quadpy.runtime.device.faults import CheckedEntry
 from quadpy.runtime.launch.capturing import CAPTURES, session_of

@@ -9,9 +9,9 @@ from typing import Final
 
 from quadpy.conflicts import Race, race_access, race_of_iterations
 from quadpy.errors import RaceWarning
-from quadpy.indices import users_index
 from quadpy.ir.nodes import ArrayParam, Kernel, ParallelTask, Param
 from quadpy.ir.races import Definite, Proved, Unknown, definite_races, races_of
+from quadpy.messages import users_index
 from quadpy.runtime.launch.capturing import CAPTURES
 
 __all__ = ["race_of", "races_in", "warn_of_races"]

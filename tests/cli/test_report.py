@@ -7,7 +7,7 @@ import json
 import pytest
 
 from quadpy.cli import main
-from quadpy.codegen.instructions import INSTRUCTION_CLASSES
+from quadpy.codegen.report import INSTRUCTION_CLASSES
 
 
 def rows(text: str) -> list[dict[str, str]]:

@@ -8,8 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from quadpy.codegen.emit import compile_amdgpu
-from quadpy.codegen.instructions import INSTRUCTION_CLASSES, classify, instruction_mix
-from quadpy.codegen.report import format_reports, report_tasks
+from quadpy.codegen.report import INSTRUCTION_CLASSES, classify, format_reports, instruction_mix, report_tasks
 from quadpy.target import TargetSpec, parse_target
 
 ModuleText = Callable[[str, TargetSpec], str]

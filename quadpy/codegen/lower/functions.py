@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Final
 
-from quadpy.codegen.lower.cpu.fast_math import FAST
 from quadpy.codegen.lower.expressions import function_symbol, result_type
 from quadpy.codegen.lower.gpu.fast_math import fast_body
 from quadpy.codegen.lower.scope import FAST_FLAGS, Scope
 from quadpy.codegen.lower.statements import declare_variables, lower_block, zero_variables
-from quadpy.codegen.lower.text import FunctionText, ModuleText, llvm_type
-from quadpy.codegen.lower.vector_forms import vector_form
+from quadpy.codegen.lower.text import FunctionText, ModuleText, VectorForm, constant, llvm_type
 from quadpy.codegen.targets.rules import TargetRules
+from quadpy.dtypes import f32
 from quadpy.ir import nodes as ir
 
 __all__ = ["lower_functions"]
+
+_BITS: Final = 256
+"""The width that LLVM's vectoriser prefers on x86 CPUs from AVX2 on; on others calls stay scalar."""
 
 
 def lower_functions(module: ModuleText, kernel: ir.Kernel, rules: TargetRules) -> None:
@@ -66,5 +69,56 @@ def _flags(function: ir.Function, kernel: ir.Kernel, rules: TargetRules) -> str:
 
 def _fast_body(name: str, rules: TargetRules) -> Callable[..., str] | None:
     if rules.gpu is None:
-        return FAST.get(name)
+        return _FAST_ON_CPU.get(name)
     return fast_body(name, rules)
+
+
+def _rsqrt(out: FunctionText, x: str) -> str:
+    """Two roundings, where the library's inverse root is correctly rounded."""
+    root = out.intrinsic("llvm.sqrt.f32", "float", ("float", x))
+    return out.op(f"fdiv contract float {constant(1, f32)}, {root}")
+
+
+_FAST_ON_CPU: Final[Mapping[str, Callable[..., str]]] = {"rsqrt.f32": _rsqrt}
+"""Writers of functions under ``fast_math``, by symbol, given ``out`` and the operands."""
+
+
+def vector_form(function: ir.Function, symbol: str) -> VectorForm | None:
+    """``function``, which stays a call, for several values at once, so that loops around such calls are vectorised too.
+
+    None unless its values and its one result all have 32 bits, or all 64.  The form is a loop of calls over its values;
+    the function is inlined there, and LLVM vectorises that loop.  However many calls there are, it costs the compiler as
+    much as inlining one.  The bits are those of the function itself.
+    """
+    types = [var.type for var in function.params]
+    widths = {t.bits for t in (*types, *function.results)}
+    if len(function.results) != 1 or not types or '"' in symbol or widths not in ({32}, {64}):
+        return None
+    count = _BITS // widths.pop()
+    name, result = f"{symbol}.x{count}", llvm_type(function.results[0])
+    heads, stores, loads, operands = [], [], [], []
+    for k, t in enumerate(types):
+        ty = llvm_type(t)
+        heads.append(f"<{count} x {ty}> %x{k}")
+        stores.append(f"  %in{k} = alloca <{count} x {ty}>\n  store <{count} x {ty}> %x{k}, ptr %in{k}\n")
+        loads.append(f"  %at{k} = getelementptr {ty}, ptr %in{k}, i64 %k\n  %v{k} = load {ty}, ptr %at{k}\n")
+        operands.append(f"{ty} %v{k}")
+    text = f"""define internal <{count} x {result}> {name}({", ".join(heads)}) noinline nounwind {{
+entry:
+{"".join(stores)}  %out = alloca <{count} x {result}>
+  br label %each
+each:
+  %k = phi i64 [ 0, %entry ], [ %next, %each ]
+{"".join(loads)}  %r = call {result} {symbol}({", ".join(operands)})
+  %at = getelementptr {result}, ptr %out, i64 %k
+  store {result} %r, ptr %at
+  %next = add nuw nsw i64 %k, 1
+  %more = icmp ult i64 %next, {count}
+  br i1 %more, label %each, label %done
+done:
+  %all = load <{count} x {result}>, ptr %out
+  ret <{count} x {result}> %all
+}}
+"""
+    mapping = f"_ZGV_LLVM_N{count}{'v' * len(types)}_{symbol[1:]}({name[1:]})"
+    return VectorForm(name, text, f' "vector-function-abi-variant"="{mapping}"')

@@ -7,13 +7,12 @@ from collections.abc import Callable
 from quadpy.codegen.lower.atomics import lower_atomic
 from quadpy.codegen.lower.casts import resize
 from quadpy.codegen.lower.expressions import lower_call, lower_expr, natural_sum, result_type, wide_twin
-from quadpy.codegen.lower.faults import lower_fault
 from quadpy.codegen.lower.gpu.threads import barrier
 from quadpy.codegen.lower.gpu.waves import lower_wave
 from quadpy.codegen.lower.interleave import loads_ahead, lower_in_groups
 from quadpy.codegen.lower.loops import lower_for, lower_while, position, trip_count
 from quadpy.codegen.lower.memory import load, store
-from quadpy.codegen.lower.prints import lower_print
+from quadpy.codegen.lower.records import lower_fault, lower_print
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.text import constant, llvm_type
 from quadpy.dtypes import Scalar, u64

@@ -15,10 +15,10 @@ from quadpy.graph.model.extents import overlap
 from quadpy.graph.model.nodes import Allocation, AllocNode, Node
 from quadpy.graph.model.order import MemoryRange
 from quadpy.graph.model.ordered_nodes import OrderedNodes
+from quadpy.public import call_site
 from quadpy.runtime.device.callbacks import Runs
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers.graph_driver import AllocWork
-from quadpy.runtime.launch.call_site import call_site
 from quadpy.runtime.memory.host_memory import HOST
 
 __all__ = ["Allocations", "peers_of"]

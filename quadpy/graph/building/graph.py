@@ -11,10 +11,9 @@ from quadpy.graph.model.nodes import AllocNode, FreeNode
 from quadpy.graph.model.observed import has_given_edges, observed
 from quadpy.importing import import_late
 from quadpy.messages import counted
-from quadpy.public import public
+from quadpy.public import call_site, public
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.life import refuse_in_host_function
-from quadpy.runtime.launch.call_site import call_site
 from quadpy.runtime.launch.capturing import CAPTURES
 from quadpy.runtime.launch.fusion import Fuse, require_fuse
 

@@ -11,11 +11,10 @@ from quadpy.copying import OneProcess
 from quadpy.errors import ArgumentError, CaptureError
 from quadpy.graph.building.graph import Graph
 from quadpy.graph.captures.session import CaptureSession
-from quadpy.public import public
+from quadpy.public import call_site, public
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.devices import device_or_current
 from quadpy.runtime.device.life import refuse_in_host_function
-from quadpy.runtime.launch.call_site import call_site
 from quadpy.runtime.launch.captured_work import HostFunction
 from quadpy.runtime.launch.capturing import session_of
 from quadpy.runtime.streams.stream import Stream

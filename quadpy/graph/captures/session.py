@@ -15,9 +15,9 @@ from quadpy.graph.captures.new_nodes import NewNode, node_for
 from quadpy.graph.captures.streams import CapturedStreams
 from quadpy.graph.model.kernels import node_of_launches
 from quadpy.graph.model.nodes import KernelNode
+from quadpy.public import call_site
 from quadpy.runtime.device.current import launches_so_far, take_back_launches
 from quadpy.runtime.device.device import Device
-from quadpy.runtime.launch.call_site import call_site
 from quadpy.runtime.launch.captured_work import CapturedWork
 from quadpy.runtime.launch.capturing import (
     CAPTURES,

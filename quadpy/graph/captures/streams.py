@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from quadpy.errors import CaptureError
 from quadpy.graph.building.graph import Graph
-from quadpy.runtime.launch.call_site import call_site
+from quadpy.public import call_site
 from quadpy.runtime.launch.capturing import CapturedStream
 from quadpy.runtime.memory.allocators.block import Block
 from quadpy.runtime.streams.stream import Stream

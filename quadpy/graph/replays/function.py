@@ -18,7 +18,7 @@ from quadpy.errors import CaptureError, DeviceError, GraphError
 from quadpy.graph.building.graph import Graph
 from quadpy.graph.captures.arena import Arena
 from quadpy.graph.execution import GraphExec
-from quadpy.graph.replays.changes import changes_between
+from quadpy.graph.replays.comparison import changes_between
 from quadpy.graph.replays.session import ReplaySession
 from quadpy.graph.replays.stats import Counters, ReplayStats
 from quadpy.graph.replays.variants import Hint, Variant, Variants, hint_of

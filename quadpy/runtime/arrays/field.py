@@ -9,7 +9,7 @@ from typing import Any
 from quadpy.completion import shows
 from quadpy.dtypes import BY_NAME, Scalar
 from quadpy.errors import ArgumentError, BoundsError
-from quadpy.public import made_by, public, require_switch
+from quadpy.public import call_site, made_by, public, require_switch
 from quadpy.runtime.arrays.activity import InNode
 from quadpy.runtime.arrays.dense import shape_of
 from quadpy.runtime.arrays.derivatives import KINDS, WITH_SHAPE, HasDerivatives, needed
@@ -27,7 +27,6 @@ from quadpy.runtime.arrays.field_layout import (
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.elements.numpy_types import STORAGE, Numbers
 from quadpy.runtime.elements.types import DType, element_of
-from quadpy.runtime.launch.call_site import call_site
 from quadpy.runtime.memory.allocators.block import Block
 from quadpy.runtime.memory.blocked import BlockedStorage, Blocks
 from quadpy.runtime.memory.host_storage import Storage

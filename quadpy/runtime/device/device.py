@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from quadpy.completion import shows
 from quadpy.copying import OneProcess
 from quadpy.errors import CaptureError, DeviceError, DriverError, StreamError
+from quadpy.public import call_site
 from quadpy.runtime.device.callbacks import Failures
 from quadpy.runtime.device.deferred_release import DeferredRelease
 from quadpy.runtime.device.faults import Faults
@@ -19,7 +20,6 @@ from quadpy.runtime.device.life import Life
 from quadpy.runtime.device.modules import Modules
 from quadpy.runtime.device.reaper import Reaper
 from quadpy.runtime.drivers.driver import DEFAULT_STREAM, AllocatorName, Driver, StreamHandle
-from quadpy.runtime.launch.call_site import call_site
 from quadpy.runtime.launch.capturing import CAPTURES, CapturedStream, refuse_in_capture, session_of
 from quadpy.runtime.memory.device_memory import DeviceBuffer, DeviceMemory, MemoryStats
 from quadpy.runtime.memory.staging import Staging

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, Protocol, Ty
 
 from quadpy.errors import CaptureError
 from quadpy.importing import import_late
+from quadpy.public import call_site
 from quadpy.runtime.device.life import Life
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.device.reaper import Owner
 from quadpy.runtime.drivers.driver import StreamHandle
-from quadpy.runtime.launch.call_site import call_site
 from quadpy.runtime.memory.host_memory import Buffer
 from quadpy.runtime.streams.owned import OwningDevice
 
@@ -35,14 +35,14 @@ __all__ = [
     "Replaying",
     "Session",
     "ThreadCaptures",
-    "set_launching_kernel",
+    "launching_kernel",
     "refuse_in_capture",
     "replaying_here",
-    "launching_kernel",
     "session_of",
+    "set_launching_kernel",
     "set_replaying",
-    "thread_captures",
     "take_launching_kernel",
+    "thread_captures",
 ]
 
 

@@ -7,11 +7,10 @@ from typing import ClassVar
 
 from quadpy.completion import shows
 from quadpy.errors import CaptureError, EventError, QuadpyError, StreamError
-from quadpy.public import called_often, made_by, shortened
+from quadpy.public import call_site, called_often, made_by, shortened
 from quadpy.runtime.device.life import THREAD, refuse_in_host_function
 from quadpy.runtime.device.reaper import Owner
 from quadpy.runtime.drivers.driver import EventHandle
-from quadpy.runtime.launch.call_site import call_site
 from quadpy.runtime.launch.capturing import CAPTURES, CapturedRecord, session_of, thread_captures
 from quadpy.runtime.streams.owned import Owned, OwnerRef
 from quadpy.runtime.streams.stream import Stream, StreamDevice

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 from quadpy.completion import shows
 from quadpy.copying import OneProcess
 from quadpy.errors import CaptureError, QuadpyError, StreamError
-from quadpy.public import called_often, made_by, public, shortened
+from quadpy.public import call_site, called_often, made_by, public, shortened
 from quadpy.runtime.device.life import refuse_in_host_function
 from quadpy.runtime.drivers.driver import Driver, StreamHandle
-from quadpy.runtime.launch.call_site import call_site
 from quadpy.runtime.launch.capturing import CAPTURES, session_of, thread_captures
 from quadpy.runtime.streams.owned import Owned, OwnerRef, OwningDevice
 

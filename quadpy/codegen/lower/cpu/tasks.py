@@ -113,7 +113,7 @@ class _Function:
 
 
 _NAMED: Final = '"disable-tail-calls"="true"'
-"""A crash in a ``memset`` that a loop became is told by the address to which it returns: see ``runtime.cpu.crashes``."""
+"""A crash in a ``memset`` that a loop became is told by the address to which it returns: see ``runtime.cpu.loader``."""
 _CELL: Final = ["ptr noalias %cell", "i64 %row", "i64 %strand"]
 _WORK: Final = ["ptr noalias align 64 %work"]
 

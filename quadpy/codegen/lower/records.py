@@ -1,4 +1,4 @@
-"""Records of prints in the launch's ring: see ``runtime.printing.records`` for their format."""
+"""What kernels leave for the host to read: prints in the launch's ring, and a record of the first failed check."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ from quadpy.codegen.lower.expressions import lower_expr
 from quadpy.codegen.lower.memory import memory_in
 from quadpy.codegen.lower.scope import Scope
 from quadpy.dtypes import u64
+from quadpy.faults import CLAIMED, DONE, FIRST_VALUE, SITE
 from quadpy.ir import nodes as ir
 from quadpy.ir.nodes import AtomicOp
 from quadpy.ir.types import Space
 from quadpy.output import CAPACITY_WORD, HEADER_WORDS, LOST_WORD, NEXT_WORD
 
-__all__ = ["lower_print"]
+__all__ = ["lower_fault", "lower_print"]
 
 
 def lower_print(s: Scope, stmt: ir.Print) -> None:
     """One atomic addition takes the place of the record; without room for it, it is counted as lost.
+
+    ``runtime.printing.records`` describes its format.
 
     The one record that the end of the ring would cut leaves a 0 in place of its key, where the host stops reading.
     """
@@ -53,3 +56,22 @@ def lower_print(s: Scope, stmt: ir.Print) -> None:
 def _signed(key: int) -> str:
     """As LLVM writes 64 bits."""
     return str(key - (1 << 64) if key >> 63 else key)
+
+
+def lower_fault(s: Scope, stmt: ir.Fault) -> None:
+    """Claim the record, and fill it if this was the first."""
+    out, pointer = s.text, s.rules.pointer
+    first, done = out.label("fault"), out.label("fault.done")
+    record = out.op(f"inttoptr i64 {lower_expr(s, stmt.record)} to {pointer}")
+    words = {SITE: lower_expr(s, stmt.check)}
+    words |= {FIRST_VALUE + number: lower_expr(s, value) for number, value in enumerate(stmt.values)}
+    claimed = out.op(f"getelementptr i64, {pointer} {record}, i64 {CLAIMED}")
+    order = f"{s.rules.scope} monotonic"  # on success, and on failure
+    pair = out.op(f"cmpxchg {pointer} {claimed}, i64 0, i64 1 {order}, align 8")
+    out.branch(out.op(f"extractvalue {{ i64, i1 }} {pair}, 1"), first, done)
+    out.start(first)
+    for number, value in (words | {DONE: "1"}).items():
+        at = out.op(f"getelementptr i64, {pointer} {record}, i64 {number}")
+        out.do(f"store volatile i64 {value}, {pointer} {at}, align 8")
+    out.jump(done)
+    out.start(done)
