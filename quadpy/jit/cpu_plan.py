@@ -15,7 +15,8 @@ from quadpy.errors import OutOfDeviceMemory
 from quadpy.jit.array_arguments import ArrayArguments, accesses_of_block
 from quadpy.jit.grids import barrier_loops
 from quadpy.jit.hidden_arguments import HiddenArguments
-from quadpy.jit.plan import MISFITS, Misfit, Values, Views, unknown_footprints
+from quadpy.jit.misfits import MISFITS, Misfit
+from quadpy.jit.plan import Values, Views, unknown_footprints
 from quadpy.jit.results import ResultReader
 from quadpy.jit.timed_entry import TimedEntry
 from quadpy.runtime.arrays.field_memory import FieldMemory

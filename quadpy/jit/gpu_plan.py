@@ -15,7 +15,8 @@ from quadpy.jit.gpu_launch import Submission, task_launches, upload_kernels_on
 from quadpy.jit.grids import Grids
 from quadpy.jit.hidden_arguments import HiddenArguments
 from quadpy.jit.host_arrays import copied_host_arrays
-from quadpy.jit.plan import MISFITS, Misfit, Plan, Values, Views, unknown_footprints
+from quadpy.jit.misfits import MISFITS, Misfit
+from quadpy.jit.plan import Plan, Values, Views, unknown_footprints
 from quadpy.jit.results import ResultReader
 from quadpy.runtime.arrays.field_memory import FieldMemory
 from quadpy.runtime.arrays.view import ArrayMemory, ArrayView

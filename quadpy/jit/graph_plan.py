@@ -23,7 +23,8 @@ from quadpy.graph.engines.stats import Counts
 from quadpy.jit.gpu_launch import upload_kernels_on
 from quadpy.jit.gpu_plan import GpuPlan
 from quadpy.jit.host_arrays import copied_host_arrays
-from quadpy.jit.plan import MISFITS, Footprints, Misfit, Values, Views
+from quadpy.jit.misfits import MISFITS, Misfit
+from quadpy.jit.plan import Footprints, Values, Views
 from quadpy.runtime.arrays.field_memory import FieldMemory
 from quadpy.runtime.arrays.view import ArrayView
 from quadpy.runtime.launch.capturing import session_of

@@ -10,7 +10,7 @@ from quadpy.completion import shows
 from quadpy.copying import ByName, Recipe
 from quadpy.errors import ArgumentError, KernelSourceError, KernelSyntaxError, QuadpyError
 from quadpy.importing import import_late
-from quadpy.jit.plan import Misfit
+from quadpy.jit.misfits import Misfit
 from quadpy.lang.members_found import MembersFound
 from quadpy.lang.source import FunctionSource
 from quadpy.messages import misfit, positional

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from quadpy.artifact import SHADOW
 from quadpy.ir.expressions import COMBINES, Access, AtomicOp
-from quadpy.jit.plan import MISFITS, Plan, Values, Views
+from quadpy.jit.misfits import MISFITS
+from quadpy.jit.plan import Plan, Values, Views
 from quadpy.jit.timed_entry import TIMED
 from quadpy.lang.source import FunctionSource
 from quadpy.runtime.arrays.view import ArrayMemory

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import functools
-import struct
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from quadpy.artifact import CodeObject
 from quadpy.runtime.arrays.field_memory import FieldMemory
@@ -17,7 +16,7 @@ from quadpy.runtime.streams.stream import Stream
 if TYPE_CHECKING:
     from quadpy.jit.footprints import KernelFootprints
 
-__all__ = ["MISFITS", "ArgumentValue", "Footprints", "Misfit", "Plan", "Values", "Views", "unknown_footprints"]
+__all__ = ["ArgumentValue", "Footprints", "Plan", "Values", "Views", "unknown_footprints"]
 
 ArgumentValue: TypeAlias = int | float
 """One value of the argument block, as ``struct`` packs it."""
@@ -82,11 +81,3 @@ class Plan(Protocol):
 
     def fusion(self, values: Values) -> Fusion:
         """Whether ``run`` is one launch, and why."""
-
-
-MISFITS: Final = (struct.error, OverflowError, TypeError)
-"""What such a value raises when it is packed."""
-
-
-class Misfit(Exception):
-    """A value of a call does not fit its parameter; nothing of the call has begun."""

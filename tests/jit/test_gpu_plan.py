@@ -11,7 +11,7 @@ import pytest
 import quadpy as qp
 from quadpy.errors import DriverError
 from quadpy.jit.gpu_plan import GpuPlan
-from quadpy.jit.plan import Misfit
+from quadpy.jit.misfits import Misfit
 from quadpy.runtime.arrays.foreign_host import describe_host_array
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers.simulated.driver import RecordedKernel, RecordingDriver

@@ -9,6 +9,7 @@ from typing import Final, TypeAlias
 from quadpy.artifact import AbiValue
 from quadpy.errors import QuadpyError
 from quadpy.jit.hidden_arguments import HiddenArguments
+from quadpy.jit.misfits import MISFITS
 from quadpy.jit.parameters import (
     Argument,
     ArrayParameter,
@@ -18,7 +19,6 @@ from quadpy.jit.parameters import (
     StructParameter,
     VectorParameter,
 )
-from quadpy.jit.plan import MISFITS
 from quadpy.runtime.arrays.view import ArrayView
 from quadpy.runtime.launch.launch import Bound
 

@@ -13,7 +13,8 @@ from quadpy.jit.fusion.cooperative import BLOCKS_OF_UNIT, CooperativeLaunch
 from quadpy.jit.gpu_plan import ArgumentBlock, GpuPlan
 from quadpy.jit.graph_plan import GraphPlan
 from quadpy.jit.grids import Grids, barrier_loops, deciding_values
-from quadpy.jit.plan import MISFITS, Misfit, Plan, Values, Views
+from quadpy.jit.misfits import MISFITS, Misfit
+from quadpy.jit.plan import Plan, Values, Views
 from quadpy.runtime.arrays.field_memory import FieldMemory
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.locks import new_lock
