@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import Any, ClassVar, Final, TypeVar, cast
 
-from quadpy.runtime.device.life import Life
-from quadpy.runtime.drivers.driver import EventHandle
-from quadpy.runtime.elements.numpy_types import Numbers
-from quadpy.runtime.launch.host_access import HostMemory, ObservedAccess
-from quadpy.runtime.launch.observing import ObservedCall, ObservedNode, ObservedStream, Observer, Submission
-from quadpy.runtime.memory.allocators.block import Block
-from quadpy.runtime.streams.owned import OwnerRef
-
-if TYPE_CHECKING:
-    from quadpy.runtime.streams.timeline import Timeline
+from quadpy.runtime.launch.observing import Observer, Submission
 
 __all__ = ["Observers"]
+
+F = TypeVar("F", bound=Callable[..., object])
 
 
 class _Submissions:
@@ -35,95 +29,40 @@ class _Submissions:
             each.done()
 
 
+def _of_each(method: F) -> F:
+    """``method`` of each observer, in their order; their submissions as one."""
+    name = method.__name__
+
+    @functools.wraps(method)
+    def tell(self: Observers, *told: Any, **options: Any) -> Submission | None:  # as the method has it
+        found = [getattr(each, name)(*told, **options) for each in self.observers]
+        return None if found[0] is None else _Submissions(found)
+
+    return cast(F, tell)
+
+
 class Observers(Observer):
-    """Tells each of ``observers``, in their order."""
+    """Tells each of ``observers``, of which there is at least one."""
 
     checks: ClassVar[bool] = True
 
     def __init__(self, observers: Sequence[Observer]) -> None:
-        self._all: Final = tuple(observers)
+        self.observers: Final = tuple(observers)
 
-    def launching(self, on: ObservedStream, call: ObservedCall) -> Submission:
-        """As ``Observer.launching``."""
-        return _Submissions([each.launching(on, call) for each in self._all])
-
-    def reading(self, on: ObservedStream, source: ObservedAccess) -> None:
-        """As ``Observer.reading``."""
-        for each in self._all:
-            each.reading(on, source)
-
-    def writing(self, on: ObservedStream, target: ObservedAccess, what: str) -> Submission:
-        """As ``Observer.writing``."""
-        return _Submissions([each.writing(on, target, what) for each in self._all])
-
-    def copying(self, on: ObservedStream, source: ObservedAccess, target: ObservedAccess) -> Submission:
-        """As ``Observer.copying``."""
-        return _Submissions([each.copying(on, source, target) for each in self._all])
-
-    def recorded(self, event: OwnerRef[EventHandle], stream: Timeline, life: Life) -> None:
-        """As ``Observer.recorded``."""
-        for each in self._all:
-            each.recorded(event, stream, life)
-
-    def waited(self, event: OwnerRef[EventHandle], stream: Timeline, life: Life) -> None:
-        """As ``Observer.waited``."""
-        for each in self._all:
-            each.waited(event, stream, life)
-
-    def completed(self, event: OwnerRef[EventHandle]) -> None:
-        """As ``Observer.completed``."""
-        for each in self._all:
-            each.completed(event)
-
-    def synchronized(self, stream: Timeline, life: Life) -> None:
-        """As ``Observer.synchronized``."""
-        for each in self._all:
-            each.synchronized(stream, life)
-
-    def device_synchronized(self, life: Life) -> None:
-        """As ``Observer.device_synchronized``."""
-        for each in self._all:
-            each.device_synchronized(life)
-
-    def launching_graph(
-        self, on: ObservedStream, graph: object, version: object, nodes: Callable[[], Sequence[ObservedNode]], *, overlap: bool
-    ) -> Submission:  # fmt: skip
-        """As ``Observer.launching_graph``."""
-        return _Submissions([each.launching_graph(on, graph, version, nodes, overlap=overlap) for each in self._all])
-
-    def graph_synchronized(self, graph: object) -> None:
-        """As ``Observer.graph_synchronized``."""
-        for each in self._all:
-            each.graph_synchronized(graph)
-
-    def report(self, hazards: Sequence[object]) -> None:
-        """As ``Observer.report``."""
-        for each in self._all:
-            each.report(hazards)
-
-    def allocated(self, stream: Timeline, life: Life, pointer: int, nbytes: int, *, on_host: bool) -> None:
-        """As ``Observer.allocated``."""
-        for each in self._all:
-            each.allocated(stream, life, pointer, nbytes, on_host=on_host)
-
-    def freeing(
-        self, stream: Timeline, home: Timeline, life: Life, pointer: int, nbytes: int, *, on_host: bool
-    ) -> None:
-        """As ``Observer.freeing``."""
-        for each in self._all:
-            each.freeing(stream, home, life, pointer, nbytes, on_host=on_host)
-
-    def host_reads(self, source: Numbers) -> None:
-        """As ``Observer.host_reads``."""
-        for each in self._all:
-            each.host_reads(source)
-
-    def followed(self, before: Timeline, stream: Timeline, life: Life) -> None:
-        """As ``Observer.followed``."""
-        for each in self._all:
-            each.followed(before, stream, life)
-
-    def exported(self, consumer: Timeline, life: Life, memory: Block | HostMemory) -> None:
-        """As ``Observer.exported``."""
-        for each in self._all:
-            each.exported(consumer, life, memory)
+    launching = _of_each(Observer.launching)
+    reading = _of_each(Observer.reading)
+    writing = _of_each(Observer.writing)
+    copying = _of_each(Observer.copying)
+    recorded = _of_each(Observer.recorded)
+    waited = _of_each(Observer.waited)
+    completed = _of_each(Observer.completed)
+    synchronized = _of_each(Observer.synchronized)
+    device_synchronized = _of_each(Observer.device_synchronized)
+    launching_graph = _of_each(Observer.launching_graph)
+    graph_synchronized = _of_each(Observer.graph_synchronized)
+    report = _of_each(Observer.report)
+    allocated = _of_each(Observer.allocated)
+    freeing = _of_each(Observer.freeing)
+    host_reads = _of_each(Observer.host_reads)
+    followed = _of_each(Observer.followed)
+    exported = _of_each(Observer.exported)
