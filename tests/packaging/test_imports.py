@@ -33,7 +33,6 @@ LEAVES = {
     "formula",
     "output",
     "public",
-    "indices",
     "flow",
     "records",
     "settings",
