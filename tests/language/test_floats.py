@@ -200,12 +200,43 @@ def whole_powers(x: qp.types.ndarray(qp.f32, 1), y: qp.types.ndarray(qp.f32, 2))
         y[5, i] = x[i] ** 3.0
 
 
-def test_powers_with_a_whole_exponent_in_the_text():
+@qp.kernel
+def whole_powers_in_a_loop(x: qp.types.ndarray(qp.f32, 1), y: qp.types.ndarray(qp.f32, 2)):
+    for i in x:
+        k = 0
+        while k < 1:
+            y[0, i] = x[i] ** 2.0
+            y[1, i] = x[i] ** -1.0
+            y[2, i] = x[i] ** 0.0
+            y[3, i] = x[i] ** 1.0
+            y[4, i] = x[i] ** math.inf
+            y[5, i] = x[i] ** 3.0
+            k += 1
+
+
+@qp.kernel
+def eighth_powers(x: qp.types.ndarray(qp.f32, 1), y: qp.types.ndarray(qp.f32, 1)):
+    for i in x:
+        y[i] = 0.0
+        while y[i] == 0.0:
+            y[i] = x[i] ** 8.0
+
+
+def test_whole_powers_in_a_loop_are_products_under_fast_math(init):
+    init(fast_math=True)
+    x = np.random.default_rng(0).uniform(0.5, 2, 500).astype(np.float32)
+    y = np.zeros_like(x)
+    eighth_powers(x, y)
+    np.testing.assert_array_equal(y, ((x * x) * (x * x)) * ((x * x) * (x * x)))
+
+
+@pytest.mark.parametrize("kernel", [whole_powers, whole_powers_in_a_loop])
+def test_powers_with_a_whole_exponent_in_the_text(kernel):
     """Correctly rounded where a product or a quotient is."""
     values = [0.0, -0.0, 1.0, -1.0, 0.1, -3.7, 1e-30, 1e-42, 3e30, np.inf, -np.inf, np.nan]
     x = np.concatenate([values, np.random.default_rng(0).normal(size=500)]).astype(np.float32)
     y = np.zeros((6, x.size), np.float32)
-    whole_powers(x, y)
+    kernel(x, y)
     with np.errstate(all="ignore"):
         want = [x * x, 1 / x, np.ones_like(x), x, np.power(x, np.float32(np.inf)), x.astype(np.float64) ** 3]
     for row, exact in zip(y[:4], want[:4], strict=True):

@@ -9,6 +9,7 @@ from quadpy.codegen.lower.casts import bitcast, cast, resize
 from quadpy.codegen.lower.intrinsics import lower_intrinsic
 from quadpy.codegen.lower.scope import FAST_FLAGS, Scope
 from quadpy.codegen.lower.text import constant, llvm_type, memory_type, symbol
+from quadpy.codegen.plans.branches import plain_name
 from quadpy.dtypes import Scalar
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import unhandled
@@ -174,7 +175,7 @@ def result_type(results: tuple[Scalar, ...]) -> str:
 
 def lower_call(s: Scope, name: str, args: tuple[ir.Expr, ...]) -> str:
     """Call a function of the kernel; some integer powers become products."""
-    if name in POWERS and (power := _whole_power(s, *args)) is not None:
+    if plain_name(name) in POWERS and (power := _whole_power(s, *args)) is not None:
         return power
     operands = ", ".join([f"{llvm_type(arg.type)} {lower_expr(s, arg)}" for arg in args])
     return s.text.call(function_symbol(name), result_type(s.functions[name].results), operands)

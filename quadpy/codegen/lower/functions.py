@@ -10,6 +10,7 @@ from quadpy.codegen.lower.gpu.fast_math import fast_body
 from quadpy.codegen.lower.scope import FAST_FLAGS, Scope
 from quadpy.codegen.lower.statements import declare_variables, lower_block, zero_variables
 from quadpy.codegen.lower.text import FunctionText, ModuleText, VectorForm, constant, llvm_type
+from quadpy.codegen.plans.branches import plain_name
 from quadpy.codegen.targets.rules import TargetRules
 from quadpy.dtypes import f32
 from quadpy.ir import nodes as ir
@@ -69,7 +70,7 @@ def _flags(function: ir.Function, kernel: ir.Kernel, rules: TargetRules) -> str:
 
 def _fast_body(name: str, rules: TargetRules) -> Callable[..., str] | None:
     if rules.gpu is None:
-        return _FAST_ON_CPU.get(name)
+        return _FAST_ON_CPU.get(plain_name(name))
     return fast_body(name, rules)
 
 

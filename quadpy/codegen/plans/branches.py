@@ -8,7 +8,7 @@ carry a float) the rare case would be computed each time for nothing.  Both form
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from quadpy.codegen.plans.vectorise import carried_by, is_unrolled, plan_vector
 from quadpy.ir import nodes as ir
@@ -16,9 +16,11 @@ from quadpy.ir.blocks import uses_block
 from quadpy.ir.passes.flatten import flatten_branches
 from quadpy.ir.walk import map_children, walk
 
-__all__ = ["choose_branches"]
+__all__ = ["choose_branches", "plain_name"]
 
 N = TypeVar("N", bound=ir.Node)
+
+_BRANCHING: Final = ".branching"
 
 
 def choose_branches(kernel: ir.Kernel) -> ir.Kernel:
@@ -85,4 +87,9 @@ class _Chooser:
 
 
 def _renamed(name: str) -> str:
-    return f"{name}.branching"
+    return name + _BRANCHING
+
+
+def plain_name(name: str) -> str:
+    """The name of a function, also of its copy with branches."""
+    return name.removesuffix(_BRANCHING)
