@@ -196,11 +196,9 @@ from quadpy.math.linalg import svd as svd
 from quadpy.math.linalg import sym_eig as sym_eig
 from quadpy.profiler import profile as profile
 from quadpy.runtime.arrays.field import Field as Field
-from quadpy.runtime.arrays.field import field as field
 from quadpy.runtime.arrays.field_layout import Layout as Layout
 from quadpy.runtime.arrays.ndarray import NDArray as NDArray
 from quadpy.runtime.arrays.ndarray import from_dlpack as from_dlpack
-from quadpy.runtime.arrays.ndarray import ndarray as ndarray
 from quadpy.runtime.arrays.tensor import Backend as Backend
 from quadpy.runtime.arrays.tensor import tensor as tensor
 from quadpy.runtime.arrays.tree import FieldsBuilder as FieldsBuilder
@@ -241,12 +239,14 @@ from quadpy.typed import dataclass as dataclass
 from quadpy.typed import f16 as f16
 from quadpy.typed import f32 as f32
 from quadpy.typed import f64 as f64
+from quadpy.typed import field as field
 from quadpy.typed import func as func
 from quadpy.typed import i16 as i16
 from quadpy.typed import i32 as i32
 from quadpy.typed import i64 as i64
 from quadpy.typed import i8 as i8
 from quadpy.typed import kernel as kernel
+from quadpy.typed import ndarray as ndarray
 from quadpy.typed import pyfunc as pyfunc
 from quadpy.typed import real_func as real_func
 from quadpy.typed import u1 as u1

@@ -5,18 +5,34 @@ passed.  Arrays are protocols, which NumPy's arrays, torch's tensors, fields and
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any, Concatenate, Generic, Literal, ParamSpec, Protocol, TypeAlias, TypeVar, overload
+from typing import (
+    Any,
+    Concatenate,
+    Generic,
+    Literal,
+    ParamSpec,
+    Protocol,
+    SupportsIndex,
+    TypeAlias,
+    TypedDict,
+    TypeVar,
+    overload,
+)
 
-from typing_extensions import dataclass_transform
+from typing_extensions import Unpack, dataclass_transform
 
-from quadpy.hostmath import Matrix, Vector
+from quadpy.hostmath import Matrix, MatrixType, Vector, VectorType
 from quadpy.jit import kernel as _jit
 from quadpy.lang import decorators as _lang
+from quadpy.runtime.arrays.field import Field
+from quadpy.runtime.arrays.field_layout import Layout
+from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.streams.stream import Stream
 
 __all__ = [
     "Array", "Array0D", "Array1D", "Array2D", "Array3D", "Array4D", "Template", "Tensor",
-    "bf16", "dataclass", "f16", "f32", "f64", "func", "i8", "i16", "i32", "i64", "kernel", "pyfunc", "real_func",
+    "bf16", "dataclass", "f16", "f32", "f64", "field", "func", "i8", "i16", "i32", "i64", "kernel", "ndarray", "pyfunc",
+    "real_func",
     "u1", "u8", "u16", "u32", "u64",
 ]  # fmt: skip
 
@@ -125,3 +141,67 @@ def dataclass(cls: type[_T], /) -> type[_T]: ...
 def func(fn: Callable[_P, _R], /) -> Func[_P, _R]: ...
 def real_func(fn: Callable[_P, _R], /) -> Func[_P, _R]: ...
 def pyfunc(fn: Callable[_P, _R], /) -> Func[_P, _R]: ...
+
+# The element type and the number of axes, where the type of ``shape`` shows it; a type of structs gives what has its members.
+
+_N = TypeVar("_N", bool, int, float)
+_Shape: TypeAlias = int | tuple[int, ...]
+
+class _FieldOptions(TypedDict, total=False):
+    order: str | None
+    offset: _Shape | None
+    layout: Layout
+    needs_grad: bool
+    needs_dual: bool
+    name: str
+
+@overload
+def field(dtype: type[_N], shape: int, **options: Unpack[_FieldOptions]) -> Field[_N, SupportsIndex]: ...
+@overload
+def field(
+    dtype: type[_N], shape: tuple[int, int], **options: Unpack[_FieldOptions]
+) -> Field[_N, tuple[SupportsIndex, SupportsIndex]]: ...
+@overload
+def field(
+    dtype: type[_N], shape: tuple[int, int, int], **options: Unpack[_FieldOptions]
+) -> Field[_N, tuple[SupportsIndex, SupportsIndex, SupportsIndex]]: ...
+@overload
+def field(
+    dtype: type[_N], shape: tuple[int, int, int, int], **options: Unpack[_FieldOptions]
+) -> Field[_N, tuple[SupportsIndex, SupportsIndex, SupportsIndex, SupportsIndex]]: ...
+@overload
+def field(dtype: type[_N], shape: _Shape | None = None, **options: Unpack[_FieldOptions]) -> Field[_N]: ...
+@overload
+def field(dtype: VectorType, shape: _Shape | None = None, **options: Unpack[_FieldOptions]) -> Field[Vector]: ...
+@overload
+def field(dtype: MatrixType, shape: _Shape | None = None, **options: Unpack[_FieldOptions]) -> Field[Matrix]: ...
+@overload
+def field(dtype: Any, shape: _Shape | None = None, **options: Unpack[_FieldOptions]) -> Field: ...
+@overload
+def ndarray(
+    dtype: type[_N], shape: int, needs_grad: bool = False, *, stream: object = None
+) -> NDArray[_N, SupportsIndex]: ...
+@overload
+def ndarray(
+    dtype: type[_N], shape: tuple[int, int], needs_grad: bool = False, *, stream: object = None
+) -> NDArray[_N, tuple[SupportsIndex, SupportsIndex]]: ...
+@overload
+def ndarray(
+    dtype: type[_N], shape: tuple[int, int, int], needs_grad: bool = False, *, stream: object = None
+) -> NDArray[_N, tuple[SupportsIndex, SupportsIndex, SupportsIndex]]: ...
+@overload
+def ndarray(
+    dtype: type[_N], shape: tuple[int, int, int, int], needs_grad: bool = False, *, stream: object = None
+) -> NDArray[_N, tuple[SupportsIndex, SupportsIndex, SupportsIndex, SupportsIndex]]: ...
+@overload
+def ndarray(dtype: type[_N], shape: _Shape, needs_grad: bool = False, *, stream: object = None) -> NDArray[_N]: ...
+@overload
+def ndarray(
+    dtype: VectorType, shape: _Shape, needs_grad: bool = False, *, stream: object = None
+) -> NDArray[Vector]: ...
+@overload
+def ndarray(
+    dtype: MatrixType, shape: _Shape, needs_grad: bool = False, *, stream: object = None
+) -> NDArray[Matrix]: ...
+@overload
+def ndarray(dtype: Any, shape: _Shape, needs_grad: bool = False, *, stream: object = None) -> Any: ...

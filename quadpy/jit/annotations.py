@@ -6,7 +6,7 @@ import dataclasses
 import inspect
 import sys
 from types import ModuleType
-from typing import Any, Final
+from typing import Any, Final, get_args, get_origin
 
 import numpy as np
 
@@ -24,12 +24,13 @@ from quadpy.jit.parameters import (
 )
 from quadpy.lang.decorators import Template, Tensor, is_method, is_template
 from quadpy.lang.source import FunctionSource
+from quadpy.runtime.arrays.field import Field
 from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.device.current import Config
 
 __all__ = ["parameters_of"]
 
-_ARRAYS: Final = (NDArrayType, NDArray, np.ndarray)
+_ARRAYS: Final = (NDArrayType, NDArray, Field, np.ndarray)
 
 
 def parameters_of(source: FunctionSource, config: Config) -> tuple[Declared, ...]:
@@ -61,6 +62,8 @@ def _declared(
     name: str, annotation: Any, source: FunctionSource, config: Config, within: tuple[type, ...] = ()
 ) -> Declared | None:
     """The parameter with this annotation; None for one that is not a kernel type."""
+    if get_origin(annotation) in (Field, NDArray):
+        annotation = NDArrayType(*get_args(annotation))
     if (scalar := _scalar(annotation, config)) is not None:
         if scalar == f32:
             return SingleParameter(name, scalar)

@@ -78,6 +78,20 @@ class Gas:
         return value
 
 
+@qp.kernel
+def scale(values: qp.Field[qp.f32], weights: qp.NDArray[qp.f32], by: qp.f32) -> None:
+    for i in values:
+        values[i] *= by * weights[i]
+
+
+def warmest(image: qp.Field[qp.f32]) -> float:
+    return max(image[i, j] for i in range(4) for j in range(4))
+
+
+def names(fields: list[qp.Field], array: qp.NDArray) -> str:
+    return f"{[each.name for each in fields]} {array.shape}"
+
+
 x, y = np.arange(8, dtype=np.float32), np.ones(8, dtype=np.float32)
 stream = qp.create_stream()
 grid = qp.ndarray(qp.f32, (4, 4))
@@ -92,3 +106,16 @@ total: float = step(grid, grid, 0.5) + step(temperature, grid, 0.5)
 spin(3)
 gas.heat(0.5)
 gas.heat(0.5, stream=stream)
+
+line = qp.field(qp.f32, shape=3)
+scale(line, qp.ndarray(qp.f32, 3), 2.0)
+first: float = line[0] + line[np.int64(1)]
+block: np.ndarray[tuple[int, ...], np.dtype[np.float32]] = temperature[1:, 0]
+count: int = qp.ndarray(qp.i32, (2, 3))[1, 2].bit_count()
+on: bool = qp.field(qp.u1, ())[None]
+length: float = qp.field(qp.types.vector(3, qp.f32), 4)[0].norm()
+placed = qp.field(qp.i64)
+qp.root.dense(qp.ij, (2, 2)).place(placed)
+number: int = placed[1, 1]
+warmest(temperature)
+names([temperature, velocity, line], grid)

@@ -51,6 +51,11 @@ def test_what_the_checkers_accept_runs():
         "qp.Array1D",
         "qp.Array",
         "qp.types.Array1D[float]",
+        "qp.Field",
+        "qp.Field[qp.f32]",
+        "qp.Field[qp.f32, 1]",
+        "qp.NDArray[qp.f32]",
+        "qp.NDArray[qp.f32, 1]",
     ],
 )
 def test_every_spelling_of_an_array_is_an_annotation(annotation):
@@ -107,6 +112,24 @@ def test_the_number_of_axes_is_checked(axes):
     assert not x.any()
     with pytest.raises(qp.ArgumentError, match=rf"{axes}"):
         clear(np.ones((2,) * (axes + 1), np.float32))
+
+
+@pytest.mark.parametrize("annotation", ["qp.Field[qp.f32, 1]", "qp.NDArray[qp.f32, 1]"])
+def test_a_field_or_an_ndarray_that_is_annotated_with_its_type_is_checked(annotation):
+    def clear(x):
+        for i in x:
+            x[i] = 0.0
+
+    clear.__annotations__["x"] = eval(annotation)
+    kernel = qp.kernel(clear)
+    for made in (qp.field(qp.f32, 3), qp.ndarray(qp.f32, 3)):
+        made.fill(1.0)
+        kernel(made)
+        assert made.to_numpy().tolist() == [0] * 3
+    with pytest.raises(qp.ArgumentError, match="x takes elements of f32, not f64"):
+        kernel(np.ones(3))
+    with pytest.raises(qp.ArgumentError, match="1"):
+        kernel(np.ones((3, 3), np.float32))
 
 
 def test_a_type_of_elements_is_given_once():

@@ -10,6 +10,7 @@ import numpy as np
 
 from quadpy.importing import import_late
 from quadpy.runtime.arrays.dense import DenseArray
+from quadpy.runtime.arrays.element_types import I_contra, T_co
 from quadpy.runtime.arrays.parts import part_of
 from quadpy.runtime.elements.numpy_types import Numbers, admit, decode, encode
 from quadpy.runtime.memory.host_storage import Where
@@ -62,7 +63,7 @@ class FieldNode:
         return f"place:{self.outer.__quadpy_fingerprint__()}"
 
 
-class InNode(DenseArray):
+class InNode(DenseArray[T_co, I_contra]):
     """A field as a part of a tree; one that was made with a shape is a tree of its own."""
 
     __slots__ = ()

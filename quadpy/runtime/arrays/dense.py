@@ -6,7 +6,7 @@ import functools
 import math
 import operator
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from quadpy.dtypes import Scalar
 from quadpy.errors import ArgumentError, BoundsError, QuadpyError
 from quadpy.messages import shown
 from quadpy.public import shortened
+from quadpy.runtime.arrays.element_types import I_contra, OfElements, Part as PartIndex, T_co
 from quadpy.runtime.arrays.exchange import Exchange
 from quadpy.runtime.arrays.parts import Part, has_slices, part_of
 from quadpy.runtime.elements.numpy_types import Numbers, admit, decode, encode
@@ -25,7 +26,7 @@ __all__ = ["DenseArray", "shape_of"]
 Index = tuple[int, ...]
 
 
-class DenseArray(Exchange):
+class DenseArray(Exchange, OfElements[T_co, I_contra]):
     """A grid of ``shape`` with elements of one type: scalars, vectors or matrices.
 
     On the host, ``a[i, j]`` reads one element, ``a[i, j] = v`` writes one, ``a[i, j].x = v`` a part of one, and ``a[None]``
@@ -81,6 +82,10 @@ class DenseArray(Exchange):
             )
         return key
 
+    @overload
+    def __getitem__(self, index: PartIndex, /) -> Any: ...
+    @overload
+    def __getitem__(self, index: I_contra | Elements, /) -> T_co: ...
     def __getitem__(self, index: object) -> Any:
         try:
             where = self.locate(index)

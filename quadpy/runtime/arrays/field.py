@@ -13,6 +13,7 @@ from quadpy.public import call_site, made_by, public, require_switch
 from quadpy.runtime.arrays.activity import InNode
 from quadpy.runtime.arrays.dense import shape_of
 from quadpy.runtime.arrays.derivatives import KINDS, WITH_SHAPE, HasDerivatives, needed
+from quadpy.runtime.arrays.element_types import I_contra, T_co
 from quadpy.runtime.arrays.field_layout import (
     FieldTree,
     Layout,
@@ -42,7 +43,7 @@ __all__ = ["Field", "field"]
     "has_dual", "has_grad", "layout", "name", "nbytes", "ndim", "offset", "placed", "shape", "size",
     "parent", "snode", "to_dlpack", "to_numpy", "to_torch",
 )  # fmt: skip
-class Field(HasDerivatives, InNode):
+class Field(HasDerivatives, InNode[T_co, I_contra]):
     """A dense global array; made by ``qp.field``.  Kernels use it by name, without a parameter.
 
     It owns its memory: on the host it stays valid across ``qp.init`` and ``qp.reset``, on a GPU until the device is

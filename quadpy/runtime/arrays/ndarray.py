@@ -14,6 +14,7 @@ from quadpy.importing import import_late
 from quadpy.public import made_by, public, require_switch
 from quadpy.runtime.arrays.dense import DenseArray, shape_of
 from quadpy.runtime.arrays.derivatives import require_floats
+from quadpy.runtime.arrays.element_types import I_contra, T_co
 from quadpy.runtime.arrays.foreign_device import DeviceView, cuda_array_interface, describe_device_array, is_on_gpu
 from quadpy.runtime.arrays.foreign_host import TypeKey, describe_host_array, device_kind, is_wide, row_bytes, type_key
 from quadpy.runtime.device.current import current_config
@@ -37,7 +38,7 @@ __all__ = ["NDArray", "array_layout", "from_dlpack", "ndarray"]
     "copy_from", "device", "dtype", "element_shape", "fill", "from_numpy", "from_torch", "grad", "nbytes",
     "ndim", "shape", "size", "to_dlpack", "to_numpy", "to_torch",
 )  # fmt: skip
-class NDArray(DenseArray):
+class NDArray(DenseArray[T_co, I_contra]):
     """An array that kernels take as a parameter; made by ``qp.ndarray``.
 
     It owns its memory: on the host it stays valid across ``qp.init`` and ``qp.reset``, on a GPU until the device is
