@@ -36,7 +36,7 @@ from quadpy.jit.gpu_plan import GpuPlan
 from quadpy.jit.graph_plan import GraphPlan
 from quadpy.jit.interpretation import python_kernel
 from quadpy.jit.launch_memory import cpu_plan_class, gpu_plan_class, has_memory
-from quadpy.jit.parameters import Argument, Parameter
+from quadpy.jit.parameters import Argument, ArrayParameter, Parameter
 from quadpy.jit.plan import Plan, Views
 from quadpy.jit.sections import Sections, has_sections
 from quadpy.lang.arguments import ArgType, ArrayArg, ContainerArg, Options
@@ -44,6 +44,7 @@ from quadpy.lang.dependencies import Dependencies
 from quadpy.lang.source import FunctionSource
 from quadpy.runtime.arrays.field import Field
 from quadpy.runtime.arrays.field_memory import FieldMemory
+from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.cpu.pool import default_threads, pool_address, set_threads
 from quadpy.runtime.device.current import Config
 from quadpy.runtime.device.device import Device
@@ -122,6 +123,9 @@ class Specialisation:
             return None
 
         def telling(others: Sequence[Argument], tell: Tell) -> FastCall | None:
+            given = zip(others, self._parameters, strict=True)
+            if any(isinstance(parameter, ArrayParameter) and type(one) is not NDArray for one, parameter in given):
+                return None
             return GpuCalls(self._parameters, others, plan, self._overlaps.pairs).telling(tell)
 
         observed = ObservedCalls(self._source, plan, plan.device, forms_of(args), telling)

@@ -30,6 +30,19 @@ class TheirStream:
         return 0, self._handle
 
 
+class TheirArray:
+    """An array of quadpy's as another library passes it on."""
+
+    def __init__(self, array):
+        self._array = array
+
+    def __dlpack_device__(self):
+        return self._array.__dlpack_device__()
+
+    def __dlpack__(self, **options):
+        return self._array.__dlpack__(**options)
+
+
 def view(x, begin, end):
     """Elements ``begin`` to ``end`` of ``x``, over the same memory."""
     if x.device is None:
@@ -170,3 +183,11 @@ def numpy_arrays_that_only_live_for_a_call(s1, s2, x, y):
     """Two arrays of NumPy, one after the other at the same address."""
     copy(np.ones(64, np.float32), x, stream=s1)
     copy(np.zeros(64, np.float32), y, stream=s2)
+
+
+@clean
+def their_array_in_each_call(s1, x, y):
+    for _ in range(3):
+        copy(TheirArray(x), y, stream=s1)
+        s1.synchronize()
+        ramp(x, stream=s1)
