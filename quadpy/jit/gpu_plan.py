@@ -62,7 +62,7 @@ class GpuPlan:
         self.launches = tuple(task_launches(code, device.driver, self._module, name, spans))
         self._flow = code.flow or tuple(range(len(code.tasks)))
         self.grids = Grids(code, self.launches)
-        self._result = ResultReader(code.results, result_shape) if code.results else None
+        self.result = ResultReader(code.results, result_shape) if code.results else None
         self.spare: list[ArgumentBlock] = []
         self.origin: Origin | None = None
         self.footprints = unknown_footprints(code)
@@ -121,7 +121,7 @@ class GpuPlan:
         if scratch:
             block = self.hidden.with_scratch(block, scratch.pointer)
         launches = self.launches_of(block, grids, arrays, scratch)
-        result = None if scratch is None or self._result is None else partial(self._fetch, self._result, scratch)
+        result = None if scratch is None or self.result is None else partial(self._fetch, self.result, scratch)
         conditions = self.conditions(values, views)
         return Prepared(launches, self.code.flow, conditions, result, self.origin, block[: self.code.layout.size])
 
@@ -201,7 +201,7 @@ class GpuPlan:
             conditions = self.conditions(values, there)
             Submission(self.device, self.launches, grids, block.arguments, conditions).run(self._flow, on.timeline)
             self.spare.append(block)
-        return None if scratch is None or self._result is None else self._fetch(self._result, scratch, on)
+        return None if scratch is None or self.result is None else self._fetch(self.result, scratch, on)
 
     def _idle_blocks(self, number: int) -> int:
         """How many blocks stand for a launch without iterations: code with a barrier does not check whether it has any."""
@@ -224,9 +224,9 @@ class GpuPlan:
         return reader.read(found)
 
     @property
-    def only_launches(self) -> bool:
-        """Whether a call is nothing but launches in order, without loops, branches or a result."""
-        return not (self.code.flow or self.code.results)
+    def is_straight(self) -> bool:
+        """Whether a call is launches in order, without loops or branches."""
+        return not self.code.flow
 
     @property
     def block_bytes(self) -> int:

@@ -88,15 +88,20 @@ class Kernel(ByName):
             StreamError: ``stream`` is not a stream, was destroyed, or belongs to another device.
             CompilationError: the kernel itself is at fault; the message shows its line.
         """
-        if (fast_call := self._fast_call) is not None and not kwargs and fast_call(stream, *args):
-            return None
+        if (fast_call := self._fast_call) is not None and not kwargs:
+            try:
+                done = fast_call(stream, *args)
+            except QuadpyError as error:
+                raise shortened(error)  # noqa: B904 - the error itself
+            if done:
+                return done[0] if isinstance(done, tuple) else None
         dispatcher = self._dispatcher
         if dispatcher is None or dispatcher.config is not State.config:
             dispatcher = self._configure()
         if kwargs or len(args) != len(dispatcher.parameters):
             args = self._bind(dispatcher, args, kwargs)
-            if self._fast_call is not None and self._fast_call(stream, *args):
-                return None
+            if self._fast_call is not None:
+                return self(*args, stream=stream)
         if CAPTURES.count and (known := replaying_here()) is not None and known.repeats(self, args, stream):
             return None
         try:

@@ -121,12 +121,12 @@ class VariantDispatcher:
         if launch is None:
             return None
 
-        def call(stream: object, *args: Argument) -> bool:
+        def call(stream: object, *args: Argument) -> bool | tuple[object]:
             try:
                 flat = variant.flat(*args)
             except TypeError:  # too few arguments, or too many
                 return False
-            return flat is not None and launch(stream, *flat)
+            return False if flat is None else launch(stream, *flat)
 
         return call
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import struct
 import threading
 
 import hypothesis
@@ -15,7 +17,7 @@ from quadpy.errors import ArgumentError, DeviceError, DriverError, StreamError
 from quadpy.runtime.device import devices
 from quadpy.runtime.device.current import Config, set_config
 from quadpy.runtime.device.device import Device
-from quadpy.runtime.drivers.simulated.driver import RecordingDriver
+from quadpy.runtime.drivers.simulated.driver import RecordedKernel, RecordingDriver
 
 pytestmark = pytest.mark.quadpy_hazards(allow="launches go to streams without order")
 
@@ -496,3 +498,121 @@ def test_the_checker_is_told_before_a_fast_call_launches(device):
             kernel(x, "much", shift, y, stream=s2)
         assert len(launched(device)) == before + 1
     assert kernel._fast_call(s1, x, 0.5, shift, y)
+
+
+class _Answers(AnyKernel):
+    """Kernels with a result leave ``words`` at the start of their scratch memory, whose address ends the argument block."""
+
+    words = ()
+
+    def __getitem__(self, name):
+        if not name.startswith(("total", "both_ends")):
+            return super().__getitem__(name)
+
+        def run(block):
+            (scratch,) = struct.unpack("Q", block[-8:])
+            (ctypes.c_uint64 * len(self.words)).from_address(scratch)[:] = self.words
+
+        return RecordedKernel(run, super().__getitem__(name).touches)
+
+
+@qp.kernel
+def total(x: F32) -> qp.f32:
+    found = 0.0
+    for i in x:
+        found += x[i]
+    return found
+
+
+@qp.kernel
+def both_ends(x: F32) -> tuple[qp.f32, qp.i64, VEC]:
+    return x[0], 7, qp.Vector([x[1], x[2], 3.0])
+
+
+@pytest.fixture
+def answers(device):
+    device.driver.kernels = _Answers()
+    return device.driver.kernels
+
+
+def bits(value):
+    return int(np.float32(value).view(np.uint32))
+
+
+def test_a_result_of_a_fast_call_is_that_of_the_plan(device, answers):
+    x = qp.ndarray(qp.f32, 8)
+    for kernel, shapes in (
+        (fresh(total), [((value,), value) for value in (0.5, -0.0, float("inf"), 0.0)]),
+        (fresh(both_ends), [((n, n + 1, 3, 4, 5), n) for n in (0, 2**31)]),
+    ):
+        kernel(x)
+        for words, value in shapes:
+            answers.words = [bits(value)] if kernel.source.fn is total.source.fn else words
+            fast = kernel._fast_call
+            quick = kernel(x)
+            kernel._fast_call = None
+            slow = kernel(x)
+            assert kernel._fast_call is fast, "calls of one signature share it"
+            assert repr(fast(None, x)) == repr((slow,))
+            assert repr(quick) == repr(slow)
+    assert [call.verb for call in device.driver.calls].count("launch") > 20
+
+
+def test_results_come_from_the_stream_of_the_call(device, answers):
+    kernel, x = fresh(total), qp.ndarray(qp.f32, 8)
+    answers.words = [bits(1.0)]
+    kernel(x)
+    with qp.create_stream() as stream:
+        before = len(device.driver.calls)
+        assert kernel(x, stream=stream) == 1.0
+        calls = [call for call in device.driver.calls[before:] if call.verb in ("copy_out", "stream_synchronize")]
+        assert [call.verb for call in calls] == ["copy_out", "stream_synchronize"]
+        assert all(stream.handle in call.arguments for call in calls)
+    with pytest.raises(StreamError, match="destroyed"):
+        kernel(x, stream=stream)
+
+
+def test_a_result_that_cannot_be_read_is_an_error_in_the_users_line(device, answers):
+    kernel, x = fresh(total), qp.ndarray(qp.f32, 8)
+    answers.words = [bits(2.0)]
+    assert kernel(x) == 2.0
+    device.driver.failures["stream_synchronize"] = DriverError("the device is lost", call="stream_synchronize", code=7)
+    with pytest.raises(DriverError, match="the device is lost") as caught:
+        kernel(x)
+    ours = [entry for entry in caught.traceback if "quadpy" in entry.path.parts and "tests" not in entry.path.parts]
+    assert len(ours) <= 2
+    assert kernel(x) == 2.0
+
+
+def test_threads_that_call_at_once_get_their_own_results(device, answers):
+    """Each call's scratch memory and record are its own."""
+    kernel = fresh(total)
+    answers.words = [bits(1.0)]
+    arrays = [qp.ndarray(qp.f32, 8) for _ in range(4)]
+    kernel(arrays[0])
+    found = []
+
+    def call(x):
+        with qp.create_stream() as stream:
+            found.extend(kernel(x, stream=stream) for _ in range(50))
+
+    threads = [threading.Thread(target=call, args=(x,)) for x in arrays]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [1.0] * 200
+
+
+def test_the_checker_knows_that_the_host_waits_for_a_result(device, answers):
+    kernel, x = fresh(total), qp.ndarray(qp.f32, 8)
+    answers.words = [bits(1.0)]
+    s1, s2 = qp.create_stream(), qp.create_stream()
+    kernel(x)
+    with qp.hazards.check():
+        copy(x, x2 := qp.ndarray(qp.f32, 8), stream=s1)
+        with pytest.raises(qp.HazardError, match="nothing orders"):
+            kernel(x2, stream=s2)
+        kernel(x2, stream=s1)
+        kernel(x2, stream=s2)  # the host has waited
+    assert kernel(x2) == 1.0

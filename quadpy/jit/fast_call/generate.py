@@ -44,10 +44,10 @@ class GpuCalls:
 
     @property
     def _are_plain(self) -> bool:
-        """Whether a call is nothing but launches, of arrays that are on the device, contiguous and writable."""
+        """Whether a call is launches in order, of arrays that are on the device, contiguous and writable."""
         device, views = self.plan.device, [self.arguments.view(k) for k in self.arrays]
         ready = (v.type_key[0] in DEVICE_KINDS and v.device is device and v.writable for v in views)
-        return self.plan.only_launches and all(ready)
+        return self.plan.is_straight and all(ready)
 
     def fast_call(self, observed: FastCall) -> FastCall | None:
         """The fast call; None where there is none.  While somebody observes, or captures, it is ``observed``."""
@@ -57,7 +57,7 @@ class GpuCalls:
         return define(self.launching(head), self.names) if self._are_plain else None  # type: ignore[return-value]  # by its text
 
     def telling(self, tell: Tell) -> FastCall | None:
-        """What does the same, and tells of each call before its launch; for arrays of quadpy's alone."""
+        """What does the same, and tells of each call before its launch; for arrays of quadpy's alone, without a result."""
         self.names |= {"tell": tell, "NDArray": NDArray}
         head = f"    if {' or '.join(['more', *(f'type(a{k}) is not NDArray' for k in self.arrays)])}: return False"
         arrays = "".join(f"a{k}, " for k in self.arrays)
@@ -67,11 +67,13 @@ class GpuCalls:
             for text in (texts[:1] if k in self.arrays else texts)
         )
         told = f"    told = tell(on, ({arrays}), [{values}])", "        told.done()"
-        return define(self.launching(head, told), self.names) if self._are_plain else None  # type: ignore[return-value]  # by its text
+        is_plain = self._are_plain and self.plan.result is None
+        return define(self.launching(head, told), self.names) if is_plain else None  # type: ignore[return-value]  # by its text
 
     def bind(self) -> Bind | None:
         """What packs and announces, and launches nothing; None where there is no such function."""
-        return define(self.binding(), self.names) if self._are_plain else None  # type: ignore[return-value]  # by its text
+        is_plain = self._are_plain and self.plan.result is None
+        return define(self.binding(), self.names) if is_plain else None  # type: ignore[return-value]  # by its text
 
     def launching(self, head: str, told: tuple[str, str] = ("", "")) -> Iterator[str]:
         """The text of a function that begins with ``head``, and has the lines of ``told`` before and after the launch."""
@@ -109,10 +111,17 @@ class GpuCalls:
         yield "        code = submit()"
         yield "        if code and not settle(record, code): return False"
         yield told[1]
+        if plan.result is not None:
+            self.names |= {
+                "fetch": device.staging.fetch,
+                "raise_first": device.faults.raise_first,
+                "read": plan.result.read,
+            }
+            yield f"        found = fetch(scratch.pointer, {plan.result.nbytes}, owner.handle); raise_first(owner.handle)"
         yield "    finally:"
         yield "        if timeline.ending: move_last(timeline, owner); owner = None; drain()"  # as Stream._call
         yield "    give_back(record)"
-        yield "    return True"
+        yield f"    return {'True' if plan.result is None else '(read(found),)'}"
 
     def binding(self) -> Iterator[str]:
         self.names["pack"] = struct.Struct(self.packed.format("=", 0)).pack
