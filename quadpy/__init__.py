@@ -13,7 +13,18 @@ import typing as _typing
 from quadpy import aliases as _aliases, errors as _errors, graph, math, simt, types
 from quadpy._version import __version__
 from quadpy.aliases import *
-from quadpy.api import amdgpu, cpu, cuda, follow_environment as _follow_environment, gpu, init, python, reset, sync
+from quadpy.api import (
+    amdgpu,
+    cpu,
+    cuda,
+    follow_environment as _follow_environment,
+    gpu,
+    init,
+    on_reset,
+    python,
+    reset,
+    sync,
+)
 from quadpy.dtypes import bf16, f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
 from quadpy.errors import *
 from quadpy.hostmath import Matrix, Struct, Vector, dataclass
@@ -21,7 +32,7 @@ from quadpy.importing import import_late as _import_late
 from quadpy.intrinsics import top as _top
 from quadpy.intrinsics.top import *
 from quadpy.jit.kernel import Kernel, kernel
-from quadpy.lang.decorators import Template, Tensor, data_oriented, func, pyfunc, real_func, ref, template
+from quadpy.lang.decorators import Template, data_oriented, func, pyfunc, real_func, ref, template
 from quadpy.math.linalg import cholesky, eig, make_spd, polar_decompose, qr, solve, svd, sym_eig
 from quadpy.messages import no_attribute as _no_attribute
 from quadpy.other_project import warn_of_other_project as _warn_of_other_project
@@ -65,18 +76,22 @@ __all__ = [
     "Array3D",
     "Array4D",
     "Backend",
+    "BufferView",
     "Event",
     "Field",
     "FieldsBuilder",
     "Kernel",
     "Layout",
     "Matrix",
+    "MatrixTensor",
     "NDArray",
+    "PerfDispatch",
     "Stream",
     "Struct",
     "Template",
     "Tensor",
     "Vector",
+    "VectorTensor",
     "__version__",
     "__version_str__",
     "algorithms",
@@ -99,6 +114,8 @@ __all__ = [
     "field",
     "from_dlpack",
     "func",
+    "get_cuda_compute_capability",
+    "get_max_shared_memory_bytes",
     "gpu",
     "graph",
     "hazards",
@@ -115,6 +132,7 @@ __all__ = [
     "ikl",
     "il",
     "init",
+    "is_arch_supported",
     "j",
     "jk",
     "jkl",
@@ -127,6 +145,8 @@ __all__ = [
     "math",
     "memory_stats",
     "ndarray",
+    "on_reset",
+    "perf_dispatch",
     "polar_decompose",
     "profile",
     "profiler",
@@ -154,6 +174,7 @@ __all__ = [
     "u8",
     "use_stream",
     "view",
+    "wrap",
 ]
 __all__ += _aliases.__all__
 __all__ += _errors.__all__
@@ -173,14 +194,37 @@ if _typing.TYPE_CHECKING:
         torch as torch,
         view as view,
     )
+    from quadpy.capabilities import (
+        get_cuda_compute_capability as get_cuda_compute_capability,
+        get_max_shared_memory_bytes as get_max_shared_memory_bytes,
+        is_arch_supported as is_arch_supported,
+    )
+    from quadpy.jit.perf_dispatch import PerfDispatch as PerfDispatch, perf_dispatch as perf_dispatch
+    from quadpy.lang.tensors import (
+        MatrixTensor as MatrixTensor,
+        Tensor as Tensor,
+        VectorTensor as VectorTensor,
+        wrap as wrap,
+    )
     from quadpy.profiler import profile as profile
+    from quadpy.runtime.arrays.buffer_view import BufferView as BufferView
+
+_LATE: _typing.Final = {
+    "capabilities": "get_cuda_compute_capability get_max_shared_memory_bytes is_arch_supported",
+    "jit.perf_dispatch": "PerfDispatch perf_dispatch",
+    "lang.tensors": "MatrixTensor Tensor VectorTensor wrap",
+    "profiler": "profile",
+    "runtime.arrays.buffer_view": "BufferView",
+}
+"""Names that most programs do without, by the module that has them."""
 
 
 def __getattr__(name: str) -> object:
     if name in ("algorithms", "dist", "hazards", "profiler", "tools", "torch", "view"):  # most programs do without
         return _import_late(f"quadpy.{name}")
-    if name == "profile":
-        return _import_late("quadpy.profiler").profile
+    home = next((module for module, names in _LATE.items() if name in names.split()), None)
+    if home is not None:
+        return getattr(_import_late(f"quadpy.{home}"), name)
     raise _no_attribute("module 'quadpy'", name, __all__, _import_late("quadpy.elsewhere").INSTEAD)
 
 

@@ -53,9 +53,13 @@ from quadpy.api import cpu as cpu
 from quadpy.api import cuda as cuda
 from quadpy.api import gpu as gpu
 from quadpy.api import init as init
+from quadpy.api import on_reset as on_reset
 from quadpy.api import python as python
 from quadpy.api import reset as reset
 from quadpy.api import sync as sync
+from quadpy.capabilities import get_cuda_compute_capability as get_cuda_compute_capability
+from quadpy.capabilities import get_max_shared_memory_bytes as get_max_shared_memory_bytes
+from quadpy.capabilities import is_arch_supported as is_arch_supported
 from quadpy.errors import ArgumentError as ArgumentError
 from quadpy.errors import BoundsError as BoundsError
 from quadpy.errors import CacheError as CacheError
@@ -141,8 +145,10 @@ from quadpy.intrinsics.top import floor as floor
 from quadpy.intrinsics.top import fma as fma
 from quadpy.intrinsics.top import fmod as fmod
 from quadpy.intrinsics.top import frexp as frexp
+from quadpy.intrinsics.top import global_thread_idx as global_thread_idx
 from quadpy.intrinsics.top import grouped as grouped
 from quadpy.intrinsics.top import hypot as hypot
+from quadpy.intrinsics.top import ifte as ifte
 from quadpy.intrinsics.top import is_active as is_active
 from quadpy.intrinsics.top import j0 as j0
 from quadpy.intrinsics.top import j1 as j1
@@ -183,9 +189,12 @@ from quadpy.intrinsics.top import tgamma as tgamma
 from quadpy.intrinsics.top import trunc as trunc
 from quadpy.intrinsics.top import zero as zero
 from quadpy.jit.kernel import Kernel as Kernel
+from quadpy.jit.perf_dispatch import PerfDispatch as PerfDispatch
+from quadpy.jit.perf_dispatch import perf_dispatch as perf_dispatch
 from quadpy.lang.decorators import data_oriented as data_oriented
 from quadpy.lang.decorators import ref as ref
 from quadpy.lang.decorators import template as template
+from quadpy.lang.tensors import wrap as wrap
 from quadpy.math.linalg import cholesky as cholesky
 from quadpy.math.linalg import eig as eig
 from quadpy.math.linalg import make_spd as make_spd
@@ -195,6 +204,7 @@ from quadpy.math.linalg import solve as solve
 from quadpy.math.linalg import svd as svd
 from quadpy.math.linalg import sym_eig as sym_eig
 from quadpy.profiler import profile as profile
+from quadpy.runtime.arrays.buffer_view import BufferView as BufferView
 from quadpy.runtime.arrays.field import Field as Field
 from quadpy.runtime.arrays.field_layout import Layout as Layout
 from quadpy.runtime.arrays.ndarray import NDArray as NDArray
@@ -232,8 +242,10 @@ from quadpy.typed import Array1D as Array1D
 from quadpy.typed import Array2D as Array2D
 from quadpy.typed import Array3D as Array3D
 from quadpy.typed import Array4D as Array4D
+from quadpy.typed import MatrixTensor as MatrixTensor
 from quadpy.typed import Template as Template
 from quadpy.typed import Tensor as Tensor
+from quadpy.typed import VectorTensor as VectorTensor
 from quadpy.typed import bf16 as bf16
 from quadpy.typed import dataclass as dataclass
 from quadpy.typed import f16 as f16
@@ -266,6 +278,7 @@ __all__ = [
     "Array4D",
     "Backend",
     "BoundsError",
+    "BufferView",
     "CRITICAL",
     "CacheError",
     "CaptureError",
@@ -303,9 +316,11 @@ __all__ = [
     "Layout",
     "LinkError",
     "Matrix",
+    "MatrixTensor",
     "NDArray",
     "NoDeviceError",
     "OutOfDeviceMemory",
+    "PerfDispatch",
     "QuadpyError",
     "QuadrantsAssertionError",
     "QuadrantsCompilationError",
@@ -327,6 +342,7 @@ __all__ = [
     "TransportError",
     "UnknownTargetError",
     "Vector",
+    "VectorTensor",
     "WARN",
     "__version__",
     "__version_str__",
@@ -402,6 +418,9 @@ __all__ = [
     "frexp",
     "from_dlpack",
     "func",
+    "get_cuda_compute_capability",
+    "get_max_shared_memory_bytes",
+    "global_thread_idx",
     "gpu",
     "graph",
     "grouped",
@@ -412,6 +431,7 @@ __all__ = [
     "i32",
     "i64",
     "i8",
+    "ifte",
     "ij",
     "ijk",
     "ijkl",
@@ -425,6 +445,7 @@ __all__ = [
     "int64",
     "int8",
     "is_active",
+    "is_arch_supported",
     "is_extension_enabled",
     "is_logging_effective",
     "j",
@@ -453,7 +474,9 @@ __all__ = [
     "ndarray",
     "ndrange",
     "no_activate",
+    "on_reset",
     "one",
+    "perf_dispatch",
     "polar_decompose",
     "popcnt",
     "pow",
@@ -509,6 +532,7 @@ __all__ = [
     "uint8",
     "use_stream",
     "view",
+    "wrap",
     "x64",
     "x86_64",
     "zero",

@@ -76,7 +76,7 @@ class extension(enum.Enum):  # noqa: N801  (its name in the languages that it co
     mesh = "mesh"
 
 
-_ENABLED: Final = {extension.data64, extension.bls, extension.assertion}
+_ENABLED: Final = {extension.sparse, extension.data64, extension.bls, extension.assertion}
 
 
 @public
@@ -123,16 +123,23 @@ def is_logging_effective(level: str) -> bool:
     return _logger().isEnabledFor(_level_of(level))
 
 
+_OPTIONS: Final = {
+    "cpu_max_num_threads": "num_threads", "print_full_traceback": "full_traceback", "default_gpu_block_dim": "gpu_block_dim",
+}  # fmt: skip
+"""Options of ``qp.init`` that the configuration has under another name."""
+
+
 class _Configuration:
     """The options of the last ``qp.init``, as attributes that cannot be set."""
 
     __slots__ = ()
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(current_config(), name)
+        return getattr(current_config(), _OPTIONS.get(name, name))
 
     def __dir__(self) -> list[str]:
-        return [*current_config()._fields]
+        named = {own: option for option, own in _OPTIONS.items()}
+        return sorted(named.get(name, name) for name in current_config()._fields)
 
     def __repr__(self) -> str:
         return repr(current_config())

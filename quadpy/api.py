@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import operator
 import os
+import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from quadpy.dtypes import Scalar, f32, f64, i32, i64
@@ -20,7 +21,7 @@ from quadpy.runtime.launch.capturing import CAPTURES
 if TYPE_CHECKING:
     from quadpy.settings import Settings
 
-__all__ = ["amdgpu", "cpu", "cuda", "gpu", "init", "python", "reset", "sync"]
+__all__ = ["amdgpu", "cpu", "cuda", "gpu", "init", "on_reset", "python", "reset", "sync"]
 
 cpu: Final = "cpu"
 amdgpu: Final = "amdgpu"
@@ -74,16 +75,22 @@ def init(
         enable_fallback: use the CPU, with a warning, if no requested backend is available.
         print_full_traceback: show quadpy's own frames in the tracebacks of kernels' errors; by default, only the
             program's.
-        others: options of Taichi and Quadrants: ``kernel_profiler`` (see ``qp.profiler``), ``log_level``,
-            ``check_out_of_bound`` (of all checks, those of indices), ``require_version``, ``offline_cache``, ``offline_cache_file_path`` and ``offline_cache_max_size_of_files``
-            (bytes) mean the same; those that mean nothing here are ignored, with one line of the log at level info.
+        others: options of Taichi and Quadrants.  These mean the same: ``kernel_profiler`` (see ``qp.profiler``), ``log_level``,
+            ``require_version``, ``check_out_of_bound`` (of all checks, those of indices), ``offline_cache``,
+            ``offline_cache_file_path``, ``offline_cache_max_size_of_files`` (bytes), ``offline_cache_cleaning_policy``
+            (``"never"`` sets no limit), ``default_gpu_block_dim`` (where a loop says nothing), ``make_cpu_multithreading_loop``
+            (False is one thread), ``unrolling_limit`` (a longer unrolled loop gives a warning), ``raise_on_templated_floats``,
+            and ``print_preprocessed_ir``, ``print_ir``, ``print_kernel_llvm_ir``, ``print_kernel_asm`` (also
+            ``print_kernel_amdgcn``, ``print_kernel_nvptx``), which print each kernel when it is compiled, or write files to
+            the folder ``debug_dump_path``.  Those that mean nothing here are ignored, with one line of the log at level info.
 
     Raises:
         NoDeviceError: no requested backend is available, and ``enable_fallback`` is off.
         ArgumentError: an option has a value that it cannot have; there is no such option.
     """
     env = _settings()
-    import_late("quadpy.reference_options").apply_options(others, _OPTIONS)
+    reference = import_late("quadpy.reference_options")
+    reference.apply_options(others, _OPTIONS)
     _check(default_fp, (f32, f64), "default_fp")
     _check(default_ip, (i32, i64), "default_ip")
     require_wave_size(wave_size)
@@ -96,8 +103,10 @@ def init(
     _check_number(random_seed, None, "random_seed must be a whole number")
     chosen, ordinal = _choose(env.arch or arch or cpu, enable_fallback=enable_fallback)
     interpreted, chosen = chosen == python, cpu if chosen == python else chosen
-    threads = cpu_max_num_threads or env.num_threads
+    more = reference.config_of(others)
+    threads = cpu_max_num_threads or more.pop("num_threads", env.num_threads)
     config = Config(
+        **more,
         arch=chosen,
         ordinal=ordinal,
         default_fp=default_fp or _FP[env.default_fp or 32],
@@ -110,7 +119,6 @@ def init(
         print_buffer=print_buffer or env.print_buffer,
         wave_size=wave_size,
         interpreted=interpreted,
-        check_out_of_bound=bool(others.get("check_out_of_bound")),
     )
     import_late("quadpy.jit.specialisation").prepare(threads)
     set_config(config)
@@ -220,9 +228,28 @@ def _parse(name: str) -> tuple[str, int | None]:
 
 @public
 def reset() -> None:
-    """Return to the defaults, as before ``init``."""
+    """Return to the defaults, as before ``init``; then call what ``on_reset`` was given."""
     set_config(Config())
     _set_hazards(_settings().hazards)
+    if "quadpy.jit.dumps" in sys.modules:
+        import_late("quadpy.jit.dumps").Dumps.choose(frozenset(), None)
+    for hook in _HOOKS:
+        hook()
+
+
+_HOOKS: Final[list[Callable[[], object]]] = []
+
+
+@public
+def on_reset(hook: Callable[[], object]) -> None:
+    """Have each later ``qp.reset()`` call ``hook``, after those that were given before.
+
+    Raises:
+        ArgumentError: it cannot be called.
+    """
+    if not callable(hook):
+        raise ArgumentError(f"{shown(hook)} cannot be called")
+    _HOOKS.append(hook)
 
 
 @public

@@ -30,7 +30,7 @@ from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.streams.stream import Stream
 
 __all__ = [
-    "Array", "Array0D", "Array1D", "Array2D", "Array3D", "Array4D", "Template", "Tensor",
+    "Array", "Array0D", "Array1D", "Array2D", "Array3D", "Array4D", "MatrixTensor", "Template", "Tensor", "VectorTensor",
     "bf16", "dataclass", "f16", "f32", "f64", "field", "func", "i8", "i16", "i32", "i64", "kernel", "ndarray", "pyfunc",
     "real_func",
     "u1", "u8", "u16", "u32", "u64",
@@ -52,6 +52,8 @@ u1: TypeAlias = bool
 
 Template: TypeAlias = Any
 Tensor: TypeAlias = Any
+VectorTensor: TypeAlias = Any
+MatrixTensor: TypeAlias = Any
 
 vec2: TypeAlias = Vector
 vec3: TypeAlias = Vector

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from quadpy.completion import public_names
+from quadpy.dtypes import bf16, f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
 from quadpy.hostmath import DType, MatrixType, NDArrayType, ScalarLike, StructType, VectorType, scalar_of
 from quadpy.public import public
 
 __all__ = [
-    "Array", "Array0D", "Array1D", "Array2D", "Array3D", "Array4D", "NDArray",
-    "is_integral", "is_real", "is_signed", "is_tensor", "matrix", "ndarray", "struct", "vector",
+    "Array", "Array0D", "Array1D", "Array2D", "Array3D", "Array4D", "BufferViewType", "NDArray", "bf16", "f16", "f32",
+    "f64", "i16", "i32", "i64", "i8", "is_integral", "is_real", "is_signed", "is_tensor", "matrix", "ndarray", "struct", "u1", "u16", "u32", "u64", "u8",
+    "vector",
 ]  # fmt: skip
 
 ndarray = NDArray = Array = NDArrayType
@@ -22,6 +24,15 @@ Array4D: Final = NDArrayType(None, 4)
 matrix = MatrixType
 vector = VectorType
 struct = StructType
+
+
+@public
+def BufferViewType(dtype: DType | None = None, boundary: str = "unsafe") -> NDArrayType:  # noqa: N802 - of Quadrants
+    """The annotation of a parameter that takes a ``qp.BufferView``, or any array of one axis; see ``qp.Array1D``.
+
+    ``dtype`` and ``boundary`` are those of ``qp.types.ndarray``.
+    """
+    return NDArrayType(dtype, 1, boundary=boundary)
 
 
 @public

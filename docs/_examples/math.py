@@ -33,6 +33,10 @@ def example_isnan() -> None:
     print(qp.math.isnan(qp.math.nan), qp.math.isnan(1.0))  # True False
 
 
+def example_fns() -> None:
+    print(qp.math.fns(0b1011, 0, 3), qp.math.fns(0b1011, 3, -2), qp.math.fns(0b1011, 2, 0))  # 3 1 -1
+
+
 def example_mix() -> None:
     print(qp.math.mix(0.0, 10.0, 0.25))  # 2.5
 

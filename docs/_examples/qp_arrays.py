@@ -91,3 +91,16 @@ def example_i() -> None:
     f = qp.field(qp.f32)
     qp.root.dense(qp.i, 4).dense(qp.j, 8).place(f)
     print(f.shape)  # (4, 8)
+
+
+def example_BufferView() -> None:
+    x = qp.ndarray(qp.i32, 6)
+    view = qp.BufferView(x, 2, 3)  # elements 2, 3 and 4
+    view.fill(1)
+    view[1:].fill(7)
+    print(x.to_numpy(), view.subview(0, 2).get_ndarray() is x)  # [0 0 1 7 7 0] True
+
+
+def example_wrap() -> None:
+    f = qp.field(qp.f32, 3)
+    print(qp.wrap(f) is f, isinstance(f, qp.Tensor))  # True True

@@ -219,6 +219,25 @@ def example_bit_cast() -> None:
     print(hex(qp.bit_cast(1.0, qp.i32)))  # 0x3f800000
 
 
+def example_global_thread_idx() -> None:
+    @qp.kernel
+    def number(x: qp.Array2D[qp.i32]) -> None:
+        for i, j in x:
+            x[i, j] = qp.global_thread_idx()
+
+    x = np.zeros((2, 3), np.int32)
+    number(x)
+    print(x.tolist())  # [[0, 1, 2], [3, 4, 5]]
+
+
+def example_ifte() -> None:
+    @qp.kernel
+    def last(x: qp.Array1D[qp.f32], n: qp.i32) -> qp.f32:
+        return qp.ifte(n > 0, x[n - 1], 0.0)
+
+    print(last(np.array([1, 2], np.float32), 2), last(np.zeros(0, np.float32), 0))  # 2.0 0.0
+
+
 def example_zero() -> None:
     print(qp.zero(2.5), qp.zero(qp.Vector([1, 2])))  # 0.0 Vector([0, 0], dt=i32)
 

@@ -26,7 +26,7 @@ def example_sync() -> None:
 
 def example_is_extension_enabled() -> None:
     print(qp.is_extension_enabled(qp.extension.data64))  # True
-    print(qp.is_extension_enabled(qp.extension.sparse))  # False
+    print(qp.is_extension_enabled(qp.extension.quant))  # False
 
 
 def example_cfg() -> None:
@@ -57,6 +57,54 @@ def example_cpu() -> None:
 
 def example___version__() -> None:
     print(qp.__version__ == qp.__version_str__)  # True
+
+
+def example_on_reset() -> None:
+    qp.on_reset(lambda: print("again"))
+    qp.reset()  # again
+
+
+def example_is_arch_supported() -> None:
+    print(qp.is_arch_supported(qp.cpu))  # True
+
+
+def example_get_max_shared_memory_bytes() -> None:
+    print(qp.get_max_shared_memory_bytes() // 1024)  # 64
+
+
+def example_get_cuda_compute_capability() -> None:
+    print(qp.get_cuda_compute_capability())  # 0
+
+
+def example_perf_dispatch() -> None:
+    @qp.perf_dispatch(get_geometry_hash=lambda x: len(x) > 100)
+    def double(x: qp.Array1D[qp.f32]) -> None:
+        """Twice each element."""
+
+    @double.register
+    @qp.kernel
+    def by_kernel(x: qp.Array1D[qp.f32]) -> None:
+        for i in x:
+            x[i] *= 2.0
+
+    @double.register(is_compatible=lambda x: len(x) <= 100)
+    def by_numpy(x: qp.Array1D[qp.f32]) -> None:
+        np.multiply(x, 2.0, out=x)
+
+    x = np.ones(1000, np.float32)
+    for _ in range(3):  # each call runs one implementation, once
+        double(x)
+    print(x[0], double.decisions(), isinstance(double, qp.PerfDispatch))  # 8.0 {'True': 'by_kernel'} True
+
+
+def example_VectorTensor() -> None:
+    @qp.kernel
+    def first(v: qp.VectorTensor) -> qp.f32:
+        return v[0].x
+
+    v = qp.Vector.field(2, qp.f32, 3)
+    v[0] = [4.0, 5.0]
+    print(first(v), isinstance(v, qp.VectorTensor), isinstance(v, qp.MatrixTensor))  # 4.0 True False
 
 
 def example_kernel() -> None:

@@ -37,3 +37,13 @@ def example_is_signed() -> None:
 
 def example_is_tensor() -> None:
     print(qp.types.is_tensor(qp.math.vec3), qp.types.is_tensor(qp.f32))  # True False
+
+
+def example_BufferViewType() -> None:
+    @qp.kernel
+    def first(v: qp.types.BufferViewType(dtype=qp.i32)) -> qp.i32:
+        return v[0]
+
+    x = qp.ndarray(qp.i32, 4)
+    x[2] = 5
+    print(first(qp.BufferView(x, 2, 2)), first(x))  # 5 0

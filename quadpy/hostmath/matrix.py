@@ -9,9 +9,10 @@ import numpy as np
 
 from quadpy.dtypes import promote
 from quadpy.errors import ArgumentError
-from quadpy.hostmath.descriptors import MatrixType
+from quadpy.hostmath.descriptors import MatrixType, VectorType
 from quadpy.hostmath.elimination import determinant, inverse, solution
 from quadpy.hostmath.vector import Vector
+from quadpy.messages import shown
 from quadpy.public import public
 from quadpy.runtime.arrays.field import Field
 from quadpy.runtime.arrays.ndarray import NDArray
@@ -135,9 +136,16 @@ class Matrix(Elements):
 
     @staticmethod
     @public
-    def field(n: int, m: int, dtype: ScalarLike, shape: Any = None, **options: Any) -> Field:
-        """A field of matrices of ``n`` by ``m``; ``dtype``, ``shape`` and ``options`` as in ``qp.field``."""
-        return MatrixType(n, m, dtype).field(shape=shape, **options)
+    def field(
+        n: int, m: int, dtype: ScalarLike, shape: Any = None, *, ndim: int | None = None, **options: Any
+    ) -> Field:
+        """A field of matrices of ``n`` by ``m``; ``dtype``, ``shape`` and ``options`` as in ``qp.field``.
+
+        With ``ndim=1`` and ``m=1``, its elements are vectors.
+        """
+        if ndim not in (None, 1, 2) or (ndim == 1 and m != 1):
+            raise ArgumentError(f"ndim={shown(ndim)} is not the number of axes of elements of {n} by {m}")
+        return (VectorType(n, dtype) if ndim == 1 else MatrixType(n, m, dtype)).field(shape=shape, **options)
 
     @staticmethod
     @public

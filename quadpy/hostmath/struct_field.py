@@ -58,6 +58,7 @@ class StructField(HasDerivatives):
         "derivatives",
         "dtype",
         "follows",
+        "is_component",
         "is_member",
         "layout",
         "made",
@@ -75,7 +76,7 @@ class StructField(HasDerivatives):
         self.made = call_site()
         self.dtype, self.name, self.derivative = type, name, derivative
         self.derivatives: dict[str, StructField] = {}
-        self.follows = self.is_member = False  # as of other fields
+        self.follows = self.is_member = self.is_component = False  # as of other fields
         self._members = {
             member: StructField(dtype, f"{name}.{member}" if name else "", derivative) if isinstance(dtype, StructType)
             else Field(*element_of(dtype), f"{name}.{member}" if name else "", derivative)
@@ -83,6 +84,10 @@ class StructField(HasDerivatives):
         }  # fmt: skip
         for each in self._members.values():
             each.is_member = True
+
+    def _unwrap(self) -> StructField:
+        """As that of other fields."""
+        return self
 
     def leaves(self) -> tuple[Field, ...]:
         """The fields of numbers, vectors and matrices, in order."""

@@ -15,10 +15,10 @@ from quadpy.dtypes import meant
 from quadpy.errors import ArgumentError
 from quadpy.hostmath.structs import Struct, made_of
 from quadpy.importing import import_late
-from quadpy.messages import one_of
+from quadpy.messages import one_of, shown
 from quadpy.public import public
 from quadpy.records import Plain, RecordType
-from quadpy.runtime.elements.numpy_types import admit, numpy_dtype
+from quadpy.runtime.elements.numpy_types import admit, cast, numpy_dtype
 from quadpy.runtime.elements.types import CompositeType, DType, element_of, scalar_of
 from quadpy.runtime.elements.values import Elements, wrap
 
@@ -27,7 +27,7 @@ __all__ = ["StructType", "dataclass", "struct_type_of"]
 _RESERVED = ("to_dict", "keys", "items", "field", "ndarray", "record", "entries", "items_by_name")
 
 
-@shows("field", "members", "methods", "name", "ndarray", "numpy_dtype")
+@shows("cast", "field", "filled_with_scalar", "members", "methods", "name", "ndarray", "numpy_dtype")
 class StructType:
     """The type of structs with these members: scalars, vectors, matrices and structs, in this order.
 
@@ -124,6 +124,24 @@ class StructType:
                 return f"{name}.{path}"
         return ""
 
+    @public
+    def cast(self, value: Struct | Mapping[str, Any]) -> Struct:
+        """``value``, a struct or a dict with the same members, with its numbers cast to the types of this one."""
+        given = _members_of(value)
+        if given.keys() != self.members.keys():
+            what = f"members {', '.join(map(str, given))}" if given else shown(value)
+            raise ArgumentError(f"{self!r} is cast from a struct with the same members, not from {what}")
+        return made_of(self, {name: self._cast_member(name, given[name]) for name in self.members})
+
+    def _cast_member(self, name: str, value: Any) -> Any:
+        dtype = self.members[name]
+        if isinstance(dtype, StructType):
+            return dtype.cast(value)
+        scalar, shape = element_of(dtype)
+        numbers = cast(value.to_numpy() if isinstance(value, Elements) else np.asarray(value), scalar)
+        return self.converted(name, wrap(np.broadcast_to(numbers, shape) if numbers.ndim == 0 else numbers, scalar))
+
+    @public
     def filled_with_scalar(self, value: Any) -> Struct:
         """A struct whose numbers all are ``value``."""
         return self({
@@ -178,6 +196,14 @@ class StructType:
     def __repr__(self) -> str:
         inner = ", ".join(f"{name}: {_type_text(dtype)}" for name, dtype in self.members.items())
         return f"{self.name}({inner})"
+
+
+def _members_of(value: object) -> dict[str, Any]:
+    return dict(value.items()) if isinstance(value, (Struct, Mapping)) else {}
+
+
+StructType.cast.__quadpy_constructor__ = "cast"  # type: ignore[attr-defined]  # compiled inside kernels
+StructType.filled_with_scalar.__quadpy_constructor__ = "filled"  # type: ignore[attr-defined]
 
 
 def struct_type_of(value: Struct) -> StructType:

@@ -9,7 +9,7 @@ _V = TypeVar("_V", bound=float | Elements)  # a number, a vector or a matrix
 _T = TypeVar("_T")
 _E = TypeVar("_E", bound=Elements)
 
-__all__ = ["sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "exp", "exp2", "exp10", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "cbrt", "erf", "erfc", "tgamma", "lgamma", "j0", "j1", "sincos", "frexp", "floor", "ceil", "round", "trunc", "abs", "popcnt", "clz", "ffs", "atan2", "hypot", "pow", "fmod", "copysign", "min", "max", "fma", "select", "raw_div", "raw_mod", "bit_shr", "cast", "bit_cast", "random", "randn", "atomic_add", "atomic_sub", "atomic_mul", "atomic_min", "atomic_max", "atomic_and", "atomic_or", "atomic_xor", "atomic_exchange", "atomic_cas", "ndrange", "grouped", "static", "static_assert", "static_print", "loop_config", "block_local", "cache_read_only", "assume_in_range", "loop_unique", "zero", "one", "is_active", "activate", "deactivate", "append", "length", "rescale_index", "no_activate", "stream_parallel"]
+__all__ = ["sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "exp", "exp2", "exp10", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "cbrt", "erf", "erfc", "tgamma", "lgamma", "j0", "j1", "sincos", "frexp", "floor", "ceil", "round", "trunc", "abs", "popcnt", "clz", "ffs", "atan2", "hypot", "pow", "fmod", "copysign", "min", "max", "fma", "select", "raw_div", "raw_mod", "bit_shr", "cast", "bit_cast", "random", "randn", "atomic_add", "atomic_sub", "atomic_mul", "atomic_min", "atomic_max", "atomic_and", "atomic_or", "atomic_xor", "atomic_exchange", "atomic_cas", "ndrange", "grouped", "static", "static_assert", "static_print", "loop_config", "block_local", "cache_read_only", "assume_in_range", "loop_unique", "global_thread_idx", "ifte", "zero", "one", "is_active", "activate", "deactivate", "append", "length", "rescale_index", "no_activate", "stream_parallel"]
 
 def raw_div(x: Any, y: Any) -> Any: """Integer division that truncates, as in C."""
 def raw_mod(x: Any, y: Any) -> Any: """Remainder with the sign of x, as in C."""
@@ -50,6 +50,8 @@ def block_local(*arrays: Any) -> Any: """A hint that has no effect: the compiler
 def cache_read_only(*arrays: Any) -> Any: """A hint that has no effect: the compiler sees what a task only reads."""
 def assume_in_range(value: Any, base: Any, low: Any, high: Any) -> Any: """value; a hint that has no effect."""
 def loop_unique(value: Any, covers: Any = ...) -> Any: """value; a hint that has no effect."""
+def global_thread_idx() -> Any: """A number of this iteration that no other one of its parallel loop has, as i32: 0 for the first, and 1 more for each next where steps are 1; 0 outside of loops."""
+def ifte(cond: Any, a: Any, b: Any) -> Any: """a where cond holds, else b; only that one is evaluated: ``a if cond else b``."""
 def zero(x: _T) -> _T: """0 of the shape and type of x."""
 def one(x: _T) -> _T: """1 of the shape and type of x."""
 def is_active(node: Any, index: Any) -> Any: """Whether the cell of a node is active; of a list, whether the element exists."""

@@ -22,15 +22,20 @@ from quadpy.jit.parameters import (
     StructParameter,
     VectorParameter,
 )
-from quadpy.lang.decorators import Template, Tensor, is_method, is_template
+from quadpy.lang.decorators import Template, is_method, is_template
 from quadpy.lang.source import FunctionSource
+from quadpy.lang.tensors import tensor_annotation
+from quadpy.runtime.arrays.buffer_view import BufferView
 from quadpy.runtime.arrays.field import Field
 from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.device.current import Config
 
 __all__ = ["parameters_of"]
 
-_ARRAYS: Final = (NDArrayType, NDArray, Field, np.ndarray)
+_ARRAYS: Final[dict[object, NDArrayType]] = {
+    **dict.fromkeys((NDArrayType, NDArray, Field, np.ndarray), NDArrayType()), BufferView: NDArrayType(None, 1),
+}  # fmt: skip
+"""Classes that are annotations, too, and what they mean."""
 
 
 def parameters_of(source: FunctionSource, config: Config) -> tuple[Declared, ...]:
@@ -70,12 +75,12 @@ def _declared(
         return (CheckedParameter if scalar in (u1, f16, bf16) else ScalarParameter)(name, scalar)
     if is_template(annotation):
         return _template(name, annotation if isinstance(annotation, Template) else Template(), config)
-    if isinstance(annotation, Tensor) or annotation is Tensor:
-        given = annotation if isinstance(annotation, Tensor) else Tensor()
-        array = _array(name, NDArrayType(given.dtype, given.ndim), config)  # type: ignore[arg-type]  # the user's own
+    if (given := tensor_annotation(annotation)) is not None:
+        array = _array(name, NDArrayType(given.dtype, given.ndim), config, given.rank)  # type: ignore[arg-type]  # the user's own
         return TensorParameter(name, array, _template(name, Template(given.dtype, given.ndim), config))
-    if isinstance(annotation, NDArrayType) or any(annotation is known for known in _ARRAYS):
-        return _array(name, annotation if isinstance(annotation, NDArrayType) else NDArrayType(), config)
+    known = next((meaning for each, meaning in _ARRAYS.items() if annotation is each), annotation)
+    if isinstance(known, NDArrayType):
+        return _array(name, known, config)
     if annotation is VectorType or annotation is MatrixType:  # without its arguments
         return None
     if getattr(annotation, "__quadpy_constructor__", None) == "type":
@@ -95,20 +100,21 @@ def _scalar(annotation: object, config: Config) -> Scalar | None:
 
 
 def _template(name: str, annotation: Template, config: Config) -> TemplateParameter:
+    floats = not config.raise_on_templated_floats
     if annotation.dtype is None:
-        return TemplateParameter(name, ndim=annotation.ndim)
+        return TemplateParameter(name, ndim=annotation.ndim, takes_floats=floats)
     dtype, element = element_of(annotation.dtype, config)
-    return TemplateParameter(name, dtype, element, annotation.ndim)
+    return TemplateParameter(name, dtype, element, annotation.ndim, floats)
 
 
-def _array(name: str, annotation: NDArrayType, config: Config) -> ArrayParameter:
+def _array(name: str, annotation: NDArrayType, config: Config, rank: int | None = None) -> ArrayParameter:
     struct: object = annotation.dtype
     clamped = annotation.boundary == "clamp"
     if isinstance(struct, StructType):
         record = struct.record(lambda dtype: scalar_of(dtype, config))
-        return ArrayParameter(name, None, (), annotation.ndim, record, clamped)
+        return ArrayParameter(name, None, (), annotation.ndim, record, clamped, rank)
     dtype, element = element_of(annotation.dtype, config) if annotation.dtype is not None else (None, ())
-    return ArrayParameter(name, dtype, element, annotation.ndim, None, clamped)
+    return ArrayParameter(name, dtype, element, annotation.ndim, None, clamped, rank)
 
 
 def _container(

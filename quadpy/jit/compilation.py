@@ -25,9 +25,11 @@ from quadpy.conflicts import Race
 from quadpy.errors import ArgumentError, QuadpyError
 from quadpy.ir.nodes import Kernel
 from quadpy.ir.printer import print_ir
+from quadpy.jit.dumps import Dumps, dump
 from quadpy.jit.races import races_in, warn_of_races
 from quadpy.lang.arguments import ArgType, ContainerArg, MemberPath, Options, member_type
 from quadpy.lang.dependencies import Dependencies
+from quadpy.lang.fingerprints import is_our_module
 from quadpy.lang.guard import guarded
 from quadpy.lang.members_found import MembersFound
 from quadpy.lang.source import FunctionSource
@@ -142,7 +144,7 @@ def compile_request(request: Request) -> Compiled:
 
 
 def _compiled(request: Request) -> Compiled:
-    index = _index_key(request)
+    index = None if Dumps.stages else _index_key(request)  # which knows the code, and not what it was made of
     if index is not None:
         if found := _from_index(index, request):
             return found
@@ -154,11 +156,23 @@ def _compiled(request: Request) -> Compiled:
         if index is not None:
             kernel_cache().remember(index, _MEMBERS, json.dumps(found_members.paths))
         raise
-    digest, code = compiled_code(traced.kernel, request.target, form_of(request.options))
+    form = form_of(request.options)
+    if Dumps.stages and not is_our_module(request.source.fn.__module__):
+        _dump(request, traced, form)
+    digest, code = compiled_code(traced.kernel, request.target, form)
     spans, races = spans_of(traced, code, request), races_in(traced.unwatched, request.source.name)
     if index is not None and (facts := _facts(traced, spans, races)):
         kernel_cache().remember(index, digest, facts)
     return Compiled(code, digest, traced.fields, traced.outline, spans, traced.dependencies, races)
+
+
+def _dump(request: Request, traced: Traced, form: Form) -> None:
+    seen: dict[str, Kernel] = {}
+    if "trace" in Dumps.stages:
+        trace_kernel(
+            request.source, request.args, request.options, request.before, again=True, observe=seen.__setitem__
+        )
+    dump(request.source.name, seen.get("trace", traced.kernel), traced.kernel, request.target, form)
 
 
 def traced_for(request: Request) -> Traced:

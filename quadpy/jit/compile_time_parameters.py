@@ -22,7 +22,8 @@ from quadpy.jit.parameters import (
 )
 from quadpy.lang.arguments import ArgType, ContainerArg, StaticArg
 from quadpy.lang.decorators import Method
-from quadpy.messages import counted
+from quadpy.lang.tensors import rank_of
+from quadpy.messages import counted, shown
 from quadpy.runtime.elements.types import CompositeType, scalar_of
 
 __all__ = [
@@ -37,20 +38,25 @@ _PRIMITIVES: Final = "__quadpy_template_primitives__"
 class TemplateParameter:
     """A compile-time value: each has a specialisation of its own.
 
-    ``type``, ``element`` and ``ndim`` say of what an array or field must be; None leaves it open.
+    ``type``, ``element`` and ``ndim`` say of what an array or field must be; None leaves it open.  ``takes_floats`` is False
+    under ``qp.init(raise_on_templated_floats=True)``.
     """
 
     name: str
     type: Scalar | None = None
     element: tuple[int, ...] = ()
     ndim: int | None = None
+    takes_floats: bool = True
 
     def key(self, given: Any) -> Hashable:
         """Equal numbers, vectors and matrices share a specialisation; other objects are distinguished by identity.
 
         Raises:
-            ArgumentError: the annotation asks for another field.
+            ArgumentError: the annotation asks for another field; it is a float, which ``qp.init`` was told to refuse.
         """
+        if isinstance(given, float) and not self.takes_floats:
+            raise ArgumentError(f"{self.name} is a template parameter, and raise_on_templated_floats refuses the float {given!r}",
+                                hint="annotate it with a scalar type: each float would be compiled anew")  # fmt: skip
         if self.type is not None or self.ndim is not None:
             self.check(given)
         return value_key(given)
@@ -89,6 +95,13 @@ class TensorParameter:
     constant: TemplateParameter
 
     def chosen(self, given: Any) -> ArrayParameter | TemplateParameter:
+        """What it is in this call.
+
+        Raises:
+            ArgumentError: a field has elements of another rank.
+        """
+        if is_field(given):
+            self.array.check_rank(rank_of(given), shown(given))
         return self.constant if given is None or is_field(given) else self.array
 
 

@@ -48,6 +48,7 @@ def options_of(config: Config, target: TargetSpec, index: Scalar = i32, *, graph
     return Options(
         config.default_ip, config.default_fp, index, fast_math=config.fast_math, graph=graph, wave_size=target.wave_size,
         debug=all_checks or indices_only, indices_only=indices_only, interpreted=config.interpreted,
+        block_dim=None if target.family == "cpu" else config.gpu_block_dim, unrolling_limit=config.unrolling_limit,
     )  # fmt: skip
 
 

@@ -130,7 +130,10 @@ class StructParameter:
 
 @dataclass(frozen=True, slots=True)
 class ArrayParameter:
-    """An array: quadpy's, NumPy's, a CPU tensor, or any object that exports its memory."""
+    """An array: quadpy's, NumPy's, a CPU tensor, or any object that exports its memory.
+
+    ``rank`` is that of its elements, 1 for vectors and 2 for matrices, where only that is known of them.
+    """
 
     name: str
     type: Scalar | None
@@ -138,6 +141,7 @@ class ArrayParameter:
     ndim: int | None
     record: RecordType | None = None
     clamped: bool = False
+    rank: int | None = None
 
     def view(self, given: Argument) -> ArrayView:
         """``given`` as a launch sees it.
@@ -185,6 +189,7 @@ class ArrayParameter:
             self._refuse_gpu()
         record = record_of_key(scalar)
         if record is not None or self.record is not None:
+            self.check_rank(-1, "structs")
             return self._struct_type(record, key, writable=writable)
         found = (BY_NAME[scalar], element)
         if self.type is not None and found != (self.type, self.element):
@@ -194,11 +199,18 @@ class ArrayParameter:
                 if self.type is bf16
                 else "convert the array, or change the annotation",
             )
+        self.check_rank(len(element), _element_text(*found))
         self._check_ndim(ndim)
         rows = kind == ALIGNED_ROWS
         aligned = rows or kind == ALIGNED
         array = array_of(BY_NAME[scalar], ndim, element, strided=kind == "strided", aligned=aligned, aligned_rows=rows)
         return ArrayArg(array, writable, distributed=kind == DISTRIBUTED, clamped=self.clamped)
+
+    def check_rank(self, rank: int, text: str) -> None:
+        """ArgumentError for elements of another rank, which are ``text``."""
+        if self.rank not in (None, rank):
+            kind = "vectors" if self.rank == 1 else "matrices"
+            raise ArgumentError(f"{self.name} takes a field or an array of {kind}, not one of {text}")
 
     def _check_place(self, given: OrderedNDArray) -> None:
         """DeviceError for an array that a kernel on the CPU cannot reach; its type key does not tell."""

@@ -145,7 +145,9 @@ class Options:
     ``predicated`` asks for tasks that check themselves whether their loop continues, ``fused`` for all tasks in one
     launch, ``indirect`` for GPU kernels that read their arguments from memory, ``debug`` for checks, with ``indices_only`` those of indices; ``interpreted`` says
     that Python runs the kernel, ``lines`` asks for marks of the source (``ir.Line``) and a kernel without tasks.
-    ``wave_size`` is the target's; ``serial`` makes no loop parallel.
+    ``wave_size`` is the target's; ``serial`` makes no loop parallel.  ``block_dim`` is the size of blocks where a loop says
+    nothing, None for the compiler's choice; a loop that is unrolled more often than ``unrolling_limit`` gives a warning, for
+    0 none.
     """
 
     default_ip: Scalar = i32
@@ -163,3 +165,5 @@ class Options:
     interpreted: bool = False
     lines: bool = False
     serial: bool = False
+    block_dim: int | None = None
+    unrolling_limit: int = 0

@@ -45,16 +45,26 @@ _ON_U1: Final = {
 def atomic_call(t: Trace, op: ir.AtomicOp, node: ast.Call) -> Value:
     """``atomic_add(x[i], v)``: the first argument is a place."""
     span = t.span(node)
-    wanted = 3 if op is ir.AtomicOp.CAS else 2
-    if len(node.args) != wanted or node.keywords:
-        t.fail_type(f"atomic_{op.value} takes {wanted} arguments", span)
-    target = place_of(t, node.args[0])
-    local = _changed_part(t, op, node.args[0]) if target is None else None
-    values = [t.expr(arg) for arg in node.args[1:]]
+    written, *given = _arguments(t, op, node)
+    target = place_of(t, written)
+    local = _changed_part(t, op, written) if target is None else None
+    values = [t.expr(arg) for arg in given]
     if local is not None:
         return _atomic_on_local(t, op, local, values, span)
     assert target is not None
     return atomic_update(t, op, target, values[-1], span, expected=values[0] if op is ir.AtomicOp.CAS else None)
+
+
+def _arguments(t: Trace, op: ir.AtomicOp, node: ast.Call) -> list[ast.expr]:
+    """The arguments in the order of the parameters, of which some may be given by name."""
+    names = ("x", "expected", "desired") if op is ir.AtomicOp.CAS else ("x", "y")
+    by_name = {keyword.arg: keyword.value for keyword in node.keywords}
+    found = [*node.args, *(by_name[name] for name in names[len(node.args) :] if name in by_name)]
+    if len(found) != len(names) or len(node.args) + len(by_name) != len(names):
+        t.fail_type(
+            f"atomic_{op.value} takes {len(names)} arguments", t.span(node), f"{', '.join(names)}, in this order"
+        )
+    return found
 
 
 def _changed_part(t: Trace, op: ir.AtomicOp, target: ast.expr) -> tuple[str, MutableVar | ChosenPart]:

@@ -37,7 +37,7 @@ from quadpy.lang.scalars import call_function, cast, convert, saturated
 from quadpy.lang.scope import import_value
 from quadpy.lang.sparse_calls import ListMethod, call_list, call_parent, list_method
 from quadpy.lang.sparse_places import NodeParent
-from quadpy.lang.structs import make_record, struct_value
+from quadpy.lang.structs import cast_record, filled_record, make_record, struct_value
 from quadpy.lang.supers import make_super
 from quadpy.lang.values import ArrayRef, BoundMethod, Value, Vec, holds_runtime, is_number, is_struct_type, shape_text
 from quadpy.lang.vecmethods import METHODS
@@ -59,6 +59,9 @@ def expr_Call(t: Trace, node: ast.Call) -> Value:
         return atomic_call(t, ir.AtomicOp(fn.row.lowering.op), node)
     if (fn is getattr or fn is hasattr) and takes_a_name(fn, node):
         return attribute_by_name(t, fn, node, span)
+    if fn is BUILTINS["ifte"] and len(node.args) == 3 and not node.keywords:
+        test, body, orelse = node.args
+        return t.expr(ast.copy_location(ast.IfExp(test, body, orelse), node))
     if fn is BUILTINS["static"] or fn is BUILTINS["static_assert"]:
         with t.frame.at_compile_time():
             return call_value(t, fn, display_items(t, node.args), _keywords(t, node, span), span)
@@ -198,6 +201,10 @@ def _construct(t: Trace, fn: Any, args: list[Value], kwargs: dict[str, Value], s
         return make_record(t, record, defaults, args, kwargs, span)
     if kind == "struct value":
         return struct_value(t, args, kwargs, span)
+    if kind in _OF_STRUCT_TYPES:
+        if len(args) != 1 or kwargs:
+            t.fail_type(f"{fn.__name__} takes one value", span)
+        return _OF_STRUCT_TYPES[kind](t, fn.__self__.record(t.scalar_type), args[0], span)
     if unknown := kwargs.keys() - ({"dt", "dtype"} if kind != "type" else set()):
         t.fail_type(f"{getattr(fn, '__name__', repr(fn))} takes no {min(unknown)}=", span)
     if kind == "type":  # a vector or matrix type: its shape and scalar are given
@@ -215,6 +222,9 @@ def _construct(t: Trace, fn: Any, args: list[Value], kwargs: dict[str, Value], s
     rows = make_vector(t, args[0], span, t.scalar_type(dtype))
     return METHODS["transpose"](t, rows, span) if kind == "cols" else rows
 
+
+_OF_STRUCT_TYPES: Final = {"cast": cast_record, "filled": filled_record}
+"""Methods of struct types, by how they are marked."""
 
 CALLS: Final[Mapping[type, Call]] = {
     Builtin: _call_builtin,

@@ -17,10 +17,10 @@ from quadpy.public import public, require_switch
 __all__ = [
     "Func",
     "Method",
+    "OfArrays",
     "PyFunc",
     "RealFunc",
     "Template",
-    "Tensor",
     "data_oriented",
     "func",
     "is_method",
@@ -123,7 +123,7 @@ def data_oriented(cls: Any = None, /, *, template_primitives: bool = True) -> An
     return cls
 
 
-class _OfArrays:
+class OfArrays:
     """An annotation that may name what an array has: the type of its elements, its number of axes, or both."""
 
     __slots__ = ("dtype", "ndim")
@@ -142,17 +142,11 @@ class _OfArrays:
         return f"{type(self).__name__}[{', '.join(given)}]" if given else type(self).__name__
 
 
-class Template(_OfArrays):
+class Template(OfArrays):
     """The annotation of a parameter that is a compile-time value: one specialisation for each value.
 
     ``qp.Template[qp.f32, 2]`` takes a field of that type and number of axes only.
     """
-
-    __slots__ = ()
-
-
-class Tensor(_OfArrays):
-    """The annotation of a parameter that takes a field, an array or None; ``qp.Tensor[qp.f32, 2]`` also says of what."""
 
     __slots__ = ()
 

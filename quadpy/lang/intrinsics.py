@@ -214,6 +214,10 @@ def _hint(t: Trace, span: Span, *arrays: Value) -> None:
             t.fail_type(f"a hint names arrays and fields, not {shape_text(array)}", span)
 
 
+def _global_thread_idx(t: Trace, span: Span) -> Value:
+    return cast(t, t.loop.order(), i32, span) if t.loop else literal(0, i32, span)
+
+
 def _filled(number: int) -> Rule:
     def run(t: Trace, span: Span, x: Value) -> Value:
         if isinstance(x, Vec):
@@ -253,6 +257,8 @@ TRACED: Final[Mapping[str, Rule]] = {
     "cache_read_only": _hint,
     "assume_in_range": lambda t, span, value, base, low, high: value,
     "loop_unique": lambda t, span, value, covers=None: value,
+    "global_thread_idx": _global_thread_idx,
+    "ifte": lambda t, span, cond, a, b: select(t, cond, a, b, span),  # of values; ``calls`` takes the written form
     "zero": _filled(0),
     "one": _filled(1),
 }

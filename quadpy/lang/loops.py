@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -12,6 +13,7 @@ from quadpy.lang.checks import counting, stoppable
 from quadpy.lang.context import Trace
 from quadpy.lang.displays import bind_static, plain_items
 from quadpy.lang.endless import never_ends
+from quadpy.lang.fingerprints import is_our_module
 from quadpy.lang.flows import do_while_loop, marker_of
 from quadpy.lang.frames import MutableVar
 from quadpy.lang.graph_blocks import do_while
@@ -134,9 +136,12 @@ def _leaves_loop(node: ast.For | ast.While) -> bool:
 def _unrolled_loop(t: Trace, node: ast.For, items: Value) -> bool:
     """A loop at compile time; True where its body returned."""
     frame = t.frame
+    found = plain_items(t, items, t.span(node.iter))
+    if 0 < t.options.unrolling_limit < len(found) and not is_our_module(frame.source.fn.__module__):
+        _warn_of_length(t, len(found), t.span(node))
     frame.loops.append(f"static{frame.runtime_depth}")
     try:
-        for item in plain_items(t, items, t.span(node.iter)):
+        for item in found:
             bind_static(t, node.target, item)
             try:
                 if t.block(node.body):
@@ -148,6 +153,12 @@ def _unrolled_loop(t: Trace, node: ast.For, items: Value) -> bool:
     finally:
         frame.loops.pop()
     return False
+
+
+def _warn_of_length(t: Trace, count: int, span: Span) -> None:
+    limit = t.options.unrolling_limit
+    text = f"this loop is unrolled {count} times, more than unrolling_limit={limit}: a loop without qp.static compiles faster"
+    warnings.warn_explicit(text, RuntimeWarning, span.file, span.line)
 
 
 def stmt_While(t: Trace, node: ast.While) -> bool:

@@ -76,7 +76,8 @@ def parallel_loop(t: Trace, node: ast.For, items: Value, bounds: Bounds, form: I
     frame.outer, frame.singles, t.random.draws = env, t.bound_once(node.body, frame.source), None
     frame.loops.append("parallel")
     position, order = _iteration_number(t, axes, span), partial(_order_number, t, in_order(items, axes), span)
-    loop = t.loop = ParallelLoop(position, order, options.block_dim or DEFAULT_BLOCK)
+    asked = options.block_dim or t.options.block_dim
+    loop = t.loop = ParallelLoop(position, order, asked or DEFAULT_BLOCK)
     t.random.streams += 1
     try:
         counted = counting(t, counter_names(node, axes), axes)
@@ -102,7 +103,7 @@ def parallel_loop(t: Trace, node: ast.For, items: Value, bounds: Bounds, form: I
         loop_begins(t, loop.prints, span)
     body = ir.Block(tuple(stmts), span=span)
     allowed = dict(t.tasks.allowed) | {**loop.allowed}
-    block_dim = loop.block_dim if loop.uses_block else options.block_dim
+    block_dim = loop.block_dim if loop.uses_block else asked
     t.build.emit(
         ir.ParallelFor(
             cells.axes if cells else tuple(in_order(items, axes)), body, block_dim, options.name, tuple(loop.shared), tuple(allowed.items()), span=span

@@ -213,6 +213,8 @@ def _refuse(t: Trace, fn: Any, span: Span, *, known: bool) -> NoReturn:
 def _belongs_to_python(fn: Any) -> bool:
     """Whether ``fn`` is quadpy's own, and makes or changes what is outside of kernels."""
     module = _module_of(fn)
+    if getattr(fn, "__quadpy_compile_time__", False):
+        return False
     return module.startswith(_OUTSIDE) or (module.startswith("quadpy.hostmath") and fn.__name__ in _ALLOCATING)
 
 

@@ -27,7 +27,9 @@ from quadpy.records import Plain, RecordType, Shape
 from quadpy.source import Span
 
 __all__ = [
+    "cast_record",
     "compare_records",
+    "filled_record",
     "make_record",
     "no_member",
     "record_attribute",
@@ -121,6 +123,34 @@ def make_record(
         else:
             elems += _member_scalars(t, value, member, name, span, explicit=True)
     return Record(type, tuple(elems))
+
+
+def cast_record(t: Trace, wanted: RecordType, value: Value, span: Span) -> Record:
+    """``S.cast(value)``: a struct or a dict with the members of ``wanted``, with its numbers cast to their types."""
+    given: dict[Any, Value] = value if isinstance(value, dict) else {}
+    if isinstance(value, Record):
+        given = {name: value.member(name) for name in value.shape.names}
+    if sorted(map(str, given)) != sorted(wanted.names):
+        t.fail_type(f"{wanted!r} is cast from a struct with the same members, not from {shape_text(value)}", span)
+    elems: list[ir.Expr] = []
+    for name, member in wanted.members:
+        item = given[name]
+        if isinstance(member, RecordType):
+            elems += cast_record(t, member, item, span).elems
+        else:
+            elems += _member_scalars(t, item, member, name, span, explicit=True)
+    return Record(wanted, tuple(elems))
+
+
+def filled_record(t: Trace, wanted: RecordType, value: Value, span: Span) -> Record:
+    """``S.filled_with_scalar(value)``: all numbers are ``value``."""
+    elems: list[ir.Expr] = []
+    for name, member in wanted.members:
+        if isinstance(member, RecordType):
+            elems += filled_record(t, member, value, span).elems
+        else:
+            elems += _member_scalars(t, value, member, name, span, explicit=True)
+    return Record(wanted, tuple(elems))
 
 
 def struct_value(t: Trace, args: Sequence[Value], kwargs: dict[str, Value], span: Span) -> Record:

@@ -155,13 +155,16 @@ def trace_kernel(
 
 
 def _share_memory(t: Trace) -> bool:
-    """Whether two fields of the kernel may be one in memory: a field of structs, and members that it is given separately.
+    """Whether two fields of the kernel may be one in memory: a field, and parts of its elements that it is given separately.
 
-    Which struct a member belongs to is not asked, since the kernel cache would have to know it.
+    Which field a part belongs to is not asked, since the kernel cache would have to know it.
     """
     fields = [field for _, field in t.signature.fields.values()]
     structs = [field for field in fields if len(field.leaves()) > 1 or field.leaves()[0] is not field]
-    return any(one is not other and one.is_member for one in fields for other in structs)
+    whole = [field for field in fields if field.element_shape]
+    return any(one is not other and one.is_member for one in fields for other in structs) or any(
+        one is not other and one.is_component for one in fields for other in whole
+    )
 
 
 def _traced(t: Trace, source: FunctionSource, args: Mapping[str, ArgType], observe: Observer | None) -> Traced:

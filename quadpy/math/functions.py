@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import inf, pi
 from typing import Any
 
+from quadpy.dtypes import i32
 from quadpy.intrinsics import BUILTINS
 from quadpy.lang.decorators import func
 
@@ -15,6 +16,7 @@ __all__ = [
     "determinant",
     "distance",
     "dot",
+    "fns",
     "fract",
     "inverse",
     "isinf",
@@ -31,7 +33,28 @@ __all__ = [
     "step",
 ]
 
-floor, maximum, minimum, select, sqrt = (BUILTINS[name] for name in ("floor", "max", "min", "select", "sqrt"))
+clz, floor, maximum, minimum, select, sqrt = (
+    BUILTINS[name] for name in ("clz", "floor", "max", "min", "select", "sqrt")
+)
+
+
+@func
+def fns(mask: Any, base: Any, offset: Any) -> Any:
+    """The position, as i32, of the ``offset``-th set bit of ``mask`` from the bit ``base`` on; downwards if it is negative.
+
+    0 asks whether the bit ``base`` itself is set.  -1 if there is no such bit.
+    """
+    width = clz(mask ^ mask)
+    at, found = i32(base), -1
+    step, wanted = select(offset < 0, -1, 1), maximum(i32(abs(offset)), 1)
+    for _ in range(select(offset == 0, 1, width)):
+        if found < 0 and 0 <= at < width:
+            if ((mask >> at) & 1) != 0:
+                wanted -= 1
+                if wanted == 0:
+                    found = at
+            at += step
+    return found
 
 
 @func

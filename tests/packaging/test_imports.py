@@ -56,6 +56,7 @@ PUBLIC = {
     "algorithms",
     "aliases",
     "api",
+    "capabilities",
     "dist",
     "graph",
     "hazards",
@@ -99,6 +100,7 @@ LAYERS = {
     "graph.replays": Layer(
         {"graph.captures", "graph.building", "graph.execution", "graph.model", "runtime"}, {"numpy"}
     ),
+    "capabilities": Layer({"runtime"}),
     "algorithms": Layer(INSIDE | {""}, {"numpy"}),  # its kernels are written as users write theirs
     "dist": Layer(INSIDE | {"", "graph"}, {"mpi4py", "nccl", "numpy", "rocm", "torch"}),  # as algorithms
     "hazards": Layer({"runtime", "hazards.races"}, {"numpy"}),

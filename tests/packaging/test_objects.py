@@ -13,7 +13,7 @@ from quadpy.settings import settings
 
 CELLS = "bitmasked deactivate_all dense dynamic lazy_dual lazy_grad place pointer"
 ARRAY = "copy_from device dtype element_shape fill from_numpy from_torch grad nbytes ndim shape size to_dlpack to_numpy to_torch"
-FIELD = f"{ARRAY} dual has_dual has_grad layout name offset parent placed snode"
+FIELD = f"{ARRAY} dual get_scalar_field has_dual has_grad layout name offset parent placed snode"
 STRUCTS = "copy_from device dtype fill from_numpy from_torch get_member_field grad keys nbytes ndim shape size to_numpy to_torch"
 KERNEL = "compile debug fuse fusion graph graph_stats prepare wave_size"
 STREAM = "destroy destroyed device from_handle handle query synchronize"
@@ -105,7 +105,7 @@ OBJECTS = {
     "an annotation of anything": (qp.types.ndarray, "Array", "dtype ndim"),
     "a template": (qp.template, "Template", "dtype ndim"),
     "a struct type": (
-        lambda: Point, r"Point\(mass: f32, x: vector\(2, float\)\)", "field members methods name ndarray numpy_dtype",
+        lambda: Point, r"Point\(mass: f32, x: vector\(2, float\)\)", "cast field filled_with_scalar members methods name ndarray numpy_dtype",
     ),
     "a struct": (lambda: Point(1, [2, 3]), r"Point\(mass=1\.0, x=Vector\(.*", "field items keys mass to_dict x"),
     "a struct without a type": (lambda: qp.Struct(a=1), r"struct\(a=1\)", "a field items keys to_dict"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import logging
 
+import numpy as np
 import pytest
 
 import quadpy as qp
@@ -12,24 +13,24 @@ import quadpy as qp
 NAMES = {
     "start": """
         init cpu x64 x86_64 arm64 cuda amdgpu gpu reset sync cfg is_extension_enabled extension dump_compile_config
-        __version__ __version_str__ set_logging_level is_logging_effective TRACE DEBUG INFO WARN ERROR CRITICAL
+        is_arch_supported get_max_shared_memory_bytes get_cuda_compute_capability on_reset __version__ __version_str__ set_logging_level is_logging_effective TRACE DEBUG INFO WARN ERROR CRITICAL
     """,
-    "decorators": "kernel func real_func pyfunc data_oriented dataclass",
+    "decorators": "kernel func real_func pyfunc data_oriented dataclass perf_dispatch",
     "types": """
         f16 f32 f64 i8 i16 i32 i64 u1 u8 u16 u32 u64 float16 float32 float64 int8 int16 int32 int64 uint1 uint8 uint16
         uint32 uint64 types.is_signed types.is_integral types.is_real types.is_tensor
     """,
     "annotations": """
         template Template types.ndarray types.NDArray Tensor types.vector types.matrix types.struct Layout Layout.AOS
-        Layout.SOA
+        Layout.SOA VectorTensor MatrixTensor BufferView types.BufferViewType types.f32 types.i64
     """,
     "containers": """
         field ndarray Vector.field Vector.ndarray Matrix.field Matrix.ndarray Struct.field Field root axes i j k l ij ik
-        il jk jl kl ijk ijl ikl jkl ijkl
+        il jk jl kl ijk ijl ikl jkl ijkl wrap
     """,
     "statements": """
         static static_assert static_print grouped ndrange loop_config zero one stream_parallel graph.parallel
-        graph.parallel_context graph.do_while
+        graph.parallel_context graph.do_while global_thread_idx ifte
     """,
     "operators": "raw_div raw_mod bit_shr cast bit_cast select floor ceil round",
     "math": """
@@ -39,7 +40,7 @@ NAMES = {
         math.sign math.normalize math.length math.distance math.dot math.cross math.reflect math.refract math.mod
         math.degrees math.radians math.log2 math.eye math.inverse math.determinant math.isinf math.isnan math.vdir
         math.translate math.scale math.rot_by_axis math.rot_yaw_pitch_roll math.rotation2d math.rotation3d math.popcnt
-        math.clz math.ffs math.cmul math.cconj math.cdiv math.csqrt math.cinv math.cpow math.cexp math.clog
+        math.clz math.ffs math.fns math.cmul math.cconj math.cdiv math.csqrt math.cinv math.cpow math.cexp math.clog
     """,
     "vectors": """
         Vector Matrix Vector.zero Vector.one Vector.unit Matrix.zero Matrix.one Matrix.identity Matrix.unit Matrix.diag
@@ -125,8 +126,8 @@ def test_other_names_mean_the_same():
 
 def test_extensions():
     enabled = {each.name for each in qp.extension if qp.is_extension_enabled(each)}
-    assert {"data64", "assertion"} <= enabled
-    assert not enabled & {"sparse", "quant", "mesh", "extfunc"}
+    assert {"sparse", "data64", "assertion"} <= enabled
+    assert not enabled & {"quant", "mesh", "extfunc"}
     with pytest.raises(qp.ArgumentError, match="'sparse' is not an extension"):
         qp.is_extension_enabled("sparse")
 
@@ -200,6 +201,10 @@ def test_options_with_a_meaning(restored, tmp_path):
         ({"require_version": (9, 9, 9)}, "version 9.9.9 is required"),
         ({"log_level": "loud"}, "'loud' is not a level"),
         ({"offline_cache_max_size_of_files": 0}, "takes a number of bytes above 0"),
+        ({"offline_cache_cleaning_policy": "oldest"}, "offline_cache_cleaning_policy='oldest'"),
+        ({"default_gpu_block_dim": 2000}, "a number of threads from 1 to 1024, not 2000"),
+        ({"unrolling_limit": "many"}, "unrolling_limit must be a number of iterations, or 0 for no limit, not 'many'"),
+        ({"print_ir": 3}, "print_ir must be True or False, not 3"),
     ],
 )
 def test_wrong_options(restored, options, message):
@@ -207,3 +212,113 @@ def test_wrong_options(restored, options, message):
     with pytest.raises(qp.ArgumentError, match=message):
         qp.init(**options, default_ip=qp.i64)
     assert qp.cfg.default_ip is before
+
+
+@qp.kernel
+def stretch(x: qp.types.ndarray(dtype=qp.f32, ndim=1), by: qp.template()):
+    for i in x:
+        for _ in qp.static(range(5)):
+            x[i] += by
+
+
+@pytest.mark.parametrize(
+    ("option", "first", "within"),
+    [
+        ("print_preprocessed_ir", "==== stretch, cpu: trace ====", "parallel %i"),
+        ("print_ir", "==== stretch, cpu: ir ====", "task stretch_t0 parallel"),
+        ("print_kernel_llvm_ir", "==== stretch, cpu: llvm ====", "define "),
+        ("print_kernel_asm", "==== stretch, cpu: asm ====", "stretch_t0"),
+    ],
+)
+def test_kernels_are_printed_when_they_are_compiled(restored, capsys, option, first, within):
+    """Also where the code is in the cache."""
+    x = np.zeros(3, np.float32)
+    stretch(x, 1)
+    for _ in range(2):
+        qp.init(**{option: True})
+        stretch(x, 1)
+        stretch(x, 1)
+        printed = capsys.readouterr().out
+        assert printed.startswith(first)
+        assert within in printed
+        assert printed.count("====") == 2
+    qp.init()
+    stretch(x, 1)
+    qp.init(print_ir=True)
+    qp.reset()
+    stretch(x, 2)
+    assert capsys.readouterr().out == ""
+
+
+def test_kernels_are_written_to_a_folder(restored, tmp_path, capsys):
+    qp.init(print_ir=True, print_kernel_llvm_ir=True, debug_dump_path=tmp_path / "dumps")
+    stretch(np.zeros(3, np.float32), 1)
+    ir, llvm = sorted((tmp_path / "dumps").iterdir(), key=lambda file: file.suffix)
+    assert ir.name.endswith("_stretch.ir")
+    assert "task stretch_t0" in ir.read_text()
+    assert "define " in llvm.read_text()
+    assert capsys.readouterr().out == ""
+
+
+def test_loops_that_are_unrolled_too_often_give_a_warning(restored):
+    x = np.zeros(3, np.float32)
+    qp.init(unrolling_limit=4)
+    with pytest.warns(RuntimeWarning, match="this loop is unrolled 5 times, more than unrolling_limit=4"):
+        stretch(x, 3)
+    qp.init(unrolling_limit=5)
+    stretch(x, 3)
+
+
+def test_floats_may_be_refused_as_compile_time_values(restored):
+    x = np.zeros(3, np.float32)
+    qp.init(raise_on_templated_floats=True)
+    stretch(x, 2)
+    with pytest.raises(
+        qp.ArgumentError, match=r"by is a template parameter, and raise_on_templated_floats refuses .* 2\.5"
+    ):
+        stretch(x, 2.5)
+    qp.init()
+    stretch(x, 2.5)
+    assert x[0] == 22.5
+
+
+def test_blocks_of_gpus_have_the_size_that_init_says(restored):
+    def block() -> int:
+        return stretch.compile("gfx942", by=1).tasks[0].block_dim
+
+    qp.init(default_gpu_block_dim=96)
+    assert block() == 96
+    qp.init()
+    assert block() != 96
+
+
+def test_options_of_the_cpu_and_the_cache(restored):
+    kernel_cache = importlib.import_module("quadpy.jit.compilation").kernel_cache
+    qp.init(make_cpu_multithreading_loop=False, cpu_max_num_threads=None)
+    assert qp.cfg.cpu_max_num_threads == 1
+    qp.init(offline_cache_cleaning_policy="never")
+    assert kernel_cache().limit > 1 << 50
+    qp.init(offline_cache_cleaning_policy="lru", offline_cache_max_size_of_files=5 << 20)
+    assert kernel_cache().limit == 5 << 20
+
+
+def test_what_the_backend_can_do(restored):
+    assert qp.get_max_shared_memory_bytes() == 65536
+    assert qp.get_cuda_compute_capability() == 0
+    assert qp.is_arch_supported(qp.cpu)
+    assert qp.is_arch_supported(qp.python)
+    assert isinstance(qp.is_arch_supported(qp.cuda), bool)
+    with pytest.raises(qp.ArgumentError, match="'vulcan' is not a backend"):
+        qp.is_arch_supported("vulcan")
+
+
+def test_hooks_of_reset(restored, monkeypatch):
+    monkeypatch.setattr(importlib.import_module("quadpy.api"), "_HOOKS", [])
+    seen = []
+    qp.on_reset(lambda: seen.append((1, qp.cfg.debug)))
+    qp.on_reset(lambda: seen.append((2, qp.cfg.debug)))
+    qp.init(debug=True)
+    qp.reset()
+    assert seen == [(1, None), (2, None)]
+    with pytest.raises(qp.ArgumentError, match="3 cannot be called"):
+        qp.on_reset(3)

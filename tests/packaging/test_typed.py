@@ -31,9 +31,11 @@ def sources() -> dict[str, str]:
     for module in STARS:
         public = __import__(f"quadpy.{module}", fromlist=["__all__"]).__all__
         where |= dict.fromkeys(public, f"quadpy.{module}")
+    for module, names in qp._LATE.items():
+        where |= dict.fromkeys(names.split(), f"quadpy.{module}")
     where |= dict.fromkeys(names_of(TYPED, "__all__"), "quadpy.typed")
     late = "algorithms", "dist", "hazards", "profiler", "tools", "torch", "view"  # loaded at their first use
-    where |= dict.fromkeys(late, "quadpy") | {"profile": "quadpy.profiler"}
+    where |= dict.fromkeys(late, "quadpy")
     return {name: where[name] for name in qp.__all__ if name != "__version_str__"}
 
 

@@ -28,6 +28,7 @@ class DistributedField(DistributedArray):
     __quadpy_field__: ClassVar[bool] = True
     __quadpy_distributed__: ClassVar[bool] = True
     is_member: ClassVar[bool] = False
+    is_component: ClassVar[bool] = False
     blocks: ClassVar[tuple[()]] = ()
     _kind: ClassVar[str] = "field"
 

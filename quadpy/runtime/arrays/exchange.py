@@ -18,6 +18,8 @@ from quadpy.runtime.memory.device_storage import DeviceStorage
 from quadpy.runtime.memory.host_storage import HostStorage, Storage
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from quadpy.runtime.device.device import Device
 
 __all__ = ["Exchange"]
@@ -35,6 +37,10 @@ class Exchange:
     def _memory(self) -> Storage:
         """The stored numbers, of shape ``(*shape, *element_shape)``."""
         raise NotImplementedError
+
+    def _unwrap(self) -> Self:
+        """The array itself: in Quadrants, tensors are wrappers of fields and arrays."""
+        return self
 
     @property
     def device(self) -> Device | None:

@@ -9,6 +9,7 @@ from typing import Any
 from quadpy.completion import shows
 from quadpy.dtypes import BY_NAME, Scalar
 from quadpy.errors import ArgumentError, BoundsError
+from quadpy.importing import import_late
 from quadpy.public import call_site, made_by, public, require_switch
 from quadpy.runtime.arrays.activity import InNode
 from quadpy.runtime.arrays.dense import shape_of
@@ -40,7 +41,7 @@ __all__ = ["Field", "field"]
 @made_by("qp.field(dtype, shape) makes one")
 @shows(
     "copy_from", "device", "dtype", "dual", "element_shape", "fill", "from_numpy", "from_torch", "grad",
-    "has_dual", "has_grad", "layout", "name", "nbytes", "ndim", "offset", "placed", "shape", "size",
+    "get_scalar_field", "has_dual", "has_grad", "layout", "name", "nbytes", "ndim", "offset", "placed", "shape", "size",
     "parent", "snode", "to_dlpack", "to_numpy", "to_torch",
 )  # fmt: skip
 class Field(HasDerivatives, InNode[T_co, I_contra]):
@@ -55,10 +56,12 @@ class Field(HasDerivatives, InNode[T_co, I_contra]):
         "_placement",
         "_storage",
         "_tree",
+        "components",
         "container",
         "derivative",
         "derivatives",
         "follows",
+        "is_component",
         "is_member",
         "made",
         "name",
@@ -78,6 +81,8 @@ class Field(HasDerivatives, InNode[T_co, I_contra]):
         self.derivatives: dict[str, Field] = {}
         self.container = None
         self.is_member = False  # whether a field of structs has its memory, too
+        self.is_component = False  # whether a field of vectors or matrices has its memory, too
+        self.components: weakref.WeakValueDictionary[int, Field] = weakref.WeakValueDictionary()
         self.follows = False  # whether its shape is that of another field, and not given
 
     def span(self, shape: tuple[int, ...], offset: object = None, tree: FieldTree | None = None) -> None:
@@ -120,8 +125,19 @@ class Field(HasDerivatives, InNode[T_co, I_contra]):
         self._storage.name = self.described
         self._placement = placement
 
+    @public
+    def get_scalar_field(self, *index: int) -> Field:
+        """The field of the numbers at ``index`` in each vector or matrix, in the same memory.
+
+        Raises:
+            ArgumentError: the elements have no such component.
+        """
+        return import_late("quadpy.runtime.arrays.component_fields").component_of(self, index)  # type: ignore[no-any-return]  # a Field
+
     def free(self) -> None:
         """Give the memory back: every later use is an error."""
+        for component in list(self.components.values()):
+            component.free()
         self._tree = _Freed(self.described)
         self._placement = None
         if hasattr(self, "_storage"):
@@ -206,7 +222,7 @@ class Field(HasDerivatives, InNode[T_co, I_contra]):
         if not hasattr(self, "shape") or isinstance(self._tree, _Freed):
             return f"field:{self.dtype}:{self.element_shape}:none"
         sparse = [node.__quadpy_fingerprint__() for node in self.sparse_nodes]
-        return f"field:{self.dtype}:{self.element_shape}:{self.shape}:{self.offset}:{self.strides}:{self.blocks}:{self.is_member}:{sparse}"
+        return f"field:{self.dtype}:{self.element_shape}:{self.shape}:{self.offset}:{self.strides}:{self.blocks}:{self.is_member}:{self.is_component}:{sparse}"
 
     @property
     def storage(self) -> Storage:

@@ -14,7 +14,7 @@ from quadpy.runtime.memory.device_storage import DeviceStorage
 from quadpy.runtime.memory.host_storage import HostStorage, Storage
 from quadpy.runtime.memory.strided_layout import StridedLayout
 
-__all__ = ["over_host_memory", "over_memory_of"]
+__all__ = ["over_host_memory", "over_memory_of", "storage_over"]
 
 
 def over_memory_of(array: DenseArray, dtype: Scalar, shape: tuple[int, ...], start: int = 0) -> NDArray | None:
@@ -22,6 +22,12 @@ def over_memory_of(array: DenseArray, dtype: Scalar, shape: tuple[int, ...], sta
 
     None if they are not in C order without gaps.  The memory lives as long as either array.
     """
+    storage = storage_over(array, dtype, shape, start)
+    return None if storage is None else NDArray(dtype, shape, (), storage)
+
+
+def storage_over(array: DenseArray, dtype: Scalar, shape: tuple[int, ...], start: int = 0) -> Storage | None:
+    """The numbers that ``over_memory_of`` is over, the components of elements included in ``shape``."""
     storage = array._memory()  # noqa: SLF001 - arrays and their storage are one part
     whole = array.shape + array.element_shape
     strides = _contiguous(whole, array.dtype.nbytes)
@@ -30,14 +36,13 @@ def over_memory_of(array: DenseArray, dtype: Scalar, shape: tuple[int, ...], sta
         if array.size and storage.layout.strides != strides:
             return None
         first = storage.layout.start + start
-        layout = StridedLayout(first, item, shape, _contiguous(shape, dtype.nbytes))
-        return NDArray(dtype, shape, (), DeviceStorage(storage.region, layout))
+        return DeviceStorage(storage.region, StridedLayout(first, item, shape, _contiguous(shape, dtype.nbytes)))
     numbers = storage.read(...) if not isinstance(storage, HostStorage) else storage.view
     if not numbers.flags.c_contiguous:
         return None
     nbytes = math.prod(shape) * dtype.nbytes
     taken = numbers.reshape(-1).view(np.uint8)[start : start + nbytes].view(item).reshape(shape)
-    return NDArray(dtype, shape, (), _exported_like(HostStorage(taken, storage.pointer + start), storage))
+    return _exported_like(HostStorage(taken, storage.pointer + start), storage)
 
 
 def over_host_memory(numbers: Numbers, dtype: Scalar) -> NDArray:

@@ -30,6 +30,9 @@ def axes(*numbers: int) -> Axes:
     return numbers
 
 
+axes.__quadpy_compile_time__ = True  # type: ignore[attr-defined]  # what kernels may call, too
+
+
 _TREES: Final[LiveObjects[Tree]] = LiveObjects()
 """All trees, of roots and of builders."""
 

@@ -20,7 +20,8 @@ class Config(NamedTuple):
 
     ``ordinal`` is the number of the device among those of ``arch``; ``wave_size`` is None for the device's own.
     ``interpreted`` says that Python runs the kernels: all else is the CPU's.  ``check_out_of_bound`` asks for checks of
-    indices where ``debug`` is off.
+    indices where ``debug`` is off.  ``gpu_block_dim``, ``unrolling_limit`` and ``raise_on_templated_floats`` are options of
+    the other languages.
     """
 
     arch: str = "cpu"
@@ -36,6 +37,9 @@ class Config(NamedTuple):
     wave_size: int | None = None
     interpreted: bool = False
     check_out_of_bound: bool = False
+    gpu_block_dim: int | None = None
+    unrolling_limit: int = 0
+    raise_on_templated_floats: bool = False
 
 
 def require_wave_size(size: int | None) -> None:

@@ -1,0 +1,59 @@
+"""What the backend of ``qp.init`` can do: questions that programs for Taichi and Quadrants ask."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from quadpy.errors import ArgumentError
+from quadpy.importing import import_late
+from quadpy.messages import shown
+from quadpy.public import public
+from quadpy.runtime.device.current import current_config
+from quadpy.runtime.device.devices import device_of
+from quadpy.target import amd_arch, nvidia_shared_bytes, parse_target
+
+__all__ = ["get_cuda_compute_capability", "get_max_shared_memory_bytes", "is_arch_supported"]
+
+_ON_CPU: Final = 64 << 10
+"""A CPU has no limit; this is what AMD's GPUs have."""
+_LEAST: Final = 48 << 10
+"""What a block has on every GPU."""
+
+
+@public
+def get_max_shared_memory_bytes(*, is_lowerbound_ok: bool = False) -> int:
+    """The most shared memory that a block can have on the device of ``qp.init``, in bytes; on the CPU, 65536.
+
+    With ``is_lowerbound_ok`` it is what every GPU has, 49152, and no device is opened.
+    """
+    config = current_config()
+    if config.arch == "cpu":
+        return _ON_CPU
+    if is_lowerbound_ok:
+        return _LEAST
+    target = parse_target(device_of(config).driver.info.arch)
+    return amd_arch(target.arch).lds_bytes if target.family == "amdgpu" else nvidia_shared_bytes(target.arch)
+
+
+@public
+def get_cuda_compute_capability() -> int:
+    """The compute capability of the device of ``qp.init`` without its dot, such as 90 for an H100; 0 if it is not NVIDIA's."""
+    config = current_config()
+    if config.arch != "cuda":
+        return 0
+    return int("".join(filter(str.isdigit, device_of(config).driver.info.arch)))
+
+
+@public
+def is_arch_supported(arch: str) -> bool:
+    """Whether ``arch``, such as ``qp.cuda``, can be used on this machine; no device is opened.
+
+    Raises:
+        ArgumentError: ``arch`` is not the name of a backend.
+    """
+    if arch in ("cpu", "python", "x64", "x86_64", "arm64"):
+        return True
+    if arch not in ("amdgpu", "cuda"):
+        raise ArgumentError(f"{shown(arch)} is not a backend", hint="pass qp.cpu, qp.python, qp.amdgpu or qp.cuda")
+    probes = import_late("quadpy.runtime.device.probe")
+    return bool((probes.probe_hip() if arch == "amdgpu" else probes.probe_cuda()).devices)
