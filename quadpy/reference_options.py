@@ -20,7 +20,7 @@ from quadpy.settings import settings
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
-__all__ = ["OWN_WAYS", "WITHOUT_MEANING", "apply_options", "choose_dumps", "config_of"]
+__all__ = ["OWN_WAYS", "WITHOUT_MEANING", "apply_options", "config_of"]
 
 _log: Final = logging.getLogger("quadpy")
 
@@ -60,7 +60,7 @@ def apply_options(options: Mapping[str, object], own: tuple[str, ...]) -> None:
     _require_version(options.get("require_version"))
     _choose_cache(options)
     _profile(options.get("kernel_profiler"))
-    choose_dumps(options)
+    _choose_dumps(options)
 
 
 def config_of(options: Mapping[str, object]) -> dict[str, Any]:
@@ -84,7 +84,7 @@ def _is_count(value: object) -> TypeIs[int]:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def choose_dumps(options: Mapping[str, object]) -> None:
+def _choose_dumps(options: Mapping[str, object]) -> None:
     """Print the texts of kernels as they are compiled, or write them to a folder; most programs do not load this."""
     wanted = [name for name in _DUMPS if options.get(name)]
     if not wanted and "quadpy.jit.dumps" not in sys.modules:
