@@ -91,6 +91,90 @@ def test_wraps_by_hand(kernel: Any, ranks: tuple[int, int]):
     same_on_ranks(steps, (8, 9), qp.f32, qp.f32, periodic=periodic, ranks=(ranks[0] * ranks[1],))
 
 
+@qp.func
+def returned(i, n):
+    if i < 0:
+        return i + n
+    if i >= n:
+        return i - n
+    return i
+
+
+@qp.func
+def changed_twice(i, n):
+    k = i
+    if k < 0:
+        k += n
+    if k >= n:
+        k -= n
+    return k
+
+
+@qp.kernel
+def by_functions(u: A2, v: A2):
+    n, m = u.shape
+    for i, j in v:
+        v[i, j] = u[returned(i - 1, n), j] + u[changed_twice(i + 1, n), returned(j + 2, m)]
+
+
+@qp.kernel
+def by_components(u: A2, v: A2):
+    for place in qp.grouped(v):
+        found = 0.0
+        for axis in qp.static(range(2)):
+            after, before = place, place
+            after[axis] = (place[axis] + 1) % u.shape[axis]
+            before[axis] -= 1
+            if before[axis] < 0:
+                before[axis] += u.shape[axis]
+            found += u[after] - 2.0 * u[before]
+        v[place] = found
+
+
+@qp.kernel
+def again(u: A2, v: A2):
+    n = u.shape[0]
+    for i, j in v:
+        right = (i + 1) % n
+        v[i, j] = u[(right + 1) % n, j] + u[(right - 3) % n, j]
+
+
+def halo_of(kernel: Any, periodic: bool) -> Any:
+    def program() -> Any:
+        grid = Grid((64, 8), periodic=periodic, ranks=(2, 1))
+        u, v = grid.ndarray(qp.f32), grid.ndarray(qp.f32)
+        kernel(u, v)
+        return u.halo[0]
+
+    return run_ranks(2, program)[1]
+
+
+@pytest.mark.parametrize(("kernel", "halo"), [(by_functions, (1, 1)), (by_components, (1, 1)), (again, (2, 2))])
+def test_wraps_in_branches_and_in_steps(kernel: Any, halo: Any):
+    same_on_ranks(kernel, (8, 9), qp.f32, qp.f32, ranks=(2, 4), periodic=True)
+    assert halo_of(kernel, True) == halo
+
+
+@qp.func
+def reflected(i, n):
+    k = abs(i)
+    if k >= n:
+        k = 2 * n - 2 - k
+    return k
+
+
+@qp.kernel
+def mirrors(u: A2, v: A2):
+    n, m = u.shape
+    for i, j in v:
+        v[i, j] = u[abs(i - 2), j] + u[n - 1 - abs(n - 2 - i), reflected(j - 1, m)] + u[reflected(i + 1, n), j]
+
+
+def test_mirrors():
+    same_on_ranks(mirrors, (8, 9), qp.f32, qp.f32, ranks=(2, 4, 8))
+    assert halo_of(mirrors, False) == (2, 1)
+
+
 @qp.kernel
 def clamped(u: A2, v: A2):
     n, m = u.shape
@@ -337,7 +421,7 @@ REFUSED: list[tuple[Any, str, str, str]] = [
     (in_a_while, "is not in a loop over the grid", "v[i] += u[i]", "at the top level of the kernel"),
     (under_an_if, "is not in a loop over the grid", "v[i] += u[i]", "at the top level of the kernel"),
     (in_blocks, "blocks and waves of a loop", "qp.simt.block.thread_idx()", "without shared arrays"),
-    (wraps_where_nothing_repeats, "reads all of axis 0", "v[i] = u[(i + 1) % n]", "periodic=True"),
+    (wraps_where_nothing_repeats, "reads all of axis 0", "v[i] = u[(i + 1) % n]", "make the axis periodic"),
     (side_by_side, "parallel sections", "@qp.kernel(graph=True)", "a kernel of each task"),
     (until_small, "loops over tasks cannot take distributed arrays", "@qp.kernel(graph=True)", "qp.dist.capture"),
 ]

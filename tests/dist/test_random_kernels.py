@@ -16,20 +16,57 @@ from quadpy.dist import Grid
 from quadpy.dist.transport.threads import run_ranks
 
 
+FUNCTIONS = """\
+@qp.func
+def mirrored(i, n):
+    k = abs(i)
+    if k >= n:
+        k = 2 * n - 2 - k
+    return k
+
+
+@qp.func
+def wrapped(i, n):
+    if i < 0:
+        return i + n
+    if i >= n:
+        return i - n
+    return i
+
+
+@qp.func
+def moved(i, n):
+    k = i
+    if k < 0:
+        k += n
+    elif k >= n:
+        k -= n
+    return k
+
+
+"""
+
+
 def index_text(rng: random.Random, name: str, axis: int, *, wraps: bool) -> tuple[str, str]:
     """An index near the loop's own along one axis, and the condition under which it is inside the array."""
     step, n = rng.randint(-2, 2), f"u.shape[{axis}]"
     if step == 0:
         return name, ""
     plain = f"{name} + {step}" if step > 0 else f"{name} - {-step}"
-    ways = ["guard", "clamp", "either"]
-    match rng.choice([*ways, "wrap", "or back"] if wraps else ways):
+    ways = ["guard", "clamp", "either", "mirror"]
+    match rng.choice([*ways, "wrap", "or back", "function", "twice"] if wraps else ways):
         case "guard":
             return plain, f"0 <= {plain} < {n}"
         case "clamp":
             return f"qp.min(qp.max({plain}, 0), {n} - 1)", ""
         case "either":
             return f"({plain} if 0 <= {plain} < {n} else {name})", ""
+        case "mirror":
+            return f"mirrored({plain}, {n})", ""
+        case "function":
+            return f"{rng.choice(['wrapped', 'moved'])}({plain}, {n})", ""
+        case "twice":
+            return f"(({plain}) % {n} {rng.choice('+-')} 1) % {n}", ""
         case "or back":
             return f"({plain} if 0 <= {plain} < {n} else {plain} {'-' if step > 0 else '+'} {n})", ""
         case _:
@@ -71,7 +108,7 @@ def kernel_of(seed: int) -> tuple[Any, int, bool, str]:
     for number in range(rng.randint(1, 2)):
         source, target = ("u", "v") if number % 2 == 0 else ("v", "u")
         lines += loop_text(rng, axes, source, target, wraps=wraps)
-    text, file = "\n".join(lines) + "\n", f"<kernel {seed}>"
+    text, file = FUNCTIONS + "\n".join(lines) + "\n", f"<kernel {seed}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     names: dict[str, Any] = {"qp": qp}
     exec(compile(text, file, "exec"), names)

@@ -58,6 +58,7 @@ class _Writer:
             f"({a} * {self.uniform()} + {b})", f"({a} // {self.positive()})", f"({a} % {self.positive()})",
             f"({self.uniform()} - 1 - {a})", f"min({a}, {b})", f"max({a}, {self.small()})",
             f"qp.math.clamp({a}, 0, {self.uniform()})", f"({a} & {self.pick('1', '3', '7', '5')})", f"({a} >> 1)", f"({a} << 1)",
+            f"abs({a} - {self.small()})",
             f"({a} if {self.condition(scope, 0)} else {b})", f"qp.i32(qp.i64({a}) * 3 // 2)", f"qp.i32(qp.u8({a}))",
             f"early(x, {a}, {self.uniform()})", f"x[{a}]", f"-{a}", self.neighbour(a),
         )  # fmt: skip

@@ -29,10 +29,6 @@ class Geometry:
     def ndim(self) -> int:
         return len(self.shape)
 
-    def wraps(self, axis: int) -> bool:
-        """Whether cells of other ranks are beyond both ends of ``axis``."""
-        return self.periodic[axis] and self.split[axis]
-
 
 @dataclass(frozen=True, slots=True)
 class Reduced:

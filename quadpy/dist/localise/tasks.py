@@ -17,7 +17,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from quadpy.artifact import HIDDEN
-from quadpy.dist.localise.analysis import Analysis
 from quadpy.dist.localise.indices import Indices
 from quadpy.dist.localise.loops import accumulating, axes_of, limited, marked
 from quadpy.dist.localise.model import (
@@ -92,7 +91,7 @@ class _Localiser:
         plain = replace(task, axes=bounds, body=body, reductions=(), privates=())
         partials = tuple(array_parameter(each.partial, each.type, self.geometry.ndim, task.span) for each in reduced)
         kernel = self.alone(self.indices.localised(plain), number, partials)
-        analysed = Analysis(marked(plain, axes, self.indices), self.arrays.__contains__, self.geometry).task()
+        analysed = marked(plain, axes, self.indices)
         found = LocalTask(kernel, task.span, analysed, axes, reduced)
         return self.finished(found, task, number) if reduced else found
 

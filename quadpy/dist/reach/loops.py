@@ -10,15 +10,17 @@ from quadpy.dist.boxes import Box, Widths
 from quadpy.dist.division import Division
 from quadpy.dist.localise import CELLS, LocalTask, parameter
 from quadpy.dist.reach.model import Reaches, largest
-from quadpy.dist.reach.periods import extents_beyond, moved_up, nearest
+from quadpy.dist.reach.periods import extents_beyond, moved_up, nearest, wraps
 from quadpy.dist.reach.reads import reach_of
 from quadpy.dist.reach.writes import refuse_replicated, require_own, runs
 from quadpy.errors import DistributedError
 from quadpy.ir import nodes as ir
 from quadpy.ir.footprints import footprints_of
+from quadpy.ir.footprints.accesses import Reached
 from quadpy.ir.footprints.evaluate import boxes_function
 from quadpy.ir.footprints.model import Box as Touched, BoxFormula, Footprint
 from quadpy.ir.footprints.numbers import Given, Number, given, number
+from quadpy.ir.footprints.ways import ways_of
 
 __all__ = ["LoopReach"]
 
@@ -40,7 +42,7 @@ class LoopReach:
         self._grid, self._arrays, self._called = grid, frozenset(arrays), called
         self._axes = {along: axis for axis, along in enumerate(task.axes) if along is not None}
         names = [parameter(name, axis) for name in ("low", "high", "first") for axis in range(grid.ndim)]
-        self._footprints = [each for each in footprints_of(task.analysed) if self._matters(each)]
+        self._footprints = [each for each in footprints_of(task.analysed, self._ways) if self._matters(each)]
         known = [each for each in self._footprints if each.box is not None]
         indices = {**numbers, **{Given(name): count + k for k, name in enumerate(names)}}
         self._boxes, used = boxes_function(
@@ -108,6 +110,22 @@ class LoopReach:
 
     def _moved(self, footprint: Footprint, box: BoxFormula) -> BoxFormula:
         return moved_up(self._grid, box) if footprint.array in self._arrays else box
+
+    def _ways(self, reached: Reached) -> list[Reached]:
+        """A choice of branches along a divided axis, such as ``i + 1 if i + 1 < n else 0``, reads near at each side."""
+        if reached.place.array not in self._arrays:
+            return [reached]
+        divided = [axis for axis, is_split in enumerate(self._grid.is_split) if is_split]
+        return ways_of(reached, divided, lambda axis, by: wraps(self._grid, axis) and self._is_extent(axis, by))
+
+    def _is_extent(self, axis: int, value: Number) -> bool:
+        """Whether it is certainly the extent of ``axis``."""
+        n = self._grid.shape[axis]
+        match value.terms:
+            case (((Given(param=param, part="extent", axis=of),), 1),):
+                return param in self._arrays and self._grid.shape[of] == n
+            case _:
+                return value.constant == n
 
     def _matters(self, footprint: Footprint) -> bool:
         """Reads of arrays that every rank has are left to each rank."""

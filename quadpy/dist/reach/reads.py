@@ -54,10 +54,10 @@ def _width(
 def _unknown(grid: Division, footprint: Footprint, axis: int, called: str) -> DistributedError:
     exact = footprint.box is not None and footprint.exact
     what = "reads all of" if exact else "reads at an index that data decide, along"
-    wrapping = "i % n, or a if c else b," if grid.periodic[axis] else "with periodic=True for the axis, i % n"
+    periodic = "" if grid.periodic[axis] else ", and make the axis periodic"
     return DistributedError(
         f"{called} is distributed, and this {what} axis {axis}, which is divided among ranks",
         footprint.location,
         hint=f"do not divide axis {axis} (ranks=…), pass an array that every rank has, or let the index be near the "
-        f"loop's own; where it wraps, write {wrapping}",
+        f"loop's own; where it wraps, write i % {called}.shape[{axis}]{periodic}",
     )

@@ -117,6 +117,8 @@ class Reader(Forms):
                 return self._ring(constant_form(0) - self.form(operand, known), e.type)
             case ir.Unary(op=ir.UnOp.NOT, operand=operand) if e.type.is_signed:
                 return self._ring(constant_form(-1) - self.form(operand, known), e.type)
+            case ir.Unary(op=ir.UnOp.ABS, operand=operand) if e.type.is_signed:
+                return self._magnitude(self.index(operand, known), e.type, known)
             case ir.Select(cond=cond, then=then, orelse=orelse):
                 return self._select(self.condition(cond, known), then, orelse, known)
             case ir.Binary():
@@ -134,6 +136,16 @@ class Reader(Forms):
         if not a.terms and not b.terms and (truth := truth_of(condition)) is not None:
             return fixed(select(truth, a.constant, b.constant)).needing(*a.needs, *b.needs, *needs_in(condition))
         return self.chosen(((a, chosen.guards), (b, other.guards)))
+
+    def _magnitude(self, form: Form, type: Scalar, known: Known) -> Form:
+        negated = self._within(constant_form(0) - form, type)
+        is_natural = AtLeastZero(form)
+        if is_certain(is_natural):
+            return form
+        if is_impossible(is_natural):
+            return negated
+        natural, negative = known.fork(is_natural), known.fork(denied(is_natural))
+        return self.chosen(((form, natural.guards), (negated, negative.guards)))
 
     def _cast(self, form: Form, before: Scalar, after: Scalar) -> Form:
         (least, most), (low, last) = type_bounds(before), type_bounds(after)

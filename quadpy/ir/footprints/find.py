@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import cast
 
 from quadpy.artifact import SHADOW
 from quadpy.ir import nodes as ir
-from quadpy.ir.footprints.accesses import accesses_of
+from quadpy.ir.footprints.accesses import Reached, accesses_of
 from quadpy.ir.footprints.boxes import box_of
 from quadpy.ir.footprints.model import BoxFormula, Footprint
 from quadpy.ir.footprints.numbers import Given
@@ -20,15 +20,19 @@ __all__ = ["footprints_of", "with_numbers"]
 _Key = tuple[str, ir.Access, ir.AtomicOp | None, BoxFormula | None]
 
 
-def footprints_of(task: ir.Task) -> tuple[Footprint, ...]:
+def footprints_of(
+    task: ir.Task, ways: Callable[[Reached], Iterable[Reached]] = lambda reached: (reached,)
+) -> tuple[Footprint, ...]:
     """What ``task`` touches of the arrays that the launch gets, without shared arrays and the memory of prints and checks.
 
-    Accesses in the same way to the same box are one footprint, with the place of the first of them.
+    Accesses in the same way to the same box are one footprint, with the place of the first of them.  ``ways`` tells apart
+    those of one access.
     """
     own = {SHADOW, *(array.name for array in task.shared)} if isinstance(task, ir.ParallelTask) else {SHADOW}
     found: dict[_Key, tuple[set[int], Span]] = {}
-    for each in accesses_of(task).found:
-        if each.place.array not in own:
+    accesses = (each for each in accesses_of(task).found if each.place.array not in own)
+    for reached in accesses:
+        for each in ways(reached):
             key = (each.place.array, each.access, each.operation, box_of(each))
             found.setdefault(key, (set(), each.span))[0].add(each.place.component)
     return tuple(Footprint(*key[:3], tuple(sorted(parts)), key[3], span) for key, (parts, span) in found.items())
