@@ -15,7 +15,6 @@ import quadpy as qp
 from quadpy.dist import Grid
 from quadpy.dist.transport.threads import run_ranks
 
-
 FUNCTIONS = """\
 @qp.func
 def mirrored(i, n):
