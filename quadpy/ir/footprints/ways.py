@@ -159,14 +159,17 @@ class _Put:
                 return Entered(entered, frozenset(map(self.need, needs)))
             case Some(conditions=conditions):
                 return Some(tuple(map(self.condition, conditions)))
-            case AtLeastZero(form=form):
-                return AtLeastZero(self.form(form))
-            case NotZero(form=form):
-                return NotZero(self.form(form))
-            case Maybe():
-                return fact
+            case _:
+                return self.simple(fact)
 
     def condition(self, condition: Condition) -> Condition:
-        if isinstance(condition, Every):
-            return Every(tuple(map(self.condition, condition.conditions)))
-        return self.fact(condition)
+        match condition:
+            case Every(conditions=conditions):
+                return Every(tuple(map(self.condition, conditions)))
+            case Some(conditions=conditions):
+                return Some(tuple(map(self.condition, conditions)))
+            case _:
+                return self.simple(condition)
+
+    def simple(self, condition: AtLeastZero | NotZero | Maybe) -> AtLeastZero | NotZero | Maybe:
+        return condition if isinstance(condition, Maybe) else replace(condition, form=self.form(condition.form))
