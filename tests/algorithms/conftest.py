@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 from backends import backends
 
 import quadpy as qp
+
+sys.path.insert(0, str(Path(__file__).parent))  # for random_calls.py
 
 
 @pytest.fixture(scope="session", autouse=True, params=backends())
