@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import math
 from dataclasses import replace
 from functools import partial
 
@@ -35,7 +34,7 @@ from quadpy.lang.values import (
     shape_text,
     shaped,
 )
-from quadpy.lang.vectors import flat_index, is_swizzle, numbers_of, part_of
+from quadpy.lang.vectors import chosen_numbers, is_swizzle, numbers_of, part_of
 from quadpy.messages import counted, one_of
 from quadpy.records import RecordType, Shape, shape_of_member
 from quadpy.source import Span
@@ -323,20 +322,15 @@ def _store_chosen(t: Trace, ref: ElementRef, value: Value, span: Span) -> None:
 
 
 def chosen_parts(t: Trace, ref: ElementRef, span: Span) -> tuple[list[ElementRef], ir.Expr]:
-    """The components or rows of which ``ref``, which ``chooses``, is one; and the number of that one."""
+    """The components, rows or columns of which ``ref``, which ``chooses``, is one; and the number of that one."""
     index, shape = ref.steps[0], ref.shape
     assert isinstance(index, tuple)
     assert isinstance(shape, tuple)
     if len(index) > len(shape):
         t.fail_type(f"{len(index)} indices for a {'x'.join(map(str, shape))} element", span)
-    row, extents = shape[len(index) :], shape[: len(index)]
-    size, count = math.prod(row), math.prod(extents)
-    parts = [
-        replace(ref, numbers=ref.numbers[number * size : (number + 1) * size], shape=row, steps=())
-        for number in range(count)
-    ]
-    starts = Vec(extents, tuple(literal(0, ref.types[0], span) for _ in range(count)))
-    return parts, t.build.let(to_scalar(t, flat_index(t, starts, index, span), span))
+    numbers, part, at = chosen_numbers(t, ref.types[0], shape, index, span)
+    parts = [replace(ref, numbers=tuple(ref.numbers[k] for k in each), shape=part, steps=()) for each in numbers]
+    return parts, t.build.let(to_scalar(t, at, span))
 
 
 def is_number_at(at: ir.Expr, number: int, span: Span) -> ir.Expr:

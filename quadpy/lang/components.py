@@ -8,7 +8,6 @@ others stored in the meantime.
 from __future__ import annotations
 
 import ast
-import math
 from collections.abc import Sequence
 
 from quadpy.ir import nodes as ir
@@ -33,7 +32,7 @@ from quadpy.lang.values import (
     shaped,
 )
 from quadpy.lang.variables import assign_name, check_assigned, in_memory, read_variable, write_variable
-from quadpy.lang.vectors import flat_index, numbers_of
+from quadpy.lang.vectors import chosen_numbers, numbers_of
 from quadpy.messages import with_article
 from quadpy.records import RecordType
 from quadpy.source import Span
@@ -134,11 +133,11 @@ def _part_named(t: Trace, bound: MutableVar, target: ast.expr) -> MutableVar | C
         target.attr if isinstance(target, ast.Attribute) else part_indices(index_values(t, target.slice), bound.shape)
     )
     if not isinstance(step, str) and not all(isinstance(i, (int, slice)) for i in step):
-        if len(step) not in (1, len(bound.shape)) or any(isinstance(i, slice) for i in step):
+        if len(step) not in (1, len(bound.shape)):
             t.fail_type(
                 f"this names neither a component nor a row of {with_article(shape_text(bound.stand_in(span)))}",
                 span,
-                "where an index is known at run time only, assign m[i, j] or a row, m[i]",
+                "where an index is known at run time only, assign m[i, j], a row, m[i], or a column, m[:, j]",
             )
         return part_at(t, bound, step, span)
     numbers, shape = numbers_of(t, bound.vars[0].type, bound.shape, step, span)
@@ -148,16 +147,12 @@ def _part_named(t: Trace, bound: MutableVar, target: ast.expr) -> MutableVar | C
 
 
 def part_at(t: Trace, bound: MutableVar, index: tuple[Value, ...], span: Span) -> MutableVar | ChosenPart:
-    """The component of ``bound`` at ``index``, or the row."""
+    """The component of ``bound`` at ``index``, or the row or column."""
     assert isinstance(bound.shape, tuple)
-    row = bound.shape[len(index) :]
-    size = math.prod(row)
-    starts = Vec(bound.shape[: len(index)], elems_of(bound.stand_in(span))[::size])
-    at = flat_index(t, starts, index, span)
+    numbers, shape, at = chosen_numbers(t, bound.vars[0].type, bound.shape, index, span)
     if isinstance(at, int):
-        return bound.part(range(at * size, (at + 1) * size), row)
-    parts = tuple(bound.part(range(k, k + size), row) for k in range(0, len(bound.vars), size))
-    return ChosenPart(parts, t.build.let(at))
+        return bound.part(numbers[at], shape)
+    return ChosenPart(tuple(bound.part(each, shape) for each in numbers), t.build.let(at))
 
 
 def _write_chosen(t: Trace, chosen: ChosenPart, items: Sequence[ir.Expr], span: Span) -> None:

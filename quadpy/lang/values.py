@@ -138,9 +138,8 @@ class ElementRef:
 
     @property
     def chooses(self) -> bool:
-        """Whether it is a component or row that a run-time index names."""
-        whole = len(self.steps) == 1 and isinstance(self.shape, tuple)
-        return whole and not any(isinstance(i, (str, slice)) for i in self.steps[0])
+        """Whether it is a component, a row or a column that a run-time index names."""
+        return len(self.steps) == 1 and isinstance(self.shape, tuple) and not isinstance(self.steps[0], str)
 
     def member(self, name: str) -> ElementRef | None:
         """The place of a member; None where there is no such member."""

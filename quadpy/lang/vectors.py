@@ -23,7 +23,7 @@ from quadpy.records import Plain
 from quadpy.source import Span
 
 __all__ = [
-    "broadcast", "components_for", "dot_product", "flat_index", "is_swizzle", "make_vector", "map_vec", "matmul",
+    "broadcast", "chosen_numbers", "components_for", "dot_product", "is_swizzle", "make_vector", "map_vec", "matmul",
     "numbers_of", "part_of", "vec_attribute", "vec_index", "vec_of",
 ]  # fmt: skip
 
@@ -118,6 +118,29 @@ def numbers_of(
     positions: dict[ir.Expr, int] = {ir.Const(k, type, span=span): k for k in range(math.prod(shape))}
     found = part_of(t, Vec(shape, tuple(positions)), step, span)
     return tuple(positions[e] for e in elems_of(found)), found.shape if isinstance(found, Vec) else ()
+
+
+def chosen_numbers(
+    t: Trace, type: Scalar, shape: tuple[int, ...], index: tuple[Value, ...], span: Span
+) -> tuple[list[tuple[int, ...]], tuple[int, ...], int | ir.Expr]:
+    """Components, rows or columns among which the run-time numbers of ``index`` choose.
+
+    Gives the numbers of the components of each, their shape, and which one it is: past the end for an index out of range.
+    """
+    dummies = tuple(literal(0, type, span) for _ in range(math.prod(shape)))
+    sliced = [axis for axis, i in enumerate(index) if isinstance(i, slice)]
+    if not sliced:
+        row = shape[len(index) :]
+        size, extents = math.prod(row), shape[: len(index)]
+        at = flat_index(t, Vec(extents, dummies[: math.prod(extents)]), index, span)
+        return [tuple(range(k, k + size)) for k in range(0, len(dummies), size)], row, at
+    if len(index) != len(shape) or len(sliced) == len(index):  # a slice whose ends are not known
+        return [], numbers_of(t, type, shape, index, span)[1], 0
+    axis = 1 - sliced[0]
+    whole = index[:1] if axis == 0 else (0, index[1])  # the check of the index knows its axis
+    at = flat_index(t, Vec(shape[: len(whole)], dummies[: math.prod(shape[: len(whole)])]), whole, span)
+    found = [numbers_of(t, type, shape, (*index[:axis], k, *index[axis + 1 :]), span) for k in range(shape[axis])]
+    return [numbers for numbers, _ in found], found[0][1], at
 
 
 def vec_index(t: Trace, vec: Vec, index: tuple[Value, ...], span: Span) -> ir.Expr | Vec:

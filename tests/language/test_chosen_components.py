@@ -111,3 +111,58 @@ def test_strided_arrays_and_members(init):
     members(1)
     assert points.v.to_numpy().tolist() == [[0, i + 1, 0] for i in range(4)]
     assert not points.mass.to_numpy().any()
+
+
+wide = qp.types.matrix(3, 4, qp.i32)
+
+
+@qp.func
+def change_columns(m: qp.template(), i: qp.i32, j: qp.i32):
+    m[:, j] *= 2
+    m[1:, j] += [5, 6]
+    m[i, 1:3] = [i, j]
+    m[i, ::-1] = m[i, :]
+    m[::2, j] = m[::2, j] + m[0:2, i]
+
+
+def columns_by_numpy(m, i, j):
+    m = m.copy()
+    m[:, j] *= 2
+    m[1:, j] += [5, 6]
+    m[i, 1:3] = [i, j]
+    m[i, ::-1] = m[i, :].copy()
+    m[::2, j] = m[::2, j] + m[0:2, i]
+    return m
+
+
+@qp.kernel
+def change_variable(m: wide, i: qp.i32, j: qp.i32) -> wide:
+    change_columns(m, i, j)
+    return m
+
+
+@qp.kernel
+def change_elements(x: qp.template(), y: qp.types.ndarray(qp.types.struct(n=qp.i32, m=wide), 1), i: qp.i32, j: qp.i32):
+    for e in range(2):
+        change_columns(x[e], i, j)
+        change_columns(y[e].m, i, j)
+
+
+def test_columns_and_parts_of_rows_that_are_chosen_at_run_time(init):
+    start = np.arange(12, dtype=np.int32).reshape(3, 4)
+    field = qp.Matrix.field(3, 4, qp.i32, 2, layout=qp.Layout.SOA)
+    structs = qp.ndarray(qp.types.struct(n=qp.i32, m=wide), 2)
+    for debug in (False, True):
+        init(debug=debug)
+        for i, j in [(0, 0), (-1, -1), (1, 3), (2, 1)]:
+            expected = columns_by_numpy(start, i, j)
+            np.testing.assert_array_equal(change_variable(qp.Matrix(start), i, j).to_numpy(), expected)
+            field.from_numpy(np.stack([start, start]))
+            structs.from_numpy({"n": np.zeros(2, np.int32), "m": np.stack([start, start])})
+            change_elements(field, structs, i, j)
+            for found in (field.to_numpy(), structs.to_numpy()["m"]):
+                np.testing.assert_array_equal(found[1], expected)
+    with pytest.raises(qp.KernelIndexError, match="index 4 of axis 1 is out of range"):
+        change_variable(qp.Matrix(start), 0, 4)
+    init()
+    np.testing.assert_array_equal(change_variable(qp.Matrix(start), 0, 9).to_numpy()[1:], start[1:])

@@ -108,7 +108,7 @@ WRONG = {
     "v[i].yzy += 1.0": "names the same component twice",
     "w = v[i]\nw.xx = [1.0, 2.0]": "names the same component twice",
     "w = v[i]\nw[1:] = [1.0, 2.0, 3.0]": "f32x3 where f32x2 is needed",
-    "total[:, k] = 1": "neither a component nor a row",
+    "total[:k, 0] = 1": "the ends of a slice must be known at compile time",
     "total[0, 0, 0] = 1": "3 indices for an i32x2x3",
     "total[0][1][0] = 1": "a number has no parts",
     "total[k][1] = 1": "a row chosen at run time has no parts",
