@@ -29,7 +29,10 @@ _PAUSE: Final = 0.01
 
 
 class LeavingEngine(Protocol):
-    """What connects the ranks, as their end needs it; after ``has_ended`` it can be asked no more."""
+    """What connects the ranks, as their end needs it; after ``has_ended`` it can be asked no more.
+
+    A fork of a rank is no rank: in it, ``close`` is called, and the end of the process is nobody else's concern.
+    """
 
     rank: int
     size: int
@@ -40,6 +43,7 @@ class LeavingEngine(Protocol):
     def waits(self) -> Waits: ...
     @property
     def has_ended(self) -> bool: ...
+    def close(self) -> None: ...
 
 
 def end_with(engine: LeavingEngine) -> None:
@@ -53,6 +57,7 @@ def end_with(engine: LeavingEngine) -> None:
 
     sys.excepthook = tell
     atexit.register(ending.finish)
+    os.register_at_fork(after_in_child=ending.be_a_fork)
     if threading.current_thread() is threading.main_thread():
         _ignore_news_of_the_launcher()
 
@@ -65,11 +70,18 @@ def _ignore_news_of_the_launcher() -> None:
 
 class _Ending:
     def __init__(self, engine: LeavingEngine) -> None:
-        self._engine = engine
+        self._engine, self._is_fork = engine, False
+
+    def be_a_fork(self) -> None:
+        """The process is a fork of the rank: its messages would be taken for the rank's."""
+        self._engine.close()
+        self._is_fork = True
 
     def failed(self, kind: type[BaseException], error: BaseException) -> None:
         """An exception ends the program: tell the others the first cause that is known."""
         note_exit_status(128 + signal.SIGINT if issubclass(kind, KeyboardInterrupt) else 1)
+        if self._is_fork:
+            return
         notices, mine = self._engine.notices, self._engine.rank
         if isinstance(error, RankLostError) and error.rank >= 0:
             notices.tell_end(error.reason, error.rank)
@@ -82,7 +94,7 @@ class _Ending:
         if self._engine.has_ended:  # the program itself has called MPI_Finalize
             return
         try:
-            well = self._wait_for_others()
+            well = not self._is_fork and self._wait_for_others()
         except KeyboardInterrupt:
             well = False
             note_exit_status(128 + signal.SIGINT)

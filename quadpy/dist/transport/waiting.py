@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import os
 from typing import Final
 
 import numpy as np
 
 from quadpy.dist.transport.protocol import Operator
-from quadpy.errors import RankLostError
+from quadpy.errors import RankLostError, TransportError
 from quadpy.settings import variable
 
-__all__ = ["FUNCTIONS", "lost"]
+__all__ = ["FUNCTIONS", "closed", "lost"]
 
 FUNCTIONS: Final[dict[Operator, np.ufunc]] = {"sum": np.add, "min": np.minimum, "max": np.maximum}
+
+
+def closed(rank: int, process: int) -> TransportError:
+    """The error for a call of rank ``rank`` after the end of its connection, which ``process`` has made."""
+    if os.getpid() != process:
+        return TransportError(
+            f"this process is a fork of rank {rank}, and not connected to the other ranks",
+            hint="start processes before quadpy.dist.world(), or by spawn; distributed arrays are used by the rank itself",
+        )
+    return TransportError(f"rank {rank} has closed its transport")
 
 
 def lost(rank: int, reason: str | None, here: int, timeout: float) -> RankLostError:

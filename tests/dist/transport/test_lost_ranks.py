@@ -140,3 +140,34 @@ def test_ctrl_c_reaches_every_rank(tmp_path):
     assert started.returncode == 128 + signal.SIGINT
     assert sorted(line for line in out.splitlines() if "interrupted" in line) == ["[0] interrupted", "[1] interrupted"]
     assert "KeyboardInterrupt" in lines_of(err, 0)
+
+
+FORKS = """
+    import os, sys
+    import quadpy as qp
+    from quadpy.dist import world
+    from quadpy.dist.transport.protocol import Part
+
+    transport = world().transport
+    transport.barrier()
+    for how in ("calls", "exits"):
+        child = os.fork()
+        if child == 0:
+            if how == "calls":
+                transport.barrier()
+            sys.exit(3)
+        print(how, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    array = qp.ndarray(qp.f32, 6)
+    transport.all_reduce(Part.whole(array), "sum", qp.create_stream())
+    print("ends well")
+"""
+
+
+def test_a_fork_is_no_rank(tmp_path):
+    """Its calls are refused, and its end says nothing of the rank's."""
+    done = run_program(tmp_path, FORKS, 2)
+    assert done.returncode == 0, done.stderr
+    for rank in (0, 1):
+        assert lines_of(done.stdout, rank) == ["calls 1", "exits 3", "ends well"]
+        message = f"quadpy.errors.TransportError: this process is a fork of rank {rank}, and not connected to the other"
+        assert any(message in line for line in lines_of(done.stderr, rank))

@@ -5,6 +5,7 @@ Every call is started without waiting and then looked at, so that a rank that ne
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -19,7 +20,7 @@ from quadpy.dist.transport.mpi.requests import Requests
 from quadpy.dist.transport.parts import require_same_size
 from quadpy.dist.transport.processes import Process, this_process
 from quadpy.dist.transport.protocol import Operator
-from quadpy.dist.transport.waiting import lost
+from quadpy.dist.transport.waiting import closed, lost
 from quadpy.dist.transport.waits import Waits
 from quadpy.errors import RankLostError, TransportError
 from quadpy.runtime.elements.numpy_types import Numbers
@@ -45,7 +46,7 @@ class MpiEngine:
         self.notices: Final = Notices(mpi, self._comms["notices"])
         self.waits: Final = Waits(self.notices, self.rank, self.size, timeout)
         self.requests: Final = Requests(mpi, self.waits)
-        self._closed = False
+        self._closed, self._process = False, os.getpid()
         texts = self.share(this_process().to_text().encode())
         self.processes: Final = [Process.from_text(text.decode()) for text in texts]
         self.waits.processes = {rank: self.processes[rank] for rank in self._everyone}
@@ -103,7 +104,7 @@ class MpiEngine:
 
     def _comm(self, kind: str) -> Any:
         if self._closed:
-            raise TransportError(f"rank {self.rank} has closed its transport")
+            raise closed(self.rank, self._process)
         return self._comms[kind]
 
     def _bytes(self, numbers: Numbers | DeviceNumbers) -> list[Any]:

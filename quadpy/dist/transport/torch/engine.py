@@ -6,6 +6,7 @@ rank that never comes is found.
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -21,7 +22,7 @@ from quadpy.dist.transport.parts import require_same_size
 from quadpy.dist.transport.processes import Process, this_process
 from quadpy.dist.transport.protocol import Operator
 from quadpy.dist.transport.torch.notices import StoreNotices
-from quadpy.dist.transport.waiting import FUNCTIONS, lost
+from quadpy.dist.transport.waiting import FUNCTIONS, closed, lost
 from quadpy.dist.transport.waits import Waits, different_calls
 from quadpy.errors import QuadpyError, RankLostError, TransportError
 from quadpy.runtime.elements.numpy_types import Numbers
@@ -53,7 +54,7 @@ class TorchEngine:
         """
         self._torch, self.rank, self.size, self.timeout = torch, rank, size, timeout
         self._everyone: Final = [other for other in range(size) if other != rank]
-        self._closed = False
+        self._closed, self._process = False, os.getpid()
         limit = timedelta(seconds=timeout + _LATER)
         distributed = torch.distributed
         try:
@@ -174,7 +175,7 @@ class TorchEngine:
 
     def _require_open(self) -> None:
         if self._closed:
-            raise TransportError(f"rank {self.rank} has closed its transport")
+            raise closed(self.rank, self._process)
 
 
 class _Messages:
