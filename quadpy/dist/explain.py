@@ -68,6 +68,9 @@ def _loop(program: GridProgram, task: LocalTask, found: Reaches, arrays: Mapping
         if any(any(map(any, reach)) for reach in reaches):
             yield f"    reads {label} up to {_distances(program.grid, reaches)} beyond the block"
             yield f"      halo: {nbytes} bytes, from {_ranks(sources)}"
+            for axis, (n, split) in enumerate(zip(program.grid.shape, program.grid.is_split, strict=True)):
+                if split and 2 * max(max(reach[axis]) for reach in reaches) >= n:
+                    yield f"      far: half of axis {axis} or more, which an index near the loop's own would not need"
         else:
             yield f"    reads {label} in its own block"
     for name in sorted(found.writes):

@@ -455,3 +455,33 @@ def test_python_does_not_run_them():
     with pytest.raises(CodegenError, match=r"arch=qp\.python does not run") as caught:
         three(u, v, u)
     assert "qp.init(arch=qp.cpu)" in str(caught.value)
+
+
+# ----------------------------------------------------------------------- far
+
+
+@qp.kernel
+def from_the_first(u: A1, v: A1):
+    for i in v:
+        v[i] = u[i] - u[0]
+
+
+@qp.kernel
+def other_way_round(u: A1, v: A1):
+    for i in v:
+        v[i] = u[u.shape[0] - 1 - i]
+
+
+@pytest.mark.parametrize("kernel", [from_the_first, other_way_round])
+def test_far_reads_are_right_and_warned_of(kernel: Any, capsys: pytest.CaptureFixture[str]):
+    with pytest.warns(RuntimeWarning, match="cells beyond a block along axis 0, which has 40") as caught:
+        same_on_ranks(kernel, (40,), qp.f32, qp.f32, ranks=(2,))
+    assert [warning.filename for warning in caught] == [__file__]
+
+    def program() -> None:
+        grid = Grid((40,))
+        qp.dist.explain(kernel, grid.ndarray(qp.f32), grid.ndarray(qp.f32))
+
+    with pytest.warns(RuntimeWarning):
+        run_ranks(2, program)
+    assert "far: half of axis 0 or more" in capsys.readouterr().out

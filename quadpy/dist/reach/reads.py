@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Final
 
@@ -10,6 +11,7 @@ from quadpy.dist.division import Division
 from quadpy.dist.reach.periods import nearest
 from quadpy.errors import DistributedError
 from quadpy.ir.footprints.model import Box as Touched, Footprint
+from quadpy.source import Span
 
 __all__ = ["reach_of"]
 
@@ -21,6 +23,8 @@ def reach_of(grid: Division, footprint: Footprint, boxes: Sequence[Touched | Non
     """How far a read of the array ``called`` goes beyond a block, on any rank; None where no rank reads.
 
     ``boxes`` has what each rank reads.
+
+    A halo that is half of an axis or more is a RuntimeWarning, on rank 0.
 
     Raises:
         DistributedError: it reads all of a divided axis, or what data decide.
@@ -48,7 +52,17 @@ def _width(
     exact = all(box is None or box.exact for box in boxes)
     if everywhere and not (exact and n <= _SMALL):
         raise _unknown(grid, footprint, axis, called)
+    if (most := max(below, above)) > _SMALL and 2 * most >= n and grid.world.rank == 0:
+        _warn(footprint.location, f"{called} is distributed, and this reads it up to {most} cells beyond a block along "
+              f"axis {axis}, which has {n}: each rank gets such a halo. An element that all iterations need can be an "
+              f"argument instead, which the host reads")  # fmt: skip
     return below, above
+
+
+def _warn(location: Span | None, message: str) -> None:
+    """Says so once, at the kernel's own line."""
+    if location is not None:
+        warnings.warn_explicit(message, RuntimeWarning, location.file, location.line)
 
 
 def _unknown(grid: Division, footprint: Footprint, axis: int, called: str) -> DistributedError:
