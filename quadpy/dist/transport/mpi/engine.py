@@ -22,7 +22,7 @@ from quadpy.dist.transport.processes import Process, this_process
 from quadpy.dist.transport.protocol import Operator
 from quadpy.dist.transport.waiting import closed, lost
 from quadpy.dist.transport.waits import Waits
-from quadpy.errors import RankLostError, TransportError
+from quadpy.errors import RankLostError
 from quadpy.runtime.elements.numpy_types import Numbers
 
 __all__ = ["MpiEngine"]
