@@ -7,12 +7,11 @@ from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from quadpy.conflicts import Hazard, HazardAccess
-from quadpy.hazards.allowances import reason_for
 from quadpy.hazards.calls import node_slots
 from quadpy.hazards.findings import raise_hazard
 from quadpy.hazards.operations import Slot, conflict
 from quadpy.hazards.regions import Overlap, overlap
-from quadpy.hazards.reports import kind_of, range_text, verb_of
+from quadpy.hazards.reports import allowed_in_both, kind_of, range_text, verb_of
 from quadpy.runtime.launch.capturing import CAPTURES
 from quadpy.runtime.launch.observing import ObservedNode
 from quadpy.source import Span
@@ -108,7 +107,7 @@ def _report(first: ObservedNode, second: ObservedNode, one: Slot, other: Slot, h
     if how is Overlap.POSSIBLE:
         reasons.append("the two touch some of the same range of bytes, perhaps not the same ones")
     sides = _side(first, one), _side(second, other)
-    allowed = reason_for(max(one.region.low, other.region.low), min(one.region.high, other.region.high))
+    allowed = allowed_in_both(one.region, other.region)
     reason = "; ".join(reasons)
     return Hazard(kind_of(one.kind, other.kind), *sides, not reason, reason, _mend(first, second), allowed)
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from typing import Final, Protocol
+from typing import Protocol
 
 from quadpy.hazards.clocks import Clock, Lane
-from quadpy.hazards.operations import ENDS, FREE, READ, Operation, Slot, conflict, covers, merged
+from quadpy.hazards.operations import ENDS, FREE, READ, Operation, Slot, conflict
 from quadpy.hazards.regions import Overlap, Region, overlap
+from quadpy.hazards.shortening import MANY, Accesses, in_few_lanes, shortened, without_history
 from quadpy.source import Span
 
 __all__ = ["Conflict", "Ledger", "Named"]
-
-_MANY: Final = 32
-"""Accesses of one stream, and streams, above which an allocation's history is shortened."""
 
 Conflict = tuple[Operation, Slot, Overlap]
 """An earlier access that nothing orders before the new one."""
@@ -61,7 +59,7 @@ class Ledger:
         self.handles: list[Named] = []
         self.into: Ledger | None = None
         self.shared = False
-        self.settled: dict[Lane, dict[Slot, Operation]] = {}
+        self.settled: Accesses = {}
         self.runs: dict[Unsettled, int] = {}
         self.running: Lane | None = None
         self.slots: dict[tuple[object, ...], Slot] = {}
@@ -69,7 +67,7 @@ class Ledger:
         self.free: tuple[Operation, Slot] | None = None
 
     @property
-    def touched(self) -> dict[Lane, dict[Slot, Operation]]:
+    def touched(self) -> Accesses:
         """The accesses that matter still, those of ``runs`` too."""
         if self.runs:
             self._settle()
@@ -80,6 +78,8 @@ class Ledger:
 
         ``runs`` comes before ``running``, for interrupts: the latter has a run at any time.
         """
+        if len(self.runs) >= MANY:
+            self._settle()
         self.runs.setdefault(run, time)
         if self.running is not run.lane:
             for other in self.runs:
@@ -161,20 +161,20 @@ class Ledger:
         if slot.kind in ENDS:
             self.free = (operation, slot) if slot.kind == FREE else None
         records = touched.get(lane)
-        if records is not None and len(touched) == 1 and len(records) < _MANY:
+        if records is not None and len(touched) == 1 and len(records) < MANY:
             records[slot] = operation
             return
         if slot.fills and slot.region.low <= self.low and slot.region.high >= self.high:
             self.settled = {lane: {slot: operation}, **self._uncovered(operation, slot)}
             return
         if records is None:
-            if len(touched) > _MANY:
-                touched = self.settled = self._without_complete(host)
-            touched[lane] = {slot: operation}
+            if len(touched) > MANY:
+                touched = self.settled = in_few_lanes(without_history(touched, operation, slot, host), operation)
+            touched[lane] = {**touched.get(lane, {}), slot: operation}
             return
         records[slot] = operation
-        if len(records) > _MANY:
-            touched[lane] = _shortened(records, host.get(lane.number, 0))
+        if len(records) > MANY:
+            touched[lane] = shortened(records, host.get(lane.number, 0))
 
     def users(self, handle: object, *, writers: bool = False) -> list[Operation]:
         """The operations by the name ``handle``, or those of them that wrote."""
@@ -185,36 +185,14 @@ class Ledger:
             if slot.handle in (handle, None) and not (writers and slot.kind == READ)
         ]
 
-    def _uncovered(self, operation: Operation, slot: Slot) -> dict[Lane, dict[Slot, Operation]]:
+    def _uncovered(self, operation: Operation, slot: Slot) -> Accesses:
         """What ``operation`` does not make history, although it wrote all: what nothing orders before it, which reads and
         writes of Python still wait for; and what other names of the memory touched, of which those do not know.
         """
-        found: dict[Lane, dict[Slot, Operation]] = {}
+        found: Accesses = {}
         for lane, records in self.settled.items():
             known = operation.clock.get(lane.number, 0)
             kept = {old: op for old, op in records.items() if old.handle is not slot.handle or op.time > known}
             if kept and lane is not operation.lane:
                 found[lane] = kept
         return found
-
-    def _without_complete(self, host: Clock) -> dict[Lane, dict[Slot, Operation]]:
-        """The accesses that the host does not know to be complete."""
-        found: dict[Lane, dict[Slot, Operation]] = {}
-        for lane, records in self.settled.items():
-            known = host.get(lane.number, 0)
-            if pending := {slot: op for slot, op in records.items() if op.time > known}:
-                found[lane] = pending
-        return found
-
-
-def _shortened(records: dict[Slot, Operation], complete: int) -> dict[Slot, Operation]:
-    """``records`` of one lane without what is complete or covered; if they are still many, the older half as one region each."""
-    recent: list[tuple[Slot, Operation]] = []
-    for slot, operation in sorted(records.items(), key=lambda record: -record[1].time):
-        if operation.time > complete and not any(covers(later, slot) for later, _ in recent):
-            recent.append((slot, operation))
-    if len(recent) > _MANY // 2:
-        recent, old = recent[: _MANY // 4], recent[_MANY // 4 :]
-        for kind in {slot.kind for slot, _ in old}:
-            recent.append(merged([record for record in old if record[0].kind == kind]))
-    return dict(reversed(recent))

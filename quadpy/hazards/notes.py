@@ -12,7 +12,7 @@ from quadpy.hazards.ledger import Conflict, Ledger
 from quadpy.hazards.memory import Allocations, Handle
 from quadpy.hazards.operations import ALLOCATION, Operation, Slot, covers
 from quadpy.hazards.regions import Overlap
-from quadpy.hazards.reports import hazard_of
+from quadpy.hazards.reports import allowed_in_both, hazard_of
 from quadpy.hazards.sinks import Sinks
 from quadpy.hazards.sites import call_place
 from quadpy.runtime.device.life import Life
@@ -110,4 +110,13 @@ def _hazards(conflicts: list[Conflict], operation: Operation, slot: Slot) -> lis
     """The hazards of one access, those that are certain and those of the latest operations first."""
     conflicts = [one for one in conflicts if not any(_hides(other, one) for other in conflicts)]
     conflicts.sort(key=lambda found: (found[2] is not Overlap.CERTAIN, bool(found[1].reason), -found[0].time))
-    return [hazard_of((before, earlier), (operation, slot), how) for before, earlier, how in conflicts]
+    alike: dict[tuple[object, ...], Conflict] = {}
+    for one in conflicts:
+        alike.setdefault(_shown(one, slot), one)
+    return [hazard_of((before, earlier), (operation, slot), how) for before, earlier, how in alike.values()]
+
+
+def _shown(conflict: Conflict, slot: Slot) -> tuple[object, ...]:
+    """What a reader can tell the hazards of one access apart by; a report takes long to make."""
+    before, earlier, how = conflict
+    return before.place, earlier.array, how, earlier.reason, before.doubt, allowed_in_both(earlier.region, slot.region)

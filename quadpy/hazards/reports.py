@@ -13,7 +13,7 @@ from quadpy.hazards.sites import name_of_event, name_of_memory, name_of_stream
 from quadpy.runtime.device.devices import current_device
 from quadpy.runtime.streams.timeline import Timeline
 
-__all__ = ["hazard_of", "kind_of", "range_text", "stream_name", "verb_of"]
+__all__ = ["allowed_in_both", "hazard_of", "kind_of", "range_text", "stream_name", "verb_of"]
 
 
 def hazard_of(first: tuple[Operation, Slot], second: tuple[Operation, Slot], how: Overlap) -> Hazard:
@@ -21,10 +21,15 @@ def hazard_of(first: tuple[Operation, Slot], second: tuple[Operation, Slot], how
     (before, earlier), (now, later) = first, second
     reason = _doubt(before, earlier, now, later, how)
     sides = _access(before, earlier), _access(now, later)
-    allowed = reason_for(max(earlier.region.low, later.region.low), min(earlier.region.high, later.region.high))
+    allowed = allowed_in_both(earlier.region, later.region)
     late = f"let line {before.line} come after this one" if earlier.kind == FREE else ""
     mend = late or _mend(before.lane, now.lane)
     return Hazard(kind_of(earlier.kind, later.kind), *sides, not reason, reason, mend, allowed)
+
+
+def allowed_in_both(one: Region, other: Region) -> str:
+    """Why accesses of what both have in common need no order, if the program says so; else empty."""
+    return reason_for(max(one.low, other.low), min(one.high, other.high))
 
 
 def kind_of(earlier: str, later: str) -> HazardKind:

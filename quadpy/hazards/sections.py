@@ -7,12 +7,11 @@ from itertools import combinations
 from typing import TypeAlias
 
 from quadpy.conflicts import Hazard, HazardAccess
-from quadpy.hazards.allowances import reason_for
 from quadpy.hazards.calls import node_slots
 from quadpy.hazards.findings import raise_hazard
 from quadpy.hazards.operations import Slot, conflict
 from quadpy.hazards.regions import Overlap, overlap
-from quadpy.hazards.reports import kind_of, range_text, verb_of
+from quadpy.hazards.reports import allowed_in_both, kind_of, range_text, verb_of
 from quadpy.runtime.arrays.view import ArrayMemory
 from quadpy.runtime.launch.capturing import CAPTURES
 from quadpy.runtime.launch.observing import KernelAccess
@@ -61,6 +60,6 @@ def _hazard(sides: tuple[HazardAccess, HazardAccess], one: Slot, other: Slot, ho
     reasons += [f"of the second section, {other.reason}"] if other.reason else []
     if how is Overlap.POSSIBLE:
         reasons.append("the two touch some of the same range of bytes, perhaps not the same ones")
-    allowed = reason_for(max(one.region.low, other.region.low), min(one.region.high, other.region.high))
+    allowed = allowed_in_both(one.region, other.region)
     mend = "let the second section come after the parallel ones"
     return Hazard(kind_of(one.kind, other.kind), *sides, not reasons, "; ".join(reasons), mend, allowed)

@@ -366,6 +366,31 @@ def test_a_program_that_never_waits_has_a_short_history(streams):
         assert all(len(records) <= 33 for records in history.values())
 
 
+@pytest.mark.parametrize("parts", ["the same", "others"])
+def test_streams_that_come_and_go_leave_a_short_history(streams, parts):
+    """Each comes after the one before, and all touch one array: what the last one stands for is forgotten."""
+    last, late = streams
+    x, y = qp.ndarray(qp.f32, 2000), qp.ndarray(qp.f32, N)
+    with qp.hazards.check(collect=True) as found, qp.create_event() as ready:
+        for k in range(400):
+            with qp.create_stream() as s:
+                ready.wait(s)
+                if parts == "the same":
+                    consume(x, y, stream=s)
+                else:
+                    part(x, 5 * k, 5 * k + 5, stream=s)
+                ready.record(s)
+        ledger = CAPTURES.checker._memory.of_storage(x._memory()).ledger
+        assert len(ledger.runs) <= 32
+        assert len(ledger.touched) <= 40
+        assert len(CAPTURES.checker._clocks.lanes) <= 320  # with the runs that calls may find again
+        ready.wait(last)
+        part(x, 0, 2000, stream=last)
+        assert not pairs(found)
+        part(x, 0, 2, stream=late)
+    assert pairs(found)
+
+
 def test_a_call_that_failed_is_only_possible(streams):
     """What an error interrupted may have run, or not."""
     s1, s2 = streams

@@ -1,0 +1,66 @@
+"""Keeps the history of an allocation short: what later accesses stand for is dropped, and what is old becomes one region."""
+
+from __future__ import annotations
+
+from typing import Final, TypeAlias
+
+from quadpy.hazards.clocks import Clock, Lane
+from quadpy.hazards.operations import Operation, Slot, covers, merged
+
+__all__ = ["MANY", "Accesses", "in_few_lanes", "shortened", "without_history"]
+
+MANY: Final = 32
+"""Accesses of one stream, streams, and runs, above which an allocation's history is shortened."""
+
+Accesses: TypeAlias = dict[Lane, dict[Slot, Operation]]
+"""For each lane the last operation of each slot."""
+
+
+def without_history(settled: Accesses, operation: Operation, slot: Slot, host: Clock) -> Accesses:
+    """The accesses that the host does not know to be complete, without those that ``operation`` comes after and covers.
+
+    What comes after ``operation`` comes after these, too, as with streams that are made for one read each.
+    """
+    found: Accesses = {}
+    for lane, records in settled.items():
+        known, before = host.get(lane.number, 0), operation.clock.get(lane.number, 0)
+        pending = {
+            old: op for old, op in records.items() if op.time > known and not (op.time <= before and covers(slot, old))
+        }
+        if pending:
+            found[lane] = pending
+    return found
+
+
+def shortened(records: dict[Slot, Operation], complete: int) -> dict[Slot, Operation]:
+    """``records`` of one lane without what is complete or covered; if they are still many, the older half as one region each."""
+    recent: list[tuple[Slot, Operation]] = []
+    for slot, operation in sorted(records.items(), key=lambda record: -record[1].time):
+        if operation.time > complete and not any(covers(later, slot) for later, _ in recent):
+            recent.append((slot, operation))
+    if len(recent) > MANY // 2:
+        recent, old = recent[: MANY // 4], recent[MANY // 4 :]
+        for kind in {slot.kind for slot, _ in old}:
+            recent.append(merged([record for record in old if record[0].kind == kind]))
+    return dict(reversed(recent))
+
+
+def in_few_lanes(settled: Accesses, operation: Operation) -> Accesses:
+    """``settled``; if it has many lanes, the older half, as far as ``operation`` comes after it, is one region of each kind.
+
+    Those are accesses of ``operation`` then.
+    """
+    if len(settled) <= MANY:
+        return settled
+    by_age = sorted(settled, key=lambda lane: max(op.order for op in settled[lane].values()))
+    old: dict[str, list[tuple[Slot, Operation]]] = {}
+    found: Accesses = {}
+    for number, lane in enumerate(by_age):
+        before = operation.clock.get(lane.number, 0)
+        if number < len(by_age) // 2 and all(op.time <= before for op in settled[lane].values()):
+            for slot in settled[lane]:
+                old.setdefault(slot.kind, []).append((slot, operation))
+        else:
+            found[lane] = settled[lane]
+    regions = dict(merged(records) for records in old.values())
+    return {**found, operation.lane: regions} if regions else found
