@@ -22,11 +22,11 @@ def set_tracer(trace: Callable[[LibraryFunction, str], Function]) -> None:
 
 
 @functools.cache
-def library_function(name: str, types: tuple[Scalar, ...]) -> Function | None:
+def library_function(name: str, types: tuple[Scalar, ...], *, fast_math: bool = False) -> Function | None:
     """The library's ``name`` for operands of ``types``, or None where it has none."""
-    from quadpy.mathlib.registry import lookup
+    from quadpy.mathlib.registry import fast_lookup, lookup
 
-    found = lookup(name, types)
+    found = fast_lookup(name, types) if fast_math else lookup(name, types)
     return None if found is None else traced(found)
 
 

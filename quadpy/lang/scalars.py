@@ -130,7 +130,7 @@ def call_library(t: Trace, name: str, args: tuple[ir.Expr, ...], span: Span) -> 
 
 def library_results(t: Trace, name: str, args: tuple[ir.Expr, ...], span: Span) -> tuple[ir.Expr, ...]:
     """The results of a function of the math library."""
-    function = library_function(name, tuple(a.type for a in args))
+    function = library_function(name, tuple(a.type for a in args), fast_math=t.options.fast_math)
     if function is None:
         t.fail_type(f"{name} is not defined for {', '.join(a.type.name for a in args)}", span)
     return call_function(t, function, args, span)

@@ -9,12 +9,12 @@ from functools import cache
 from importlib import import_module
 from typing import Final
 
-from quadpy.dtypes import Scalar
+from quadpy.dtypes import Scalar, f32
 from quadpy.intrinsics import ROWS
 from quadpy.intrinsics.rows import Library
 from quadpy.mathlib.library import LibraryFunction, PerWidth
 
-__all__ = ["HOMES", "lookup", "overloads"]
+__all__ = ["HOMES", "fast_lookup", "lookup", "overloads"]
 
 HOMES: Final = {row.name: row.lowering.module for row in ROWS if isinstance(row.lowering, Library)}
 """The module of each function."""
@@ -36,3 +36,12 @@ def lookup(name: str, types: tuple[Scalar, ...]) -> LibraryFunction | None:
         if tuple(dtype for _, dtype in function.params) == types:
             return function
     return None
+
+
+def fast_lookup(name: str, types: tuple[Scalar, ...]) -> LibraryFunction | None:
+    """As ``lookup``, for kernels with ``fast_math``."""
+    if set(types) == {f32}:
+        found = getattr(import_module("quadpy.mathlib.fast"), f"fast_{name}", None)
+        if isinstance(found, LibraryFunction):
+            return found
+    return lookup(name, types)

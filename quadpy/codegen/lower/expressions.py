@@ -27,9 +27,9 @@ __all__ = [
     "slot_address",
 ]
 
-POWERS: Final = ("pow.f32.f32", "pow.f64.f64")
+POWERS: Final = ("pow.f32.f32", "pow.f64.f64", "fast_pow.f32.f32")
 _PRODUCTS: Final = 64
-"""The largest integer power that becomes products under ``fast_math``."""
+"""The largest power that becomes products under ``fast_math``."""
 ROUNDED_ONCE: Final = (-1, 0, 1, 2)
 """Powers that products give correctly rounded."""
 
@@ -174,19 +174,22 @@ def result_type(results: tuple[Scalar, ...]) -> str:
 
 
 def lower_call(s: Scope, name: str, args: tuple[ir.Expr, ...]) -> str:
-    """Call a function of the kernel; some integer powers become products."""
-    if plain_name(name) in POWERS and (power := _whole_power(s, *args)) is not None:
+    """Call a function of the kernel; some powers become products."""
+    if plain_name(name) in POWERS and (power := _power_of_products(s, *args)) is not None:
         return power
     operands = ", ".join([f"{llvm_type(arg.type)} {lower_expr(s, arg)}" for arg in args])
     return s.text.call(function_symbol(name), result_type(s.functions[name].results), operands)
 
 
-def _whole_power(s: Scope, base: ir.Expr, exponent: ir.Expr) -> str | None:
-    if not isinstance(exponent, ir.Const) or not float(exponent.value).is_integer():
+def _power_of_products(s: Scope, base: ir.Expr, exponent: ir.Expr) -> str | None:
+    """Powers that the text names: whole ones, and under ``fast_math`` those with a half, which take a root."""
+    if not isinstance(exponent, ir.Const) or not float(2 * exponent.value).is_integer():
         return None
     if abs(exponent.value) > _PRODUCTS or (s.flags != FAST_FLAGS and exponent.value not in ROUNDED_ONCE):
         return None
-    t, square, power, left = base.type, lower_expr(s, base), constant(1, base.type), int(abs(exponent.value))
+    t, square, left = base.type, lower_expr(s, base), int(abs(exponent.value))
+    has_half = left != abs(exponent.value)
+    power = unary(s.text, ir.UnOp.SQRT, square, t, s.flags) if has_half else constant(1, t)
     while left:
         if left & 1:
             power = binary(s.text, ir.BinOp.MUL, power, square, t, s.flags)

@@ -27,7 +27,7 @@ Body: TypeAlias = Callable[..., str]
 def fast_body(name: str, rules: TargetRules) -> Callable[..., str] | None:
     """The writer of the function ``name`` (``sin.f32``), given ``out`` and its operands; None where nothing is faster."""
     function, _, types = name.partition(".")
-    body = APPROXIMATED.get(function) if types and set(types.split(".")) == {"f32"} else None
+    body = APPROXIMATED.get(function.removeprefix("fast_")) if types and set(types.split(".")) == {"f32"} else None
     if body is None or rules.gpu is None:
         return None
     intrinsics = rules.gpu.approximate
