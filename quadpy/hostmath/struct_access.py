@@ -277,7 +277,7 @@ class StructMember(StructAccess):
     def __init__(self, type: StructType, record: RecordType, shape: tuple[int, ...], storage: Storage) -> None:
         self._describe(u8, shape, (record.nbytes,))
         self.record, self._storage = record, storage
-        self.dtype = type  # type: ignore[assignment]  # as ``StructNDArray`` does
+        self._dtype = type  # type: ignore[assignment]  # as ``StructNDArray`` does
 
     def _memory(self) -> Storage:
         return self._storage

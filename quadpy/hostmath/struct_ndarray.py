@@ -54,7 +54,7 @@ class StructNDArray(StructAccess, NDArray):
             on_host=_renamed(plain.on_host, name), aligned=_renamed(plain.aligned, name), unaligned=_renamed(plain.unaligned, name)
         )  # fmt: skip
         super().__init__(u8, shape, (record.nbytes,), storage_at(allocate(plain.nbytes, stream), plain.strided), layout)
-        self.dtype = type  # type: ignore[assignment]  # the methods below read it
+        self._dtype = type  # type: ignore[assignment]  # the methods below read it
 
     @property
     def __array_interface__(self) -> dict[str, Any]:

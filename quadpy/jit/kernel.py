@@ -77,6 +77,7 @@ class Kernel(ByName):
                 f"{fn.__name__}: a parameter cannot be named stream, which is the keyword that says where a kernel runs",
                 self.source.span, hint="give the parameter another name",
             )  # fmt: skip
+        self._by_keyword = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
         self._dispatcher: Dispatcher | VariantDispatcher | None = None
         self._fast_call: FastCall | None = None
 
@@ -98,7 +99,7 @@ class Kernel(ByName):
         dispatcher = self._dispatcher
         if dispatcher is None or dispatcher.config is not State.config:
             dispatcher = self._configure()
-        if kwargs or len(args) != len(dispatcher.parameters):
+        if kwargs or len(args) != len(dispatcher.parameters) or self._by_keyword:
             args = self._bind(dispatcher, args, kwargs)
             if self._fast_call is not None:
                 return self(*args, stream=stream)
@@ -108,7 +109,7 @@ class Kernel(ByName):
             specialisation, values, views = dispatcher.resolve(args)
             plan = specialisation.pick(views)
             if not specialisation.is_plain:
-                if specialisation.has_fast_calls:
+                if specialisation.has_fast_calls and not self._by_keyword:  # it takes all arguments by position
                     self._fast_call = dispatcher.fast_call(specialisation, args, views)
                 if specialisation.sections is not None:
                     specialisation.sections.check(plan, values, views)
@@ -119,7 +120,8 @@ class Kernel(ByName):
                 return run(dispatcher.checked(args, views), views, stream)
         except MembersFound:
             self._pass_members()
-            return self(*args, stream=stream)
+            args, kwargs = self._as_given(args)
+            return self(*args, stream=stream, **kwargs)
         except ArgumentError as error:
             raise shortened(self.named(error)) from error.__cause__
         except QuadpyError as error:
@@ -169,7 +171,7 @@ class Kernel(ByName):
                 return use(plan, dispatcher.checked(args, views), views)
         except MembersFound:
             self._pass_members()
-            return self.planned(args, {}, use)
+            return self.planned(*self._as_given(args), use)
         except ArgumentError as error:
             raise self.named(error) from error.__cause__
 
@@ -180,13 +182,18 @@ class Kernel(ByName):
         dispatcher = self._dispatcher
         if dispatcher is None or dispatcher.config is not State.config:
             dispatcher = self._configure()
-        if kwargs or len(args) != len(dispatcher.parameters):
+        if kwargs or len(args) != len(dispatcher.parameters) or self._by_keyword:
             args = self._bind(dispatcher, args, kwargs)
         return dispatcher, args
 
+    def _as_given(self, args: tuple[Argument, ...]) -> tuple[tuple[Argument, ...], dict[str, Argument]]:
+        """All arguments in their order as those by position and those that are given by keyword only."""
+        count = len(args) - len(self._by_keyword)
+        return args[:count], dict(zip(self._by_keyword, args[count:], strict=True))
+
     def binder(self, *args: Argument) -> Binder | None:
         """What packs the arguments of later calls that run the same code; None where each must be resolved."""
-        dispatcher, args = self._in_order(args, {})
+        dispatcher, args = self._in_order(*self._as_given(args))
         specialisation, _, views = dispatcher.resolve(args)
         return dispatcher.binder(specialisation, args, views)
 
@@ -254,8 +261,9 @@ class Kernel(ByName):
             return tuple(bound.arguments.values())
         except TypeError as error:
             why = misfit(names, len(args), kwargs, error, positional(signature))
+            shown = [f"{name}=..." if name in self._by_keyword else name for name in names]
             raise ArgumentError(
-                f"{self.source.name}: {why}", self.source.span, hint=f"it takes {', '.join(names) or 'nothing'}"
+                f"{self.source.name}: {why}", self.source.span, hint=f"it takes {', '.join(shown) or 'nothing'}"
             ) from None
 
     def named(self, error: ArgumentError) -> ArgumentError:
@@ -297,6 +305,7 @@ class BoundKernel(Kernel):
         self.graph, self.fuse, self.source, self.wave_size = kernel.graph, kernel.fuse, kernel.source, kernel.wave_size
         self.debug = kernel.debug
         self.__func__, self.__self__ = kernel, instance
+        self._by_keyword = kernel._by_keyword  # noqa: SLF001 - of the same class
         self.receiver, self._dispatcher, self._fast_call = instance, None, None
 
     @property

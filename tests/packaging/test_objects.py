@@ -221,3 +221,13 @@ def test_a_module_shows_its_public_names_and_says_which_was_meant(name):
 )
 def test_help_shows_the_signature_and_the_docstring(value, text):
     assert pydoc.render_doc(value(), renderer=pydoc.plaintext).partition("\n\n")[2].strip() == text
+
+
+@pytest.mark.parametrize("name", ["dtype", "element_shape", "ndim", "shape", "size"])
+@pytest.mark.parametrize("make", [qp.field, qp.ndarray])
+def test_what_an_array_is_made_with_cannot_be_set(make, name):
+    array = make(qp.f32, (2, 3))
+    before = getattr(array, name)
+    with pytest.raises(AttributeError, match=rf"the {name} of .*shape=\(2, 3\)\) cannot be changed: make another array"):
+        setattr(array, name, 3)
+    assert getattr(array, name) == before

@@ -21,9 +21,18 @@ from quadpy.runtime.elements.numpy_types import Numbers, admit, decode, encode
 from quadpy.runtime.elements.values import Elements, wrap
 from quadpy.runtime.memory.host_storage import Where
 
-__all__ = ["DenseArray", "shape_of"]
+__all__ = ["DenseArray", "fixed", "shape_of"]
 
 Index = tuple[int, ...]
+
+
+def fixed(name: str) -> property:
+    """The attribute ``name``, which users read and cannot set; the class sets ``_name``."""
+
+    def refuse(self: object, value: object) -> None:
+        raise AttributeError(f"the {name} of {self!r} cannot be changed: make another array, and fill it from this one")
+
+    return property(operator.attrgetter(f"_{name}"), refuse)
 
 
 class DenseArray(Exchange, OfElements[T_co, I_contra]):
@@ -38,14 +47,22 @@ class DenseArray(Exchange, OfElements[T_co, I_contra]):
     raises DeviceError once the device was closed.
     """
 
-    __slots__ = ("dtype", "element_shape", "ndim", "shape", "size")
+    __slots__ = ("_dtype", "_element_shape", "_ndim", "_shape", "_size")
 
-    ndim: int
-    size: int
+    _dtype: Scalar
+    _element_shape: tuple[int, ...]
+    _ndim: int
+    _shape: tuple[int, ...]
+    _size: int
+    if TYPE_CHECKING:
+        ndim: int
+        size: int
+    else:
+        dtype, element_shape, ndim, shape, size = map(fixed, ("dtype", "element_shape", "ndim", "shape", "size"))
 
     def _describe(self, dtype: Scalar, shape: tuple[int, ...], element_shape: tuple[int, ...]) -> None:
-        self.dtype, self.shape, self.element_shape = dtype, shape, element_shape
-        self.ndim, self.size = len(shape), math.prod(shape)
+        self._dtype, self._shape, self._element_shape = dtype, shape, element_shape
+        self._ndim, self._size = len(shape), math.prod(shape)
 
     def _origin(self) -> tuple[int, ...]:
         """The index of the first element."""
@@ -56,7 +73,7 @@ class DenseArray(Exchange, OfElements[T_co, I_contra]):
         key = self._key(index)
         if key is None:
             return None
-        for i, extent in zip(key, self.shape, strict=True):
+        for i, extent in zip(key, self._shape, strict=True):
             if not -extent <= i < extent:
                 raise BoundsError(f"index {shown(key)} is outside {self!r}")
         return key
@@ -75,7 +92,7 @@ class DenseArray(Exchange, OfElements[T_co, I_contra]):
                 f"{shown(index)} is not an index",
                 hint="pass integers and slices; for lists of indices and masks, use numpy.asarray(a)",
             ) from None
-        if len(key) != self.ndim:
+        if len(key) != self._ndim:
             raise ArgumentError(
                 f"index {shown(key)} has {len(key)} numbers, but {self!r} takes {self.ndim}",
                 hint="a[0, ...] is a part of an array" if len(key) < self.ndim else "",
@@ -92,7 +109,7 @@ class DenseArray(Exchange, OfElements[T_co, I_contra]):
             if where is None:
                 return self._read_part(index)
             stored = self._memory().read(where)
-            return wrap(decode(stored, self.dtype), self.dtype, functools.partial(self._set_part, where))
+            return wrap(decode(stored, self._dtype), self._dtype, functools.partial(self._set_part, where))
         except QuadpyError as error:
             raise shortened(error)  # noqa: B904 - the error itself
 
@@ -150,11 +167,11 @@ class DenseArray(Exchange, OfElements[T_co, I_contra]):
 
     def _assign(self, where: Where, value: object, stream: object = None) -> None:
         """Write ``value``; a number is broadcast."""
-        self._memory().write(where, encode(self._element_of(value), self.dtype), stream)
+        self._memory().write(where, encode(self._element_of(value), self._dtype), stream)
 
     def _element_of(self, value: object) -> Numbers:
-        values = admit(value, self.dtype)
-        if values.ndim and values.shape != self.element_shape:
+        values = admit(value, self._dtype)
+        if values.ndim and values.shape != self._element_shape:
             raise ArgumentError(f"a value of shape {values.shape} is not an element of {self!r}")
         return values
 

@@ -74,7 +74,7 @@ class Field(HasDerivatives, InNode[T_co, I_contra]):
 
     def __init__(self, dtype: Scalar, element: tuple[int, ...], name: str, derivative: str = "") -> None:
         """A field without a shape, which ``span`` sets, and without memory, which ``put`` sets."""
-        self.dtype, self.element_shape, self.name, self.derivative = dtype, element, name, derivative
+        self._dtype, self._element_shape, self.name, self.derivative = dtype, element, name, derivative
         self.made = call_site()
         self._placement: Placement | None = None
         self._tree: FieldTree | None = None

@@ -71,8 +71,8 @@ class NDArray(DenseArray[T_co, I_contra]):
     ) -> None:  # fmt: skip
         """An array over C-ordered memory, which ``storage`` keeps alive; ``layout`` is that of the type and shape."""
         layout = layout or array_layout(dtype.name, shape, element)
-        self.dtype, self.shape, self.element_shape = dtype, shape, element
-        self.ndim, self.size, self.nbytes, self.wide = len(shape), layout.size, layout.nbytes, layout.wide
+        self._dtype, self._shape, self._element_shape = dtype, shape, element
+        self._ndim, self._size, self.nbytes, self.wide = len(shape), layout.size, layout.nbytes, layout.wide
         device, block, pointer = storage.device, storage.block, storage.pointer
         self._storage, self.device, self.block, self.pointer, self.grad = storage, device, block, pointer, None
         self.abi = abi = (pointer, *shape)

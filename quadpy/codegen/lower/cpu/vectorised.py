@@ -34,7 +34,6 @@ class VectorGroups(Sections):
         self.vectorised = tuple(
             s.text.module.metadata(f"!{{{hint}}}")
             for hint in (
-                '!"llvm.loop.vectorize.enable", i1 true',
                 f'!"llvm.loop.vectorize.width", i32 {plan.width}',
                 '!"llvm.loop.interleave.count", i32 1',
                 '!"llvm.loop.unroll.disable"',  # vectorised, it is a single turn
