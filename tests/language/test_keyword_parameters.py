@@ -55,9 +55,15 @@ def test_by_position_they_are_refused_and_nothing_runs(x, calls_before):
     for _ in range(calls_before):
         scale(x, by=1.0, offset=0.0)
     for args in ((x, 3.0), (x, 3.0, 1.0)):
-        with pytest.raises(qp.ArgumentError, match=r"(?s)scale: too many positional arguments: it takes 1, not [23].*it takes x, by=..., offset=..."):
+        with pytest.raises(
+            qp.ArgumentError,
+            match=r"(?s)scale: too many positional arguments: it takes 1, not [23].*it takes x, by=..., offset=...",
+        ):
             scale(*args)
-        with pytest.raises(qp.ArgumentError, match=r"(?s)scale: too many positional arguments: it takes 1, not [23].*it takes x, by=..., offset=..."):
+        with pytest.raises(
+            qp.ArgumentError,
+            match=r"(?s)scale: too many positional arguments: it takes 1, not [23].*it takes x, by=..., offset=...",
+        ):
             scale.prepare(*args)
     with pytest.raises(qp.ArgumentError, match="'by'"):
         scale(x)

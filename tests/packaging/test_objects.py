@@ -228,6 +228,8 @@ def test_help_shows_the_signature_and_the_docstring(value, text):
 def test_what_an_array_is_made_with_cannot_be_set(make, name):
     array = make(qp.f32, (2, 3))
     before = getattr(array, name)
-    with pytest.raises(AttributeError, match=rf"the {name} of .*shape=\(2, 3\)\) cannot be changed: make another array"):
+    with pytest.raises(
+        AttributeError, match=rf"the {name} of .*shape=\(2, 3\)\) cannot be changed: make another array"
+    ):
         setattr(array, name, 3)
     assert getattr(array, name) == before
