@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from quadpy.conflicts import Hazard
 from quadpy.hazards.clocks import Clock, Lane, Snapshot, joined
-from quadpy.hazards.graphs import GraphPart, Graphs
+from quadpy.hazards.graphs import Graphs, GraphSegment
 from quadpy.hazards.notes import Notes
 from quadpy.hazards.operations import Operation
 from quadpy.hazards.sinks import Sinks
@@ -45,7 +45,7 @@ class GraphNotes(Notes):
             known.launches = {**known.launches, lane.number: self._clocks.snapshot(lane)}
         return Submitted(operations)
 
-    def _part(self, lane: Lane, part: GraphPart, before: Clock, place: tuple[str, int]) -> Operation:
+    def _part(self, lane: Lane, part: GraphSegment, before: Clock, place: tuple[str, int]) -> Operation:
         """Submit a part of a graph, which comes after what it waits for; record its events."""
         clock = before
         for event in part.waits:

@@ -17,11 +17,11 @@ from quadpy.runtime.drivers.driver import EventHandle
 from quadpy.runtime.launch.observing import ObservedNode
 from quadpy.runtime.streams.owned import OwnerRef
 
-__all__ = ["GraphPart", "Graphs", "KnownGraph"]
+__all__ = ["GraphSegment", "Graphs", "KnownGraph"]
 
 
 @dataclass(slots=True)
-class GraphPart:
+class GraphSegment:
     """Nodes of a graph that come after the same waits for events, and before the same records."""
 
     touched: list[tuple[Ledger, Slot]] = field(default_factory=list)
@@ -39,7 +39,7 @@ class KnownGraph:
     """
 
     version: object
-    parts: Sequence[GraphPart]
+    parts: Sequence[GraphSegment]
     launches: dict[int, Snapshot]
 
 
@@ -69,19 +69,19 @@ class Graphs:
         return [] if found is None else list(found.launches.values())
 
 
-def _parts(nodes: Sequence[ObservedNode], memory: Allocations) -> list[GraphPart]:
+def _parts(nodes: Sequence[ObservedNode], memory: Allocations) -> list[GraphSegment]:
     """``nodes`` in parts: those before the first record of an event, those before the next one, …, and the rest."""
     ancestors = ancestors_of(nodes)
     records = sorted((n for n, node in enumerate(nodes) if node.records), key=lambda n: ancestors[n].bit_count())
     waits = sum(1 << number for number, node in enumerate(nodes) if node.waits)
-    found: dict[tuple[int, int], GraphPart] = {}
+    found: dict[tuple[int, int], GraphSegment] = {}
     for number, node in enumerate(nodes):
         stage = next((k for k, record in enumerate(records) if ancestors[record] >> number & 1), len(records))
         awaited = ancestors[number] & waits
         part = found.get((stage, awaited))
         if part is None:
             events = tuple(event for n, one in enumerate(nodes) if awaited >> n & 1 for event in one.waits)
-            part = found[stage, awaited] = GraphPart(waits=events)
+            part = found[stage, awaited] = GraphSegment(waits=events)
         for access in node.accesses():
             for slot in node_slots(access):
                 handle = memory.of_bytes(slot.region.low, node.memory)
@@ -90,7 +90,7 @@ def _parts(nodes: Sequence[ObservedNode], memory: Allocations) -> list[GraphPart
     ordered = [found[key] for key in sorted(found)]
     for k, record in enumerate(records):
         stages = [part for key, part in sorted(found.items()) if key[0] <= k]
-        last = stages[-1] if stages else GraphPart()
+        last = stages[-1] if stages else GraphSegment()
         if not stages:
             ordered.insert(0, last)
         last.records += nodes[record].records

@@ -68,7 +68,7 @@ class Statements:
 
     def inlined(self, enter: ir.Enter, stmts: Sequence[ir.Stmt]) -> None:
         """A function inside of this one, and its call."""
-        if stmts and isinstance(last := stmts[-1], ir.Region):
+        if stmts and isinstance(last := stmts[-1], ir.LabelledBlock):
             stmts = (*stmts[:-1], *last.body.stmts)
         self.call(Origin(enter.name, enter.span.file, enter.span.line), stmts)
 
@@ -152,8 +152,8 @@ class Statements:
             case ir.Break() | ir.Continue():
                 self.refresh()
                 self.code.put("break" if isinstance(stmt, ir.Break) else "continue")
-            case ir.Region():
-                self.region(stmt)
+            case ir.LabelledBlock():
+                self.labelled_block(stmt)
             case ir.Leave(label=label):
                 if not label.startswith(_STOP):  # a failed check has raised
                     self.code.put("return")
@@ -209,7 +209,7 @@ class Statements:
             with self.code.block("else:"):
                 self.block(stmt.orelse.stmts)
 
-    def region(self, stmt: ir.Region) -> None:
+    def labelled_block(self, stmt: ir.LabelledBlock) -> None:
         """A function of quadpy's that returns early; or what a failed check leaves, which raises here."""
         if stmt.label.startswith(_STOP):
             self.block(stmt.body.stmts)

@@ -77,7 +77,7 @@ _Inside: TypeAlias = Callable[[bool], tuple[tuple[_Loop, ...], dict[str, bool]]]
 
 
 class _Finder:
-    """``kinds`` of statements are where iterations meet; ``loops`` and ``regions`` say of each construct around a statement whether it is done together."""
+    """``kinds`` of statements are where iterations meet; ``loops`` and ``labels`` say of each construct around a statement whether it is done together."""
 
     def __init__(self, kinds: tuple[type[ir.Node], ...]) -> None:
         self.kinds = kinds
@@ -87,17 +87,17 @@ class _Finder:
         self.block(body, (), {}, follows=False)
         return frozenset(self.found)
 
-    def block(self, block: ir.Block, loops: tuple[_Loop, ...], regions: dict[str, bool], *, follows: bool) -> bool:
+    def block(self, block: ir.Block, loops: tuple[_Loop, ...], labels: dict[str, bool], *, follows: bool) -> bool:
         """Whether anything in ``block`` is done together; ``follows``: a meeting may come after it."""
         some = False
         for stmt in reversed(block.stmts):
-            if self.stmt(stmt, loops, regions, follows=follows):
+            if self.stmt(stmt, loops, labels, follows=follows):
                 self.found.add(id(stmt))
                 some = True
             follows = follows or _has(stmt, self.kinds)
         return some
 
-    def stmt(self, stmt: ir.Stmt, loops: tuple[_Loop, ...], regions: dict[str, bool], *, follows: bool) -> bool:
+    def stmt(self, stmt: ir.Stmt, loops: tuple[_Loop, ...], labels: dict[str, bool], *, follows: bool) -> bool:
         match stmt:
             case ir.Barrier() | ir.Wave():
                 return isinstance(stmt, self.kinds)
@@ -106,28 +106,28 @@ class _Finder:
             case ir.Continue():
                 return follows or (bool(loops) and loops[-1].turns)
             case ir.Leave(label=label):
-                return regions[label]
+                return labels[label]
             case ir.If(then=then, orelse=orelse):
-                sides = [self.block(side, loops, regions, follows=follows) for side in (then, orelse)]
+                sides = [self.block(side, loops, labels, follows=follows) for side in (then, orelse)]
                 return any(sides)
             case ir.For() | ir.While():
                 turns = has_barrier(stmt)
-                return self.around(stmt, lambda it: ((*loops, _Loop(it, it and turns)), regions), follows=follows)
-            case ir.Region(label=label):
-                return self.around(stmt, lambda it: (loops, {**regions, label: it}), follows=follows)
+                return self.around(stmt, lambda it: ((*loops, _Loop(it, it and turns)), labels), follows=follows)
+            case ir.LabelledBlock(label=label):
+                return self.around(stmt, lambda it: (loops, {**labels, label: it}), follows=follows)
             case _:
                 return False
 
-    def around(self, stmt: ir.For | ir.While | ir.Region, inside: _Inside, *, follows: bool) -> bool:
+    def around(self, stmt: ir.For | ir.While | ir.LabelledBlock, inside: _Inside, *, follows: bool) -> bool:
         """A construct that jumps lead to: once one of its statements is done together, all its jumps are.
 
         After a ``continue`` the lanes of a wave meet again where the next turn begins.  NVIDIA's barrier wants warps that
         have met already.
         """
         together = _has(stmt, self.kinds)
-        follows = follows and isinstance(stmt, ir.Region)
+        follows = follows and isinstance(stmt, ir.LabelledBlock)
         blocks = (stmt.head, stmt.body) if isinstance(stmt, ir.While) else (stmt.body,)
         for _ in range(2):
-            loops, regions = inside(together)
-            together = sum(self.block(block, loops, regions, follows=follows) for block in blocks) > 0 or together
+            loops, labels = inside(together)
+            together = sum(self.block(block, loops, labels, follows=follows) for block in blocks) > 0 or together
         return together

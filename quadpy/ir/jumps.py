@@ -22,7 +22,7 @@ def assigned_in(nodes: Iterable[ir.Node]) -> dict[ir.Var, None]:
 
 
 def jumps_from(*blocks: ir.Block) -> list[str]:
-    """Where jumps in ``blocks`` lead to outside of them: BREAK, CONTINUE, RETURN, or the label of a region."""
+    """Where jumps in ``blocks`` lead to outside of them: BREAK, CONTINUE, RETURN, or a label."""
     return [to for block in blocks for stmt in block.stmts for to in _jumps(stmt)]
 
 
@@ -42,7 +42,7 @@ def _jumps(stmt: ir.Stmt) -> Iterator[str]:
             yield from (to for to in jumps_from(body) if to not in OF_LOOPS)
         case ir.While(head=head, body=body):
             yield from (to for to in jumps_from(head, body) if to not in OF_LOOPS)
-        case ir.Region(label=label, body=body):
+        case ir.LabelledBlock(label=label, body=body):
             yield from (to for to in jumps_from(body) if to != label)
         case _:
             pass

@@ -82,8 +82,8 @@ class _WaveDivergence(Divergence):
             "(subgroup.any_true, subgroup.ballot)",
         )  # fmt: skip
 
-    def rejoins(self, outer: ir.For | ir.While | ir.Region) -> bool:
-        return not isinstance(outer, ir.Region) and not has_barrier(outer)
+    def rejoins(self, outer: ir.For | ir.While | ir.LabelledBlock) -> bool:
+        return not isinstance(outer, ir.LabelledBlock) and not has_barrier(outer)
 
     def decides_apart(self, stmt: ir.If | ir.For | ir.While) -> bool:
         if id(stmt) not in self.together:

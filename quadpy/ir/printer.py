@@ -175,8 +175,8 @@ def _stmt(stmt: ir.Stmt, indent: str) -> Iterator[str]:
             yield from _block(head, inner)
             yield f"{indent}is {print_expr(cond)}"
             yield from _block(body, inner)
-        case ir.Region(label=label, body=body):
-            yield f"{indent}region {label}"
+        case ir.LabelledBlock(label=label, body=body):
+            yield f"{indent}labelled {label}"
             yield from _block(body, inner)
         case ir.Sections(branches=branches):
             for branch in branches:

@@ -14,7 +14,7 @@ from quadpy.output import Message
 
 __all__ = [
     "Assign", "Atomic", "Axis", "Barrier", "Block", "Break", "CallMany", "Continue", "DoWhile", "Element", "Fault", "Fence",
-    "For", "If", "Leave", "Let", "Load", "ParallelFor", "Place", "Print", "Reach", "Region", "Return", "Sections",
+    "For", "If", "Leave", "Let", "Load", "ParallelFor", "Place", "Print", "Reach", "LabelledBlock", "Return", "Sections",
     "SharedArray", "Simple", "Slot", "Stmt", "Store", "Wave", "WaveOp", "While",
 ]  # fmt: skip
 
@@ -148,7 +148,7 @@ class Continue(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Region(Node):
+class LabelledBlock(Node):
     """A block that ``Leave`` may end early: the body of an inlined function with a ``return`` in it."""
 
     CHILDREN = ("body",)
@@ -333,7 +333,19 @@ Simple: TypeAlias = (
 """Statements without blocks of their own."""
 
 Stmt: TypeAlias = (
-    Simple | If | For | While | Region | ParallelFor | Sections | DoWhile | Line | Names | Enter | Exit | Breakpoint
+    Simple
+    | If
+    | For
+    | While
+    | LabelledBlock
+    | ParallelFor
+    | Sections
+    | DoWhile
+    | Line
+    | Names
+    | Enter
+    | Exit
+    | Breakpoint
 )
 
 

@@ -40,7 +40,7 @@ def is_launch_uniform(e: ir.Expr, known: Container[ir.Var] = ()) -> bool:
 
 
 class Divergence:
-    """``varying`` holds variables that may differ in a block; ``split``, by the ``id`` of a loop or region, where some
+    """``varying`` holds variables that may differ in a block; ``split``, by the ``id`` of a loop or labelled block, where some
     iterations leave it earlier than others.  Both grow until nothing changes.
 
     A *cause* is the place of what keeps iterations apart; None where they are together.
@@ -50,7 +50,7 @@ class Divergence:
         self.task, self.together = task, self.steps(task.body)
         self.varying = varying
         self.split: dict[int, Span] = {}
-        self.around: list[ir.For | ir.While | ir.Region] = []
+        self.around: list[ir.For | ir.While | ir.LabelledBlock] = []
         self.left: Span | None = None
         self.checks = False
         rings = {node.ring.name for node in walk(task.body) if isinstance(node, ir.Print)}
@@ -114,14 +114,14 @@ class Divergence:
                 cause = cause or (stmt.span if self.decides_apart(stmt) else None)
                 self.block(then, cause)
                 self.block(orelse, cause)
-            case ir.For() | ir.While() | ir.Region():
+            case ir.For() | ir.While() | ir.LabelledBlock():
                 self.construct(stmt, cause)
             case ir.Break() | ir.Continue() | ir.Leave() if cause:
                 self.jump(stmt, cause)
             case _:
                 pass
 
-    def construct(self, stmt: ir.For | ir.While | ir.Region, cause: Span | None) -> None:
+    def construct(self, stmt: ir.For | ir.While | ir.LabelledBlock, cause: Span | None) -> None:
         cause = cause or self.split.get(id(stmt))
         if isinstance(stmt, ir.For):
             self.bind(stmt.var, varies=self.varies(stmt.start) or self.varies(stmt.step))
@@ -134,7 +134,7 @@ class Divergence:
         left = self.left
         for block in (stmt.head, stmt.body) if isinstance(stmt, ir.While) else (stmt.body,):
             self.block(block, cause)
-        if not isinstance(stmt, ir.Region):
+        if not isinstance(stmt, ir.LabelledBlock):
             self.left = left
         self.around.pop()
 
@@ -144,9 +144,9 @@ class Divergence:
             if isinstance(stmt, ir.Continue) and self.rejoins(outer):
                 break
             self.split.setdefault(id(outer), cause)
-            if isinstance(stmt, ir.Leave) and isinstance(outer, ir.Region) and outer.label == stmt.label:
+            if isinstance(stmt, ir.Leave) and isinstance(outer, ir.LabelledBlock) and outer.label == stmt.label:
                 return
-            if not isinstance(stmt, ir.Leave) and not isinstance(outer, ir.Region):
+            if not isinstance(stmt, ir.Leave) and not isinstance(outer, ir.LabelledBlock):
                 return
         self.left = cause
 
@@ -154,7 +154,7 @@ class Divergence:
         if varies:
             self.varying.add(var)
 
-    def rejoins(self, outer: ir.For | ir.While | ir.Region) -> bool:
+    def rejoins(self, outer: ir.For | ir.While | ir.LabelledBlock) -> bool:
         """Whether iterations of which some ``continue`` are together again in the next turn of ``outer``."""
         return False
 

@@ -173,12 +173,12 @@ class _Verifier:
                 self.check(self.loops > 0, stmt, "outside of a loop")
             case ir.Continue():
                 self.check(self.loops > 0 or self.parallel, stmt, "outside of a loop")
-            case ir.Region(label=label, body=body):
+            case ir.LabelledBlock(label=label, body=body):
                 self.labels.append(label)
                 self.block(body)
                 self.labels.pop()
             case ir.Leave(label=label):
-                self.check(label in self.labels, stmt, f"outside of region {label!r}")
+                self.check(label in self.labels, stmt, f"outside of block {label!r}")
             case ir.Return(values=values):
                 self.returns(stmt, values)
             case ir.Barrier() | ir.Fence():

@@ -15,21 +15,21 @@ from quadpy.ir.footprints.evaluate import Ends, Numbers, boxes_function, ends_fu
 from quadpy.ir.footprints.numbers import Given, Number, given, number
 from quadpy.jit.stencils import KernelStencils, Stencil, Stencils
 
-__all__ = ["KernelFootprints", "Touch", "Touches"]
+__all__ = ["KernelFootprints", "LaunchFootprint", "LaunchFootprints"]
 
 _MOST_KNOWN: Final = 256
 """Launches whose boxes are kept."""
 _UNKNOWN: Final = Box(None, exact=False, always=False)
 
 
-class Touch(NamedTuple):
+class LaunchFootprint(NamedTuple):
     """A footprint, and the elements that it covers at one launch."""
 
     footprint: Footprint
     box: Box
 
 
-Touches: TypeAlias = tuple[tuple[Touch, ...], ...]
+LaunchFootprints: TypeAlias = tuple[tuple[LaunchFootprint, ...], ...]
 """What each launch of a kernel touches, in the order of ``CodeObject.tasks``."""
 
 
@@ -62,12 +62,12 @@ class KernelFootprints:
         places = [k for k, v in enumerate(code.layout.values) if v.part in _PLACE and not v.param.startswith(HIDDEN)]
         self.place: Callable[[Numbers], object] = itemgetter(*places) if places else _nothing
         """Of the same, where the caller's arrays are, and how they lie in memory."""
-        self._known: dict[object, Touches] = {}
+        self._known: dict[object, LaunchFootprints] = {}
         self.observed: object = None
         """What ``quadpy.jit.observed_call`` derives from it."""
         self._code, self._kernel, self._extents, self._indices = code, kernel, extents, indices
 
-    def at(self, values: Sequence[float]) -> Touches:
+    def at(self, values: Sequence[float]) -> LaunchFootprints:
         """What each launch touches with these ``values`` of the argument block; hidden ones may be missing.
 
         A footprint that covers nothing is left out.  Equal numbers mostly give the identical object, so that what is
@@ -81,16 +81,16 @@ class KernelFootprints:
             found = self._known[key] = self._touches(values)
         return found
 
-    def together(self, calls: Iterable[Numbers]) -> tuple[Touch, ...]:
+    def together(self, calls: Iterable[Numbers]) -> tuple[LaunchFootprint, ...]:
         """Boxes that contain those of all ``calls``: many calls take less time than by ``at``."""
         hulls = map(_hull, zip(*map(self._ends, calls), strict=True))
         found = []
         for footprint in (each for task in self.tasks for each in task):
             if footprint.box is None:
-                found.append(Touch(footprint, _UNKNOWN))
+                found.append(LaunchFootprint(footprint, _UNKNOWN))
             elif (ends := next(hulls)) is not None:
                 axes = tuple(range(low, 1 - last) for low, last in zip(ends[::2], ends[1::2], strict=True))
-                found.append(Touch(footprint, Box(axes, exact=False, always=False)))
+                found.append(LaunchFootprint(footprint, Box(axes, exact=False, always=False)))
         return tuple(touch for touch in found if touch.box.axes is None or all(touch.box.axes))
 
     def stencils(self, values: Sequence[float]) -> Stencils:
@@ -113,7 +113,7 @@ class KernelFootprints:
             return None
         return KernelStencils(self._code, self._kernel, self._extents, self._indices)
 
-    def _touches(self, values: Numbers) -> Touches:
+    def _touches(self, values: Numbers) -> LaunchFootprints:
         if self._kernel is not None and self._numbers:
             numbers = {atom: int(values[index]) for atom, index in self._numbers.items()}
             return KernelFootprints(self._code, with_numbers(self._kernel, numbers), again=False).at(values)
@@ -121,7 +121,7 @@ class KernelFootprints:
         found = []
         for task in self.tasks:
             pairs = ((each, _UNKNOWN if each.box is None else next(boxes)) for each in task)
-            found.append(_distinct(Touch(each, box) for each, box in pairs if box is not None))
+            found.append(_distinct(LaunchFootprint(each, box) for each, box in pairs if box is not None))
         return tuple(found)
 
 
@@ -153,9 +153,9 @@ def _extents(param: ir.ArrayParam) -> Sequence[Number]:
     return [given(Given(param.name, "extent", axis)) for axis in range(param.type.ndim)]
 
 
-def _distinct(touches: Iterator[Touch]) -> tuple[Touch, ...]:
+def _distinct(touches: Iterator[LaunchFootprint]) -> tuple[LaunchFootprint, ...]:
     """``touches`` without those that say nothing new: their box is in another that is certainly touched in the same way."""
-    kept: list[Touch] = []
+    kept: list[LaunchFootprint] = []
     for touch in touches:
         if not any(_covers(other, touch) for other in kept):
             kept = [other for other in kept if not _covers(touch, other)]
@@ -163,7 +163,7 @@ def _distinct(touches: Iterator[Touch]) -> tuple[Touch, ...]:
     return tuple(kept)
 
 
-def _covers(one: Touch, other: Touch) -> bool:
+def _covers(one: LaunchFootprint, other: LaunchFootprint) -> bool:
     """Whether ``one`` says all that ``other`` does."""
     (a, box), (b, inner) = one, other
     if (a.array, a.access, a.operation, a.components) != (b.array, b.access, b.operation, b.components):

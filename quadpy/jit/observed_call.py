@@ -23,7 +23,7 @@ from quadpy.source import Span
 
 if TYPE_CHECKING:
     from quadpy.jit.cpu_plan import CpuPlan
-    from quadpy.jit.footprints import Touch, Touches
+    from quadpy.jit.footprints import LaunchFootprint, LaunchFootprints
     from quadpy.jit.fusion.plan import FusingPlan
     from quadpy.jit.graph_plan import GraphPlan
 
@@ -98,7 +98,7 @@ TaskAccesses: TypeAlias = tuple[tuple[KernelAccess, ...], ...]
 class _Found(NamedTuple):
     """The accesses of one call; ``touches`` is kept, as its identity stands for the call."""
 
-    touches: Touches
+    touches: LaunchFootprints
     tasks: TaskAccesses
     accesses: tuple[KernelAccess, ...]
 
@@ -165,7 +165,7 @@ def call_accesses(plan: Plan) -> _PlanAccesses:
 
 
 def _accesses(
-    numbers: Mapping[str, int], called: Mapping[str, str], touches: Sequence[Touch]
+    numbers: Mapping[str, int], called: Mapping[str, str], touches: Sequence[LaunchFootprint]
 ) -> Iterator[KernelAccess]:
     for touch in touches:
         name = touch.footprint.array
@@ -173,7 +173,7 @@ def _accesses(
             yield _access(numbers[name], called.get(name, name), touch)
 
 
-def _access(number: int, name: str, touch: Touch) -> KernelAccess:
+def _access(number: int, name: str, touch: LaunchFootprint) -> KernelAccess:
     footprint, box = touch
     kind = "read" if footprint.access is Access.READ else "write"
     if footprint.access is Access.ATOMIC:
@@ -182,7 +182,7 @@ def _access(number: int, name: str, touch: Touch) -> KernelAccess:
     return KernelAccess(number, name, kind, box.axes, footprint.components, certain, _reason(touch), footprint.location)
 
 
-def _reason(touch: Touch) -> str:
+def _reason(touch: LaunchFootprint) -> str:
     """Why an access may not take place as described; empty if it does."""
     if touch.box.axes is None:
         return "which elements it touches depends on data"

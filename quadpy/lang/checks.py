@@ -101,13 +101,13 @@ def stoppable(t: Trace, node: ast.stmt) -> Iterator[None]:
     if checks is None or checks.stop is not None or key in t.meeting:
         yield
         return
-    checks.regions += 1
-    checks.stop, checks.stops, checks.left = f"{STOP}{checks.regions}", False, key
+    checks.blocks += 1
+    checks.stop, checks.stops, checks.left = f"{STOP}{checks.blocks}", False, key
     try:
         with t.build.block() as stmts:
             yield
         if checks.stops:
-            stmts = [ir.Region(checks.stop, ir.Block(tuple(stmts), span=t.span(node)), span=t.span(node))]
+            stmts = [ir.LabelledBlock(checks.stop, ir.Block(tuple(stmts), span=t.span(node)), span=t.span(node))]
         t.build.splice(stmts)
     finally:
         checks.stop = None

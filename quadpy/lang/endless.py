@@ -25,7 +25,7 @@ def _stays(loop: ir.While) -> bool:
 
 def _leaves(loop: ir.While) -> bool:
     """Whether a statement of the body ends the loop, failed checks apart; a ``break`` of a loop inside ends that one."""
-    inside = {node.label for node in walk(loop.body) if isinstance(node, ir.Region)}
+    inside = {node.label for node in walk(loop.body) if isinstance(node, ir.LabelledBlock)}
     waiting: list[tuple[ir.Node, bool]] = [(loop.body, True)]
     while waiting:
         node, own = waiting.pop()

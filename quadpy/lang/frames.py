@@ -86,7 +86,7 @@ class Frame:
 
     ``singles`` are the names that need no variable; ``static`` counts the ``qp.static`` around;
     ``function`` is the lambda of the frame, ``comprehended`` has the names of the comprehensions around; ``loops`` the kinds of the loops around; ``early_returns`` counts
-    returns that jump to the end of the region ``label``.  ``results`` are the variables of returned values,
+    returns that jump to the end of the block ``label``.  ``results`` are the variables of returned values,
     ``outline`` their shape, ``returned`` the value of the one return; ``literals`` maps the ids of returned constants
     to them: they stay exact until all returns meet.  ``unset`` are the variables that a path to here leaves without a
     value, ``breaks`` what was set at each ``break`` of the run-time loops around.  ``outer`` is what was bound before

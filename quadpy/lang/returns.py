@@ -117,7 +117,7 @@ def leave_function(t: Trace, frame: Frame, stmts: list[ir.Stmt], span: Span, *, 
     first = next(k for k, stmt in enumerate(stmts) if _returns_early(stmt, frame.label))
     t.build.splice(stmts[:first])  # always runs, and may contain parallel loops
     body, final = _meeting_results(t, frame, ir.Block(tuple(stmts[first:]), span=span))
-    t.build.emit(ir.Region(frame.label, body, span=span))
+    t.build.emit(ir.LabelledBlock(frame.label, body, span=span))
     return rebuilt(frame.outline, iter([ir.VarRead(var, span=span) for var in final]))
 
 

@@ -132,7 +132,7 @@ class CalledFunction:
 
 
 STOP: Final = "$stop"
-"""Begins the labels of the regions that failed checks leave."""
+"""Begins the labels of the blocks that failed checks leave."""
 
 
 @dataclass(slots=True)
@@ -140,15 +140,15 @@ class Checks:
     """The checks of ``debug=True`` so far, or with ``indices_only`` those of ``check_out_of_bound=True``.
 
     ``sites`` numbers them; ``counters`` are the variables of the loops around, with their names.  ``stop`` is the label
-    of the region that a failed check leaves, around the loop ``left``; None where it goes on.  ``stops`` says whether
-    any does, ``regions`` counts the labels.
+    of the block that a failed check leaves, around the loop ``left``; None where it goes on.  ``stops`` says whether
+    any does, ``blocks`` counts the labels.
     """
 
     indices_only: bool = False
     ranges: Ranges = field(default_factory=Ranges)
     sites: dict[Site, int] = field(default_factory=dict)
     counters: list[tuple[str, ir.Var]] = field(default_factory=list)
-    regions: int = 0
+    blocks: int = 0
     stop: str | None = None
     stops: bool = False
     left: LoopLocation | None = None

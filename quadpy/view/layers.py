@@ -16,7 +16,7 @@ Build: TypeAlias = "Callable[[Mapping[str, Any]], Any]"
 
 
 @dataclass(slots=True)
-class _Slot:
+class _Drawn:
     """One object, the form of its arrays, and the resources of the graphics library that hold them."""
 
     form: object
@@ -41,7 +41,7 @@ class Layer:
     scene: Any
     camera: Any
     headlight: Any = None
-    _slots: list[_Slot] = field(default_factory=list)
+    _drawn: list[_Drawn] = field(default_factory=list)
     _used: int = 0
 
     @classmethod
@@ -68,24 +68,24 @@ class Layer:
 
     def end(self) -> None:
         """Forget what the frame did not show again."""
-        for slot in self._slots[self._used :]:
-            self.scene.remove(slot.thing)
-        del self._slots[self._used :]
+        for drawn in self._drawn[self._used :]:
+            self.scene.remove(drawn.thing)
+        del self._drawn[self._used :]
 
     def put(self, kind: tuple[object, ...], arrays: Mapping[str, Array], build: Build) -> Any:
         """The next object of this frame: the one of the last frame if its kind and its arrays' shapes are the same."""
         form = kind, tuple((name, array.shape, array.dtype) for name, array in arrays.items())
         at, self._used = self._used, self._used + 1
-        if at < len(self._slots):
-            slot = self._slots[at]
-            if slot.form == form:
-                slot.give(arrays)
-                return slot.thing
-            self.scene.remove(slot.thing)
+        if at < len(self._drawn):
+            drawn = self._drawn[at]
+            if drawn.form == form:
+                drawn.give(arrays)
+                return drawn.thing
+            self.scene.remove(drawn.thing)
         resources = {name: _resource(name, array) for name, array in arrays.items()}
         thing = build(resources)
         thing.render_order = at
-        self._slots[at : at + 1] = [_Slot(form, thing, resources)]
+        self._drawn[at : at + 1] = [_Drawn(form, thing, resources)]
         self.scene.add(thing)
         return thing
 

@@ -84,7 +84,7 @@ def test_code_without_checks_has_no_trace_of_them(target):
     assert declined.compile(target).image == code.image
     text = print_ir(trace_for(plain, {}, parse_target(target)).kernel)
     assert "fault" not in text
-    assert "region $stop" not in text
+    assert "labelled $stop" not in text
 
 
 def test_an_assertion_that_is_not_checked_leaves_nothing_in_the_code():

@@ -15,10 +15,10 @@ from quadpy.codegen.compile import compile_kernel
 from quadpy.codegen.schedule import Form
 from quadpy.codegen.support.loop_condition import CONDITION_SETTER
 from quadpy.errors import CaptureError, DeviceError, DriverError, GraphError, OutOfDeviceMemory
-from quadpy.ir.join import NAME, join
+from quadpy.ir.fuse import NAME, fuse
 from quadpy.ir.printer import print_ir
 from quadpy.jit.compilation import compiled_code
-from quadpy.jit.fusion import joined
+from quadpy.jit.fusion import fused_calls
 from quadpy.jit.offline import trace_for
 from quadpy.runtime.device import devices
 from quadpy.runtime.device.current import Config, current_config, set_config
@@ -139,7 +139,7 @@ class Here:
     def knows(self, levels, body):
         """Let the device know the one launch for ``levels`` of kernels."""
         target = parse_target(self.target)
-        kernel = join([[trace_for(k, {}, target).kernel for k in level] for level in levels])
+        kernel = fuse([[trace_for(k, {}, target).kernel for k in level] for level in levels])
         code = compile_kernel(kernel, target, Form(fused=True))
         self.driver.kernels[f"{NAME}_fused"] = recorded(code.layout, code.tasks[0].effects, body)
 
@@ -254,8 +254,8 @@ def test_one_launch_has_the_constants_of_the_first_call(here, monkeypatch):
         printed.append(print_ir(kernel))
         return compiled_code(kernel, target, form)
 
-    monkeypatch.setattr(joined, "compiled_code", compiled)
-    monkeypatch.setattr(joined, "_known", OrderedDict())
+    monkeypatch.setattr(fused_calls, "compiled_code", compiled)
+    monkeypatch.setattr(fused_calls, "_known", OrderedDict())
     fusion, x = stepped_twice(here, lambda: monkeypatch.setitem(globals(), "STEP", 5), stepped)
     assert (fusion.fused, x) == (True, [3, 4])
     assert len(printed) == 1

@@ -45,7 +45,7 @@ def every_node(span: Span) -> ir.Kernel:
             ir.If(less, block(ir.Continue(span=span)), block(ir.Break(span=span)), span=span)), span=span),
         ir.While(block(ir.Load(flag, ir.Element("m", (), 0, u1, span=span), span=span)), read["flag"],
                  block(ir.Break(span=span)), span=span),
-        ir.Region("r", block(ir.Leave("r", span=span)), span=span),
+        ir.LabelledBlock("r", block(ir.Leave("r", span=span)), span=span),
         ir.Store(place, ir.Call("g", (read["x"],), f32, span=span), span=span),
         ir.Atomic(ir.AtomicOp.CAS, ir.Slot(1, i32, span=span), c(1), ir.Var("old", i32), c(2), span=span),
         ir.Atomic(ir.AtomicOp.MAX, ir.Element("p", (read["i"],), 0, i32, span=span), c(7), span=span),

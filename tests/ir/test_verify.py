@@ -61,7 +61,7 @@ BROKEN = {
     "expected value and cas": ir.Atomic(ir.AtomicOp.CAS, element(), HALF, **AT),
     "Break: outside of a loop": ir.Break(**AT),
     "Continue: outside of a loop": ir.Continue(**AT),
-    "outside of region": ir.Leave("r", **AT),
+    "outside of block": ir.Leave("r", **AT),
     "1 values for 0 results": ir.Return((ONE,), **AT),
     "tasks have not been split": ir.ParallelFor((), block(), **AT),
     "not a variable of its type": ir.If(YES, block(ir.Assign(X, ONE, **AT)), block(ir.Assign(ir.Var("x", f32), HALF, **AT)), **AT),

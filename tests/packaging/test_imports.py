@@ -223,7 +223,7 @@ def test_the_check_sees_a_breach(module, statement):
 
 
 KNOWN_CIRCLES = {
-    "a fused launch knows the code that it was made of": {"jit.fusion.joined", "jit.fusion.origin"},
+    "a fused launch knows the code that it was made of": {"jit.fusion.fused_calls", "jit.fusion.origin"},
     "a specialisation asks its dispatcher for others": {"jit.dispatcher", "jit.specialisation"},
 }  # fmt: skip
 """Modules that import each other, by the reason."""

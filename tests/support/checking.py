@@ -11,7 +11,7 @@ from quadpy.artifact import CodeObject, TaskInfo
 from quadpy.codegen.abi import layout_of
 from quadpy.codegen.launches import task_symbol
 from quadpy.ir import nodes as ir
-from quadpy.jit.footprints import KernelFootprints, Touch
+from quadpy.jit.footprints import KernelFootprints, LaunchFootprint
 from quadpy.jit.stencils import Far, Near, Stencil
 
 __all__ = ["check_kernel", "footprints_for", "values_for"]
@@ -57,7 +57,7 @@ def check_kernel(kernel: ir.Kernel, choose: random.Random, launches: int = 6, ru
     return boxes, exact, certain
 
 
-def _check(touches: tuple[Touch, ...], run: Recorder, shapes: dict[str, tuple[int, ...]], about: str) -> None:
+def _check(touches: tuple[LaunchFootprint, ...], run: Recorder, shapes: dict[str, tuple[int, ...]], about: str) -> None:
     for one in run.touched:
         if one.array in shapes:
             assert any(_holds(touch, one) for touch in touches), f"{one} is in no box of {touches} with {about}"
@@ -100,7 +100,7 @@ def _meets(axis: Near | Far, loop: tuple[int, ...], index: int, extent: int) -> 
     return axis.low <= shift <= axis.last
 
 
-def _holds(touch: Touch, one: Touched) -> bool:
+def _holds(touch: LaunchFootprint, one: Touched) -> bool:
     footprint, box = touch
     if (footprint.array, footprint.access) != (one.array, one.access) or one.component not in (
         footprint.components or ()

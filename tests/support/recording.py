@@ -122,7 +122,7 @@ class Recorder:
                 self.loop(stmt)
             case ir.While(head=head, cond=cond, body=body):
                 self.repeat(head, cond, body)
-            case ir.Region(label=label, body=body):
+            case ir.LabelledBlock(label=label, body=body):
                 try:
                     self.block(body)
                 except _Jump as jump:

@@ -66,7 +66,7 @@ class Scope:
     sums: dict[str, tuple[str, int]] = field(default_factory=dict)
     cells: dict[str, str] = field(default_factory=dict)
     loops: list[tuple[str, str]] = field(default_factory=list)
-    regions: dict[str, str] = field(default_factory=dict)
+    labels: dict[str, str] = field(default_factory=dict)
     thread: str = ""
     block: str = ""
     iteration: str = ""

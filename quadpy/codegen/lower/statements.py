@@ -93,12 +93,12 @@ def _lower_stmt(s: Scope, stmt: ir.Stmt) -> None:
             s.text.jump(s.loops[-1][0])
         case ir.Continue():
             s.text.jump(s.loops[-1][1] if s.loops else s.iteration)
-        case ir.Region(label=label, body=body):
-            s.regions[label] = s.text.label("region")
+        case ir.LabelledBlock(label=label, body=body):
+            s.labels[label] = s.text.label("region")
             lower_block(s, body)
-            s.text.start(s.regions[label])
+            s.text.start(s.labels[label])
         case ir.Leave(label=label):
-            s.text.jump(s.regions[label])
+            s.text.jump(s.labels[label])
         case ir.Return():
             _return(s, stmt)
         case ir.Barrier():

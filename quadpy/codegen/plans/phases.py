@@ -58,8 +58,8 @@ _ANY_ARRAY: Final = ("array", "")
 
 
 @dataclass(frozen=True, slots=True)
-class _Touch:
-    """A resource that a phase touches; ``alone`` says that only the grid's first thread does.
+class _Access:
+    """A resource that a phase accesses; ``alone`` says that only the grid's first thread does.
 
     ``path`` names the forks around the phase, each with the number of its branch.
     """
@@ -69,7 +69,7 @@ class _Touch:
     alone: bool
     path: tuple[tuple[int, int], ...]
 
-    def disturbs(self, other: _Touch) -> bool:
+    def disturbs(self, other: _Access) -> bool:
         if self.resource != other.resource or not (self.writes or other.writes) or (self.alone and other.alone):
             return False
         return not any(a == b and m != n for a, m in self.path for b, n in other.path)
@@ -92,7 +92,7 @@ class _Planner:
     def __init__(self, kernel: ir.Kernel) -> None:
         self.kernel = kernel
         self.steps: list[Step] = []
-        self.pending: list[_Touch] = []
+        self.pending: list[_Access] = []
         self.rows = reduction_rows(kernel)[0]
         self.forks = self.loops = 0
 
@@ -127,7 +127,7 @@ class _Planner:
         self.steps.append(Meet())
         self.pending = []
 
-    def disturbed(self, touches: Iterable[_Touch]) -> bool:
+    def disturbed(self, touches: Iterable[_Access]) -> bool:
         return any(touch.disturbs(earlier) for touch in touches for earlier in self.pending)
 
     def fork(self, fork: Fork, path: _Path) -> None:
@@ -158,10 +158,10 @@ class _Planner:
         outer.append(Again(loop.condition, tuple(self.steps), number))
         self.steps, self.pending = outer, []
 
-    def asked(self, loop: Loop, path: _Path) -> _Touch:
-        return _Touch(self.array(loop.condition), writes=False, alone=True, path=path)
+    def asked(self, loop: Loop, path: _Path) -> _Access:
+        return _Access(self.array(loop.condition), writes=False, alone=True, path=path)
 
-    def inside(self, flow: Flow, path: _Path) -> Iterator[_Touch]:
+    def inside(self, flow: Flow, path: _Path) -> Iterator[_Access]:
         """What the phases in ``flow`` touch."""
         for part, _ in self.items(flow, path):
             match part:
@@ -174,7 +174,7 @@ class _Planner:
                 case _:
                     yield from self.touches(part, path)
 
-    def touches(self, phase: Phase, path: _Path) -> list[_Touch]:
+    def touches(self, phase: Phase, path: _Path) -> list[_Access]:
         task = self.kernel.tasks[phase.task]
         if isinstance(task, ir.SerialTask):
             return [*self.arrays(task, path, alone=True), *_slots(task, path, alone=True)]
@@ -182,25 +182,25 @@ class _Planner:
         if phase.part == "all":
             return [*self.arrays(task, path, alone=False), *_slots(task, path, alone=False)]
         rows = range(self.rows[phase.task], self.rows[phase.task] + len(task.reductions))
-        partial = [_Touch(("row", row), phase.part == "chunks", alone=False, path=path) for row in rows]
+        partial = [_Access(("row", row), phase.part == "chunks", alone=False, path=path) for row in rows]
         if phase.part == "chunks":
             body = task.body
             return [*self.arrays(body, path, alone=False), *_slots(body, path, alone=False), *axes, *partial]
         totals = [touch for r in task.reductions for touch in self.total(r, path)]
         return [*totals, *axes, *partial]
 
-    def arrays(self, node: ir.Node, path: _Path, *, alone: bool) -> Iterator[_Touch]:
+    def arrays(self, node: ir.Node, path: _Path, *, alone: bool) -> Iterator[_Access]:
         """The arrays that ``node`` touches, and the rings of its prints, which keep their order."""
         for name, access in effects_of(node):
             if name in self.parameters():
-                yield _Touch(self.array(name), access != Access.READ, alone, path)
+                yield _Access(self.array(name), access != Access.READ, alone, path)
         for name in {n.ring.name for n in walk(node) if isinstance(n, ir.Print)}:
-            yield _Touch(("ring", name), writes=True, alone=alone, path=path)
+            yield _Access(("ring", name), writes=True, alone=alone, path=path)
 
     def parameters(self) -> set[str]:
         return {param.name for param in self.kernel.params if isinstance(param, ir.ArrayParam)}
 
-    def total(self, r: ir.Reduction, path: _Path) -> Iterator[_Touch]:
+    def total(self, r: ir.Reduction, path: _Path) -> Iterator[_Access]:
         """The first thread updates the destination with what the block merged."""
         yield from _slots(r, path, alone=True)
         yield from self.arrays(r, path, alone=True)
@@ -213,14 +213,14 @@ def _reductions(task: ir.Task) -> bool:
     return isinstance(task, ir.ParallelTask) and bool(task.reductions)
 
 
-def _slots(node: ir.Node, path: _Path, *, alone: bool) -> Iterator[_Touch]:
+def _slots(node: ir.Node, path: _Path, *, alone: bool) -> Iterator[_Access]:
     for child in walk(node):
         match child:
             case ir.SlotRead(number=number) | ir.Load(place=ir.Slot(number=number)):
-                yield _Touch(("slot", number), writes=False, alone=alone, path=path)
+                yield _Access(("slot", number), writes=False, alone=alone, path=path)
             case (
                 ir.Store(place=ir.Slot(number=number))
                 | ir.Atomic(place=ir.Slot(number=number))
                 | ir.Reduction(place=ir.Slot(number=number))
             ):
-                yield _Touch(("slot", number), writes=True, alone=alone, path=path)
+                yield _Access(("slot", number), writes=True, alone=alone, path=path)

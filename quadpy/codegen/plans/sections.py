@@ -124,7 +124,7 @@ class _Finder:
                 self.sections += 1
                 self.touch(cond)
                 self.block(body, in_loop=True)
-            case ir.Region(body=body):
+            case ir.LabelledBlock(body=body):
                 self.block(body, in_loop=in_loop)
             case ir.Wave(args=args, result=result):
                 for arg in args:

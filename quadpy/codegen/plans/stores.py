@@ -19,7 +19,7 @@ from quadpy.ir.walk import walk
 __all__ = ["select_stores"]
 
 _STAYS: Final = (
-    ir.For, ir.While, ir.Atomic, ir.Barrier, ir.Fence, ir.Wave, ir.Print, ir.Fault, ir.Break, ir.Continue, ir.Region, ir.Leave,
+    ir.For, ir.While, ir.Atomic, ir.Barrier, ir.Fence, ir.Wave, ir.Print, ir.Fault, ir.Break, ir.Continue, ir.LabelledBlock, ir.Leave,
 )  # fmt: skip
 """With these in it, a loop is not vectorised by its stores alone."""
 _LANES: Final = 4

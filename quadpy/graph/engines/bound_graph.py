@@ -1,12 +1,21 @@
-"""A part of a graph kernel as the driver's graph, bound to the arguments of a call."""
+"""A segment of a graph kernel as the driver's graph, bound to the arguments of a call."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from quadpy.graph.engines.driver_nodes import (
+    NodeWork,
+    Placed,
+    driver_nodes_of_tasks,
+    ends_of,
+    first_node,
+    place,
+    root_count,
+    work_of,
+)
 from quadpy.graph.engines.executable import Executable
 from quadpy.graph.engines.kernel_program import KernelBinding, KernelProgram
-from quadpy.graph.engines.parts import PartWork, Placed, ends_of, first_node, parts_of_tasks, place, root_count, work_of
 from quadpy.graph.engines.stats import Counts
 from quadpy.graph.engines.task_nodes import TaskNode
 from quadpy.runtime.device.reaper import Reaper
@@ -72,7 +81,7 @@ class BoundGraph:
 
     def _change(self, placed: Placed, node: TaskNode, works: Mapping[int, Work]) -> bool:
         """Let ``node`` do what is bound; False where that is refused."""
-        work: PartWork | None = works.get(node.task)
+        work: NodeWork | None = works.get(node.task)
         if node.kind == "again":
             work = work_of(node, works, self._program.setter, self._binding.conditions)
         if work is None or work == placed.work:
@@ -86,11 +95,11 @@ class BoundGraph:
         """Make the driver's graph for what is bound."""
         program, graphs = self._program, self._graphs
         works = [program.work(task, self._binding) for task in range(len(program.code.tasks))]
-        parts = parts_of_tasks(self._nodes, works, program.setter, self._binding.conditions)
+        made = driver_nodes_of_tasks(self._nodes, works, program.setter, self._binding.conditions)
         owned = ResourceStack(self._reaper)
         try:
             graph = owned.make(graphs.graph_destroy, graphs.graph_create)
-            placed = place(graphs, graph, first_node(graphs, graph, root_count(parts)), parts)
+            placed = place(graphs, graph, first_node(graphs, graph, root_count(made)), made)
             if self._tail is not None:
                 graphs.add(graph, [one.handle for one in ends_of(placed)], self._tail)
             executable = Executable(graphs, graph, owned)

@@ -1,6 +1,6 @@
 """Graphs that run as one cooperative launch.
 
-The kernels' origins join the launches: nothing here knows how code is made.
+The kernels' origins fuse the launches: nothing here knows how code is made.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def cooperative_engine(nodes: Iterable[Node], wanted: Fuse) -> CooperativeEngine
             levels[level] = [*levels[level], *(_Placed(node.name, call) for call in calls)]
     if origin is None:
         return "there is nothing to launch"
-    one = origin.join([[placed.call for placed in level] for level in levels], wanted)
+    one = origin.fuse([[placed.call for placed in level] for level in levels], wanted)
     if isinstance(one, str):
         return one
     return one.why_not() or CooperativeEngine(one, [placed for level in levels for placed in level], origin)
@@ -46,7 +46,7 @@ def cooperative_engine(nodes: Iterable[Node], wanted: Fuse) -> CooperativeEngine
 
 @dataclass(slots=True)
 class _Placed:
-    """A call of a joined launch, and the node that it does, or does a part of."""
+    """A call of the launch, and the node that it does, or does a part of."""
 
     node: str
     call: Call

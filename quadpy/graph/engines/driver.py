@@ -7,9 +7,9 @@ from typing import ClassVar
 
 from quadpy.errors import GraphError
 from quadpy.graph.device_graphs import graphs_of
+from quadpy.graph.engines.driver_nodes import DriverNode, NodeWork, Placed, ends_of, first_node, place, root_count
 from quadpy.graph.engines.executable import Executable
-from quadpy.graph.engines.lowering import HostResources, parts_of
-from quadpy.graph.engines.parts import Part, PartWork, Placed, ends_of, first_node, place, root_count
+from quadpy.graph.engines.lowering import HostResources, driver_nodes_of
 from quadpy.graph.model.nesting import has_loops
 from quadpy.graph.model.nodes import ChildNode, Node
 from quadpy.graph.model.recording import LaunchStep
@@ -50,51 +50,51 @@ class DriverGraph:
         self.resources = HostResources(device, failures, runs, self._owned)
         self.pending_on: set[Timeline] = set()
         self._origin = device, failures, runs
-        self._parts: dict[str, list[Placed]] = {}
+        self._placed: dict[str, list[Placed]] = {}
         self._ends: dict[str, tuple[NodeHandle, ...]] = {}
         self._children: list[DriverGraph] = []
         self._first: list[NodeHandle] = []
         self.handle = self._owned.make(self.graphs.graph_destroy, self.graphs.graph_create)
         try:
-            planned = [(node, self._parts_of(node)) for node in nodes]
-            roots = sum(root_count(parts) for node, parts in planned if not node.after)
+            planned = [(node, self._driver_nodes_of(node)) for node in nodes]
+            roots = sum(root_count(made) for node, made in planned if not node.after)
             self._first = first_node(self.graphs, self.handle, 2 if grows else roots)
-            for node, parts in planned:
-                self._place(node, parts)
+            for node, made in planned:
+                self._place(node, made)
         except BaseException:
             self.give_back()
             raise
 
     def add(self, node: Node) -> None:
-        """Add the parts of ``node`` after those of the nodes that it comes after."""
-        self._place(node, self._parts_of(node))
+        """Add the driver's nodes for ``node`` after those for the nodes that it comes after."""
+        self._place(node, self._driver_nodes_of(node))
 
-    def _place(self, node: Node, parts: list[Part]) -> None:
-        placed = place(self.graphs, self.handle, self._ends_of(node.after), parts)
-        self._parts[node.name] = placed
+    def _place(self, node: Node, made: list[DriverNode]) -> None:
+        placed = place(self.graphs, self.handle, self._ends_of(node.after), made)
+        self._placed[node.name] = placed
         self._ends[node.name] = tuple(one.handle for one in ends_of(placed))
 
     def add_alloc(self, name: str, after: tuple[str, ...], work: AllocWork) -> Address:
         """The address of an alloc node's memory."""
         handle, pointer = self.graphs.add_alloc(self.handle, self._ends_of(after), work)
-        self._parts[name], self._ends[name] = [Placed(handle, Part(work), work)], (handle,)
+        self._placed[name], self._ends[name] = [Placed(handle, DriverNode(work), work)], (handle,)
         return pointer
 
     def placed(self, name: str) -> list[Placed]:
         """The driver's nodes for one of quadpy's."""
-        return self._parts[name]
+        return self._placed[name]
 
     def handles(self, name: str) -> tuple[NodeHandle, ...]:
         """The driver's handles for one of quadpy's nodes."""
-        return tuple(one.handle for one in self._parts[name])
+        return tuple(one.handle for one in self._placed[name])
 
-    def new_parts(self, node: Node) -> list[Part] | None:
-        """The parts of ``node``, which replaces the one of its name; None where their structure differs."""
-        then = self._parts.get(node.name)  # None for a child graph in whose place its nodes are
+    def new_nodes(self, node: Node) -> list[DriverNode] | None:
+        """The driver's nodes for ``node``, which replaces the one of its name; None where their structure differs."""
+        then = self._placed.get(node.name)  # None for a child graph in whose place its nodes are
         if then is None or not self._can_have(node):
             return None
-        now = self._parts_of(node)
-        alike = list(map(_shape, now)) == [_shape(placed.part) for placed in then]
+        now = self._driver_nodes_of(node)
+        alike = list(map(_shape, now)) == [_shape(placed.node) for placed in then]
         return now if alike else None
 
     def give_back(self) -> None:
@@ -105,19 +105,19 @@ class DriverGraph:
         """Whether it can have the loops of ``node``; those of a child graph only as nodes in its place."""
         return not has_loops(node) or ("loops" in self.graphs.features and not isinstance(node, ChildNode))
 
-    def _parts_of(self, node: Node) -> list[Part]:
+    def _driver_nodes_of(self, node: Node) -> list[DriverNode]:
         if not self._can_have(node):
             raise GraphError(
                 f"{node.name!r} has a loop, and a graph that allocates memory is made in one piece, which cannot have it",
                 hint="allocate before the graph is made",
             )
         if not isinstance(node, ChildNode):
-            return parts_of(node, self.resources)
+            return driver_nodes_of(node, self.resources)
         device, failures, runs = self._origin
         child = DriverGraph(device, node.nodes, failures, runs)
         self._owned.add(DriverGraph.give_back, child)  # its host functions are the copy's, too
         self._children.append(child)
-        return [Part(ChildWork(child.handle))]
+        return [DriverNode(ChildWork(child.handle))]
 
     def _ends_of(self, after: tuple[str, ...]) -> list[NodeHandle]:
         return list(dict.fromkeys(handle for name in after for handle in self._ends[name])) or self._first
@@ -145,16 +145,16 @@ class DriverEngine(Executable):
 
     def change(self, node: Node) -> bool:
         """As ``Engine.change``."""
-        parts = self.graph.new_parts(node)
-        if parts is None:
+        made = self.graph.new_nodes(node)
+        if made is None:
             return False
-        changed: list[tuple[Placed, PartWork]] = []
+        changed: list[tuple[Placed, NodeWork]] = []
         complete = False
         try:
-            for placed, part in zip(self.graph.placed(node.name), parts, strict=True):
+            for placed, new in zip(self.graph.placed(node.name), made, strict=True):
                 before = placed.work
-                if before != part.work:
-                    if not self.update(placed, part.work):
+                if before != new.work:
+                    if not self.update(placed, new.work):
                         return False
                     changed.append((placed, before))
             complete = True
@@ -191,5 +191,5 @@ class DriverEngine(Executable):
         self._owned.give_back()
 
 
-def _shape(part: Part) -> tuple[type[PartWork], tuple[int, ...], int]:
-    return type(part.work), part.after, part.inside
+def _shape(node: DriverNode) -> tuple[type[NodeWork], tuple[int, ...], int]:
+    return type(node.work), node.after, node.inside

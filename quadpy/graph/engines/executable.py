@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from quadpy.graph.engines.parts import PartWork, Placed
+from quadpy.graph.engines.driver_nodes import NodeWork, Placed
 from quadpy.runtime.device.resource_stack import ResourceStack
 from quadpy.runtime.drivers.driver import StreamHandle
 from quadpy.runtime.drivers.graph_driver import GraphDriver, GraphHandle
@@ -40,7 +40,7 @@ class Executable:
         """Put one run of all nodes on ``stream``."""
         self.graphs.launch(self.handle, stream)
 
-    def update(self, placed: Placed, work: PartWork) -> bool:
+    def update(self, placed: Placed, work: NodeWork) -> bool:
         """Let later launches do ``work`` in place of what ``placed`` does; False, and nothing is changed, if refused."""
         if type(work) is not type(placed.work) or (self._limited and self._updates >= MOST_UPDATES):
             return False
@@ -50,7 +50,7 @@ class Executable:
         self._updates += 1
         return True
 
-    def restore(self, placed: Placed, work: PartWork) -> None:
+    def restore(self, placed: Placed, work: NodeWork) -> None:
         """Let later launches do ``work`` again, which ``placed`` did before a change."""
         placed.work = work
         self.graphs.update(self.handle, placed.handle, placed.driver_work(work))

@@ -44,18 +44,18 @@ class KernelGraph:
             self._arguments = ArgumentMemory(device, program.upload_kernels, nbytes, on)
         owned = (self.scratch, None if self._arguments is None else self._arguments.buffer)
         self._memory = tuple(buffer.block for buffer in owned if buffer is not None and buffer.block is not None)
-        self._graphs: dict[tuple[int, int], BoundGraph] = {}  # by the part, and its passes
+        self._graphs: dict[tuple[int, int], BoundGraph] = {}  # by the segment, and its passes
         self.packed = self._block = b""
         self.grids: tuple[int, ...] | None = None
         self.binding: KernelBinding | None = None
         self._owned = ResourceStack(device.reaper)
         self._seen = PinnedPointer(0)
         self._loops: dict[int, RepeatedLoop] = {}
-        for number, part in enumerate(program.parts):
-            if isinstance(part, RepeatedBody):
+        for number, segment in enumerate(program.segments):
+            if isinstance(segment, RepeatedBody):
                 if not self._seen:
                     self._seen = self._owned.make(device.driver.free_pinned, device.driver.alloc_pinned, STATE_BYTES)
-                self._loops[number] = RepeatedLoop(device, part, counts, self._loop_state, self._seen)
+                self._loops[number] = RepeatedLoop(device, segment, counts, self._loop_state, self._seen)
 
     def move(self, on: Stream) -> None:
         """Let the next work come on ``on``."""
@@ -73,7 +73,7 @@ class KernelGraph:
         self._block = binding.arguments
         if self._arguments is not None:
             binding = self.program.bound_at(self._arguments.address, binding)
-        for number in range(len(self.program.parts)):
+        for number in range(len(self.program.segments)):
             loop = self._loops.get(number)
             self._graph(number, binding, loop.first_chunk(self.program.expected.get(number, 0)) if loop else 1)
         self.packed, self.grids, self.binding = packed, grids, binding
@@ -101,8 +101,8 @@ class KernelGraph:
         assert binding is not None
         if self._arguments is not None:
             self._counts.copies += self._arguments.upload(self._block, on.handle)
-        for number, part in enumerate(self.program.parts):
-            if isinstance(part, RepeatedBody):
+        for number, segment in enumerate(self.program.segments):
+            if isinstance(segment, RepeatedBody):
                 expected = self.program.expected
                 graph_of, chunks = partial(self._graph, number, binding), partial(self._chunks_of, number)
                 expected[number] = self._loops[number].run(expected.get(number, 0), graph_of, chunks, on)
@@ -123,7 +123,7 @@ class KernelGraph:
         self._device.deferred.add((self.timeline,), owned.give_back)
 
     def _graph(self, number: int, binding: KernelBinding, passes: int = 1) -> BoundGraph:
-        """The graph of a part, bound to ``binding``; of a loop that of so many passes."""
+        """The graph of a segment, bound to ``binding``; of a loop that of so many passes."""
         found = self._graphs.get((number, passes))
         if found is not None:
             try:
@@ -143,7 +143,7 @@ class KernelGraph:
 
     def _chunks_of(self, number: int) -> list[int]:
         """The numbers of passes of a loop for which there are graphs."""
-        return [passes for part, passes in self._graphs if part == number]
+        return [passes for segment, passes in self._graphs if segment == number]
 
     @property
     def _loop_state(self) -> int:

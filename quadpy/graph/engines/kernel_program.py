@@ -39,7 +39,7 @@ class KernelBinding:
 
 @dataclass(frozen=True, slots=True)
 class RepeatedBody:
-    """A loop that the host repeats: the ``steps`` of its body, with a latch after each part, which decides what comes next.
+    """A loop that the host repeats: the ``steps`` of its body, with a latch after each segment, which decides what comes next.
 
     chunks  the numbers of passes for which there may be graphs
     nested  whether it contains loops
@@ -56,7 +56,7 @@ class RepeatedBody:
         return RepeatedBody(loop.body, chunks, any(isinstance(step, Loop) for step in loop.body))
 
 
-GraphPart: TypeAlias = "tuple[TaskNode, ...] | RepeatedBody"
+Segment: TypeAlias = "tuple[TaskNode, ...] | RepeatedBody"
 """One graph, or one loop."""
 
 
@@ -76,7 +76,7 @@ class Launchable(Protocol):
 
 
 class KernelProgram:
-    """What all calls of one kernel share: ``parts``, which run one after the other.
+    """What all calls of one kernel share: ``segments``, which run one after the other.
 
     Loops are nodes, unless the code has latches: then the host repeats them.  ``ordered`` keeps the order of tasks, for
     arrays that may overlap.  With ``upload_kernels`` the code reads its arguments from memory, where these kernels write
@@ -93,12 +93,12 @@ class KernelProgram:
         self._values = list(zip(code.layout.values, [*ends, code.layout.size], strict=False))
         self._touched = [frozenset(name for name, _ in task.effects) for task in code.tasks]
         self._offsets = {value.param: value.offset for value in code.layout.values if value.part == "pointer"}
-        self.parts: tuple[GraphPart, ...] = tuple(self._split(ordered=ordered))
+        self.segments: tuple[Segment, ...] = tuple(self._split(ordered=ordered))
         self.expected: dict[int, int] = {}
         self._nodes: dict[tuple[int, int], tuple[TaskNode, ...]] = {}
         self._last_change: tuple[KernelBinding, KernelBinding, frozenset[int]] | None = None
 
-    def _split(self, *, ordered: bool) -> Iterator[GraphPart]:
+    def _split(self, *, ordered: bool) -> Iterator[Segment]:
         tasks = self.code.tasks
         effects = None if ordered else list(map(_effects_of, tasks))
         flow = self.code.flow or tuple(range(len(tasks)))
@@ -117,14 +117,14 @@ class KernelProgram:
         return KernelBinding(_ADDRESS.pack(address), binding.grids, where)
 
     def nodes(self, number: int, count: int) -> tuple[TaskNode, ...]:
-        """The nodes of a part; for a loop, those of ``count`` passes."""
-        part = self.parts[number]
-        if not isinstance(part, RepeatedBody):
-            return part
+        """The nodes of a segment; for a loop, those of ``count`` passes."""
+        segment = self.segments[number]
+        if not isinstance(segment, RepeatedBody):
+            return segment
         found = self._nodes.get((number, count))
         if found is None:
             # In order: a task that has nothing to do ends sooner than branches could wait for each other.
-            found = self._nodes[number, count] = task_nodes(_one_pass(part.steps) * count, None)
+            found = self._nodes[number, count] = task_nodes(_one_pass(segment.steps) * count, None)
         return found
 
     def work(self, task: int, binding: KernelBinding) -> Work:

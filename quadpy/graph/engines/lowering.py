@@ -6,7 +6,7 @@ import ctypes
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from quadpy.graph.engines.parts import Part, parts_of_tasks
+from quadpy.graph.engines.driver_nodes import DriverNode, driver_nodes_of_tasks
 from quadpy.graph.engines.task_nodes import task_nodes_in_order
 from quadpy.graph.model.nodes import (
     EmptyNode,
@@ -41,7 +41,7 @@ from quadpy.runtime.drivers.graph_driver import (
 from quadpy.runtime.launch.launch import KernelLaunch
 from quadpy.runtime.streams.owned import Owned
 
-__all__ = ["HostResources", "fills_of", "parts_of"]
+__all__ = ["HostResources", "fills_of", "driver_nodes_of"]
 
 H = TypeVar("H", bound=int)
 
@@ -80,32 +80,36 @@ def _end(thing: Owned[Any]) -> None:
     thing._end()  # noqa: SLF001 - ends what ``_begin`` began
 
 
-def parts_of(node: Node, resources: HostResources) -> list[Part]:
+def driver_nodes_of(node: Node, resources: HostResources) -> list[DriverNode]:
     """What the driver does for ``node``; child graphs and allocations are not here."""
     match node:
         case KernelNode():
             works = [_kernel(launch, node.priority) for launch in node.launches if isinstance(launch, KernelLaunch)]
             tasks = task_nodes_in_order(node.flow or tuple(range(len(works))))
             setter = node.origin.condition_setter() if node.conditions and node.origin is not None else None
-            return parts_of_tasks(tasks, works, setter, node.conditions) or [Part(EmptyWork())]
+            return driver_nodes_of_tasks(tasks, works, setter, node.conditions) or [DriverNode(EmptyWork())]
         case MemcpyNode() if node.nbytes:
-            return _copy_parts(node, resources)
+            return _copy_nodes(node, resources)
         case MemsetNode() if node.width:
-            return [Part(fill, (number - 1,) if number else ()) for number, fill in enumerate(fills_of(node))]
+            return [DriverNode(fill, (number - 1,) if number else ()) for number, fill in enumerate(fills_of(node))]
         case HostNode():
-            return [Part(resources.call(node.function, *node.arguments))]
+            return [DriverNode(resources.call(node.function, *node.arguments))]
         case EventRecordNode():
-            return [Part(EventRecordWork(resources.handle(node.event)))]
+            return [DriverNode(EventRecordWork(resources.handle(node.event)))]
         case EventWaitNode():
-            return [Part(EventWaitWork(resources.handle(node.event)))]
+            return [DriverNode(EventWaitWork(resources.handle(node.event)))]
         case SemaphoreSignalNode():
-            return [Part(SemaphoreSignalWork(tuple((resources.handle(one), value) for one, value in node.semaphores)))]
+            return [
+                DriverNode(SemaphoreSignalWork(tuple((resources.handle(one), value) for one, value in node.semaphores)))
+            ]
         case SemaphoreWaitNode():
-            return [Part(SemaphoreWaitWork(tuple((resources.handle(one), value) for one, value in node.semaphores)))]
+            return [
+                DriverNode(SemaphoreWaitWork(tuple((resources.handle(one), value) for one, value in node.semaphores)))
+            ]
         case FreeNode():
-            return [Part(FreeWork(node.allocation.pointer))]
+            return [DriverNode(FreeWork(node.allocation.pointer))]
         case EmptyNode() | MemcpyNode() | MemsetNode():  # drivers refuse copies and fills of no bytes
-            return [Part(EmptyWork())]
+            return [DriverNode(EmptyWork())]
         case _:
             raise AssertionError(node)
 
@@ -124,13 +128,13 @@ def fills_of(node: MemsetNode) -> list[FillWork]:
     return [FillWork(start, node.value, node.element, node.width) for start in rows]
 
 
-def _copy_parts(node: MemcpyNode, resources: HostResources) -> list[Part]:
+def _copy_nodes(node: MemcpyNode, resources: HostResources) -> list[DriverNode]:
     """Memory of the host that may be paged goes through a pinned buffer, which a host function fills or empties."""
     if not node.staged:
-        return [Part(CopyWork(node.target, node.source, node.nbytes, node.direction))]
+        return [DriverNode(CopyWork(node.target, node.source, node.nbytes, node.direction))]
     pinned = resources.buffer(node.name, node.nbytes)
     if node.direction == "in":
         fetch = resources.call(ctypes.memmove, pinned, node.source, node.nbytes)
-        return [Part(fetch), Part(CopyWork(node.target, pinned, node.nbytes, "in"), (0,))]
+        return [DriverNode(fetch), DriverNode(CopyWork(node.target, pinned, node.nbytes, "in"), (0,))]
     deliver = resources.call(ctypes.memmove, node.target, pinned, node.nbytes)
-    return [Part(CopyWork(pinned, node.source, node.nbytes, "out")), Part(deliver, (0,))]
+    return [DriverNode(CopyWork(pinned, node.source, node.nbytes, "out")), DriverNode(deliver, (0,))]

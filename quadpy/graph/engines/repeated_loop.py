@@ -1,7 +1,7 @@
 """Loops that the host repeats where the driver's graphs have no loops: graphs of several passes, one after the other.
 
-The code itself decides what comes next: memory holds the number of the part to run, tasks of other parts do nothing, and a
-latch after each part chooses the next.  So passes that are launched after the end of the loop do nothing.
+The code itself decides what comes next: memory holds the number of the segment to run, tasks of others do nothing, and a
+latch after each segment chooses the next.  So passes that are launched after the end of the loop do nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from quadpy.runtime.streams.timeline import Mark
 __all__ = ["STATE_BYTES", "RepeatedLoop"]
 
 STATE_BYTES: Final = 8
-"""The device's state of a loop: which part comes next, and how many iterations there were."""
+"""The device's state of a loop: which segment comes next, and how many iterations there were."""
 _USUAL_PASSES: Final = 4
 """The first chunk of a loop that has never run."""
 
@@ -75,8 +75,8 @@ class RepeatedLoop:
                     pending.append((timelines.mark(on.timeline), under_way))
                 mark, done = pending.popleft()
                 self._wait(mark)
-                part, iterations = (ctypes.c_int32 * 2).from_address(self._seen)
-                if part == LOOP_DONE:
+                segment, iterations = (ctypes.c_int32 * 2).from_address(self._seen)
+                if segment == LOOP_DONE:
                     return done if self._body.nested else iterations
                 if done >= expected:
                     expected = 0

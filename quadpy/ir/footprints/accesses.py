@@ -66,7 +66,7 @@ def accesses_of(task: ir.Task) -> Accesses:
 
 
 class _Walker:
-    """``left`` has the states in which each region around is left; ``merges`` are the places of reductions."""
+    """``left`` has the states in which each labelled_block around is left; ``merges`` are the places of reductions."""
 
     def __init__(self, task: ir.Task) -> None:
         self.reader, self.found = Reader(assigned_in([task])), list[Reached]()
@@ -112,8 +112,8 @@ class _Walker:
                 self.loop(stmt, known)
             case ir.While():
                 self.repeat(stmt, known)
-            case ir.Region():
-                self.region(stmt, known)
+            case ir.LabelledBlock():
+                self.labelled_block(stmt, known)
             case ir.Leave(label=label):
                 self.left[label].append(known.fork())
                 known.is_live = False
@@ -270,7 +270,7 @@ class _Walker:
         if jumps - OF_LOOPS:
             known.guards = Guards(known.guards, Maybe())
 
-    def region(self, stmt: ir.Region, known: Known) -> None:
+    def labelled_block(self, stmt: ir.LabelledBlock, known: Known) -> None:
         before, inside = known.guards, known.fork()
         self.left[stmt.label] = []
         self.block(stmt.body, inside)

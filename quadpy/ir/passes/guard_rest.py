@@ -54,7 +54,7 @@ class _Guard:
     def loops_in(self, node: ir.Node) -> ir.Node:
         if isinstance(node, (ir.For, ir.While)):
             return replace(node, body=self.loop_body(node.body))
-        return map_children(node, self.loops_in) if isinstance(node, (ir.Block, ir.If, ir.Region)) else node
+        return map_children(node, self.loops_in) if isinstance(node, (ir.Block, ir.If, ir.LabelledBlock)) else node
 
     def guarded(self, stmts: tuple[ir.Stmt, ...], flag: ir.Var) -> tuple[tuple[ir.Stmt, ...], bool, bool]:
         """``stmts``; whether some jump to the end of the iteration; whether any is guarded."""
@@ -82,7 +82,7 @@ class _Guard:
                     stmt, then=replace(then, stmts=first[0]), orelse=replace(orelse, stmts=second[0])
                 )
                 return (new,), first[1] or second[1], first[2] or second[2]
-            case ir.Region(body=body):
+            case ir.LabelledBlock(body=body):
                 stmts, jumps, guards = self.guarded(body.stmts, flag)
                 return (replace(stmt, body=replace(body, stmts=stmts)),), jumps, guards
             case _:

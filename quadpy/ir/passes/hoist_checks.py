@@ -40,7 +40,7 @@ def hoist_checks_of_tasks(kernel: ir.Kernel) -> ir.Kernel:
 
 
 _TASKS: Final = (ir.SerialTask, ir.ParallelTask)
-_WITH_BLOCKS: Final = (ir.Block, ir.If, ir.For, ir.While, ir.Region)
+_WITH_BLOCKS: Final = (ir.Block, ir.If, ir.For, ir.While, ir.LabelledBlock)
 
 
 def _rewritten(node: ir.Node) -> ir.Node:

@@ -126,7 +126,7 @@ class _Holder:
 
 def _ends_at_its_end(loop: ir.For | ir.While) -> bool:
     """Whether all ways out of the loop lead to the statement after it."""
-    inside = {node.label for node in walk(loop) if isinstance(node, ir.Region)}
+    inside = {node.label for node in walk(loop) if isinstance(node, ir.LabelledBlock)}
     return all(node.label in inside for node in walk(loop) if isinstance(node, ir.Leave))
 
 

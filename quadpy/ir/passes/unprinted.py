@@ -39,7 +39,7 @@ def _stmt(stmt: ir.Stmt, used: set[ir.Var]) -> ir.Stmt | None:
         case ir.For():
             body = _block(stmt.body, used)
             return replace(stmt, body=body) if body.stmts else None
-        case ir.Region():
+        case ir.LabelledBlock():
             return replace(stmt, body=_block(stmt.body, used))
         case ir.While():
             body = _block(stmt.body, used)

@@ -15,11 +15,11 @@ from quadpy.ir.unread import unread_in
 from quadpy.ir.walk import unhandled, walk
 from quadpy.source import Span
 
-__all__ = ["Facts", "Iteration", "Touch"]
+__all__ = ["Facts", "Iteration", "MemoryAccess"]
 
 
 @dataclass(frozen=True, slots=True)
-class Touch:
+class MemoryAccess:
     """An access to ``array[index]``, or to a variable that iterations share.
 
     operation  of an atomic update; None for a plain load or store
@@ -40,7 +40,7 @@ class Touch:
 
 
 _CHECKS: Final = "$stop"
-"""Begins the labels of the regions that a failed check leaves: a check that fails is an error of its own."""
+"""Begins the labels of the blocks that a failed check leaves: a check that fails is an error of its own."""
 
 _MOST_TURNS: Final = 4
 """Turns of an inner loop that are run one by one."""
@@ -85,14 +85,14 @@ class Iteration:
 
     def __init__(self, terms: Terms, facts: Facts, at: Mapping[ir.Var, Term], *, every: bool) -> None:
         self.terms, self.facts, self.every = terms, facts, every
-        self.touches: list[Touch] = []
+        self.touches: list[MemoryAccess] = []
         self.bound: dict[ir.Var, Term] = dict(at)
         self.ranges: dict[int, tuple[Term, Term]] = {}
         self.phase = 0
         self._doubts: list[str] = []  # where an iteration may have jumped to already
         self._unsure = 0
 
-    def run(self) -> list[Touch]:
+    def run(self) -> list[MemoryAccess]:
         self.block(self.facts.task.body)
         self._doubts.clear()
         for reduction in self.facts.task.reductions:
@@ -130,7 +130,7 @@ class Iteration:
                 return self.branch(stmt)
             case ir.For() | ir.While():
                 self.loop(stmt)
-            case ir.Region(label=label, body=body):
+            case ir.LabelledBlock(label=label, body=body):
                 jump = self.block(body)
                 self.settle((body,), label)
                 return None if jump == label else jump
@@ -298,7 +298,7 @@ class Iteration:
         if name not in self.facts.shared:
             certain = not (self._unsure or self._doubts)
             self.touches.append(
-                Touch(name, component, index, access, operation, value, certain, self.phase, span)
+                MemoryAccess(name, component, index, access, operation, value, certain, self.phase, span)
             )  # fmt: skip
 
     def place(self, place: ir.Place) -> tuple[str, tuple[Term, ...], int]:

@@ -9,7 +9,7 @@ from typing import Final
 from quadpy.ir import nodes as ir
 from quadpy.ir.effects import effects_of
 from quadpy.ir.passes.atomics import is_private
-from quadpy.ir.races.accesses import Facts, Iteration, Touch
+from quadpy.ir.races.accesses import Facts, Iteration, MemoryAccess
 from quadpy.ir.races.proofs import Space, are_apart
 from quadpy.ir.races.terms import Atom, Term, Terms
 from quadpy.ir.races.texts import term_text
@@ -90,14 +90,14 @@ class _Search:
     def verdicts(self, names: Sequence[str]) -> dict[str, Verdict]:
         if self.has_one_iteration:
             return dict.fromkeys(names, Proved())
-        touches: dict[str, list[Touch]] = {name: [] for name in names}
+        touches: dict[str, list[MemoryAccess]] = {name: [] for name in names}
         for touch in self.all.run():
             touches.setdefault(touch.array, []).append(touch)
         found = {name: self.doubt_about(name, touches[name]) or Proved() for name in names}
         left = {name for name, verdict in found.items() if isinstance(verdict, Unknown)}
         return {**found, **(self.definite(left) if left else {})}
 
-    def doubt_about(self, name: str, touches: list[Touch]) -> Unknown | None:
+    def doubt_about(self, name: str, touches: list[MemoryAccess]) -> Unknown | None:
         """Why ``name`` is not proved free of races; None where it is."""
         conflicting = [
             (a, b)
@@ -125,7 +125,7 @@ class _Search:
         positive = frozenset(number for end in ends if self.terms.is_atom(end) for number in self.terms.numbers_in(end))
         return Space(self.terms, axes, ranges, positive)
 
-    def why(self, a: Touch, b: Touch) -> str:
+    def why(self, a: MemoryAccess, b: MemoryAccess) -> str:
         places = " and ".join(dict.fromkeys(f"line {t.span.line} {_VERBS[t.access]}" for t in (a, b)))
         if a.access is b.access is ir.Access.WRITE and a.value == b.value and not self.terms.varies(a.value or 0):
             return f"{places} one value, the same in every iteration"
@@ -141,7 +141,7 @@ class _Search:
             is_slot=first.array[1:].isdigit(),
         )  # fmt: skip
 
-    def access_point(self, touch: Touch, at: Point) -> AccessPoint:
+    def access_point(self, touch: MemoryAccess, at: Point) -> AccessPoint:
         pairs = zip(self.task.axes, at.values, strict=True)
         iteration = tuple(f"{axis.var.name.partition('.')[0]}={term_text(self.terms, value)}" for axis, value in pairs)
         return AccessPoint(_VERBS[touch.access], iteration, touch.span)
@@ -153,19 +153,19 @@ class _Search:
         return f"two or more iterations over {' and '.join(names)}" if names else ""
 
 
-def _conflict(a: Touch, b: Touch) -> bool:
+def _conflict(a: MemoryAccess, b: MemoryAccess) -> bool:
     accesses = a.access | b.access
     return ir.Access.WRITE in accesses or accesses == ir.Access.READ | ir.Access.ATOMIC
 
 
-def _unknown(reason: str, a: Touch, b: Touch) -> Unknown:
+def _unknown(reason: str, a: MemoryAccess, b: MemoryAccess) -> Unknown:
     first, second = (AccessPoint(_VERBS[touch.access], (), touch.span) for touch in (a, b))
     return Unknown(reason, first, second)
 
 
-def _mixed_updates(touches: list[Touch]) -> Unknown | None:
+def _mixed_updates(touches: list[MemoryAccess]) -> Unknown | None:
     """Updates that do not commute, if there are any; one that changes nothing is a load."""
-    found: dict[ir.AtomicOp, Touch] = {}
+    found: dict[ir.AtomicOp, MemoryAccess] = {}
     for touch in touches:
         if touch.operation is not None and not (touch.operation in _LOADS and touch.value == 0):
             found.setdefault(ir.AtomicOp.ADD if touch.operation is ir.AtomicOp.SUB else touch.operation, touch)
@@ -178,5 +178,5 @@ def _mixed_updates(touches: list[Touch]) -> Unknown | None:
 _LOADS: Final = (ir.AtomicOp.ADD, ir.AtomicOp.SUB, ir.AtomicOp.OR, ir.AtomicOp.XOR)
 
 
-def _is_fixed(terms: Terms, touch: Touch) -> bool:
+def _is_fixed(terms: Terms, touch: MemoryAccess) -> bool:
     return not any(map(terms.varies, touch.index))

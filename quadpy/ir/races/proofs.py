@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from quadpy.ir.races.accesses import Touch
+from quadpy.ir.races.accesses import MemoryAccess
 from quadpy.ir.races.terms import Poly, Term, Terms, parts_of
 
 __all__ = ["Space", "are_apart"]
@@ -32,7 +32,7 @@ class Space:
     positive: frozenset[int] = frozenset()
 
 
-def are_apart(space: Space, a: Touch, b: Touch) -> bool:
+def are_apart(space: Space, a: MemoryAccess, b: MemoryAccess) -> bool:
     """Whether ``a`` in one iteration and ``b`` in another are never the same element."""
     if any(_never_meet(space, i, j) for i, j in zip(a.index, b.index, strict=True)):
         return True

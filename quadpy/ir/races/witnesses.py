@@ -9,7 +9,7 @@ from typing import Final
 
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import has_wave
-from quadpy.ir.races.accesses import Facts, Iteration, Touch
+from quadpy.ir.races.accesses import Facts, Iteration, MemoryAccess
 from quadpy.ir.races.terms import Term, Terms
 from quadpy.ir.walk import walk
 
@@ -31,8 +31,8 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Collision:
-    first: Touch
-    second: Touch
+    first: MemoryAccess
+    second: MemoryAccess
     at_first: Point
     at_second: Point
 
@@ -56,7 +56,7 @@ def collisions(terms: Terms, facts: Facts, counts: Sequence[int | None]) -> dict
     task = facts.task
     if orders_itself(task):
         return {}
-    seen: dict[tuple[object, ...], list[tuple[Touch, Point]]] = {}
+    seen: dict[tuple[object, ...], list[tuple[MemoryAccess, Point]]] = {}
     found: dict[str, Collision] = {}
     for point in _points(terms, facts, counts):
         at = {axis.var: value for axis, value in zip(task.axes, point.values, strict=True)}
@@ -73,7 +73,7 @@ def collisions(terms: Terms, facts: Facts, counts: Sequence[int | None]) -> dict
     return found
 
 
-def collide(a: Touch, b: Touch) -> bool:
+def collide(a: MemoryAccess, b: MemoryAccess) -> bool:
     """Whether these accesses to one element by two iterations are a race."""
     accesses = a.access | b.access
     if a.phase != b.phase or (ir.Access.WRITE not in accesses and accesses != ir.Access.READ | ir.Access.ATOMIC):

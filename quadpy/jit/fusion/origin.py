@@ -1,4 +1,4 @@
-"""What the code of calls was compiled from, for joining several into one launch."""
+"""What the code of calls was compiled from, for fusing several into one launch."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from quadpy.formula import Formula
 from quadpy.ir import nodes as ir
 from quadpy.ir.printer import print_ir
 from quadpy.jit.formula import Evaluator, compile_formula
-from quadpy.jit.fusion.joined import JoinedLaunch, copy_kernel, element, fill_kernel, joined_code
+from quadpy.jit.fusion.fused_calls import FusedCalls, copy_kernel, element, fill_kernel, fused_code
 from quadpy.jit.fusion.plan import why_separate
 from quadpy.runtime.drivers.graph_driver import CopyWork, FillWork
 from quadpy.target import parse_target, with_waves
@@ -82,8 +82,8 @@ class Code:
         values = self._values.unpack_from(arguments)
         return max((extent(values) for extent in self._extents), default=0)
 
-    def join(self, levels: Sequence[Sequence[Call]], fuse: Fuse) -> JoinedLaunch | str:
-        """As ``Origin.join``."""
+    def fuse(self, levels: Sequence[Sequence[Call]], fuse: Fuse) -> FusedCalls | str:
+        """As ``Origin.fuse``."""
         codes = [[_own(origin) for origin, _ in level] for level in levels]
         every = list(chain.from_iterable(codes))
         arguments = [block for level in levels for _, block in level]
@@ -95,17 +95,17 @@ class Code:
         if why := why_separate(self.device.driver, iterations, loops=any(code.loops for code in every), fuse=fuse):
             return why
         try:
-            found = joined_code(codes, with_waves(parse_target(self.device.driver.info.arch), self.mode[2]))
+            found = fused_code(codes, with_waves(parse_target(self.device.driver.info.arch), self.mode[2]))
             if isinstance(found, str):
                 return found
-            return JoinedLaunch(self.device, found, every, arguments, fuse)
+            return FusedCalls(self.device, found, every, arguments, fuse)
         except (CodegenError, DriverError) as error:  # it cannot be traced again; or an older library has no such call
             return error.message
 
     @functools.cached_property
     def why_not_alone(self) -> str:
         """As ``Origin.why_not_alone``; the values of a call do not matter."""
-        found = self.join([[(self, bytes(self.layout.size))]], True)
+        found = self.fuse([[(self, bytes(self.layout.size))]], True)
         return found if isinstance(found, str) else found.why_not()
 
     def of(self, work: FillWork | CopyWork) -> Call | str:

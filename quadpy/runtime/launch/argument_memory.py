@@ -27,17 +27,17 @@ class ArgumentMemory:
         sizes = _sizes(nbytes, sorted(upload_kernels))
         self.buffer = device.allocate_lasting(sum(sizes), on)
         self.address = self.buffer.pointer
-        self._parts: list[_Part] = []
+        self._uploads: list[_Upload] = []
         start = 0
         for size in sizes:
-            self._parts.append(_Part(device, upload_kernels[size], size, start, self.address + start))
+            self._uploads.append(_Upload(device, upload_kernels[size], size, start, self.address + start))
             start += size
 
     def upload(self, data: bytes, stream: StreamHandle) -> int:
         """Write ``data`` for all later work on ``stream``; returns how many launches that took."""
-        if len(self._parts) == 1:
-            return self._parts[0].upload(data, stream)
-        return sum(part.upload(data[part.start : part.start + part.size], stream) for part in self._parts)
+        if len(self._uploads) == 1:
+            return self._uploads[0].write(data, stream)
+        return sum(one.write(data[one.start : one.start + one.size], stream) for one in self._uploads)
 
 
 def _sizes(nbytes: int, known: list[int]) -> list[int]:
@@ -49,7 +49,7 @@ def _sizes(nbytes: int, known: list[int]) -> list[int]:
     return found
 
 
-class _Part:
+class _Upload:
     """The bytes of one launch."""
 
     def __init__(self, device: Device, function: FunctionHandle, size: int, start: int, address: int) -> None:
@@ -61,7 +61,7 @@ class _Part:
         self._arguments = device.driver.launch_arguments(ctypes.addressof(self._record), 8 + size)
         self._held: bytes | None = None
 
-    def upload(self, data: bytes, stream: StreamHandle) -> bool:
+    def write(self, data: bytes, stream: StreamHandle) -> bool:
         """Write ``data`` unless it is there already; returns whether it was written."""
         if data == self._held:
             return False

@@ -39,7 +39,7 @@ def require_fuse(fuse: object, *, graph: bool = True) -> None:
 class Origin(Protocol):
     """What the code of a call was compiled from.  Equal origins have the same code."""
 
-    def join(self, levels: Sequence[Sequence[Call]], fuse: Fuse) -> OneLaunch | str:
+    def fuse(self, levels: Sequence[Sequence[Call]], fuse: Fuse) -> OneLaunch | str:
         """One launch for calls of this and other origins, or the reason why that is impossible.
 
         The calls of a level come after those of the levels before it, and not after each other.  With ``"auto"``, one

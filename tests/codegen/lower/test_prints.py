@@ -15,7 +15,7 @@ from quadpy.codegen.schedule import PLAIN, Form
 from quadpy.errors import CodegenError
 from quadpy.forms import Number
 from quadpy.ir import nodes as ir
-from quadpy.ir.join import join
+from quadpy.ir.fuse import fuse
 from quadpy.ir.passes.unprinted import unprinted
 from quadpy.ir.verify import verify
 from quadpy.ir.walk import walk
@@ -75,9 +75,9 @@ def test_every_form(target, form):
 
 
 @pytest.mark.parametrize("target", ["gfx942", "gfx1100", "sm_90"])
-def test_joined_kernels_have_a_ring_each(target):
-    joined = join([[ir_of(shown), ir_of(shown)], [ir_of(shown)]])
-    code = compile_kernel(joined, parse_target(target), Form(fused=True))
+def test_fused_kernels_have_a_ring_each(target):
+    fused = fuse([[ir_of(shown), ir_of(shown)], [ir_of(shown)]])
+    code = compile_kernel(fused, parse_target(target), Form(fused=True))
     assert [value.param for value in code.layout.values if "print" in value.param] == [f"k{k}.$print" for k in range(3)]
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from quadpy import dtypes
 from quadpy.dtypes import f32, f64, i8, i32, i64, u1, u8, u32
-from quadpy.ir.nodes import AtomicOp, Break, CallMany, Continue, Leave, Region, SlotRead, Var
+from quadpy.ir.nodes import AtomicOp, Break, CallMany, Continue, LabelledBlock, Leave, SlotRead, Var
 from quadpy.runtime.cpu.loader import load_object
 from quadpy.runtime.cpu.orc import assemble
 from quadpy.source import NOWHERE
@@ -84,7 +84,7 @@ def test_axes_with_steps_and_offsets(b):
 
 
 def test_control_flow(b):
-    """while with break and continue, nested for, a region left early, if and else: the Collatz lengths up to 100."""
+    """while with break and continue, nested for, a block left early, if and else: the Collatz lengths up to 100."""
     v, steps = Var("v", i32), Var("steps", i32)
     body = (
         b.assign(v, I), b.assign(steps, 0),
@@ -93,7 +93,7 @@ def test_control_flow(b):
             b.if_((b.value(v) % 2).eq(0), [b.assign(v, b.value(v) // 2), Continue(span=NOWHERE)]),
             b.assign(v, b.value(v) * 3 + 1),
             b.if_(b.value(steps) > 1000, [Break(span=NOWHERE)])),
-        Region("r", b.block(b.if_(b.value(I).eq(97), [b.store(b.at("x", I, t=i32), -1), Leave("r", span=NOWHERE)]),
+        LabelledBlock("r", b.block(b.if_(b.value(I).eq(97), [b.store(b.at("x", I, t=i32), -1), Leave("r", span=NOWHERE)]),
                             b.store(b.at("x", I, t=i32), b.value(steps))), span=NOWHERE),
     )  # fmt: skip
 

@@ -73,10 +73,10 @@ class Sections:
                 lower_for(s, stmt, lambda: self.counted_body(stmt.var, body))
             case ir.While(head=head, cond=cond, body=body):
                 lower_while(s, stmt, lambda: self.head(head, cond), lambda: self.block(body))
-            case ir.Region(label=label, body=body):
-                s.regions[label] = s.text.label("region")
+            case ir.LabelledBlock(label=label, body=body):
+                s.labels[label] = s.text.label("region")
                 self.block(body)
-                s.text.start(s.regions[label])
+                s.text.start(s.labels[label])
             case ir.Barrier():
                 pass  # a section ends here, so all iterations have met
             case _:

@@ -100,7 +100,7 @@ class _Writer:
         """A scope for one task, in the same function."""
         base = self.base
         return replace(
-            base, arrays=dict(base.arrays), values={}, wide={}, natural=set(), sums={}, cells={}, loops=[], regions={}
+            base, arrays=dict(base.arrays), values={}, wide={}, natural=set(), sums={}, cells={}, loops=[], labels={}
         )
 
     def first_thread(self, write: Callable[[], None]) -> None:

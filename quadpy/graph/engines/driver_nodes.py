@@ -1,4 +1,4 @@
-"""Parts: each is one node of the driver's graph, and together they are one node of quadpy's."""
+"""Nodes of the driver's graph: one or several of them are one node of quadpy's."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from quadpy.runtime.launch.launch import MemoryRange
 __all__ = [
     "ConditionWork",
     "LoopWork",
-    "Part",
-    "PartWork",
+    "DriverNode",
+    "NodeWork",
     "Placed",
     "ends_of",
     "first_node",
-    "parts_of_tasks",
+    "driver_nodes_of_tasks",
     "place",
     "root_count",
 ]
@@ -39,12 +39,12 @@ _SETTER_ARGUMENTS: Final = struct.Struct("<QQI")
 
 @dataclass(frozen=True, slots=True)
 class LoopWork:
-    """Runs the parts inside this one, again and again until the last of them ends it."""
+    """Runs the nodes inside this one, again and again until the last of them ends it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConditionWork:
-    """Tells the device whether the loop that is part number ``loop`` goes on: while the integer at ``address`` is not 0.
+    """Tells the device whether the loop that is node number ``loop`` goes on: while the integer at ``address`` is not 0.
 
     With 0 bytes it always goes on.  ``setter`` is the kernel that sets the condition.
     """
@@ -55,18 +55,18 @@ class ConditionWork:
     nbytes: int = 0
 
 
-PartWork: TypeAlias = "Work | LoopWork | ConditionWork"
+NodeWork: TypeAlias = "Work | LoopWork | ConditionWork"
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """One node of the driver's.
+class DriverNode:
+    """One node of the driver's, made for a node of quadpy's.
 
-    after   other parts of the same node, by number; without any it comes after what the node comes after
+    after   others that were made for the same node, by number; without any it comes after what that node comes after
     inside  the loop to whose body it belongs, by its number, or -1
     """
 
-    work: PartWork
+    work: NodeWork
     after: tuple[int, ...] = ()
     inside: int = -1
 
@@ -77,14 +77,14 @@ Conditions: TypeAlias = Mapping[str, MemoryRange]
 """The address and the bytes of each array element that decides a loop."""
 
 
-def parts_of_tasks(
+def driver_nodes_of_tasks(
     nodes: Iterable[TaskNode], works: Works, setter: FunctionHandle | None, conditions: Conditions
-) -> list[Part]:
-    """The parts of a kernel's graph; ``setter`` is the kernel that sets the conditions of loops."""
-    return [Part(work_of(node, works, setter, conditions), node.after, node.inside) for node in nodes]
+) -> list[DriverNode]:
+    """The driver's nodes for a kernel's graph; ``setter`` is the kernel that sets the conditions of loops."""
+    return [DriverNode(work_of(node, works, setter, conditions), node.after, node.inside) for node in nodes]
 
 
-def work_of(node: TaskNode, works: Works, setter: FunctionHandle | None, conditions: Conditions) -> PartWork:
+def work_of(node: TaskNode, works: Works, setter: FunctionHandle | None, conditions: Conditions) -> NodeWork:
     """The work of one of these nodes."""
     if node.kind == "task":
         return works[node.task]
@@ -96,14 +96,14 @@ def work_of(node: TaskNode, works: Works, setter: FunctionHandle | None, conditi
 
 @dataclass(slots=True)
 class Placed:
-    """A part in the driver's graph, and its current work; ``condition`` is that of the loop whose condition it sets."""
+    """A node in the driver's graph, and its current work; ``condition`` is that of the loop whose condition it sets."""
 
     handle: NodeHandle
-    part: Part
-    work: PartWork
+    node: DriverNode
+    work: NodeWork
     condition: ConditionHandle = ConditionHandle(0)
 
-    def driver_work(self, work: PartWork) -> Work:
+    def driver_work(self, work: NodeWork) -> Work:
         """What the driver does for ``work`` here."""
         if isinstance(work, ConditionWork):
             arguments = _SETTER_ARGUMENTS.pack(self.condition, work.address, work.nbytes)
@@ -114,13 +114,13 @@ class Placed:
 
 def ends_of(placed: Sequence[Placed]) -> list[Placed]:
     """Those that nothing comes after, outside of loops."""
-    followed = {before for one in placed for before in one.part.after}
-    return [one for number, one in enumerate(placed) if number not in followed and one.part.inside < 0]
+    followed = {before for one in placed for before in one.node.after}
+    return [one for number, one in enumerate(placed) if number not in followed and one.node.inside < 0]
 
 
-def root_count(parts: Iterable[Part]) -> int:
-    """How many parts come after no other, outside of loops."""
-    return sum(not part.after and part.inside < 0 for part in parts)
+def root_count(nodes: Iterable[DriverNode]) -> int:
+    """How many of ``nodes`` come after no other, outside of loops."""
+    return sum(not node.after and node.inside < 0 for node in nodes)
 
 
 def first_node(graphs: GraphDriver, graph: GraphHandle, roots: int) -> list[NodeHandle]:
@@ -131,39 +131,41 @@ def first_node(graphs: GraphDriver, graph: GraphHandle, roots: int) -> list[Node
     return [graphs.add(graph, [], EmptyWork())] if roots > 1 else []
 
 
-def place(graphs: GraphDriver, graph: GraphHandle, after: Sequence[NodeHandle], parts: Sequence[Part]) -> list[Placed]:
-    """Add ``parts`` to ``graph``, those without others before them after the nodes ``after``."""
-    placing = _Placing(graphs, graph, parts)
-    for number, part in enumerate(parts):
-        before = [placing.placed[k].handle for k in part.after] or ([] if part.inside >= 0 else list(after))
-        placing.placed.append(placing.place(number, part, before))
+def place(
+    graphs: GraphDriver, graph: GraphHandle, after: Sequence[NodeHandle], nodes: Sequence[DriverNode]
+) -> list[Placed]:
+    """Add ``nodes`` to ``graph``, those without others before them after the nodes ``after``."""
+    placing = _Placing(graphs, graph, nodes)
+    for number, node in enumerate(nodes):
+        before = [placing.placed[k].handle for k in node.after] or ([] if node.inside >= 0 else list(after))
+        placing.placed.append(placing.place(number, node, before))
     return placing.placed
 
 
 class _Placing:
-    """Parts on their way into a driver's graph."""
+    """Nodes on their way into a driver's graph."""
 
-    def __init__(self, graphs: GraphDriver, graph: GraphHandle, parts: Sequence[Part]) -> None:
-        self._graphs, self._graph, self._parts = graphs, graph, parts
+    def __init__(self, graphs: GraphDriver, graph: GraphHandle, nodes: Sequence[DriverNode]) -> None:
+        self._graphs, self._graph, self._nodes = graphs, graph, nodes
         self._bodies: dict[int, GraphHandle] = {}
         self._conditions: dict[int, ConditionHandle] = {}
         self.placed: list[Placed] = []
 
-    def place(self, number: int, part: Part, after: list[NodeHandle]) -> Placed:
-        graph = self._graph_of(part)
-        if isinstance(part.work, LoopWork):
+    def place(self, number: int, node: DriverNode, after: list[NodeHandle]) -> Placed:
+        graph = self._graph_of(node)
+        if isinstance(node.work, LoopWork):
             handle, self._bodies[number] = self._graphs.add_loop(graph, after, self._condition(number))
-            return Placed(handle, part, part.work)
-        told = self._condition(part.work.loop) if isinstance(part.work, ConditionWork) else ConditionHandle(0)
-        placed = Placed(NodeHandle(0), part, part.work, told)
-        placed.handle = self._graphs.add(graph, after, placed.driver_work(part.work))
+            return Placed(handle, node, node.work)
+        told = self._condition(node.work.loop) if isinstance(node.work, ConditionWork) else ConditionHandle(0)
+        placed = Placed(NodeHandle(0), node, node.work, told)
+        placed.handle = self._graphs.add(graph, after, placed.driver_work(node.work))
         return placed
 
-    def _graph_of(self, part: Part) -> GraphHandle:
-        return self._bodies[part.inside] if part.inside >= 0 else self._graph
+    def _graph_of(self, node: DriverNode) -> GraphHandle:
+        return self._bodies[node.inside] if node.inside >= 0 else self._graph
 
     def _condition(self, loop: int) -> ConditionHandle:
         """The condition of a loop; that of a nested loop is needed before the loop is placed."""
         if loop not in self._conditions:
-            self._conditions[loop] = self._graphs.condition_create(self._graph_of(self._parts[loop]))
+            self._conditions[loop] = self._graphs.condition_create(self._graph_of(self._nodes[loop]))
         return self._conditions[loop]

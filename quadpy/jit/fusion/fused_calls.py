@@ -14,7 +14,7 @@ from quadpy.codegen.schedule import Form
 from quadpy.dtypes import Scalar, u8, u16, u32, u64
 from quadpy.errors import CodegenError, DeviceError
 from quadpy.ir import nodes as ir
-from quadpy.ir.join import NAME, join
+from quadpy.ir.fuse import NAME, fuse
 from quadpy.ir.types import array_of
 from quadpy.jit.compilation import compiled_code
 from quadpy.jit.fusion.cooperative import CooperativeLaunch
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from quadpy.runtime.memory.device_memory import DeviceBuffer
     from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["JoinedLaunch", "copy_kernel", "element", "fill_kernel", "joined_code"]
+__all__ = ["FusedCalls", "copy_kernel", "element", "fill_kernel", "fused_code"]
 
 _ARGUMENT_BYTES: Final = 4096
 """What every driver takes as the arguments of a launch."""
@@ -41,7 +41,7 @@ _known: OrderedDict[tuple[object, ...], CodeObject | str] = OrderedDict()
 _lock = new_lock()
 
 
-def joined_code(levels: Sequence[Sequence[Code]], target: TargetSpec) -> CodeObject | str:
+def fused_code(levels: Sequence[Sequence[Code]], target: TargetSpec) -> CodeObject | str:
     """Machine code for all of ``levels``, or the reason why not; the last ones are remembered."""
     key = (str(target), *(tuple(code.text for code in level) for level in levels))
     with _lock:
@@ -58,7 +58,7 @@ def joined_code(levels: Sequence[Sequence[Code]], target: TargetSpec) -> CodeObj
 
 def _compiled(levels: Sequence[Sequence[ir.Kernel]], target: TargetSpec) -> CodeObject | str:
     try:
-        kernel = join(levels)
+        kernel = fuse(levels)
         if (needed := layout_of(kernel).size + 8) > _ARGUMENT_BYTES:
             return f"its arguments together have {needed} bytes; {_ARGUMENT_BYTES} are the most of one launch"
         return compiled_code(kernel, target, Form(fused=True))[1]
@@ -66,7 +66,7 @@ def _compiled(levels: Sequence[Sequence[ir.Kernel]], target: TargetSpec) -> Code
         return error.message
 
 
-class JoinedLaunch:
+class FusedCalls:
     """A ``OneLaunch`` of ``codes`` with ``arguments``, which are what it begins with."""
 
     def __init__(
@@ -127,9 +127,9 @@ class JoinedLaunch:
             self._cooperative.order_events_after(self._cells, stream)
 
 
-def _places(codes: Sequence[Code], joined: AbiLayout) -> list[list[tuple[int, int, int]]]:
-    """For each call, from where to where in the joined block each of its values goes, and its bytes."""
-    targets = iter(joined.values)
+def _places(codes: Sequence[Code], fused: AbiLayout) -> list[list[tuple[int, int, int]]]:
+    """For each call, from where to where in the fused block each of its values goes, and its bytes."""
+    targets = iter(fused.values)
 
     def one(value: AbiValue) -> tuple[int, int, int]:
         return value.offset, next(targets).offset, struct.calcsize(value.code)

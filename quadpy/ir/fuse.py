@@ -1,4 +1,4 @@
-"""Joins several kernels into one, whose tasks a single launch can execute.
+"""Fuses several kernels into one, whose tasks a single launch can execute.
 
 Parameters, slots and tasks of each kernel get names and numbers of their own; kernels that do not depend on each other
 become branches of a fork.  Arrays of different kernels may overlap.
@@ -14,15 +14,15 @@ from quadpy.flow import Flow, Fork, Step, map_tasks
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import map_children
 
-__all__ = ["NAME", "join"]
+__all__ = ["NAME", "fuse"]
 
 NAME: Final = "graph"
-"""What a joined kernel is called, whatever it was made of."""
+"""What a fused kernel is called, whatever it was made of."""
 
 N = TypeVar("N", bound=ir.Node)
 
 
-def join(levels: Sequence[Sequence[ir.Kernel]]) -> ir.Kernel:
+def fuse(levels: Sequence[Sequence[ir.Kernel]]) -> ir.Kernel:
     """All tasks of the kernels; those of a level come after those of the levels before it, and not after each other.
 
     The parameters are those of all kernels, in the order of the levels.
@@ -30,15 +30,15 @@ def join(levels: Sequence[Sequence[ir.Kernel]]) -> ir.Kernel:
     """
     kernels = [kernel for level in levels for kernel in level]
     one = kernels[0]
-    joined = _Joined()
-    flow = tuple(part for level in levels for part in joined.level(level))
+    fused = _Fused()
+    flow = tuple(part for level in levels for part in fused.level(level))
     return replace(
-        one, name=NAME, params=tuple(joined.params), results=(), functions=_functions(kernels), tasks=tuple(joined.tasks),
-        slots=joined.slots, noalias=False, flow=flow, sites=(), debug=False, shadow=None, variables=(),
+        one, name=NAME, params=tuple(fused.params), results=(), functions=_functions(kernels), tasks=tuple(fused.tasks),
+        slots=fused.slots, noalias=False, flow=flow, sites=(), debug=False, shadow=None, variables=(),
     )  # fmt: skip
 
 
-class _Joined:
+class _Fused:
     """What was taken up so far."""
 
     def __init__(self) -> None:
@@ -64,7 +64,7 @@ class _Joined:
 
 
 class _Renaming:
-    """The names of one kernel in the joined one."""
+    """The names of one kernel in the fused one."""
 
     def __init__(self, number: int, kernel: ir.Kernel, slots: int) -> None:
         self.prefix, self.slots = f"k{number}.", slots

@@ -9,10 +9,10 @@ from quadpy.codegen.abi import layout_of
 from quadpy.codegen.compile import compile_kernel
 from quadpy.codegen.schedule import Form
 from quadpy.flow import Fork, Loop, print_flow, tasks_of
-from quadpy.ir.join import join
+from quadpy.ir.fuse import fuse
 from quadpy.ir.printer import print_ir
 from quadpy.ir.verify import verify
-from quadpy.jit.fusion.joined import copy_kernel, element, fill_kernel
+from quadpy.jit.fusion.fused_calls import copy_kernel, element, fill_kernel
 from quadpy.jit.offline import trace_for
 from quadpy.target import parse_target
 
@@ -62,42 +62,42 @@ def traced(kernel, target="gfx942"):
 
 def test_names_slots_and_functions():
     one, two = traced(scale), traced(total)
-    joined = join([[one, two], [two]])
-    verify(joined)
-    assert [param.name for param in joined.params] == ["k0.a", "k0.x", "k1.x", "k1.out", "k2.x", "k2.out"]
-    assert (joined.slots, joined.noalias) == (2 * two.slots, False)
-    assert [f.name for f in joined.functions] == [f.name for f in one.functions]
-    assert len({task.name for task in joined.tasks}) == len(joined.tasks)
-    assert print_flow(joined.flow) == "fork(0 | 1 2 3) 4 5 6"
-    assert "load k2.x" in print_ir(joined)
+    fused = fuse([[one, two], [two]])
+    verify(fused)
+    assert [param.name for param in fused.params] == ["k0.a", "k0.x", "k1.x", "k1.out", "k2.x", "k2.out"]
+    assert (fused.slots, fused.noalias) == (2 * two.slots, False)
+    assert [f.name for f in fused.functions] == [f.name for f in one.functions]
+    assert len({task.name for task in fused.tasks}) == len(fused.tasks)
+    assert print_flow(fused.flow) == "fork(0 | 1 2 3) 4 5 6"
+    assert "load k2.x" in print_ir(fused)
 
 
 def test_flows_keep_their_forks_and_loops():
     kernel = traced(looped)
-    joined = join([[kernel], [kernel, traced(scale)]])
-    verify(joined)
-    assert list(tasks_of(joined.flow)) == list(range(len(joined.tasks)))
-    assert [type(part) for part in joined.flow] == [int, Loop, Fork]
-    assert (joined.flow[1].condition, joined.flow[2].branches[0][1].condition) == ("k0.go", "k1.go")
+    fused = fuse([[kernel], [kernel, traced(scale)]])
+    verify(fused)
+    assert list(tasks_of(fused.flow)) == list(range(len(fused.tasks)))
+    assert [type(part) for part in fused.flow] == [int, Loop, Fork]
+    assert (fused.flow[1].condition, fused.flow[2].branches[0][1].condition) == ("k0.go", "k1.go")
 
 
 def test_shared_arrays_of_one_type_are_one():
-    joined = join([[traced(turned)], [traced(turned)]])
-    first, second = ([array.name for array in task.shared] for task in joined.tasks)
+    fused = fuse([[traced(turned)], [traced(turned)]])
+    first, second = ([array.name for array in task.shared] for task in fused.tasks)
     assert first == second
     assert len(first) == 1
 
 
 def test_arguments_stand_in_the_order_of_the_levels():
-    slots = layout_of(join([[traced(total)], [traced(scale)]])).values
+    slots = layout_of(fuse([[traced(total)], [traced(scale)]])).values
     assert [slot.param for slot in slots if slot.part in ("pointer", "scalar")] == ["k0.x", "k0.out", "k1.a", "k1.x"]
 
 
 def test_the_text_says_all_that_code_depends_on():
     one, two = traced(scale), traced(total)
-    texts = {print_ir(join(levels)) for levels in ([[one, two]], [[one], [two]], [[two], [one]], [[two, one]])}
+    texts = {print_ir(fuse(levels)) for levels in ([[one, two]], [[one], [two]], [[two], [one]], [[two, one]])}
     assert len(texts) == 4
-    assert print_ir(join([[one], [two]])) == print_ir(join([[traced(scale)], [traced(total)]]))
+    assert print_ir(fuse([[one], [two]])) == print_ir(fuse([[traced(scale)], [traced(total)]]))
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -105,7 +105,7 @@ def test_code_for_every_gpu(target):
     kernels = [traced(kernel, target) for kernel in (scale, total, looped)]
     index = kernels[0].index
     memory = [fill_kernel(4, index, fast_math=False), copy_kernel(8, index, fast_math=False)]
-    code = compile_kernel(join([kernels, memory, [kernels[0]]]), parse_target(target), Form(fused=True))
+    code = compile_kernel(fuse([kernels, memory, [kernels[0]]]), parse_target(target), Form(fused=True))
     (task,) = code.tasks
     assert task.cooperative
     assert code.image
