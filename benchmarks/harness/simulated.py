@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 from quadpy.codegen.support.argument_upload import UPLOAD_SIZES, upload_name
 from quadpy.runtime.device import devices
 from quadpy.runtime.device.current import Config, set_config
 from quadpy.runtime.device.device import Device
-from quadpy.runtime.drivers.simulated.driver import RecordedKernel, RecordingDriver
+
+sys.path.append(str(Path(__file__).parents[2] / "tests/support"))
+from simulated_gpu.driver import RecordedKernel, RecordingDriver
 
 
 class _Anything(dict[str, RecordedKernel]):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from simulated import add, as_add, simulated, stand_in
+from simulated_gpu.driver import RecordingDriver
 
 import quadpy as qp
 from quadpy.errors import DriverError
-from quadpy.runtime.drivers.simulated.driver import RecordingDriver
 
 GIVING_BACK = {"stream_destroy", "event_destroy", "free", "free_async", "free_pinned", "module_unload"}
 

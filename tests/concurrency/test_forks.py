@@ -14,7 +14,7 @@ import os, sys, threading, time, warnings
 import quadpy as qp
 from quadpy.errors import DeviceError
 from quadpy.runtime.device import devices
-from quadpy.runtime.drivers.simulated.driver import RecordingDriver
+from simulated_gpu.driver import RecordingDriver
 
 warnings.simplefilter("ignore", DeprecationWarning)  # of forking a process with threads
 devices._DRIVERS["recording"] = lambda ordinal: RecordingDriver(history=False)

@@ -13,9 +13,9 @@ import linecache
 import numpy as np
 import pytest
 from simulated import F32, add, as_add, run_printing, simulated, stand_in
+from simulated_gpu.driver import RecordingDriver
 
 import quadpy as qp
-from quadpy.runtime.drivers.simulated.driver import RecordingDriver
 from quadpy.runtime.launch.capturing import CAPTURES, thread_captures
 from quadpy.runtime.memory.allocators.cache import CachingAllocator
 

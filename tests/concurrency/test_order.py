@@ -8,10 +8,10 @@ import threading
 import numpy as np
 import pytest
 from simulated import F32, simulated, stand_in
+from simulated_gpu.driver import RecordingDriver
 
 import quadpy as qp
 from quadpy.runtime.device import devices
-from quadpy.runtime.drivers.simulated.driver import RecordingDriver
 
 N = 5000
 

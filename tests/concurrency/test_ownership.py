@@ -11,11 +11,11 @@ import weakref
 import numpy as np
 import pytest
 from simulated import F32, add, as_add, simulated, stand_in
+from simulated_gpu.driver import RecordingDriver
 
 import quadpy as qp
 from quadpy.errors import ArgumentError, DeviceError, EventError, QuadpyError, StreamError
 from quadpy.runtime.device.device import Device
-from quadpy.runtime.drivers.simulated.driver import RecordingDriver
 
 N = 8
 

@@ -25,7 +25,7 @@ ON_GPU = """
 from simulated import run_printing
 from quadpy.runtime.device import devices
 from quadpy.runtime.device.current import Config, set_config
-from quadpy.runtime.drivers.simulated.driver import RecordingDriver
+from simulated_gpu.driver import RecordingDriver
 driver = RecordingDriver(history=False)
 run_printing(driver, say)
 devices._DRIVERS["recording"] = lambda ordinal: driver

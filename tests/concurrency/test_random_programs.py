@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from simulated import F32, current, simulated, stand_in
+from simulated_gpu.driver import RecordingDriver
 
 import quadpy as qp
 from quadpy.runtime.device import devices
-from quadpy.runtime.drivers.simulated.driver import RecordingDriver
 
 from ..runtime.conftest import why_missing  # noqa: TID252
 

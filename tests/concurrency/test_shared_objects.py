@@ -15,11 +15,11 @@ import warnings
 import numpy as np
 import pytest
 from simulated import add, as_add, current, simulated, stand_in
+from simulated_gpu.driver import RecordingDriver
 
 import quadpy as qp
 from quadpy.errors import DriverError, QuadpyError
 from quadpy.runtime.device import devices
-from quadpy.runtime.drivers.simulated.driver import RecordingDriver
 
 pytestmark = pytest.mark.quadpy_hazards(allow="threads use the arrays in any order")
 

@@ -392,7 +392,7 @@ def test_a_node_of_graphs(trial):
         from quadpy.graph import Graph
         from quadpy.runtime.device.device import Device
         from quadpy.runtime.drivers.cpu import CpuDriver
-        from quadpy.runtime.drivers.simulated.driver import RecordingDriver
+        from simulated_gpu.driver import RecordingDriver
 
         for driver in (CpuDriver(), RecordingDriver()):
             device = Device(driver)

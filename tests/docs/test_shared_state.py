@@ -14,7 +14,6 @@ ROOT = Path(quadpy.__file__).parent
 PAGE = Path(__file__).parents[2] / "docs/explanation/shared-state.md"
 MAKERS = {"new_lock", "deque", "WeakSet", "WeakValueDictionary", "WeakKeyDictionary", "LiveObjects", "count"}
 PARTS = ("runtime", "graph", "jit", "hazards", "profiler")
-SIMULATED = "drivers.simulated."
 
 
 def maker_of(value):
@@ -63,9 +62,8 @@ def shared():
     for part in PARTS:
         for file in (ROOT / part).rglob("*.py"):
             module = ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-            if SIMULATED not in module:
-                tree = ast.parse(file.read_text(encoding="utf-8"))
-                found |= {f"{module}.{name}" for name in shared_in(tree)}
+            tree = ast.parse(file.read_text(encoding="utf-8"))
+            found |= {f"{module}.{name}" for name in shared_in(tree)}
     return found
 
 
@@ -81,7 +79,7 @@ def test_every_lock_is_one_that_finalizers_and_forks_may_come_upon():
     for file in ROOT.rglob("*.py"):
         text = file.read_text(encoding="utf-8")
         module = ".".join(file.relative_to(ROOT).with_suffix("").parts)
-        if module not in ("runtime.device.locks", "importing") and SIMULATED not in module:
+        if module not in ("runtime.device.locks", "importing"):
             assert not re.search(r"threading\.(Lock|RLock|Condition|Semaphore)\(|\bqueue\.\w*Queue\(", text), module
             assert not re.search(r"lock\.(acquire|release)\(", text), module
 

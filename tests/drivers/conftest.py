@@ -7,6 +7,7 @@ import functools
 from dataclasses import dataclass
 
 import pytest
+from simulated_gpu.driver import RecordingDriver
 
 from quadpy.errors import NoDeviceError
 from quadpy.runtime.device.device import Device
@@ -14,7 +15,6 @@ from quadpy.runtime.drivers.cpu import CpuDriver
 from quadpy.runtime.drivers.cuda_api import open_cuda_driver
 from quadpy.runtime.drivers.driver import DEFAULT_STREAM, Driver
 from quadpy.runtime.drivers.hip_api import open_hip_driver
-from quadpy.runtime.drivers.simulated.driver import RecordingDriver
 
 OPENERS = {"cpu": CpuDriver, "recording": RecordingDriver, "amdgpu": open_hip_driver, "cuda": open_cuda_driver}
 

@@ -8,6 +8,7 @@ import struct
 import threading
 
 import pytest
+from simulated_gpu.driver import RecordedKernel, RecordingDriver
 
 import quadpy as qp
 from quadpy.artifact import AbiLayout, CodeObject
@@ -15,7 +16,6 @@ from quadpy.errors import DriverError
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.life import Life
 from quadpy.runtime.device.modules import Modules
-from quadpy.runtime.drivers.simulated.driver import RecordedKernel, RecordingDriver
 
 N = 1000
 

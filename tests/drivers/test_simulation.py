@@ -5,12 +5,12 @@ from __future__ import annotations
 import ctypes
 
 import pytest
+from simulated_gpu.driver import RecordedKernel, RecordingDriver
+from simulated_gpu.simulation import Simulation, ordered
 
 from quadpy.errors import DriverError
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers.driver import DEFAULT_STREAM
-from quadpy.runtime.drivers.simulated.driver import RecordedKernel, RecordingDriver
-from quadpy.runtime.drivers.simulated.simulation import Simulation, ordered
 
 
 @pytest.fixture

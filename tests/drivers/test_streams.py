@@ -6,12 +6,12 @@ import gc
 import threading
 
 import pytest
+from simulated_gpu.driver import RecordingDriver
 
 from quadpy.errors import DeviceError, EventError, StreamError
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers.cpu import CpuDriver
 from quadpy.runtime.drivers.gpu import GpuDriver
-from quadpy.runtime.drivers.simulated.driver import RecordingDriver
 from quadpy.runtime.streams.stream import Stream, use_stream
 
 

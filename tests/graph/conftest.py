@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from simulated_gpu.driver import RecordedKernel, RecordingDriver
 
 import quadpy as qp
 from quadpy.errors import NoDeviceError
@@ -18,7 +19,6 @@ from quadpy.runtime.drivers.cpu import CpuDriver
 from quadpy.runtime.drivers.cuda_api import open_cuda_driver
 from quadpy.runtime.drivers.driver import Driver
 from quadpy.runtime.drivers.hip_api import open_hip_driver
-from quadpy.runtime.drivers.simulated.driver import RecordedKernel, RecordingDriver
 from quadpy.runtime.launch.launch import HostLaunch, KernelLaunch
 
 OPENERS = {"cpu": CpuDriver, "recording": RecordingDriver, "amdgpu": open_hip_driver, "cuda": open_cuda_driver}

@@ -9,6 +9,7 @@ import weakref
 
 import numpy as np
 import pytest
+from simulated_gpu.driver import RecordingDriver
 
 from quadpy.errors import (
     ArgumentError,
@@ -21,7 +22,6 @@ from quadpy.errors import (
 )
 from quadpy.graph import GraphStats, memory_info, trim
 from quadpy.graph.engines.executable import MOST_UPDATES
-from quadpy.runtime.drivers.simulated.driver import RecordingDriver
 
 # launching
 

@@ -9,6 +9,7 @@ from collections import OrderedDict
 
 import numpy as np
 import pytest
+from simulated_gpu.driver import RecordedKernel, RecordingDriver
 
 import quadpy as qp
 from quadpy.codegen.compile import compile_kernel
@@ -24,7 +25,6 @@ from quadpy.runtime.device import devices
 from quadpy.runtime.device.current import Config, current_config, set_config
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers.graph_driver import ConditionHandle
-from quadpy.runtime.drivers.simulated.driver import RecordedKernel, RecordingDriver
 from quadpy.target import parse_target
 
 I32 = qp.types.ndarray(dtype=qp.i32, ndim=1)

@@ -7,6 +7,7 @@ import struct
 
 import numpy as np
 import pytest
+from simulated_gpu.driver import RecordedKernel, RecordingDriver
 
 from quadpy.codegen.support.argument_upload import UPLOAD_SIZES, upload_name
 from quadpy.graph import Graph
@@ -15,7 +16,6 @@ from quadpy.graph.captures.capture import capture
 from quadpy.graph.engines import argument_policy, executable
 from quadpy.graph.engines.indirect import IndirectEngine
 from quadpy.runtime.device.device import Device
-from quadpy.runtime.drivers.simulated.driver import RecordedKernel, RecordingDriver
 from quadpy.runtime.launch.launch import Indirect, KernelLaunch
 from quadpy.runtime.streams.stream import use_stream
 

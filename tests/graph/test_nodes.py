@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from simulated import current
+from simulated_gpu.driver import RecordingDriver
 
 from quadpy.errors import ArgumentError, DeviceError, DriverError, EventError, GraphError, StreamError
 from quadpy.flow import Fork, Loop
 from quadpy.graph import Semaphore
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers.graph_driver import AllocWork, FillWork
-from quadpy.runtime.drivers.simulated.driver import RecordingDriver
 from quadpy.runtime.launch.launch import KernelLaunch, Prepared
 
 from .conftest import OPENERS

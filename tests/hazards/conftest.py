@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 from simulated import AnyKernel, current, simulated
-
-from quadpy.runtime.drivers.simulated.driver import RecordingDriver
+from simulated_gpu.driver import RecordingDriver
 
 from ..runtime.conftest import (  # noqa: TID252 - pytest finds them by their names
     cpu_unless_a_test_says_otherwise,  # noqa: F401 - as above

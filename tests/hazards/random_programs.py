@@ -11,7 +11,7 @@ import itertools
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from quadpy.runtime.drivers.simulated.simulation import Simulation, merge, ordered
+from simulated_gpu.simulation import Simulation, merge, ordered
 
 SIZE = 32
 ARRAYS = ("x0", "x1", "x2")

@@ -12,9 +12,9 @@ import warnings
 import numpy as np
 import pytest
 from simulated import AnyKernel, simulated
+from simulated_gpu.driver import RecordingDriver
 
 import quadpy as qp
-from quadpy.runtime.drivers.simulated.driver import RecordingDriver
 from quadpy.runtime.launch.capturing import CAPTURES
 
 F32 = qp.types.ndarray(dtype=qp.f32, ndim=1)

@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from simulated import AnyKernel, simulated
+from simulated_gpu.driver import RecordingDriver
 
 import quadpy as qp
 from quadpy.jit import compilation
 from quadpy.jit.offline import compile_with_asm
-from quadpy.runtime.drivers.simulated.driver import RecordingDriver
 from quadpy.target import parse_target
 
 F32 = qp.types.ndarray(dtype=qp.f32, ndim=1)

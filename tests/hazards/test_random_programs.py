@@ -12,9 +12,9 @@ from random import Random
 import numpy as np
 import pytest
 from simulated import AnyKernel, compiled, simulated
+from simulated_gpu.driver import RecordedKernel, RecordingDriver
 
 import quadpy as qp
-from quadpy.runtime.drivers.simulated.driver import RecordedKernel, RecordingDriver
 
 from .corpus import kernels
 from .corpus.foreign import view

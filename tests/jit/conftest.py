@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from simulated_gpu.driver import RecordedKernel, RecordingDriver
 
 from quadpy.jit.gpu_plan import GpuPlan
 from quadpy.runtime.device.device import Device
-from quadpy.runtime.drivers.simulated.driver import RecordedKernel, RecordingDriver
 
 
 @pytest.fixture

@@ -11,13 +11,13 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 from simulated import AnyKernel, gpu, launched
+from simulated_gpu.driver import RecordedKernel, RecordingDriver
 
 import quadpy as qp
 from quadpy.errors import ArgumentError, DeviceError, DriverError, StreamError
 from quadpy.runtime.device import devices
 from quadpy.runtime.device.current import Config, set_config
 from quadpy.runtime.device.device import Device
-from quadpy.runtime.drivers.simulated.driver import RecordedKernel, RecordingDriver
 
 pytestmark = pytest.mark.quadpy_hazards(allow="launches go to streams without order")
 

@@ -6,6 +6,7 @@ import struct
 
 import numpy as np
 import pytest
+from simulated_gpu.driver import RecordedKernel
 
 import quadpy as qp
 from quadpy.codegen.compile import compile_kernel
@@ -14,7 +15,6 @@ from quadpy.errors import ArgumentError, DriverError
 from quadpy.jit.fusion.plan import FusedPlan, FusingPlan
 from quadpy.jit.offline import trace_for
 from quadpy.runtime.arrays.ndarray import NDArray
-from quadpy.runtime.drivers.simulated.driver import RecordedKernel
 from quadpy.runtime.memory.device_storage import zero_bytes
 from quadpy.runtime.memory.placement import storage_at
 from quadpy.runtime.memory.strided_layout import StridedLayout

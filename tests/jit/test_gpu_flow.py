@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from simulated_gpu.driver import RecordedKernel
 
 import quadpy as qp
 from quadpy.errors import ArgumentError, DriverError
 from quadpy.flow import Fork, Loop
 from quadpy.runtime.arrays.ndarray import NDArray
-from quadpy.runtime.drivers.simulated.driver import RecordedKernel
 from quadpy.runtime.memory.device_storage import zero_bytes
 from quadpy.runtime.memory.placement import storage_at
 from quadpy.runtime.memory.strided_layout import StridedLayout

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from simulated_gpu.driver import RecordedKernel, RecordingDriver
 
 import quadpy as qp
 from quadpy.jit.gpu_launch import MOST_THREADS, task_launches
 from quadpy.runtime.device.device import Device
-from quadpy.runtime.drivers.simulated.driver import RecordedKernel, RecordingDriver
 
 BYTES = qp.types.ndarray(dtype=qp.u8, ndim=3)
 

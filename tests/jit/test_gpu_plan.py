@@ -7,6 +7,7 @@ import struct
 
 import numpy as np
 import pytest
+from simulated_gpu.driver import RecordedKernel, RecordingDriver
 
 import quadpy as qp
 from quadpy.errors import DriverError
@@ -14,7 +15,6 @@ from quadpy.jit.gpu_plan import GpuPlan
 from quadpy.jit.misfits import Misfit
 from quadpy.runtime.arrays.foreign_host import describe_host_array
 from quadpy.runtime.device.device import Device
-from quadpy.runtime.drivers.simulated.driver import RecordedKernel, RecordingDriver
 
 F32 = qp.types.ndarray(dtype=qp.f32, ndim=1)
 

@@ -14,6 +14,7 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
+from simulated_gpu.driver import RecordedKernel, RecordingDriver
 
 import quadpy as qp
 from quadpy.codegen.compile import compile_kernel
@@ -31,7 +32,6 @@ from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers.driver import DEFAULT_STREAM
 from quadpy.runtime.drivers.graph_driver import ConditionHandle, EmptyWork, KernelWork
-from quadpy.runtime.drivers.simulated.driver import RecordedKernel, RecordingDriver
 from quadpy.runtime.memory.device_storage import zero_bytes
 from quadpy.runtime.memory.placement import storage_at
 from quadpy.runtime.memory.strided_layout import StridedLayout

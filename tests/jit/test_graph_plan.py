@@ -9,6 +9,7 @@ import struct
 
 import numpy as np
 import pytest
+from simulated_gpu.driver import RecordedKernel, RecordingDriver
 
 import quadpy as qp
 from quadpy.artifact import LOOP_DONE
@@ -25,7 +26,6 @@ from quadpy.jit.offline import trace_for
 from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers.graph_driver import EmptyWork, KernelWork
-from quadpy.runtime.drivers.simulated.driver import RecordedKernel, RecordingDriver
 from quadpy.runtime.launch.argument_memory import ArgumentMemory
 from quadpy.runtime.memory.device_storage import zero_bytes
 from quadpy.runtime.memory.placement import storage_at

@@ -7,11 +7,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from simulated_gpu.driver import RecordingDriver
 
 from quadpy.jit.host_arrays import copied_host_arrays
 from quadpy.runtime.arrays.foreign_host import describe_host_array
 from quadpy.runtime.device.device import Device
-from quadpy.runtime.drivers.simulated.driver import RecordingDriver
 
 
 @pytest.fixture

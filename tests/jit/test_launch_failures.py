@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from simulated_gpu.driver import RecordedKernel, RecordingDriver
 
 import quadpy as qp
 from quadpy.errors import DeviceError, DriverError
@@ -18,7 +19,6 @@ from quadpy.runtime.arrays.foreign_host import describe_host_array
 from quadpy.runtime.device import devices
 from quadpy.runtime.device.current import Config, current_config, set_config
 from quadpy.runtime.device.device import Device
-from quadpy.runtime.drivers.simulated.driver import RecordedKernel, RecordingDriver
 
 F32 = qp.types.ndarray(dtype=qp.f32, ndim=1)
 I32 = qp.types.ndarray(dtype=qp.i32, ndim=1)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from simulated import add, as_add, simulated, stand_in
+from simulated_gpu.driver import RecordingDriver
 
-from quadpy.runtime.drivers.simulated.driver import RecordingDriver
 from quadpy.runtime.launch.capturing import CAPTURES
 from quadpy.runtime.memory.accounting import Accounting
 

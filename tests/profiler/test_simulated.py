@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from simulated import F32, add, gpu, simulated
+from simulated_gpu.driver import RecordingDriver
 
 import quadpy as qp
 from quadpy.profiler import device_timer
-from quadpy.runtime.drivers.simulated.driver import RecordingDriver
 
 BETWEEN = 2.0
 """Milliseconds of one operation between two events: the operation, and the second event."""
@@ -207,7 +207,7 @@ def test_launches_for_which_events_do_not_wait():
         probe = DriverProbe(recorder, device)
         probe.attach()
         memory = device.allocate(64, device.default_stream)
-        from quadpy.runtime.drivers.simulated.driver import RecordedKernel
+        from simulated_gpu.driver import RecordedKernel
 
         driver.kernels["k"] = RecordedKernel(lambda block: None)
         from quadpy.runtime.device.modules import Label

@@ -7,10 +7,10 @@ import functools
 
 import pytest
 from simulated import current, simulated
+from simulated_gpu.driver import RecordingDriver
 
 from quadpy.errors import NoDeviceError
 from quadpy.runtime.device import devices
-from quadpy.runtime.drivers.simulated.driver import RecordingDriver
 
 GPUS = ("recording", "amdgpu", "cuda")
 

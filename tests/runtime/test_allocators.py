@@ -6,10 +6,10 @@ import gc
 import random
 
 import pytest
+from simulated_gpu.driver import RecordingDriver
 
 from quadpy.errors import DeviceError, DriverError, OutOfDeviceMemory
 from quadpy.runtime.device.device import Device
-from quadpy.runtime.drivers.simulated.driver import RecordingDriver
 from quadpy.runtime.memory.allocators.cache import size_class
 
 N = 4096

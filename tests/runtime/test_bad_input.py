@@ -11,6 +11,7 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 from simulated import simulated
+from simulated_gpu.driver import RecordedKernel, RecordingDriver
 
 import quadpy as qp
 from quadpy.errors import (
@@ -27,7 +28,6 @@ from quadpy.runtime.device import devices
 from quadpy.runtime.device.current import Config, set_config
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers import hip_api
-from quadpy.runtime.drivers.simulated.driver import RecordedKernel, RecordingDriver
 from quadpy.runtime.streams.stream import Stream
 
 F32 = qp.types.ndarray(dtype=qp.f32, ndim=1)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from simulated_gpu.driver import RecordingDriver
 
 import quadpy as qp
 from quadpy.errors import NoDeviceError
 from quadpy.runtime.device import devices
 from quadpy.runtime.device.current import current_config, set_config
-from quadpy.runtime.drivers.simulated.driver import RecordingDriver
 
 COUNT = 2
 

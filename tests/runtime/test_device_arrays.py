@@ -10,6 +10,7 @@ import threading
 import numpy as np
 import pytest
 from simulated import current, simulated
+from simulated_gpu.driver import RecordingDriver
 
 from quadpy.dtypes import bf16, f32, f64, i8, i32, u1, u8
 from quadpy.errors import ArgumentError, DeviceError, OutOfDeviceMemory, StreamError
@@ -22,7 +23,6 @@ from quadpy.runtime.arrays.ndarray import from_dlpack, ndarray
 from quadpy.runtime.device import devices
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers.cpu import CpuDriver
-from quadpy.runtime.drivers.simulated.driver import RecordingDriver
 from quadpy.runtime.streams.stream import use_stream
 
 from .conftest import GPUS, checked, why_missing

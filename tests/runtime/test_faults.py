@@ -6,10 +6,10 @@ import threading
 
 import pytest
 from simulated import add, as_add, run_here, simulated, stand_in
+from simulated_gpu.driver import RecordingDriver
 
 import quadpy as qp
 from quadpy.errors import KernelAssertionError, KernelFault, KernelZeroDivisionError
-from quadpy.runtime.drivers.simulated.driver import RecordingDriver
 
 
 @qp.kernel(debug=True)

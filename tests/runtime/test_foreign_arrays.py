@@ -6,6 +6,7 @@ import gc
 import numpy as np
 import pytest
 from simulated import simulated
+from simulated_gpu.driver import RecordingDriver
 
 from quadpy.dtypes import bf16, f32, f64, i32, u1, u8
 from quadpy.errors import ArgumentError, DeviceError
@@ -14,7 +15,6 @@ from quadpy.runtime.arrays.dlpack import export
 from quadpy.runtime.arrays.foreign_device import describe_device_array, dlpack_device, is_on_gpu
 from quadpy.runtime.arrays.foreign_host import describe_host_array
 from quadpy.runtime.arrays.ndarray import from_dlpack, ndarray
-from quadpy.runtime.drivers.simulated.driver import RecordingDriver
 from quadpy.runtime.streams.stream import use_stream
 
 

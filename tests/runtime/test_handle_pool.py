@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 
 import pytest
+from simulated_gpu.driver import RecordingDriver
 
 from quadpy.errors import EventError, StreamError
 from quadpy.graph import Graph
@@ -12,7 +13,6 @@ from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.devices import open_device
 from quadpy.runtime.device.reaper import MAX_POOLED
 from quadpy.runtime.drivers.cpu import CpuDriver
-from quadpy.runtime.drivers.simulated.driver import RecordingDriver
 
 N = 4096
 

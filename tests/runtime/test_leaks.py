@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from simulated import current, simulated
+from simulated_gpu.driver import RecordedKernel, RecordingDriver
 
 import quadpy as qp
-from quadpy.runtime.drivers.simulated.driver import RecordedKernel, RecordingDriver
 
 from .conftest import why_missing
 

@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from simulated import current, simulated
+from simulated_gpu.driver import RecordedKernel, RecordingDriver
 
 import quadpy as qp
 from quadpy.runtime.arrays.field import field
 from quadpy.runtime.arrays.ndarray import from_dlpack, ndarray
-from quadpy.runtime.drivers.simulated.driver import RecordedKernel, RecordingDriver
 from quadpy.runtime.streams.event import time as event_time
 from quadpy.runtime.streams.manager import StreamManager
 

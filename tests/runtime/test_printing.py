@@ -7,10 +7,10 @@ import threading
 import numpy as np
 import pytest
 from simulated import add, as_add, run_printing, simulated, stand_in
+from simulated_gpu.driver import RecordingDriver
 
 import quadpy as qp
 from quadpy.runtime.device.current import State, set_config
-from quadpy.runtime.drivers.simulated.driver import RecordingDriver
 
 I32 = qp.types.ndarray(dtype=qp.i32, ndim=1)
 

@@ -12,13 +12,13 @@ from unittest import mock
 
 import pytest
 from simulated import simulated
+from simulated_gpu.driver import RecordingDriver
 
 import quadpy as qp
 from quadpy.errors import DeviceError, NoDeviceError, StreamError
 from quadpy.runtime.device import devices
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers.cpu import CpuDriver
-from quadpy.runtime.drivers.simulated.driver import RecordingDriver
 from quadpy.runtime.streams.stream import Stream, use_stream
 
 
@@ -222,7 +222,7 @@ def _in_child(gpu, stream, cpu) -> int:
 
 EXIT = """
 import quadpy.runtime.device.devices as devices
-from quadpy.runtime.drivers.simulated.driver import RecordingDriver
+from simulated_gpu.driver import RecordingDriver
 driver = RecordingDriver()
 devices._DRIVERS["recording"] = lambda ordinal: driver
 device = devices.open_device("recording")

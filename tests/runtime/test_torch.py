@@ -5,12 +5,12 @@ import gc
 import numpy as np
 import pytest
 from simulated import current, simulated
+from simulated_gpu.driver import RecordingDriver
 
 import quadpy as qp
 from quadpy.errors import ArgumentError
 from quadpy.runtime.arrays.foreign_host import describe_host_array
 from quadpy.runtime.device import devices
-from quadpy.runtime.drivers.simulated.driver import RecordingDriver
 
 from .conftest import why_missing
 

@@ -25,8 +25,6 @@ __all__ = ["COMPILER", "Interrupt", "Place", "interrupt", "places_of", "sample"]
 _ROOT = str(Path(quadpy.__file__).parent)
 _PARTS = ("runtime", "graph", "jit")
 COMPILER = ("jit", "lang", "ir", "codegen")
-_OUTSIDE = "/runtime/drivers/simulated/"
-"""The simulated device: each of its calls stands for one native call."""
 
 
 class Interrupt(KeyboardInterrupt):
@@ -113,7 +111,7 @@ def _run(program: Callable[[], object], looks: Callable[[CodeType], bool], look:
 
 @functools.cache
 def _is_ours(file: str, parts: tuple[str, ...]) -> bool:
-    return file.startswith(tuple(f"{_ROOT}/{part}/" for part in parts)) and _OUTSIDE not in file
+    return file.startswith(tuple(f"{_ROOT}/{part}/" for part in parts))
 
 
 @functools.cache

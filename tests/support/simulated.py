@@ -8,13 +8,13 @@ import functools
 import struct
 
 import numpy as np
+from simulated_gpu.driver import RecordedKernel, RecordingDriver
 
 import quadpy as qp
 from quadpy.runtime.cpu.loader import load_object
 from quadpy.runtime.device import devices
 from quadpy.runtime.device.current import Config, current_config, set_config
 from quadpy.runtime.device.device import Device
-from quadpy.runtime.drivers.simulated.driver import RecordedKernel, RecordingDriver
 
 F32 = qp.types.ndarray(dtype=qp.f32, ndim=1)
 

@@ -57,7 +57,7 @@ class Trial:
         return self._python("-m", "quadpy", *words)
 
     def _python(self, *words: str) -> str:
-        environment = {**os.environ, "PYTHONPATH": str(self.folder)}
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(self.folder), str(Path(__file__).parent)])}
         done = subprocess.run(
             [sys.executable, *words], cwd=self.folder, env=environment, capture_output=True, text=True, check=False
         )

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from gpu_libraries import Machine, nccl, rccl, wait_until
 from simulated import current, simulated
+from simulated_gpu.driver import RecordingDriver
 from transport_cases import CASES, array_of, stream_of
 
 from quadpy.dist import world
@@ -23,7 +24,6 @@ from quadpy.dist.transport.threads import run_ranks
 from quadpy.errors import RankLostError, TransportError
 from quadpy.runtime.device.devices import current_device
 from quadpy.runtime.drivers.cpu import CpuDriver
-from quadpy.runtime.drivers.simulated.driver import RecordingDriver
 
 LIBRARIES = {"nccl": lambda machine: NcclLibrary(nccl(machine)), "rccl": lambda machine: RcclLibrary(rccl(machine))}
 

@@ -12,12 +12,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from backends import is_here
+from simulated_gpu.driver import RecordedKernel, RecordingDriver
 
 import quadpy as qp
 from quadpy.runtime.device import devices
 from quadpy.runtime.device.current import Config, current_config, set_config
 from quadpy.runtime.device.device import Device
-from quadpy.runtime.drivers.simulated.driver import RecordedKernel, RecordingDriver
 from quadpy.runtime.launch.capturing import CAPTURES
 
 I32 = qp.types.ndarray(dtype=qp.i32, ndim=1)

@@ -7,6 +7,7 @@ import struct
 
 import numpy as np
 import pytest
+from simulated_gpu.driver import RecordedKernel, RecordingDriver
 
 import quadpy as qp
 from quadpy.codegen.support.argument_upload import UPLOAD_SIZES, upload_name
@@ -17,7 +18,6 @@ from quadpy.graph.model.kernels import kernel_node
 from quadpy.runtime.device import devices
 from quadpy.runtime.device.current import Config, current_config, set_config
 from quadpy.runtime.device.device import Device
-from quadpy.runtime.drivers.simulated.driver import RecordedKernel, RecordingDriver
 
 F32 = qp.types.ndarray(dtype=qp.f32, ndim=1)
 FACTOR, OFFSET = 3.0, 1.0

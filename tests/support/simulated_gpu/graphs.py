@@ -29,9 +29,9 @@ from quadpy.runtime.drivers.graph_driver import (
     SemaphoreHandle,
     Work,
 )
-from quadpy.runtime.drivers.simulated.device import SimulatedDevice
-from quadpy.runtime.drivers.simulated.graph_runs import GraphRuns
-from quadpy.runtime.drivers.simulated.graph_state import (
+from simulated_gpu.device import SimulatedDevice
+from simulated_gpu.graph_runs import GraphRuns
+from simulated_gpu.graph_state import (
     ExecState,
     GraphState,
     Step,

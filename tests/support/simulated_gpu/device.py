@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from quadpy.errors import DriverError, OutOfDeviceMemory
 from quadpy.runtime.drivers.driver import DEFAULT_STREAM, EventHandle, FunctionHandle, StreamHandle
-from quadpy.runtime.drivers.simulated.simulation import Op, Queue, Range, Simulation
 from quadpy.runtime.memory.host_memory import HOST, Buffer
+from simulated_gpu.simulation import Op, Queue, Range, Simulation
 
 __all__ = ["Call", "Event", "RecordedKernel", "SimulatedDevice", "unused"]
 
@@ -59,7 +59,7 @@ class SimulatedDevice:
         self.simulation: Simulation = beside.simulation if beside else Simulation(history=history)
         self.memory = SimulatedMemory(capacity)
         self._streams: dict[int, Queue] = {DEFAULT_STREAM: self.simulation.queue()}
-        self._events: dict[int, Event] = beside._events if beside else {}  # noqa: SLF001 - of the same class
+        self._events: dict[int, Event] = beside._events if beside else {}
         self._functions: list[RecordedKernel] = []
 
     def log(self, verb: str, *arguments: object) -> None:

@@ -28,9 +28,9 @@ from quadpy.runtime.drivers.driver import (
     PoolPointer,
     StreamHandle,
 )
-from quadpy.runtime.drivers.simulated.device import Call, Event, RecordedKernel, SimulatedDevice, unused
-from quadpy.runtime.drivers.simulated.graphs import RecordingGraphs
-from quadpy.runtime.drivers.simulated.simulation import Clock, Op, merge
+from simulated_gpu.device import Call, Event, RecordedKernel, SimulatedDevice, unused
+from simulated_gpu.graphs import RecordingGraphs
+from simulated_gpu.simulation import Clock, Op, merge
 
 __all__ = ["Call", "RecordedKernel", "RecordingDriver"]
 

@@ -29,9 +29,9 @@ from quadpy.runtime.drivers.graph_driver import (
     SemaphoreWaitWork,
     Work,
 )
-from quadpy.runtime.drivers.simulated.device import SimulatedDevice
-from quadpy.runtime.drivers.simulated.graph_state import GraphState, Step, copied
-from quadpy.runtime.drivers.simulated.simulation import Op, Queue, Range, Simulation
+from simulated_gpu.device import SimulatedDevice
+from simulated_gpu.graph_state import GraphState, Step, copied
+from simulated_gpu.simulation import Op, Queue, Range, Simulation
 
 __all__ = ["GraphRuns"]
 
