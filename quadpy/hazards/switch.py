@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 from types import TracebackType
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
 from quadpy.errors import ArgumentError
 from quadpy.hazards.checker import Checker
@@ -14,10 +14,7 @@ from quadpy.public import public
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.launch.capturing import CAPTURES
 
-__all__ = ["Mode", "check", "report", "set_mode"]
-
-Mode: TypeAlias = Literal["collect"] | bool
-"""Off, on, or on with hazards that are collected and not raised."""
+__all__ = ["check", "report", "set_mode"]
 
 _lock: Final = new_lock()
 _sinks: Final = Sinks()

@@ -11,7 +11,7 @@ from typing import Final
 
 from quadpy.lang.parsing import parse
 
-__all__ = ["MARK", "OWN", "CodeText", "Origin", "compiled", "identifier", "is_generated"]
+__all__ = ["MARK", "OWN", "CodeText", "Origin", "compiled", "identifier"]
 
 MARK: Final = "·"
 """Is in the names that quadpy adds, and in none that users write: ``x·1`` is the variable ``x.1`` of the IR."""
@@ -115,8 +115,3 @@ def _renamed(code: CodeType, origins: Mapping[str, Origin]) -> CodeType:
     if (origin := origins.get(code.co_name)) is None:
         return code
     return code.replace(co_name=origin.name, co_filename=origin.file, co_firstlineno=origin.line)
-
-
-def is_generated(names: Mapping[str, object]) -> bool:
-    """Whether ``names`` are the globals of generated code."""
-    return f"i32{OWN}" in names

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ArrayRef", "BoundMethod", "Container", "ElementRef", "Kind", "Number", "Numeric", "Record", "ScalarValue", "Step", "Text", "TextField", "Traced", "Value", "Vec",
     "elems_of", "holds_runtime", "is_direct", "is_number", "is_numeric", "is_runtime", "is_struct_type", "is_vector_type", "kind_of",
-    "parts_of", "shape_name", "shape_text", "shaped",
+    "parts_of", "shape_text", "shaped",
 ]  # fmt: skip
 
 
@@ -304,11 +304,6 @@ def shaped(shape: Shape | None, elems: Sequence[Expr]) -> Expr | Vec | Record:
     if isinstance(shape, RecordType):
         return Record(shape, tuple(elems))
     return Vec(shape, tuple(elems)) if shape else elems[0]
-
-
-def shape_name(shape: Shape, scalar: Scalar) -> str:
-    """The type of a value of this shape, whose first scalar is of the type ``scalar``."""
-    return repr(shape if isinstance(shape, RecordType) else Plain(scalar, shape))
 
 
 def shape_text(value: Value) -> str:

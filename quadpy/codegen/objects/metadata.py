@@ -59,10 +59,6 @@ class KernelInfo:
     dynamic_stack: bool
 
     @property
-    def explicit_args(self) -> tuple[KernelArg, ...]:
-        return tuple(arg for arg in self.args if not arg.hidden)
-
-    @property
     def hidden_args(self) -> tuple[KernelArg, ...]:
         return tuple(arg for arg in self.args if arg.hidden)
 

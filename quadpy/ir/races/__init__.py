@@ -6,11 +6,11 @@ each array that a task touches whether it is proved free of races, has two itera
 
 from __future__ import annotations
 
-from quadpy.ir.races.find import definite_races, is_race_free, races_of
+from quadpy.ir.races.find import definite_races, races_of
 from quadpy.ir.races.verdicts import AccessPoint, Definite, Proved, Unknown, Verdict
 from quadpy.ir.races.witnesses import orders_itself
 
 __all__ = [
-    "AccessPoint", "Definite", "Proved", "Unknown", "Verdict", "definite_races", "is_race_free", "orders_itself",
+    "AccessPoint", "Definite", "Proved", "Unknown", "Verdict", "definite_races", "orders_itself",
     "races_of",
 ]  # fmt: skip

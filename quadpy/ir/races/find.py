@@ -17,7 +17,7 @@ from quadpy.ir.races.verdicts import AccessPoint, Definite, Proved, Unknown, Ver
 from quadpy.ir.races.witnesses import Collision, Point, collisions, counts_of
 from quadpy.ir.walk import walk
 
-__all__ = ["definite_races", "is_race_free", "races_of"]
+__all__ = ["definite_races", "races_of"]
 
 _VERBS = {ir.Access.READ: "reads", ir.Access.WRITE: "writes", ir.Access.ATOMIC: "updates"}
 
@@ -32,11 +32,6 @@ def races_of(task: ir.Task, *, noalias: bool = True) -> dict[str, Verdict]:
     if not isinstance(task, ir.ParallelTask):
         return dict.fromkeys(names, Proved())
     return _Search(task, noalias=noalias).verdicts(names)
-
-
-def is_race_free(task: ir.Task, array: str, *, noalias: bool = True) -> bool:
-    """Whether no two iterations of ``task`` touch one element of ``array``, but to read it or to update it atomically."""
-    return isinstance(races_of(task, noalias=noalias).get(array, Proved()), Proved)
 
 
 def definite_races(task: ir.Task, *, noalias: bool = True) -> dict[str, Definite]:

@@ -128,17 +128,6 @@ class Terms:
                 return self.atoms[number]
         return None
 
-    def names_in(self, term: Term) -> set[str]:
-        """The names of all atoms of ``term``, also inside operations."""
-        found: set[str] = set()
-        waiting = [term]
-        while waiting:
-            for number in self.numbers_in(waiting.pop()):
-                atom = self.atoms[number]
-                found.add(atom.name)
-                waiting += atom.operands
-        return found
-
     def range_of(self, start: Term, stop: Term, step: Term) -> tuple[Term, Term] | None:
         """Low and high (exclusive) of the variable of a loop; None where the direction is not known."""
         match step:

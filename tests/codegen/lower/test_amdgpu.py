@@ -51,7 +51,7 @@ def test_kernel_arguments_are_the_argument_block(b, target):
     assert set(info) == {task.symbol for task in code.tasks}
     for task in code.tasks:
         found = info[task.symbol]
-        *args, scratch = found.explicit_args
+        *args, scratch = (arg for arg in found.args if not arg.hidden)
         assert [arg.offset for arg in args] == [slot.offset for slot in layout.values]
         assert (scratch.offset, scratch.size) == (layout.size, 8)
         assert found.hidden_args == ()
