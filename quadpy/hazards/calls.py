@@ -1,4 +1,4 @@
-"""What the calls of kernels touch, as slots of ledgers; calls that do the same find them again."""
+"""What the calls of kernels touch, as entries of ledgers; calls that do the same find them again."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from quadpy.hazards.clocks import Lane
 from quadpy.hazards.leaves import Leaf, leaves_of
 from quadpy.hazards.ledger import Ledger
 from quadpy.hazards.memory import Allocations, Handle
-from quadpy.hazards.operations import READ, Slot
+from quadpy.hazards.operations import READ, Entry
 from quadpy.hazards.regions import Grid, Region, region_in
 from quadpy.hazards.runs import Run, Touched
 from quadpy.runtime.arrays.foreign_device import DeviceView
@@ -18,7 +18,7 @@ from quadpy.runtime.arrays.foreign_host import HostView
 from quadpy.runtime.arrays.view import ArrayMemory
 from quadpy.runtime.launch.observing import KernelAccess, ObservedCall, RawAccess
 
-__all__ = ["CallTouches", "Calls", "node_slots"]
+__all__ = ["CallTouches", "Calls", "node_entries"]
 
 _MOST: Final = 256
 """Runs that are kept."""
@@ -27,14 +27,14 @@ _MOST: Final = 256
 class CallTouches(NamedTuple):
     """What a call touches.
 
-    touched  the slots of its arrays
+    touched  the entries of its arrays
     of_host  those of arrays of the host, which only the call has
     waits    whether the host waits for the call, as it writes one of those
     lent     whether some arrays come as another library's: the call waits for the thread's current stream then
     """
 
     touched: Touched
-    of_host: tuple[Slot, ...]
+    of_host: tuple[Entry, ...]
     waits: bool
     lent: bool
 
@@ -61,7 +61,7 @@ class _Known:
 
 
 class Calls:
-    """Finds the runs that calls belong to, and the slots of those that belong to none."""
+    """Finds the runs that calls belong to, and the entries of those that belong to none."""
 
     def __init__(self, memory: Allocations) -> None:
         self._memory = memory
@@ -94,7 +94,7 @@ class Calls:
         """What a call that belongs to no run touches."""
         handles = [self._memory.of_array(array) for array in call.arrays]
         touched, of_host = _touches(call.code().accesses(call.values), _places(call, handles))
-        waits = any(slot.kind != READ for slot in of_host)
+        waits = any(entry.kind != READ for entry in of_host)
         return CallTouches(touched, of_host, waits, _is_lent(call, handles))
 
 
@@ -116,25 +116,25 @@ def _place_of(array: ArrayMemory, handle: Handle | None = None, *, is_view: bool
     return _Place(array.pointer, array.nbytes, leaves_of(array), handle, is_view)
 
 
-def _touches(accesses: Sequence[KernelAccess], places: Sequence[_Place]) -> tuple[Touched, tuple[Slot, ...]]:
-    """The slots of arrays that the checker knows, and of those that only the call has."""
-    touched: list[tuple[Ledger, Slot]] = []
-    of_host: list[Slot] = []
+def _touches(accesses: Sequence[KernelAccess], places: Sequence[_Place]) -> tuple[Touched, tuple[Entry, ...]]:
+    """The entries of arrays that the checker knows, and of those that only the call has."""
+    touched: list[tuple[Ledger, Entry]] = []
+    of_host: list[Entry] = []
     for access in accesses:
         if access.array >= len(places):  # a distributed field, whose parts the ranks order
             continue
         place = places[access.array]
         handle = place.handle
-        for slot in _slots(access, place):
+        for entry in _entries(access, place):
             if handle is not None:
-                touched.append((handle.ledger, handle.ledger.adopt(slot, handle)))
+                touched.append((handle.ledger, handle.ledger.adopt(entry, handle)))
             elif place.is_view:
-                of_host.append(slot)
+                of_host.append(entry)
     return tuple(touched), tuple(of_host)
 
 
-def node_slots(access: RawAccess | tuple[ArrayMemory, KernelAccess]) -> list[Slot]:
-    """The slots of what a node of a graph does, which belong to no ledger yet; none where it touches nothing."""
+def node_entries(access: RawAccess | tuple[ArrayMemory, KernelAccess]) -> list[Entry]:
+    """The entries of what a node of a graph does, which belong to no ledger yet; none where it touches nothing."""
     if isinstance(access, RawAccess):
         if not access.nbytes or not access.rows:
             return []
@@ -142,21 +142,21 @@ def node_slots(access: RawAccess | tuple[ArrayMemory, KernelAccess]) -> list[Slo
         if access.rows > 1:
             rows = Grid(access.low, (access.rows, access.nbytes), (access.pitch, 1), 1)
             region = region_in(rows, ()) or region
-        return [Slot(access.kind, region, access.reason, access.name)]
+        return [Entry(access.kind, region, access.reason, access.name)]
     array, touched = access
-    return _slots(touched, _place_of(array))
+    return _entries(touched, _place_of(array))
 
 
-def _slots(access: KernelAccess, place: _Place) -> list[Slot]:
-    """The slots of ``access``: none where it covers nothing."""
+def _entries(access: KernelAccess, place: _Place) -> list[Entry]:
+    """The entries of ``access``: none where it covers nothing."""
     leaves = place.leaves
     if access.axes is None or not leaves or any(len(access.axes) > len(leaf.grid.shape) for leaf in leaves):
         whole = region_in(leaves[0].grid, ()) if len(leaves) == 1 else None
         region = whole or Region(place.pointer, place.pointer + place.nbytes, False)
-        return [Slot(access.kind, region, access.reason or _UNKNOWN_LAYOUT, access.name, access.span)]
+        return [Entry(access.kind, region, access.reason or _UNKNOWN_LAYOUT, access.name, access.span)]
     found = [region_in(grid, axes) for grid, axes in _parts(access.axes, access.components, leaves)]
     return [
-        Slot(access.kind, region, access.reason, access.name, access.span) for region in found if region is not None
+        Entry(access.kind, region, access.reason, access.name, access.span) for region in found if region is not None
     ]
 
 

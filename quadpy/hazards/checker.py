@@ -9,7 +9,7 @@ from quadpy.hazards.clocks import Lane
 from quadpy.hazards.graph_notes import GraphNotes
 from quadpy.hazards.host_notes import HostNotes
 from quadpy.hazards.memory_notes import MemoryNotes
-from quadpy.hazards.operations import READ, Operation, Slot
+from quadpy.hazards.operations import READ, Entry, Operation
 from quadpy.hazards.order_notes import OrderNotes
 from quadpy.hazards.sinks import Sinks
 from quadpy.hazards.sites import call_place
@@ -46,8 +46,8 @@ class Checker(HostNotes, MemoryNotes, GraphNotes, OrderNotes):
         """A call that belongs to no run, since the host's arrays are the call's."""
         touches = self._calls.touches(call)
         operation = self._call(call, lane, lent=touches.lent)
-        for slot in touches.of_host:
-            self._check_host(operation, slot)
+        for entry in touches.of_host:
+            self._check_host(operation, entry)
         self._submit(operation, touches.touched)
         return self._submitted(operation, waits=touches.waits or call.returns)
 
@@ -61,9 +61,9 @@ class Checker(HostNotes, MemoryNotes, GraphNotes, OrderNotes):
             self._clocks.follow(lane, self._clocks.snapshot(self._lane(current.timeline, current.device.life)))
         return Operation(lane, self._clocks.before(lane), call.name, call.span, call_place())
 
-    def _check_host(self, operation: Operation, slot: Slot) -> None:
+    def _check_host(self, operation: Operation, entry: Entry) -> None:
         """A call reads an array of the host at once, and writes it when its work is complete; it keeps none."""
-        if slot.kind == READ:
+        if entry.kind == READ:
             operation = Operation(self._host, self._clocks.host, operation.what, operation.kernel, operation.place)
-        for ledger in self._memory.at(slot.region.low, slot.region.high, on_host=True):
-            self._check(operation, ledger, slot)
+        for ledger in self._memory.at(entry.region.low, entry.region.high, on_host=True):
+            self._check(operation, ledger, entry)

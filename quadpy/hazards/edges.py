@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from quadpy.conflicts import Hazard, HazardAccess
-from quadpy.hazards.calls import node_slots
+from quadpy.hazards.calls import node_entries
 from quadpy.hazards.findings import raise_hazard
-from quadpy.hazards.operations import Slot, conflict
+from quadpy.hazards.operations import Entry, conflict
 from quadpy.hazards.regions import Overlap, overlap
 from quadpy.hazards.reports import allowed_in_both, kind_of, range_text, verb_of
 from quadpy.runtime.launch.capturing import CAPTURES
@@ -38,15 +38,15 @@ def check_edges(nodes: Sequence[ObservedNode]) -> None:
 def missing_edges(nodes: Sequence[ObservedNode]) -> Iterator[Hazard]:
     """A hazard for each two nodes that touch the same memory, and that no dependencies order."""
     ancestors = ancestors_of(nodes)
-    slots: dict[int, list[Slot]] = {}
+    entries: dict[int, list[Entry]] = {}
 
-    def slots_of(number: int) -> list[Slot]:
-        if number not in slots:
-            slots[number] = [slot for access in nodes[number].accesses() for slot in node_slots(access)]
-        return slots[number]
+    def entries_of(number: int) -> list[Entry]:
+        if number not in entries:
+            entries[number] = [entry for access in nodes[number].accesses() for entry in node_entries(access)]
+        return entries[number]
 
     for first, second in _candidates(nodes, ancestors):
-        if (hazard := _hazard(nodes, first, second, slots_of(first), slots_of(second))) is not None:
+        if (hazard := _hazard(nodes, first, second, entries_of(first), entries_of(second))) is not None:
             yield hazard
     for number, node in enumerate(nodes):
         if node.unknown:
@@ -87,7 +87,7 @@ def _candidates(nodes: Sequence[ObservedNode], ancestors: list[int]) -> list[Pai
 
 
 def _hazard(
-    nodes: Sequence[ObservedNode], first: int, second: int, earlier: list[Slot], later: list[Slot]
+    nodes: Sequence[ObservedNode], first: int, second: int, earlier: list[Entry], later: list[Entry]
 ) -> Hazard | None:
     """The worst hazard of two nodes that nothing orders; None where they touch different elements."""
     found: Hazard | None = None
@@ -101,7 +101,7 @@ def _hazard(
     return found
 
 
-def _report(first: ObservedNode, second: ObservedNode, one: Slot, other: Slot, how: Overlap) -> Hazard:
+def _report(first: ObservedNode, second: ObservedNode, one: Entry, other: Entry, how: Overlap) -> Hazard:
     reasons = [f"of the first node, {one.reason}"] if one.reason else []
     reasons += [f"of the second node, {other.reason}"] if other.reason else []
     if how is Overlap.POSSIBLE:
@@ -127,10 +127,10 @@ def _of_unknown(nodes: Sequence[ObservedNode], number: int, ancestors: list[int]
             )
 
 
-def _side(node: ObservedNode, slot: Slot) -> HazardAccess:
-    where = f" ({slot.span.file}:{slot.span.line})" if slot.span is not None else ""
+def _side(node: ObservedNode, entry: Entry) -> HazardAccess:
+    where = f" ({entry.span.file}:{entry.span.line})" if entry.span is not None else ""
     actor = f"node {node.name!r}, {node.what}{where},"
-    return HazardAccess(*place(node.span), actor, verb_of(slot.kind), slot.array, range_text(slot.region))
+    return HazardAccess(*place(node.span), actor, verb_of(entry.kind), entry.array, range_text(entry.region))
 
 
 def place(span: Span | None) -> tuple[str, int]:

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from quadpy.conflicts import Hazard
-from quadpy.hazards.calls import node_slots
+from quadpy.hazards.calls import node_entries
 from quadpy.hazards.clocks import Snapshot
 from quadpy.hazards.edges import ancestors_of, missing_edges
 from quadpy.hazards.ledger import Ledger
 from quadpy.hazards.memory import Allocations
-from quadpy.hazards.operations import Slot
+from quadpy.hazards.operations import Entry
 from quadpy.runtime.drivers.driver import EventHandle
 from quadpy.runtime.launch.observing import ObservedNode
 from quadpy.runtime.streams.owned import OwnerRef
@@ -24,7 +24,7 @@ __all__ = ["GraphSegment", "Graphs", "KnownGraph"]
 class GraphSegment:
     """Nodes of a graph that come after the same waits for events, and before the same records."""
 
-    touched: list[tuple[Ledger, Slot]] = field(default_factory=list)
+    touched: list[tuple[Ledger, Entry]] = field(default_factory=list)
     waits: tuple[OwnerRef[EventHandle], ...] = ()
     records: list[OwnerRef[EventHandle]] = field(default_factory=list)
 
@@ -83,10 +83,10 @@ def _parts(nodes: Sequence[ObservedNode], memory: Allocations) -> list[GraphSegm
             events = tuple(event for n, one in enumerate(nodes) if awaited >> n & 1 for event in one.waits)
             part = found[stage, awaited] = GraphSegment(waits=events)
         for access in node.accesses():
-            for slot in node_slots(access):
-                handle = memory.of_bytes(slot.region.low, node.memory)
+            for entry in node_entries(access):
+                handle = memory.of_bytes(entry.region.low, node.memory)
                 if handle is not None:
-                    part.touched.append((handle.ledger, handle.ledger.adopt(slot, handle)))
+                    part.touched.append((handle.ledger, handle.ledger.adopt(entry, handle)))
     ordered = [found[key] for key in sorted(found)]
     for k, record in enumerate(records):
         stages = [part for key, part in sorted(found.items()) if key[0] <= k]

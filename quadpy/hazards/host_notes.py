@@ -9,7 +9,7 @@ from quadpy.hazards.clocks import Lane
 from quadpy.hazards.ledger import Ledger
 from quadpy.hazards.memory import Handle, bounds_of
 from quadpy.hazards.notes import Notes, Touched
-from quadpy.hazards.operations import READ, WRITE, Slot
+from quadpy.hazards.operations import READ, WRITE, Entry
 from quadpy.hazards.regions import Grid, Region, region_in
 from quadpy.runtime.elements.numpy_types import Numbers
 from quadpy.runtime.launch.host_access import ObservedAccess
@@ -30,8 +30,8 @@ class HostNotes(Notes):
                 self._clocks.complete(writer.point())
             lane = self._lane(on.timeline, on.device.life)
             self._clocks.complete(self._clocks.snapshot(lane))
-            if (slot := _slot(handle, READ, source)) is not None:
-                self._check(self._operation(lane, "the host"), handle.ledger, slot)
+            if (entry := _entry(handle, READ, source)) is not None:
+                self._check(self._operation(lane, "the host"), handle.ledger, entry)
 
     def writing(self, on: ObservedStream, target: ObservedAccess, what: str) -> Submission:
         """As ``Observer.writing``: the write comes after all users of the array."""
@@ -46,18 +46,18 @@ class HostNotes(Notes):
             if handle is not None:
                 for writer in handle.ledger.users(handle, writers=True):
                     self._clocks.follow(lane, writer.point())
-                slot = _slot(handle, READ, source)
-                self._write(lane, target, "copy_from", [] if slot is None else [(handle.ledger, slot)])
+                entry = _entry(handle, READ, source)
+                self._write(lane, target, "copy_from", [] if entry is None else [(handle.ledger, entry)])
         return NOT_NOTED
 
     def _write(self, lane: Lane, target: ObservedAccess, what: str, more: Touched) -> None:
         handle = self._handle(target)
-        if handle is None or (slot := _slot(handle, WRITE, target)) is None:
+        if handle is None or (entry := _entry(handle, WRITE, target)) is None:
             return
         for user in handle.ledger.users(handle):
             self._clocks.follow(lane, user.point())
         operation = self._operation(lane, what)
-        self._submit(operation, [*more, (handle.ledger, slot)])
+        self._submit(operation, [*more, (handle.ledger, entry)])
         operation.doubt = ""
 
     def declared(self, on: ObservedStream, what: str, accesses: Sequence[tuple[str, ObservedAccess]]) -> None:
@@ -72,15 +72,15 @@ class HostNotes(Notes):
         """The same of the host, which is done when it calls again."""
         with self._lock:
             operation = self._operation(self._host, what)
-            for ledger, slot in self._declared(accesses):
-                self._check(operation, ledger, slot)
+            for ledger, entry in self._declared(accesses):
+                self._check(operation, ledger, entry)
 
-    def _declared(self, accesses: Sequence[tuple[str, ObservedAccess]]) -> list[tuple[Ledger, Slot]]:
-        found: list[tuple[Ledger, Slot]] = []
+    def _declared(self, accesses: Sequence[tuple[str, ObservedAccess]]) -> list[tuple[Ledger, Entry]]:
+        found: list[tuple[Ledger, Entry]] = []
         for kind, access in accesses:
             handle = self._handle(access)
-            if handle is not None and (slot := _slot(handle, READ if kind == "reads" else WRITE, access)) is not None:
-                found.append((handle.ledger, slot))
+            if handle is not None and (entry := _entry(handle, READ if kind == "reads" else WRITE, access)) is not None:
+                found.append((handle.ledger, entry))
         return found
 
     def host_reads(self, source: Numbers) -> None:
@@ -89,27 +89,27 @@ class HostNotes(Notes):
             return
         with self._lock:
             low, high = bounds_of(source)
-            slot = Slot(READ, Region(low, high, source.flags.c_contiguous), "", "an array of NumPy")
+            entry = Entry(READ, Region(low, high, source.flags.c_contiguous), "", "an array of NumPy")
             operation = self._operation(self._host, "the host")
             for ledger in self._memory.at(low, high, on_host=True):
-                self._check(operation, ledger, slot)
+                self._check(operation, ledger, entry)
 
 
-def _slot(handle: Handle, kind: str, access: ObservedAccess) -> Slot | None:
+def _entry(handle: Handle, kind: str, access: ObservedAccess) -> Entry | None:
     """What the host touches; None for no bytes."""
     ledger = handle.ledger
     layout, where = access.layout, access.where
     where_key = None if where is None else tuple(w if isinstance(w, int) else (w.start, w.stop, w.step) for w in where)
     key = id(handle), kind, layout, where_key, access.name
-    found = ledger.slots.get(key)
+    found = ledger.entries.get(key)
     if found is None:
         grid = Grid(layout.start, layout.shape, layout.strides, layout.dtype.itemsize)
         region = region_in(grid, [_positions(w, n) for w, n in zip(where or (), layout.shape, strict=False)])
         if region is None:
             return None
-        if len(ledger.slots) >= _MOST:
-            ledger.slots = {}
-        found = ledger.slots[key] = ledger.slot(handle, kind, region, "", access.name)
+        if len(ledger.entries) >= _MOST:
+            ledger.entries = {}
+        found = ledger.entries[key] = ledger.entry(handle, kind, region, "", access.name)
     return found
 
 

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from quadpy.hazards.clocks import Clock, Lane
-from quadpy.hazards.operations import ENDS, FREE, READ, Operation, Slot, conflict
+from quadpy.hazards.operations import ENDS, FREE, READ, Entry, Operation, conflict
 from quadpy.hazards.regions import Overlap, Region, overlap
 from quadpy.hazards.shortening import MANY, Accesses, in_few_lanes, shortened, without_history
 from quadpy.source import Span
 
 __all__ = ["Conflict", "Ledger", "Named"]
 
-Conflict = tuple[Operation, Slot, Overlap]
+Conflict = tuple[Operation, Entry, Overlap]
 """An earlier access that nothing orders before the new one."""
 
 
@@ -36,22 +36,33 @@ class Unsettled(Protocol):
     def lane(self) -> Lane: ...
     @property
     def latest(self) -> int: ...
-    def since(self, ledger: Ledger, time: int) -> Iterator[tuple[Operation, Slot]]: ...
+    def since(self, ledger: Ledger, time: int) -> Iterator[tuple[Operation, Entry]]: ...
 
 
 class Ledger:
-    """The history of the memory from ``start`` to ``end``; all slots are from ``low`` to ``high``.
+    """The history of the memory from ``start`` to ``end``; all entries are from ``low`` to ``high``.
 
     ``handles`` are the names of the memory; it is ``shared`` if an array of quadpy's is one of them.
     ``into`` is the ledger of more memory that took it over, if any.
     ``runs`` are calls of kernels whose accesses after a time are not in ``settled`` yet.  Each of them comes after all
     accesses before it; the latest is on the lane ``running``.
-    ``free`` is the operation that gave the memory back, if it was the user's.  ``touched`` has the accesses that matter still: for each lane the last operation of each slot.  What another one
+    ``free`` is the operation that gave the memory back, if it was the user's.  ``touched`` has the accesses that matter still: for each lane the last operation of each entry.  What another one
     covers is dropped; a long history is shortened to regions that contain it, which are then only possible.
     """
 
     __slots__ = (
-        "end", "free", "handles", "high", "into", "low", "running", "runs", "settled", "shared", "slots", "start",
+        "end",
+        "entries",
+        "free",
+        "handles",
+        "high",
+        "into",
+        "low",
+        "running",
+        "runs",
+        "settled",
+        "shared",
+        "start",
     )  # fmt: skip
 
     def __init__(self, start: int, end: int) -> None:
@@ -62,9 +73,9 @@ class Ledger:
         self.settled: Accesses = {}
         self.runs: dict[Unsettled, int] = {}
         self.running: Lane | None = None
-        self.slots: dict[tuple[object, ...], Slot] = {}
+        self.entries: dict[tuple[object, ...], Entry] = {}
         """Slots of accesses by the host, to be used again."""
-        self.free: tuple[Operation, Slot] | None = None
+        self.free: tuple[Operation, Entry] | None = None
 
     @property
     def touched(self) -> Accesses:
@@ -103,8 +114,8 @@ class Ledger:
             run.is_latest = False
         calls = [call for run, time in self.runs.items() for call in run.since(self, time)]
         calls.sort(key=lambda call: call[0].order)
-        for operation, slot in calls:
-            self._note(operation, slot, operation.lane.clocks.host)
+        for operation, entry in calls:
+            self._note(operation, entry, operation.lane.clocks.host)
         self.running = None  # first, for interrupts, as in ``begin``
         self.runs = {}
 
@@ -121,21 +132,21 @@ class Ledger:
         self.shared = self.shared or other.shared
         self.handles, other.into = [*self.handles, *other.handles], self
 
-    def slot(
+    def entry(
         self, handle: object, kind: str, region: Region, reason: str, array: str, span: Span | None = None
-    ) -> Slot:  # fmt: skip
-        """A new slot, of an access by the name ``handle``."""
-        return self.adopt(Slot(kind, region, reason, array, span), handle)
+    ) -> Entry:  # fmt: skip
+        """A new entry, of an access by the name ``handle``."""
+        return self.adopt(Entry(kind, region, reason, array, span), handle)
 
-    def adopt(self, slot: Slot, handle: object) -> Slot:
-        """``slot``, which belongs here from now on, and is an access by the name ``handle``."""
-        slot.handle = handle
-        self.low, self.high = min(self.low, slot.region.low), max(self.high, slot.region.high)
-        return slot
+    def adopt(self, entry: Entry, handle: object) -> Entry:
+        """``entry``, which belongs here from now on, and is an access by the name ``handle``."""
+        entry.handle = handle
+        self.low, self.high = min(self.low, entry.region.low), max(self.high, entry.region.high)
+        return entry
 
-    def conflicts(self, lane: Lane, clock: Clock, slot: Slot) -> Iterator[Conflict]:
+    def conflicts(self, lane: Lane, clock: Clock, entry: Entry) -> Iterator[Conflict]:
         """Earlier accesses that conflict with an access of ``lane`` and do not come before it."""
-        kind, region = slot.kind, slot.region
+        kind, region = entry.kind, entry.region
         for other, records in self.touched.items():
             if other is lane:
                 continue
@@ -146,7 +157,7 @@ class Ledger:
                     if how is not Overlap.NONE:
                         yield operation, before, how
 
-    def note(self, operation: Operation, slot: Slot, host: Clock) -> None:
+    def note(self, operation: Operation, entry: Entry, host: Clock) -> None:
         """``operation`` touches the memory so; the ``host`` knows what is complete.
 
         Each change is one assignment, so that an interrupt leaves a history that is correct, if perhaps too short by
@@ -154,25 +165,25 @@ class Ledger:
         """
         if self.runs:
             self._settle()
-        self._note(operation, slot, host)
+        self._note(operation, entry, host)
 
-    def _note(self, operation: Operation, slot: Slot, host: Clock) -> None:
+    def _note(self, operation: Operation, entry: Entry, host: Clock) -> None:
         lane, touched = operation.lane, self.settled
-        if slot.kind in ENDS:
-            self.free = (operation, slot) if slot.kind == FREE else None
+        if entry.kind in ENDS:
+            self.free = (operation, entry) if entry.kind == FREE else None
         records = touched.get(lane)
         if records is not None and len(touched) == 1 and len(records) < MANY:
-            records[slot] = operation
+            records[entry] = operation
             return
-        if slot.fills and slot.region.low <= self.low and slot.region.high >= self.high:
-            self.settled = {lane: {slot: operation}, **self._uncovered(operation, slot)}
+        if entry.fills and entry.region.low <= self.low and entry.region.high >= self.high:
+            self.settled = {lane: {entry: operation}, **self._uncovered(operation, entry)}
             return
         if records is None:
             if len(touched) > MANY:
-                touched = self.settled = in_few_lanes(without_history(touched, operation, slot, host), operation)
-            touched[lane] = {**touched.get(lane, {}), slot: operation}
+                touched = self.settled = in_few_lanes(without_history(touched, operation, entry, host), operation)
+            touched[lane] = {**touched.get(lane, {}), entry: operation}
             return
-        records[slot] = operation
+        records[entry] = operation
         if len(records) > MANY:
             touched[lane] = shortened(records, host.get(lane.number, 0))
 
@@ -181,18 +192,18 @@ class Ledger:
         return [
             operation
             for records in self.touched.values()
-            for slot, operation in records.items()
-            if slot.handle in (handle, None) and not (writers and slot.kind == READ)
+            for entry, operation in records.items()
+            if entry.handle in (handle, None) and not (writers and entry.kind == READ)
         ]
 
-    def _uncovered(self, operation: Operation, slot: Slot) -> Accesses:
+    def _uncovered(self, operation: Operation, entry: Entry) -> Accesses:
         """What ``operation`` does not make history, although it wrote all: what nothing orders before it, which reads and
         writes of Python still wait for; and what other names of the memory touched, of which those do not know.
         """
         found: Accesses = {}
         for lane, records in self.settled.items():
             known = operation.clock.get(lane.number, 0)
-            kept = {old: op for old, op in records.items() if old.handle is not slot.handle or op.time > known}
+            kept = {old: op for old, op in records.items() if old.handle is not entry.handle or op.time > known}
             if kept and lane is not operation.lane:
                 found[lane] = kept
         return found

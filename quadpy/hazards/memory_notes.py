@@ -38,9 +38,9 @@ class MemoryNotes(Notes):
     def _whole(self, lane: Lane, handle: Named, kind: str, what: str, pointer: int, nbytes: int) -> None:
         """``lane`` begins or ends the memory of ``handle``."""
         ledger = handle.ledger
-        slot = ledger.slot(None, kind, Region(pointer, pointer + nbytes, True), "", "memory")
+        entry = ledger.entry(None, kind, Region(pointer, pointer + nbytes, True), "", "memory")
         operation = self._operation(lane, what)
-        self._submit(operation, [(ledger, slot)])
+        self._submit(operation, [(ledger, entry)])
         operation.doubt = ""
 
     def followed(self, before: Timeline, stream: Timeline, life: Life) -> None:

@@ -10,7 +10,7 @@ from quadpy.conflicts import Hazard
 from quadpy.hazards.clocks import Clocks, Lane, Snapshot
 from quadpy.hazards.ledger import Conflict, Ledger
 from quadpy.hazards.memory import Allocations, Handle
-from quadpy.hazards.operations import ALLOCATION, Operation, Slot, covers
+from quadpy.hazards.operations import ALLOCATION, Entry, Operation, covers
 from quadpy.hazards.regions import Overlap
 from quadpy.hazards.reports import allowed_in_both, hazard_of
 from quadpy.hazards.sinks import Sinks
@@ -26,7 +26,7 @@ from quadpy.runtime.streams.timeline import Timeline
 
 __all__ = ["Notes", "Touched"]
 
-Touched = Sequence[tuple[Ledger, Slot]]
+Touched = Sequence[tuple[Ledger, Entry]]
 
 
 class Notes(Observer):
@@ -73,27 +73,27 @@ class Notes(Observer):
         """Check ``operation`` and note it; HazardError if a hazard is certain and not collected: then nothing is noted."""
         lane, known = operation.lane, operation.clock.get
         begun = None
-        for ledger, slot in touched:
+        for ledger, entry in touched:
             if ledger.free is None:
                 for other in ledger.touched:
                     if other is not lane and known(other.number, 0) < other.time:
                         break
                 else:  # after all work of all streams that used it: the common case
                     continue
-            if slot.kind == ALLOCATION:
+            if entry.kind == ALLOCATION:
                 begun = ledger
             if ledger.free is not None and begun is not ledger:
-                self._sinks.report([hazard_of(ledger.free, (operation, slot), Overlap.CERTAIN)])
+                self._sinks.report([hazard_of(ledger.free, (operation, entry), Overlap.CERTAIN)])
             else:
-                self._check(operation, ledger, slot)
+                self._check(operation, ledger, entry)
         lane.time = operation.time
-        for ledger, slot in touched:
-            ledger.note(operation, slot, self._clocks.host)
+        for ledger, entry in touched:
+            ledger.note(operation, entry, self._clocks.host)
 
-    def _check(self, operation: Operation, ledger: Ledger, slot: Slot) -> None:
-        found = list(ledger.conflicts(operation.lane, operation.clock, slot))
+    def _check(self, operation: Operation, ledger: Ledger, entry: Entry) -> None:
+        found = list(ledger.conflicts(operation.lane, operation.clock, entry))
         if found:
-            self._sinks.report(_hazards(found, operation, slot))
+            self._sinks.report(_hazards(found, operation, entry))
 
 
 def _nothing() -> None:
@@ -106,17 +106,17 @@ def _hides(later: Conflict, earlier: Conflict) -> bool:
     return same and later[2] is earlier[2] and covers(later[1], earlier[1])
 
 
-def _hazards(conflicts: list[Conflict], operation: Operation, slot: Slot) -> list[Hazard]:
+def _hazards(conflicts: list[Conflict], operation: Operation, entry: Entry) -> list[Hazard]:
     """The hazards of one access, those that are certain and those of the latest operations first."""
     conflicts = [one for one in conflicts if not any(_hides(other, one) for other in conflicts)]
     conflicts.sort(key=lambda found: (found[2] is not Overlap.CERTAIN, bool(found[1].reason), -found[0].time))
     alike: dict[tuple[object, ...], Conflict] = {}
     for one in conflicts:
-        alike.setdefault(_shown(one, slot), one)
-    return [hazard_of((before, earlier), (operation, slot), how) for before, earlier, how in alike.values()]
+        alike.setdefault(_shown(one, entry), one)
+    return [hazard_of((before, earlier), (operation, entry), how) for before, earlier, how in alike.values()]
 
 
-def _shown(conflict: Conflict, slot: Slot) -> tuple[object, ...]:
+def _shown(conflict: Conflict, entry: Entry) -> tuple[object, ...]:
     """What a reader can tell the hazards of one access apart by; a report takes long to make."""
     before, earlier, how = conflict
-    return before.place, earlier.array, how, earlier.reason, before.doubt, allowed_in_both(earlier.region, slot.region)
+    return before.place, earlier.array, how, earlier.reason, before.doubt, allowed_in_both(earlier.region, entry.region)

@@ -10,7 +10,7 @@ from quadpy.hazards.regions import Region, contains
 from quadpy.runtime.launch.observing import NodeTimer, TaskTimes
 from quadpy.source import Span
 
-__all__ = ["ALLOCATION", "ENDS", "FREE", "READ", "WRITE", "Operation", "Slot", "conflict", "covers", "merged"]
+__all__ = ["ALLOCATION", "ENDS", "FREE", "READ", "WRITE", "Operation", "Entry", "conflict", "covers", "merged"]
 
 READ: Final = "read"
 WRITE: Final = "write"
@@ -67,7 +67,7 @@ class Operation:
 _numbers: Final = itertools.count()
 
 
-class Slot:
+class Entry:
     """How an operation touches an allocation.  Equal accesses of later operations have the identical object.
 
     kind    READ, WRITE, ALLOCATION, FREE, or an atomic operation, which commutes with its like
@@ -86,15 +86,15 @@ class Slot:
         self.fills = kind in _ALONE and not reason and region.dense
 
 
-def merged(records: list[tuple[Slot, Operation]]) -> tuple[Slot, Operation]:
+def merged(records: list[tuple[Entry, Operation]]) -> tuple[Entry, Operation]:
     """Records of one kind as one; the newest is the first."""
-    slot, operation = records[0]
+    entry, operation = records[0]
     low, high = min(s.region.low for s, _ in records), max(s.region.high for s, _ in records)
     reason = "it stands for many accesses of different parts, whose history was shortened"
-    return Slot(slot.kind, Region(low, high, False), reason, slot.array, slot.span), operation
+    return Entry(entry.kind, Region(low, high, False), reason, entry.array, entry.span), operation
 
 
-def covers(later: Slot, earlier: Slot) -> bool:
+def covers(later: Entry, earlier: Entry) -> bool:
     """Whether what conflicts with ``earlier`` conflicts with ``later``, of the same lane and name, as certainly."""
     same = later.handle is earlier.handle and (later.kind == earlier.kind or later.kind in _ALONE)
     return same and (not later.reason or bool(earlier.reason)) and contains(later.region, earlier.region)

@@ -7,7 +7,7 @@ from typing import Final
 from quadpy.conflicts import Hazard, HazardAccess, HazardKind
 from quadpy.hazards.allowances import reason_for
 from quadpy.hazards.clocks import Lane
-from quadpy.hazards.operations import ALLOCATION, FREE, READ, WRITE, Operation, Slot
+from quadpy.hazards.operations import ALLOCATION, FREE, READ, WRITE, Entry, Operation
 from quadpy.hazards.regions import Overlap, Region
 from quadpy.hazards.sites import name_of_event, name_of_memory, name_of_stream
 from quadpy.runtime.device.devices import current_device
@@ -16,7 +16,7 @@ from quadpy.runtime.streams.timeline import Timeline
 __all__ = ["allowed_in_both", "hazard_of", "kind_of", "range_text", "stream_name", "verb_of"]
 
 
-def hazard_of(first: tuple[Operation, Slot], second: tuple[Operation, Slot], how: Overlap) -> Hazard:
+def hazard_of(first: tuple[Operation, Entry], second: tuple[Operation, Entry], how: Overlap) -> Hazard:
     """The hazard of two accesses that nothing orders, of which ``second`` is about to be submitted."""
     (before, earlier), (now, later) = first, second
     reason = _doubt(before, earlier, now, later, how)
@@ -43,7 +43,7 @@ def kind_of(earlier: str, later: str) -> HazardKind:
     return "read after write" if later == READ else "write after write"
 
 
-def _doubt(before: Operation, earlier: Slot, now: Operation, later: Slot, how: Overlap) -> str:
+def _doubt(before: Operation, earlier: Entry, now: Operation, later: Entry, how: Overlap) -> str:
     """Why the hazard is only possible; empty if it is certain."""
     reasons = [f"of the first access, {reason}" for reason in (earlier.reason, before.doubt) if reason]
     reasons += [f"of the second access, {later.reason}"] if later.reason else []
@@ -52,13 +52,13 @@ def _doubt(before: Operation, earlier: Slot, now: Operation, later: Slot, how: O
     return "; ".join(reasons)
 
 
-def _access(operation: Operation, slot: Slot) -> HazardAccess:
-    place = slot.span or operation.kernel
+def _access(operation: Operation, entry: Entry) -> HazardAccess:
+    place = entry.span or operation.kernel
     where = f" ({place.file}:{place.line})" if place is not None else ""
-    name = slot.array if place is not None else name_of_memory(slot.region.low) or slot.array
+    name = entry.array if place is not None else name_of_memory(entry.region.low) or entry.array
     return HazardAccess(
-        operation.file, operation.line, f"{operation.what}{where}", verb_of(slot.kind), name,
-        range_text(slot.region), stream_name(operation.lane),
+        operation.file, operation.line, f"{operation.what}{where}", verb_of(entry.kind), name,
+        range_text(entry.region), stream_name(operation.lane),
     )  # fmt: skip
 
 

@@ -7,14 +7,14 @@ from typing import Final
 
 from quadpy.hazards.clocks import Clock, Lane
 from quadpy.hazards.ledger import Ledger
-from quadpy.hazards.operations import Operation, Slot, merged
+from quadpy.hazards.operations import Entry, Operation, merged
 from quadpy.runtime.launch.observing import CallAccesses, KernelAccess
 
 __all__ = ["Run", "Touched"]
 
-Touched = tuple[tuple[Ledger, Slot], ...]
+Touched = tuple[tuple[Ledger, Entry], ...]
 Values = Sequence[float]
-_Old = tuple[Ledger, Slot, Operation]
+_Old = tuple[Ledger, Entry, Operation]
 
 _MOST: Final = 256
 """Calls that are kept one by one."""
@@ -24,24 +24,24 @@ class Run:
     """Calls on one lane of the same code with the same arrays, which differ in the ``values`` of their argument blocks.
 
     ledgers  of the arrays
-    slots    what a call touches, from its accesses
+    entries    what a call touches, from its accesses
     lent     whether some arrays come as another library's: a call waits for the thread's current stream then
     latest   the time of the last call
     is_latest  whether nothing has touched any of the arrays since, but other runs on the same lane
     """
 
-    __slots__ = ("_calls", "_code", "_known", "_old", "_slots", "is_latest", "lane", "latest", "ledgers", "lent")
+    __slots__ = ("_calls", "_code", "_entries", "_known", "_old", "is_latest", "lane", "latest", "ledgers", "lent")
 
     def __init__(
         self,
         lane: Lane,
         code: CallAccesses,
         ledgers: Iterable[Ledger],
-        slots: Callable[[tuple[KernelAccess, ...]], Touched],
+        entries: Callable[[tuple[KernelAccess, ...]], Touched],
         *,
         lent: bool,
     ) -> None:
-        self.lane, self._code, self._slots, self.lent = lane, code, slots, lent
+        self.lane, self._code, self._entries, self.lent = lane, code, entries, lent
         self.ledgers = tuple(dict.fromkeys(ledgers))
         self._calls: dict[object, tuple[Operation, Values]] = {}
         self._old: list[_Old] = []
@@ -49,7 +49,7 @@ class Run:
         self.latest, self.is_latest = 0, False
 
     def follows_all(self, clock: Clock) -> bool:
-        """Whether a call with ``clock`` comes after all that touched the arrays on other lanes, and needs no look at slots."""
+        """Whether a call with ``clock`` comes after all that touched the arrays on other lanes, and needs no look at entries."""
         if self.is_latest:
             return True
         lane, known = self.lane, clock.get
@@ -73,26 +73,26 @@ class Run:
             self._shorten()
 
     def touched(self, values: Values) -> Touched:
-        """What a call touches; the identical slots for calls that do the same."""
+        """What a call touches; the identical entries for calls that do the same."""
         numbers = self._code.numbers(values)
         found = self._known.get(numbers)
         if found is None:
             if len(self._known) >= _MOST:
                 self._known.clear()
-            found = self._known[numbers] = self._slots(self._code.accesses(values))
+            found = self._known[numbers] = self._entries(self._code.accesses(values))
         return found
 
-    def since(self, ledger: Ledger, time: int) -> Iterator[tuple[Operation, Slot]]:
+    def since(self, ledger: Ledger, time: int) -> Iterator[tuple[Operation, Entry]]:
         """The accesses to ``ledger`` of calls after ``time`` that the host does not know to be complete."""
         after = max(time, self._complete)
-        for of, slot, operation in self._old:
+        for of, entry, operation in self._old:
             if of is ledger and operation.time > after:
-                yield operation, slot
+                yield operation, entry
         for operation, values in self._calls.values():
             if operation.time > after:
-                for of, slot in self.touched(values):
+                for of, entry in self.touched(values):
                     if of is ledger:
-                        yield operation, slot
+                        yield operation, entry
 
     @property
     def _complete(self) -> int:
@@ -114,10 +114,10 @@ class Run:
 
     def _merged(self, calls: Sequence[tuple[Operation, Values]], old: Sequence[_Old]) -> list[_Old]:
         """``calls``, the newest last, and those merged before, as one access of each array and kind."""
-        found: dict[tuple[Ledger, str, str], list[tuple[Slot, Operation]]] = {}
+        found: dict[tuple[Ledger, str, str], list[tuple[Entry, Operation]]] = {}
         newest = calls[-1][0]
-        for ledger, slot in self._slots(self._code.together(values for _, values in calls)):
-            found.setdefault((ledger, slot.kind, slot.array), []).append((slot, newest))
-        for ledger, slot, operation in old:
-            found.setdefault((ledger, slot.kind, slot.array), []).append((slot, operation))
+        for ledger, entry in self._entries(self._code.together(values for _, values in calls)):
+            found.setdefault((ledger, entry.kind, entry.array), []).append((entry, newest))
+        for ledger, entry, operation in old:
+            found.setdefault((ledger, entry.kind, entry.array), []).append((entry, operation))
         return [(ledger, *merged(records)) for (ledger, *_), records in found.items()]

@@ -7,9 +7,9 @@ from itertools import combinations
 from typing import TypeAlias
 
 from quadpy.conflicts import Hazard, HazardAccess
-from quadpy.hazards.calls import node_slots
+from quadpy.hazards.calls import node_entries
 from quadpy.hazards.findings import raise_hazard
-from quadpy.hazards.operations import Slot, conflict
+from quadpy.hazards.operations import Entry, conflict
 from quadpy.hazards.regions import Overlap, overlap
 from quadpy.hazards.reports import allowed_in_both, kind_of, range_text, verb_of
 from quadpy.runtime.arrays.view import ArrayMemory
@@ -39,23 +39,23 @@ def check_sections(kernel: str, span: Span, forks: Sequence[Sequence[Section]]) 
 
 
 def _hazards(kernel: str, span: Span, sections: Sequence[Section]) -> Iterator[Hazard]:
-    slots = [[slot for access in section for slot in node_slots(access)] for section in sections]
-    for first, second in combinations(range(len(slots)), 2):
-        for one in slots[first]:
-            for other in slots[second]:
+    entries = [[entry for access in section for entry in node_entries(access)] for section in sections]
+    for first, second in combinations(range(len(entries)), 2):
+        for one in entries[first]:
+            for other in entries[second]:
                 how = overlap(one.region, other.region)
                 if how is not Overlap.NONE and conflict(one.kind, other.kind):
                     sides = _side(kernel, span, first, one), _side(kernel, span, second, other)
                     yield _hazard(sides, one, other, how)
 
 
-def _side(kernel: str, span: Span, section: int, slot: Slot) -> HazardAccess:
-    place = slot.span or span
+def _side(kernel: str, span: Span, section: int, entry: Entry) -> HazardAccess:
+    place = entry.span or span
     actor = f"section {section + 1} of {kernel}"
-    return HazardAccess(place.file, place.line, actor, verb_of(slot.kind), slot.array, range_text(slot.region))
+    return HazardAccess(place.file, place.line, actor, verb_of(entry.kind), entry.array, range_text(entry.region))
 
 
-def _hazard(sides: tuple[HazardAccess, HazardAccess], one: Slot, other: Slot, how: Overlap) -> Hazard:
+def _hazard(sides: tuple[HazardAccess, HazardAccess], one: Entry, other: Entry, how: Overlap) -> Hazard:
     reasons = [f"of the first section, {one.reason}"] if one.reason else []
     reasons += [f"of the second section, {other.reason}"] if other.reason else []
     if how is Overlap.POSSIBLE:

@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import Final, TypeAlias
 
 from quadpy.hazards.clocks import Clock, Lane
-from quadpy.hazards.operations import Operation, Slot, covers, merged
+from quadpy.hazards.operations import Entry, Operation, covers, merged
 
 __all__ = ["MANY", "Accesses", "in_few_lanes", "shortened", "without_history"]
 
 MANY: Final = 32
 """Accesses of one stream, streams, and runs, above which an allocation's history is shortened."""
 
-Accesses: TypeAlias = dict[Lane, dict[Slot, Operation]]
-"""For each lane the last operation of each slot."""
+Accesses: TypeAlias = dict[Lane, dict[Entry, Operation]]
+"""For each lane the last operation of each entry."""
 
 
-def without_history(settled: Accesses, operation: Operation, slot: Slot, host: Clock) -> Accesses:
+def without_history(settled: Accesses, operation: Operation, entry: Entry, host: Clock) -> Accesses:
     """The accesses that the host does not know to be complete, without those that ``operation`` comes after and covers.
 
     What comes after ``operation`` comes after these, too, as with streams that are made for one read each.
@@ -25,22 +25,22 @@ def without_history(settled: Accesses, operation: Operation, slot: Slot, host: C
     for lane, records in settled.items():
         known, before = host.get(lane.number, 0), operation.clock.get(lane.number, 0)
         pending = {
-            old: op for old, op in records.items() if op.time > known and not (op.time <= before and covers(slot, old))
+            old: op for old, op in records.items() if op.time > known and not (op.time <= before and covers(entry, old))
         }
         if pending:
             found[lane] = pending
     return found
 
 
-def shortened(records: dict[Slot, Operation], complete: int) -> dict[Slot, Operation]:
+def shortened(records: dict[Entry, Operation], complete: int) -> dict[Entry, Operation]:
     """``records`` of one lane without what is complete or covered; if they are still many, the older half as one region each."""
-    recent: list[tuple[Slot, Operation]] = []
-    for slot, operation in sorted(records.items(), key=lambda record: -record[1].time):
-        if operation.time > complete and not any(covers(later, slot) for later, _ in recent):
-            recent.append((slot, operation))
+    recent: list[tuple[Entry, Operation]] = []
+    for entry, operation in sorted(records.items(), key=lambda record: -record[1].time):
+        if operation.time > complete and not any(covers(later, entry) for later, _ in recent):
+            recent.append((entry, operation))
     if len(recent) > MANY // 2:
         recent, old = recent[: MANY // 4], recent[MANY // 4 :]
-        for kind in {slot.kind for slot, _ in old}:
+        for kind in {entry.kind for entry, _ in old}:
             recent.append(merged([record for record in old if record[0].kind == kind]))
     return dict(reversed(recent))
 
@@ -53,13 +53,13 @@ def in_few_lanes(settled: Accesses, operation: Operation) -> Accesses:
     if len(settled) <= MANY:
         return settled
     by_age = sorted(settled, key=lambda lane: max(op.order for op in settled[lane].values()))
-    old: dict[str, list[tuple[Slot, Operation]]] = {}
+    old: dict[str, list[tuple[Entry, Operation]]] = {}
     found: Accesses = {}
     for number, lane in enumerate(by_age):
         before = operation.clock.get(lane.number, 0)
         if number < len(by_age) // 2 and all(op.time <= before for op in settled[lane].values()):
-            for slot in settled[lane]:
-                old.setdefault(slot.kind, []).append((slot, operation))
+            for entry in settled[lane]:
+                old.setdefault(entry.kind, []).append((entry, operation))
         else:
             found[lane] = settled[lane]
     regions = dict(merged(records) for records in old.values())
