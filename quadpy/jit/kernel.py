@@ -60,6 +60,7 @@ class Kernel(ByName):
     __quadpy_kernel__ = True
     _passes_members = False
     receiver: object = None
+    _arrange: Callable[..., tuple[Argument, ...]]
 
     def __init__(
         self, fn: Callable[..., object], *, graph: bool = False, fuse: Fuse = "auto", wave_size: int | None = None,
@@ -229,6 +230,7 @@ class Kernel(ByName):
             )  # fmt: skip
         except QuadpyError as error:
             raise shortened(error)  # noqa: B904 - the error itself
+        self._arrange = import_late("quadpy.jit.annotations").arranging(self.source.fn, self.receiver is not None)
         self._dispatcher, self._fast_call = made, None
         _configured.add(self)
         return made
@@ -251,15 +253,12 @@ class Kernel(ByName):
         self, dispatcher: Dispatcher | VariantDispatcher, args: tuple[Argument, ...], kwargs: dict[str, Argument]
     ) -> tuple[Argument, ...]:
         """The arguments by position, from keywords and defaults."""
-        names = [parameter.name for parameter in dispatcher.parameters]
         try:
+            return self._arrange(*args, **kwargs)
+        except TypeError as error:
             import inspect  # slow to import, and most calls need no signature
 
-            signature = inspect.signature(self)
-            bound = signature.bind(*args, **kwargs)
-            bound.apply_defaults()
-            return tuple(bound.arguments.values())
-        except TypeError as error:
+            names, signature = [parameter.name for parameter in dispatcher.parameters], inspect.signature(self)
             why = misfit(names, len(args), kwargs, error, positional(signature))
             shown = [f"{name}=..." if name in self._by_keyword else name for name in names]
             raise ArgumentError(

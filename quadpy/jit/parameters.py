@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, Final, NoReturn, TypeAlias
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from quadpy.dtypes import BY_NAME, Scalar, bf16, f16, rounded_later, u1
 from quadpy.errors import ArgumentError, DeviceError
 from quadpy.hostmath import Elements, Struct, StructType
 from quadpy.hostmath.struct_ndarray import describe_struct_array, record_of_key
+from quadpy.hostmath.struct_types import struct_type_of
 from quadpy.ir.types import Array, Layout, Member, array_of
 from quadpy.jit.plan import ArgumentValue
 from quadpy.lang.arguments import ArgType, ArrayArg, ScalarArg, StructArg, VecArg
@@ -40,6 +42,8 @@ __all__ = [
 
 Argument: TypeAlias = Any
 """What a caller passes, before it is checked; an array's view once it is."""
+
+_SINGLE: Final = struct.Struct("=f")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +94,8 @@ class VectorParameter:
 
     def values(self, given: Argument) -> list[ArgumentValue]:
         """The components of ``given``, row-major."""
+        if isinstance(given, Elements) and given.dtype == self.type and given.shape == self.shape and not self._as_bits:
+            return list(given.entries)  # they are numbers of this type
         try:
             components = np.asarray(given.to_numpy() if isinstance(given, Elements) else given)
         except ValueError:
@@ -97,6 +103,10 @@ class VectorParameter:
         if components.shape != self.shape:
             raise ArgumentError(f"{self.name} takes shape {self.shape}, not {components.shape}")
         return [_number(x, self.type, self.name) for x in components.reshape(-1).tolist()]
+
+    @property
+    def _as_bits(self) -> bool:
+        return self.type.is_float and self.type.bits == 16
 
     def arg_type(self, given: Argument = None) -> ArgType:
         return VecArg(self.shape, self.type)
@@ -116,12 +126,15 @@ class StructParameter:
             raise ArgumentError(
                 f"{self.name} takes {self.type!r}, not {type(given).__name__}", hint="pass a struct or a dict"
             )
-        if missing := self.type.missing(given):
+        if isinstance(given, Struct) and struct_type_of(given) is self.type:
+            numbers = given.entries
+        elif missing := self.type.missing(given):
             raise ArgumentError(f"{self.name} takes {self.type!r}: the member {missing!r} is missing")
-        try:
-            numbers = self.type(given).entries
-        except ArgumentError as error:
-            raise ArgumentError(f"{self.name}: {error.message}", hint=error.hint) from error
+        else:
+            try:
+                numbers = self.type(given).entries
+            except ArgumentError as error:
+                raise ArgumentError(f"{self.name}: {error.message}", hint=error.hint) from error
         return [_number(x, scalar, self.name) for x, scalar in zip(numbers, self.record.types, strict=True)]
 
     def arg_type(self, given: Argument = None) -> ArgType:
@@ -278,16 +291,21 @@ def _number(given: Argument, type: Scalar, name: str) -> ArgumentValue:
 
 def _float_bits(value: float, type: Scalar) -> ArgumentValue:
     """What ``struct`` packs: 16-bit floats travel as their bits; what f32 cannot hold is infinite."""
+    if type.bits == 64:
+        return value
+    if type.bits == 32:
+        try:
+            return _SINGLE.unpack(_SINGLE.pack(value))[0]  # type: ignore[no-any-return]  # a float
+        except OverflowError:
+            return math.copysign(math.inf, value)
     with np.errstate(over="ignore"):
         if type == f16:
             return int(np.float16(value).view(np.uint16))
-        if type == bf16:
-            single = float(np.float32(value))
-            bits = int.from_bytes(struct.pack("<f", single), "little")
-            if single != value and not bits & 1 and abs(single) != np.inf:  # rounded once: its last bit notes the rest
-                bits += 1 if abs(value) > abs(single) else -1
-            return (bits + 0x7FFF + (bits >> 16 & 1)) >> 16 if value == value else 0x7FC0
-        return float(np.float32(value)) if type.bits == 32 else value
+        single = float(np.float32(value))  # on to bf16
+        bits = int.from_bytes(struct.pack("<f", single), "little")
+        if single != value and not bits & 1 and abs(single) != np.inf:  # rounded once: its last bit notes the rest
+            bits += 1 if abs(value) > abs(single) else -1
+        return (bits + 0x7FFF + (bits >> 16 & 1)) >> 16 if value == value else 0x7FC0
 
 
 def _array_of_structs(

@@ -64,7 +64,8 @@ class Arguments:
 
     def guards(self, array: Callable[[int], str]) -> str:
         """An expression that is true of other calls; ``array`` gives that of an array."""
-        return " or ".join(["more", *map(array, self.arrays)])
+        fewer = [f"a{len(self.parameters) - 1} is missing"] if self.parameters else []
+        return " or ".join(["more", *fewer, *map(array, self.arrays)])
 
     def overlaps(
         self, pairs: Iterable[tuple[int, int]], arrays: Iterable[int], fields: Sequence[tuple[int, int]]
