@@ -255,15 +255,22 @@ class Kernel(ByName):
         """The arguments by position, from keywords and defaults."""
         try:
             return self._arrange(*args, **kwargs)
-        except TypeError as error:
-            import inspect  # slow to import, and most calls need no signature
+        except TypeError:
+            raise self._misfit([parameter.name for parameter in dispatcher.parameters], args, kwargs) from None
 
-            names, signature = [parameter.name for parameter in dispatcher.parameters], inspect.signature(self)
+    def _misfit(self, names: list[str], args: tuple[Argument, ...], kwargs: dict[str, Argument]) -> ArgumentError:
+        """Why arguments do not fit the parameters ``names``."""
+        import inspect  # slow to import, and most calls need no signature
+
+        signature = inspect.signature(self)
+        try:
+            signature.bind(*args, **kwargs)
+        except TypeError as error:
             why = misfit(names, len(args), kwargs, error, positional(signature))
             shown = [f"{name}=..." if name in self._by_keyword else name for name in names]
-            raise ArgumentError(
-                f"{self.source.name}: {why}", self.source.span, hint=f"it takes {', '.join(shown) or 'nothing'}"
-            ) from None
+            hint = f"it takes {', '.join(shown) or 'nothing'}"
+            return ArgumentError(f"{self.source.name}: {why}", self.source.span, hint=hint)
+        raise AssertionError("the arguments fit")
 
     def named(self, error: ArgumentError) -> ArgumentError:
         """``error`` with the name and line of this kernel."""
