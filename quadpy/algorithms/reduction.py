@@ -40,7 +40,8 @@ def reduce(
         axis: the axis to reduce; None for all of them.
         identity: for a function, the number that it combines with any x to x; what an empty reduction gives.
         dtype: the type of the result.  By default that of ``out`` or ``x``, but 64 bits for sums and products of integers.
-            What an integer type does not hold wraps, as in NumPy; under ``debug=True`` it is a KernelOverflowError.
+            What an integer type does not hold wraps, as in NumPy; under ``debug=True`` it is a KernelOverflowError where
+            ``op`` is not ``"add"`` or ``axis`` is given.
         out: where to put the result.
         scratch: scratch memory, of at least ``scratch_size(reduce, …)`` bytes; by default it is allocated on the stream.
         stream: where the work runs; by default the calling thread's stream.

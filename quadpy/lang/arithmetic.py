@@ -11,11 +11,11 @@ from typing import Any, Final
 from quadpy.dtypes import Scalar, i64, u1, u64
 from quadpy.errors import KernelValueError
 from quadpy.ir import nodes as ir
-from quadpy.lang.checked_values import checked_binary
+from quadpy.lang.checked_values import checked_binary, require_power
 from quadpy.lang.checks import quietly
 from quadpy.lang.compile_time import check_size
 from quadpy.lang.context import Trace
-from quadpy.lang.integer_powers import power_of_float, power_of_integer
+from quadpy.lang.integer_powers import power_fits, power_of_float, power_of_integer
 from quadpy.lang.literals import LITERAL
 from quadpy.lang.promotion import literal
 from quadpy.lang.scalars import (
@@ -169,7 +169,12 @@ def _power(t: Trace, a: ScalarValue, b: ScalarValue, span: Span) -> ir.Expr:
         if abs(b) <= _LARGEST_UNROLLED_POWER:
             return _small_power(t, base, b, span)
         b = literal(b, i64 if b < 0 else u64, span)
-    with quietly(t):  # the last square may overflow, and is then not used
+    if t.checks is not None and base.type.kind == "int":
+        base, b = t.build.let(base), t.build.let(b)
+        with quietly(t):
+            fits = to_scalar(t, t.call(power_fits, [base, b], {}, span), span)
+        require_power(t, fits, base, b, span)
+    with quietly(t):
         return to_scalar(
             t, t.call(power_of_float if base.type.is_float else power_of_integer, [base, b], {}, span), span
         )
@@ -202,7 +207,7 @@ def _squared(t: Trace, base: ir.Expr, exponent: int, span: Span) -> ir.Expr:
     """``base ** exponent`` by repeated squaring."""
     power: ir.Expr = base
     for bit in bin(exponent)[3:]:
-        power = t.build.let(ir.Binary(ir.BinOp.MUL, power, power, base.type, span=span))
+        power = t.build.let(checked_binary(t, ir.BinOp.MUL, power, power, base.type, span))
         if bit == "1":
-            power = t.build.let(ir.Binary(ir.BinOp.MUL, power, base, base.type, span=span))
+            power = t.build.let(checked_binary(t, ir.BinOp.MUL, power, base, base.type, span))
     return power

@@ -15,7 +15,7 @@ from quadpy.lang.context import Trace
 from quadpy.lang.promotion import literal
 from quadpy.source import Span
 
-__all__ = ["checked_binary", "checked_cast", "checked_unary"]
+__all__ = ["checked_binary", "checked_cast", "checked_unary", "require_power"]
 
 _SIGNS: Final = {
     ir.BinOp.ADD: "+", ir.BinOp.SUB: "-", ir.BinOp.MUL: "*", ir.BinOp.FLOORDIV: "//", ir.BinOp.MOD: "%", ir.BinOp.SHL: "<<",
@@ -112,6 +112,13 @@ def checked_unary(t: Trace, op: ir.UnOp, x: ir.Expr, span: Span) -> ir.Expr:
     text = f"{'-({0})' if op is ir.UnOp.NEG else 'abs({0})'} overflows {type}"
     require(t, holds, KernelOverflowError, text, (x,), span, hint=_WIDER)
     return ir.Unary(op, x, type, span=span)
+
+
+def require_power(t: Trace, holds: ir.Expr, base: ir.Expr, exponent: ir.Expr, span: Span) -> None:
+    """The check of ``base ** exponent``, a signed integer's; ``holds`` says whether its type holds it."""
+    if t.checks is not None and not t.checks.indices_only:
+        text = f"{{0}} ** {{1}} overflows {base.type}"
+        require(t, holds, KernelOverflowError, text, (base, exponent), span, hint=_WIDER)
 
 
 def checked_cast(t: Trace, x: ir.Expr, type: Scalar, span: Span) -> ir.Expr:

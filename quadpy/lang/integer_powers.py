@@ -8,7 +8,7 @@ from quadpy.dtypes import u64
 from quadpy.intrinsics import BUILTINS
 from quadpy.lang.decorators import func
 
-__all__ = ["power_of_float", "power_of_integer"]
+__all__ = ["power_fits", "power_of_float", "power_of_integer"]
 
 clz, one, raw_div, select = BUILTINS["clz"], BUILTINS["one"], BUILTINS["raw_div"], BUILTINS["select"]
 INF = float("inf")
@@ -53,3 +53,23 @@ def power_of_integer(base: Any, exponent: Any) -> Any:
     if exponent < 0:
         factor = raw_div(one(base), base)
     return by_squaring(factor, magnitude(exponent))
+
+
+@func
+def product_fits(a: Any, b: Any) -> Any:
+    return (a == 0) | (raw_div(a * b, a) == b)
+
+
+@func
+def power_fits(base: Any, exponent: Any) -> Any:
+    """Whether the type of a signed ``base`` holds the power: no product of ``by_squaring`` is larger than the last."""
+    power, fits = base, exponent == exponent
+    digits = 63 - clz(magnitude(exponent))
+    while (digits > 0) & (exponent > 0):
+        digits -= 1
+        fits &= product_fits(power, power)
+        power *= power
+        if (magnitude(exponent) >> digits) & 1 == 1:
+            fits &= product_fits(power, base)
+            power *= base
+    return fits

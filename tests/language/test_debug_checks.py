@@ -281,8 +281,10 @@ def interesting(type: str, rng: random.Random):
 class TestArithmetic:
     @pytest.mark.parametrize("type", ["i8", "i32", "i64"])
     @pytest.mark.parametrize(
-        "op", ["a + b", "a - b", "a * b", "a // b", "a % b", "a << b", "a >> b", "-a + 0 * b", "abs(a) + 0 * b"]
-    )
+        "op",
+        ["a + b", "a - b", "a * b", "a // b", "a % b", "a << b", "a >> b", "-a + 0 * b", "abs(a) + 0 * b", "a ** 3 + 0 * b",
+         "a ** (b & 31)"],
+    )  # fmt: skip
     def test_signed_integers_agree_with_python_or_raise(self, op, type, load):
         values, low, high = interesting(type, random.Random(op + type))
         bits = int(type[1:])
