@@ -170,10 +170,10 @@ def _power(t: Trace, a: ScalarValue, b: ScalarValue, span: Span) -> ir.Expr:
             return _small_power(t, base, b, span)
         b = literal(b, i64 if b < 0 else u64, span)
     if t.checks is not None and base.type.kind == "int":
-        base, b = t.build.let(base), t.build.let(b)
+        base, exponent = t.build.let(base), t.build.let(to_scalar(t, b, span))
         with quietly(t):
-            fits = to_scalar(t, t.call(power_fits, [base, b], {}, span), span)
-        require_power(t, fits, base, b, span)
+            fits = to_scalar(t, t.call(power_fits, [base, exponent], {}, span), span)
+        require_power(t, fits, base, exponent, span)
     with quietly(t):
         return to_scalar(
             t, t.call(power_of_float if base.type.is_float else power_of_integer, [base, b], {}, span), span
