@@ -34,7 +34,7 @@
         ├── KernelShiftError (ValueError)               a negative shift, or one by the width or more
         ├── KernelRangeError (ValueError)               a range in steps of 0
         ├── KernelRaceError                             two iterations of a parallel loop that touch one element
-        └── KernelDivergenceError                       lanes of a wave that do not come to its operation together
+        └── KernelDivergenceError                       lanes of a wave that do not reach its operation together
 """
 
 from __future__ import annotations
@@ -314,7 +314,7 @@ class KernelRaceError(KernelFault):
 
 
 class KernelDivergenceError(KernelFault):
-    """Lanes of a wave did not come to its operation together; on the CPU this is always checked."""
+    """Lanes of a wave did not reach its operation together; on the CPU this is always checked."""
 
 
 class KernelShiftError(KernelFault, ValueError):

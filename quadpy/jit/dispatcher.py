@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["Dispatcher", "Resolved", "options_of"]
 
 Resolved: TypeAlias = "tuple[Specialisation, Values, list[ArrayView]]"
-"""What a call comes to: the code for the types of its arguments, the values of the argument block, and the arrays."""
+"""A resolved call: the code for the types of its arguments, the values of the argument block, and the arrays."""
 
 
 def options_of(config: Config, target: TargetSpec, index: Scalar = i32, *, graph: bool, debug: bool | None) -> Options:

@@ -16,7 +16,7 @@ from quadpy.lang.source import FunctionSource
 from quadpy.messages import misfit, positional
 from quadpy.public import public, public_init, require_switch, shortened
 from quadpy.runtime.device.current import State, current_config, require_wave_size
-from quadpy.runtime.device.live_objects import LiveObjects
+from quadpy.runtime.device.locks import LiveObjects
 from quadpy.runtime.launch.capturing import CAPTURES, replaying_here, set_launching_kernel
 from quadpy.runtime.launch.fusion import Fuse, Fusion, require_fuse
 

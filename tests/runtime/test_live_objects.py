@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import threading
 
-from quadpy.runtime.device.live_objects import LiveObjects
+from quadpy.runtime.device.locks import LiveObjects
 
 
 class Thing:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from quadpy.dtypes import Scalar
 from quadpy.ir import nodes as ir
-from quadpy.ir.unread import unread_in
+from quadpy.ir.loads import unread_in
 
 __all__ = ["Endless", "Recorder", "Touched"]
 

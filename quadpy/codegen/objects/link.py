@@ -80,7 +80,7 @@ def link_amdgpu(obj: bytes) -> bytes:
     """
     source = read_elf(obj)
     if source.header.type != elf.ET_REL:
-        raise LinkError("this is no relocatable object, so there is nothing to link")
+        raise LinkError("this is not a relocatable object, so there is nothing to link")
     inputs = {number: _chunk(s) for number, s in enumerate(source.sections) if s.header.flags & elf.SHF_ALLOC}
     names = _names(source, inputs)
     fixups = _fixups(source, inputs, names)

@@ -36,7 +36,7 @@ def kernel_node(device: Device, kernel: Any, *args: Any, priority: int | None = 
 def node_of_launches(
     device: Device, prepared: Prepared | HostLaunch | KernelLaunch, kernel: object = None, priority: int | None = None
 ) -> KernelNode:
-    """A node that does what ``prepared`` says, which a call of ``kernel`` came to."""
+    """A node for ``prepared``, the launches of a call of ``kernel``."""
     whole = prepared if isinstance(prepared, Prepared) else Prepared(())  # of launches alone nothing else is known
     launches = prepared.launches if isinstance(prepared, Prepared) else (prepared,)
     keep = tuple({id(thing): thing for launch in launches for thing in launch.keep if thing is not None}.values())

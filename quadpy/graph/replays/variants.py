@@ -23,7 +23,7 @@ from quadpy.graph.replays.session import ReplaySession
 from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.device.current import current_config
 from quadpy.runtime.device.device import Device
-from quadpy.runtime.device.live_objects import LiveObjects
+from quadpy.runtime.device.locks import LiveObjects
 
 __all__ = ["MAX_VARIANTS", "Hint", "Variant", "Variants", "hint_of"]
 

@@ -25,7 +25,7 @@ from quadpy.ir.footprints.loops import added, enter_loop, remembered, rising_in
 from quadpy.ir.footprints.numbers import ZERO, Number, greater, number
 from quadpy.ir.footprints.ranges import bounds, is_natural
 from quadpy.ir.jumps import CONTINUE, OF_LOOPS, assigned_in, jumps_from
-from quadpy.ir.unread import unread_in
+from quadpy.ir.loads import unread_in
 from quadpy.ir.walk import walk
 from quadpy.source import Span
 

@@ -19,12 +19,11 @@ from quadpy.faults import Site
 from quadpy.flow import Fork, map_tasks, steps_of
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import needs_whole_blocks
-from quadpy.ir.chosen import chosen_in
+from quadpy.ir.loads import chosen_in, unread_in
 from quadpy.ir.passes.shadow_marks import Marks, Place
 from quadpy.ir.passes.shadow_words import Words, number_of_iteration, words_of
 from quadpy.ir.races import Proved, orders_itself, races_of
 from quadpy.ir.types import array_of
-from quadpy.ir.unread import unread_in
 from quadpy.ir.walk import map_children, walk
 
 __all__ = ["watch_races"]

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from quadpy.ir import nodes as ir
-from quadpy.ir.chosen import chosen_in
 from quadpy.ir.effects import effects_of
 from quadpy.ir.jumps import BREAK, CONTINUE, OF_LOOPS, RETURN, assigned_in, jumps_from
+from quadpy.ir.loads import chosen_in, unread_in
 from quadpy.ir.races.terms import Atom, Term, Terms, constant_of, parts_of, wrapped
-from quadpy.ir.unread import unread_in
 from quadpy.ir.walk import unhandled, walk
 from quadpy.source import Span
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from quadpy.dtypes import Scalar
 from quadpy.errors import ArgumentError
 from quadpy.importing import import_late
-from quadpy.runtime.device.live_objects import LiveObjects
+from quadpy.runtime.device.locks import LiveObjects
 from quadpy.source import Span
 
 if TYPE_CHECKING:

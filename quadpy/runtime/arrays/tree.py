@@ -14,7 +14,7 @@ from quadpy.runtime.arrays.derivatives import WITH_SHAPE
 from quadpy.runtime.arrays.field_layout import AXIS_NAMES
 from quadpy.runtime.arrays.nodes import Axes, GridNode, Node, NodeKind, Tree, nodes_of
 from quadpy.runtime.device.current import renew_config
-from quadpy.runtime.device.live_objects import LiveObjects
+from quadpy.runtime.device.locks import LiveObjects
 
 __all__ = [
     "FieldsBuilder", "FieldsTree", "Root", "axes", "deactivate_all_snodes", "i", "ij", "ijk", "ijkl", "ijl", "ik", "ikl",

@@ -1,21 +1,17 @@
-"""Locks that are safe with finalizers and forks.
-
-quadpy's locks only keep two threads from doing the same work; no state depends on them to be correct.  So a finalizer on
-the thread that holds a lock may take it again, and in the child of a fork, where the thread that held it is missing, it
-is free.  Every lock is taken by ``with``, so that no signal can come between acquiring and releasing it.
-"""
+"""Locks that are safe with finalizers and forks, and collections of live objects that are safe with other threads."""
 
 from __future__ import annotations
 
 import os
 import threading
 import weakref
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 if TYPE_CHECKING:
     from threading import RLock
 
-__all__ = ["new_lock"]
+__all__ = ["LiveObjects", "new_lock"]
 
 _locks: Final[weakref.WeakSet[RLock]] = weakref.WeakSet()
 
@@ -35,3 +31,22 @@ def _in_child() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_in_child)
+
+
+T = TypeVar("T")
+
+
+class LiveObjects(Generic[T]):
+    """Objects that other threads may add and drop while one iterates; a ``WeakSet`` must not change meanwhile."""
+
+    def __init__(self) -> None:
+        self._objects: weakref.WeakValueDictionary[int, T] = weakref.WeakValueDictionary()
+
+    def add(self, thing: T) -> None:
+        self._objects[id(thing)] = thing
+
+    def __iter__(self) -> Iterator[T]:
+        """Those that are there when the iteration begins."""
+        for reference in self._objects.valuerefs():  # one step
+            if (thing := reference()) is not None:
+                yield thing

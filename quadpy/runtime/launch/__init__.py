@@ -1,1 +1,1 @@
-"""What a launch comes to before anything runs, and what captures it."""
+"""Launches as data, before anything runs, and what captures them."""

@@ -1,15 +1,17 @@
-"""Variables that do not matter."""
+"""Which loads matter: of a vector in memory the trace loads all components, and the kernel may use one."""
 
 from __future__ import annotations
+
+from collections import Counter
 
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import children, walk
 
-__all__ = ["unread_in"]
+__all__ = ["chosen_in", "unread_in"]
 
 
 def unread_in(task: ir.Task) -> frozenset[ir.Var]:
-    """The variables of ``task`` on which nothing depends: of a vector in memory, the trace loads all components."""
+    """The variables of ``task`` on which nothing depends."""
     needs: dict[ir.Var, set[ir.Var]] = {}
     waiting = [each.var for each in task.reductions] if isinstance(task, ir.ParallelTask) else []
     blocks: list[ir.Block] = [task.body]
@@ -34,3 +36,15 @@ def unread_in(task: ir.Task) -> frozenset[ir.Var]:
 
 def _read_in(node: ir.Node) -> set[ir.Var]:
     return {each.var for each in walk(node) if isinstance(each, ir.VarRead)}
+
+
+def chosen_in(task: ir.Task) -> dict[ir.Var, ir.Expr]:
+    """The condition of each variable of ``task`` that is loaded, and read once: as what a Select takes where it holds."""
+    loaded = {node.var for node in walk(task) if isinstance(node, ir.Load)}
+    reads = Counter(node.var for node in walk(task) if isinstance(node, ir.VarRead))
+    return {
+        node.then.var: node.cond
+        for stmt in walk(task) if isinstance(stmt, (ir.Let, ir.Assign, ir.Store))
+        for node in walk(stmt) if isinstance(node, ir.Select) and isinstance(node.then, ir.VarRead)
+        if node.then.var in loaded and reads[node.then.var] == 1
+    }  # fmt: skip
