@@ -13,14 +13,16 @@ _BITS: Final = (1 << 32) - 1
 
 
 class Call(NamedTuple):
-    """A call whose messages travel: its number, a checksum of all calls so far, and what it is."""
+    """A call whose messages travel: its number, a checksum of all calls so far, and the loop that needs them."""
 
     number: int
     digest: int
-    text: str
+    name: str
+    arrays: tuple[int, ...] = ()
+    where: str = ""
 
     def __str__(self) -> str:
-        return f"call {self.number}, {self.text}"
+        return f"call {self.number}, {_text(self.name, self.arrays)}, {self.where}"
 
 
 class Calls:
@@ -44,8 +46,8 @@ class Calls:
 
     def current(self, where: str) -> Call:
         """The last call, which is at ``where``."""
-        _, name, arrays = self._last[-1] if self._last else (0, "", ())
-        return Call(self.number, self.digest, f"{_text(name, arrays)}, {where}")
+        number, name, arrays = self._last[-1]
+        return Call(number, self.digest, name, arrays, where)
 
     def state(self) -> bytes:
         """What ranks compare."""
@@ -58,7 +60,7 @@ class Calls:
 
 def exchange_of(call: Call) -> str:
     """The messages that ``call`` needs, as errors name them."""
-    return f"an exchange for {call}" if call.text else "an exchange"
+    return f"an exchange for {call}" if call.name else "an exchange"
 
 
 def first_difference(told: list[bytes]) -> str:

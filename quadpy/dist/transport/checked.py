@@ -38,7 +38,7 @@ class CheckedTransport:
 
     def all_gather(self, send: Part, receive: Part, stream: Stream, call: Call = NO_CALL) -> None:
         require_same_size(send.nbytes * self.size, receive.nbytes, f"{self.size} ranks together")
-        self._check(f"all_gather of {_described(send)} {call.text}".rstrip())
+        self._check(f"all_gather of {_described(send)}{f' for {call}' if call.name else ''}")
         self.inner.all_gather(send, receive, stream, call)
 
     def all_reduce(self, part: Part, operator: Operator, stream: Stream) -> None:

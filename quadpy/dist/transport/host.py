@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from quadpy.errors import RankLostError
 from quadpy.runtime.elements.numpy_types import Numbers, cast, decode, encode
 from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["TAGS", "HostEngine", "HostTransport", "Message", "Pending", "described"]
+__all__ = ["TAGS", "Exchanged", "HostEngine", "HostTransport", "Message", "Pending"]
 
 TAGS: Final = 1024
 """The tags of one exchange are below this number; those of another one are a multiple of it further on."""
@@ -33,12 +32,22 @@ class Message:
     numbers: Numbers | DeviceNumbers
 
 
-def described(call: Call, sends: Sequence[Message], receives: Sequence[Message]) -> str:
-    """What a rank waits in, as errors say."""
-    peers = sorted({message.peer for message in (*sends, *receives)})
-    leaving, arriving = (sum(message.numbers.nbytes for message in each) for each in (sends, receives))
-    ranks = f"rank{'s' * (len(peers) > 1)} {', '.join(map(str, peers))}"
-    return f"{exchange_of(call)} with {ranks} ({leaving} bytes to send, {arriving} to receive)"
+class Exchanged(NamedTuple):
+    """What a rank waits in, which is text where an error says so."""
+
+    call: Call
+    sends: Sequence[Message]
+    receives: Sequence[Message]
+
+    @property
+    def peers(self) -> list[int]:
+        return sorted({message.peer for message in (*self.sends, *self.receives)})
+
+    def __str__(self) -> str:
+        peers = self.peers
+        leaving, arriving = (sum(message.numbers.nbytes for message in each) for each in (self.sends, self.receives))
+        ranks = f"rank{'s' * (len(peers) > 1)} {', '.join(map(str, peers))}"
+        return f"{exchange_of(self.call)} with {ranks} ({leaving} bytes to send, {arriving} to receive)"
 
 
 class Pending(Protocol):
@@ -153,7 +162,7 @@ class _Exchange:
             arriving.deliver()
 
     def _start(self) -> Pending:
-        first = TAGS * (zlib.crc32(self._call.text.encode(), self._call.digest) % self._engine.rooms)
+        first = TAGS * (self._call.digest % self._engine.rooms)
         return self._engine.start(
             self._call,
             [Message(send.peer, first + send.tag, leaving.wait()) for send, leaving in self._departures],

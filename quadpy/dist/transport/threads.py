@@ -14,7 +14,7 @@ import numpy as np
 from quadpy.dist.calls import Call
 from quadpy.dist.transport.arrivals import DeviceNumbers
 from quadpy.dist.transport.checked import CheckedTransport
-from quadpy.dist.transport.host import HostEngine, HostTransport, Message, described
+from quadpy.dist.transport.host import Exchanged, HostEngine, HostTransport, Message
 from quadpy.dist.transport.parts import require_same_size
 from quadpy.dist.transport.protocol import Operator, Transport
 from quadpy.dist.transport.waiting import FUNCTIONS, lost
@@ -157,7 +157,7 @@ class _ThreadEngine:
         for message in sends:
             assert not isinstance(message.numbers, DeviceNumbers)
             self._office.post(self.rank, message.peer, message.tag, message.numbers.tobytes())
-        return _Pending(self, call, sends, receives)
+        return _Pending(self, Exchanged(call, sends, receives))
 
     def gather(self, mine: Numbers, all_ranks: Numbers) -> None:
         parts = self._shared(mine.tobytes(), f"all_gather of {mine.nbytes} bytes")
@@ -208,14 +208,12 @@ class _ThreadEngine:
 class _Pending:
     """Messages that the threads have posted, and those that they will."""
 
-    def __init__(
-        self, engine: _ThreadEngine, call: Call, sends: Sequence[Message], receives: Sequence[Message]
-    ) -> None:
-        self._engine, self._call, self._sends, self._receives = engine, call, sends, receives
+    def __init__(self, engine: _ThreadEngine, exchanged: Exchanged) -> None:
+        self._engine, self._exchanged = engine, exchanged
 
     def wait(self) -> None:
-        call = described(self._call, self._sends, self._receives)
-        for message in self._receives:
+        call = str(self._exchanged)
+        for message in self._exchanged.receives:
             data, numbers = self._engine.take(message.peer, message.tag, call), message.numbers
             assert not isinstance(numbers, DeviceNumbers)
             require_same_size(len(data), numbers.nbytes, f"rank {message.peer}")

@@ -64,8 +64,8 @@ class Waits:
         self._notices, self._rank, self._size, self.timeout = notices, rank, size, timeout
         self.processes: dict[int, Process] = {}
 
-    def until(self, done: Callable[[], bool], peers: Collection[int], call: str) -> None:
-        """Wait until ``done``, which needs ``peers``.
+    def until(self, done: Callable[[], bool], peers: Collection[int], call: object) -> None:
+        """Wait until ``done``, which needs ``peers``, in ``call``, which is text only if an error says so.
 
         Raises:
             RankLostError: a rank has failed, or a peer has ended or does not answer in time.
@@ -87,7 +87,7 @@ class Waits:
                 if gone is not None and ended is not None and (gone[1] or now - ended > _GRACE):
                     raise lost(*gone, self._rank, self.timeout)
             if now - start > self.timeout:
-                self._give_up(peers, call)
+                self._give_up(peers, str(call))
 
     def gone(self, peers: Collection[int]) -> tuple[int, str] | None:
         """A rank without which the program cannot go on, and why it failed: any that failed, or a peer that ended."""

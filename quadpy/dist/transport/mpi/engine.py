@@ -14,7 +14,7 @@ import numpy as np
 
 from quadpy.dist.calls import Call
 from quadpy.dist.transport.arrivals import DeviceNumbers
-from quadpy.dist.transport.host import TAGS, Message, described
+from quadpy.dist.transport.host import TAGS, Exchanged, Message
 from quadpy.dist.transport.mpi.notices import Notices
 from quadpy.dist.transport.mpi.requests import Requests
 from quadpy.dist.transport.parts import require_same_size
@@ -55,7 +55,7 @@ class MpiEngine:
         comm = self._comm("exchange")
         requests = [comm.Irecv(self._bytes(m.numbers), source=m.peer, tag=m.tag) for m in receives]
         requests += [comm.Isend(self._bytes(m.numbers), dest=m.peer, tag=m.tag) for m in sends]
-        return _Messages(self, call, requests, sends, receives)
+        return _Messages(self, requests, Exchanged(call, sends, receives))
 
     def gather(self, mine: Numbers, all_ranks: Numbers) -> None:
         request = self._comm("gather").Iallgather(self._bytes(mine), self._bytes(all_ranks))
@@ -115,17 +115,13 @@ class MpiEngine:
 class _Messages:
     """Messages under way, which keeps alive what MPI reads and writes."""
 
-    def __init__(
-        self, engine: MpiEngine, call: Call, requests: list[Any], sends: Sequence[Message], receives: Sequence[Message]
-    ) -> None:
-        self._engine, self._call, self._requests = engine, call, requests
-        self._sends, self._receives = sends, receives
+    def __init__(self, engine: MpiEngine, requests: list[Any], exchanged: Exchanged) -> None:
+        self._engine, self._requests, self._exchanged = engine, requests, exchanged
 
     def wait(self) -> None:
-        peers = sorted({message.peer for message in (*self._sends, *self._receives)})
-        call = described(self._call, self._sends, self._receives)
-        statuses = self._engine.requests.complete(self._requests, peers, call)
-        for message, status in zip(self._receives, statuses, strict=False):  # the receives come first
+        exchanged = self._exchanged
+        statuses = self._engine.requests.complete(self._requests, exchanged.peers, exchanged)
+        for message, status in zip(exchanged.receives, statuses, strict=False):  # the receives come first
             require_same_size(status.Get_count(), message.numbers.nbytes, f"rank {message.peer}")
 
 

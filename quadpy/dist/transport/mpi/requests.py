@@ -17,8 +17,8 @@ class Requests:
     def __init__(self, mpi: Any, waits: Waits) -> None:
         self._mpi, self._waits = mpi, waits
 
-    def complete(self, requests: Sequence[Any], peers: Collection[int], call: str) -> list[Any]:
-        """Wait until ``requests``, which need ``peers``, are complete; returns their statuses.
+    def complete(self, requests: Sequence[Any], peers: Collection[int], call: object) -> list[Any]:
+        """Wait until ``requests``, which need ``peers``, are complete; returns their statuses.  ``call`` is what errors say.
 
         Raises:
             RankLostError, RanksDisagreeError: as ``Waits.until``.
@@ -28,13 +28,13 @@ class Requests:
         self._waits.until(lambda: self._test(requests, statuses, call), peers, call)
         return statuses
 
-    def _test(self, requests: Sequence[Any], statuses: list[Any], call: str) -> bool:
+    def _test(self, requests: Sequence[Any], statuses: list[Any], call: object) -> bool:
         try:
             return bool(self._mpi.Request.Testall(requests, statuses))
         except self._mpi.Exception as error:
             raise self._failed(error, call) from error
 
-    def _failed(self, error: Any, call: str) -> QuadpyError:
+    def _failed(self, error: Any, call: object) -> QuadpyError:
         """The error for an exception of MPI."""
         codes = {status.Get_error() for status in getattr(error, "statuses", ())} | {error.Get_error_class()}
         if self._mpi.ERR_TRUNCATE in codes:

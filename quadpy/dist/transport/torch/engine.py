@@ -17,7 +17,7 @@ import numpy as np
 
 from quadpy.dist.calls import Call
 from quadpy.dist.transport.arrivals import DeviceNumbers
-from quadpy.dist.transport.host import TAGS, Message, described
+from quadpy.dist.transport.host import TAGS, Exchanged, Message
 from quadpy.dist.transport.parts import require_same_size
 from quadpy.dist.transport.processes import Process, this_process
 from quadpy.dist.transport.protocol import Operator
@@ -84,7 +84,7 @@ class TorchEngine:
         arriving, leaving = ([each for each in messages if self._travels(each)] for messages in (receives, sends))
         works = [self._messages.recv([self._tensor(each)], each.peer, _tag(each)) for each in arriving]
         works += [self._messages.send([self._tensor(each)], each.peer, _tag(each)) for each in leaving]
-        return _Messages(self, call, works, leaving, arriving)
+        return _Messages(self, works, Exchanged(call, leaving, arriving))
 
     def gather(self, mine: Numbers, all_ranks: Numbers) -> None:
         parts = self._called(f"all_gather of {mine.nbytes} bytes", mine.tobytes())
@@ -116,7 +116,7 @@ class TorchEngine:
         """Refuse later calls.  The store and gloo's connections end with the process."""
         self._closed = True
 
-    def wait_for_works(self, works: Sequence[Any], peers: Sequence[int], call: str) -> None:
+    def wait_for_works(self, works: Sequence[Any], peers: Sequence[int], call: object) -> None:
         """Wait until gloo's ``works``, which need ``peers``, are complete."""
         failures: list[Exception] = []
 
@@ -133,7 +133,7 @@ class TorchEngine:
         if failures:
             raise self._failed(failures[0], peers, call)
 
-    def _failed(self, error: Exception, peers: Sequence[int], call: str) -> QuadpyError:
+    def _failed(self, error: Exception, peers: Sequence[int], call: object) -> QuadpyError:
         """The error of a rank that is gone, which may have told so a moment ago, else what gloo says."""
         end = time.monotonic() + _LAST_WORDS
         while (gone := self.waits.gone(peers)) is None and time.monotonic() < end:
@@ -181,21 +181,12 @@ class TorchEngine:
 class _Messages:
     """Messages under way, which keeps alive what gloo reads and writes."""
 
-    def __init__(
-        self,
-        engine: TorchEngine,
-        call: Call,
-        works: Sequence[Any],
-        sends: Sequence[Message],
-        receives: Sequence[Message],
-    ) -> None:
-        self._engine, self._call, self._works = engine, call, works
-        self._sends, self._receives = sends, receives
+    def __init__(self, engine: TorchEngine, works: Sequence[Any], exchanged: Exchanged) -> None:
+        self._engine, self._works, self._exchanged = engine, works, exchanged
 
     def wait(self) -> None:
         if self._works:
-            peers = sorted({message.peer for message in (*self._sends, *self._receives)})
-            self._engine.wait_for_works(self._works, peers, described(self._call, self._sends, self._receives))
+            self._engine.wait_for_works(self._works, self._exchanged.peers, self._exchanged)
 
 
 def _tag(message: Message) -> int:
