@@ -75,7 +75,7 @@ def init(
         enable_fallback: use the CPU, with a warning, if no requested backend is available.
         print_full_traceback: show quadpy's own frames in the tracebacks of kernels' errors; by default, only the
             program's.
-        others: options of Taichi and Quadrants.  These mean the same: ``kernel_profiler`` (see ``qp.profiler``), ``log_level``,
+        others: options of Taichi and Quadrants.  These mean the same: ``kernel_profiler`` and ``timeline`` (see ``qp.profiler``), ``log_level``,
             ``require_version``, ``check_out_of_bound`` (of all checks, those of indices), ``offline_cache``,
             ``offline_cache_file_path``, ``offline_cache_max_size_of_files`` (bytes), ``offline_cache_cleaning_policy``
             (``"never"`` sets no limit), ``default_gpu_block_dim`` (where a loop says nothing), ``make_cpu_multithreading_loop``

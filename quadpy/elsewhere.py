@@ -29,10 +29,21 @@ _TABLE: Final = {
     "use a for loop at the top level of a kernel, which is parallel": "prange parallel_for",
     "use qp.sync": "synchronize",
     "use qp.ndarray, which is made of zeros": "zeros empty array",
-    "quadpy computes no derivatives: write the gradient's kernel; qp.torch.custom_op gives it to torch": "ad autodiff Tape tape",
+    "quadpy computes no derivatives: write the gradient's kernel; qp.torch.custom_op gives it to torch": """
+        ad autodiff Tape tape FwdMode grad stop_grad no_grad grad_for grad_replaced clear_all_gradients
+    """,
+    "quadpy's graphs have no checkpoints: launch parts of the work as graphs of their own": "checkpoint GraphStatus resume",
+    "use qp.graph.do_while": "graph_do_while",
+    "use qp.graph.parallel": "graph_parallel graph_parallel_context",
+    "use qp.kernel, which takes pure=True": "pure",
+    "use qp.real_func": "experimental",
+    "use qp.profiler.{name}, after qp.init(timeline=True)": "timeline_save timeline_clear",
+    "read the element by an atomic operation, such as qp.atomic_or(x[i], 0)": "volatile_load",
+    "use qp.profile, which times each task": "clock_counter clock_freq_hz",
+    "quadpy has no addresses in kernels; __array_interface__ and to_dlpack give that of an array": "get_addr",
     "use qp.root.pointer, bitmasked or dynamic": "sparse",
     "quadpy has no quantised types": "quant",
-    "quadpy has no meshes as a data structure: use arrays of indices": "Mesh mesh MeshTaichi",
+    "quadpy has no meshes as a data structure: use arrays of indices": "Mesh mesh MeshTaichi mesh_local mesh_patch_idx MeshBuilder MeshInstance",
     "use qp.cuda, qp.amdgpu or qp.gpu": "vulkan opengl gles metal dx11 dx12 hip rocm",
     "use qp.cpu": "cc",
 }

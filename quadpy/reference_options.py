@@ -29,7 +29,7 @@ _DUMPS: Final = (
     "print_preprocessed_ir",
 )  # fmt: skip
 _SWITCHES: Final = (
-    "check_out_of_bound", "kernel_profiler", "make_cpu_multithreading_loop", "offline_cache", "raise_on_templated_floats",
+    "timeline", "check_out_of_bound", "kernel_profiler", "make_cpu_multithreading_loop", "offline_cache", "raise_on_templated_floats",
     *_DUMPS,
 )  # fmt: skip
 OWN_WAYS: Final = (
@@ -38,7 +38,7 @@ OWN_WAYS: Final = (
 )  # fmt: skip
 """Options that mean something."""
 
-WITHOUT_MEANING: Final = frozenset(["ad_stack_experimental_enabled", "ad_stack_size", "ad_stack_sparse_threshold_bytes", "advanced_optimization", "allow_nv_shader_extension", "auto_mesh_local_default_occupacy", "cache_loop_invariant_global_vars", "cfg_optimization", "cpu_block_dim_adaptive", "cuda_stack_limit", "default_cpu_block_dim", "default_up", "demote_dense_struct_fors", "demote_no_access_mesh_fors", "detect_read_only", "device_memory_GB", "device_memory_fraction", "dynamic_index", "experimental_auto_mesh_local", "external_metal_command_queue", "external_metal_command_queue_is_torch_queue", "flatten_if", "force_scalarize_matrix", "gdb_trigger", "gpu_max_reg", "half2_vectorization", "lower_access", "make_block_local", "make_mesh_block_local", "make_thread_local", "max_block_dim", "mesh_localize_all_attr_mappings", "mesh_localize_from_end_mapping", "mesh_localize_to_end_mapping", "move_loop_invariant_outside_if", "num_compile_threads", "offline_cache_cleaning_factor", "opt_level", "optimize_mesh_reordered_mapping", "packed", "print_accessor_ir", "print_ir_dbg_info", "print_kernel_llvm_ir_optimized", "print_non_pure", "print_struct_llvm_ir", "quant_opt_atomic_demotion", "quant_opt_store_fusion", "real_matrix_scalarize", "saturating_grid_dim", "short_circuit_operators", "simplify_after_lower_access", "simplify_before_lower_access", "src_ll_cache", "timeline", "use_llvm", "use_mesh", "use_unified_memory", "verbose", "verbose_kernel_launches", "vk_api_version"])  # fmt: skip
+WITHOUT_MEANING: Final = frozenset(["ad_stack_experimental_enabled", "ad_stack_size", "ad_stack_sparse_threshold_bytes", "advanced_optimization", "allow_nv_shader_extension", "auto_mesh_local_default_occupacy", "cache_loop_invariant_global_vars", "cfg_optimization", "cpu_block_dim_adaptive", "cuda_stack_limit", "default_cpu_block_dim", "default_up", "demote_dense_struct_fors", "demote_no_access_mesh_fors", "detect_read_only", "device_memory_GB", "device_memory_fraction", "dynamic_index", "experimental_auto_mesh_local", "external_metal_command_queue", "external_metal_command_queue_is_torch_queue", "flatten_if", "force_scalarize_matrix", "gdb_trigger", "gpu_max_reg", "half2_vectorization", "lower_access", "make_block_local", "make_mesh_block_local", "make_thread_local", "max_block_dim", "mesh_localize_all_attr_mappings", "mesh_localize_from_end_mapping", "mesh_localize_to_end_mapping", "move_loop_invariant_outside_if", "num_compile_threads", "offline_cache_cleaning_factor", "opt_level", "optimize_mesh_reordered_mapping", "packed", "print_accessor_ir", "print_ir_dbg_info", "print_kernel_llvm_ir_optimized", "print_non_pure", "print_struct_llvm_ir", "quant_opt_atomic_demotion", "quant_opt_store_fusion", "real_matrix_scalarize", "saturating_grid_dim", "short_circuit_operators", "simplify_after_lower_access", "simplify_before_lower_access", "src_ll_cache", "use_llvm", "use_mesh", "use_unified_memory", "verbose", "verbose_kernel_launches", "vk_api_version"])  # fmt: skip
 """Options of the other languages that change nothing here: they are ignored, with one line of the log."""
 
 
@@ -59,7 +59,7 @@ def apply_options(options: Mapping[str, object], own: tuple[str, ...]) -> None:
         set_logging_level(str(level))
     _require_version(options.get("require_version"))
     _choose_cache(options)
-    _profile(options.get("kernel_profiler"))
+    _profile(options.get("kernel_profiler") or options.get("timeline"))
     _choose_dumps(options)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 
 import quadpy as qp
@@ -57,3 +59,16 @@ def example_set_kernel_profiler() -> None:
     qp.profiler.set_kernel_profiler(False)
     qp.profiler.print_kernel_profiler_info()
     assert qp.profiler.set_kernel_profiler_toolkit("default")
+
+
+def example_timeline_save() -> None:
+    @qp.kernel
+    def double(x: qp.Array1D[qp.f32]) -> None:
+        for i in x:
+            x[i] *= 2.0
+
+    qp.init(arch=qp.cpu, timeline=True)
+    double(np.ones(4, np.float32))
+    qp.profiler.timeline_save("timeline.json")  # open it in https://ui.perfetto.dev
+    print(Path("timeline.json").stat().st_size > 100)  # True
+    qp.profiler.timeline_clear()

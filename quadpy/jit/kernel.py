@@ -268,6 +268,7 @@ class Kernel(ByName):
         except TypeError as error:
             why = misfit(names, len(args), kwargs, error, positional(signature))
             shown = [f"{name}=..." if name in self._by_keyword else name for name in names]
+            shown += ["stream=..."] if any("stream" in name for name in kwargs) else []  # such as qd_stream
             hint = f"it takes {', '.join(shown) or 'nothing'}"
             return ArgumentError(f"{self.source.name}: {why}", self.source.span, hint=hint)
         raise AssertionError("the arguments fit")

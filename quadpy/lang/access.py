@@ -41,7 +41,7 @@ from quadpy.lang.values import (
 )
 from quadpy.lang.variables import check_assigned
 from quadpy.lang.vecmethods import METHODS
-from quadpy.lang.vectors import vec_attribute, vec_index
+from quadpy.lang.vectors import names_of_components, vec_attribute, vec_index
 from quadpy.messages import closest, one_of, with_article
 from quadpy.records import RecordType
 from quadpy.source import Span
@@ -113,7 +113,8 @@ def _vector_attribute(t: Trace, value: Vec, name: str, span: Span) -> Value:
         return found
     if name in METHODS:
         return BoundMethod(value, name)
-    t.fail_type(f"{with_article(shape_text(value))} has no component or method {name!r}", span, closest(name, METHODS))
+    t.fail_type(f"{with_article(shape_text(value))} has no component or method {name!r}", span,
+                closest(name, METHODS) or names_of_components(value))  # fmt: skip
 
 
 ATTRIBUTES: Final[Mapping[Kind, Attribute]] = {

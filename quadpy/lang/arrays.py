@@ -230,7 +230,8 @@ def element_at(t: Trace, array: Value, index: tuple[Value, ...], name: str, span
     if not isinstance(array, ArrayRef):
         t.fail_type(f"{shape_text(array)} is not an array", span)
     if len(index) != array.ndim:
-        t.fail_type(f"{counted(len(index), 'index')} for an array of {counted(array.ndim, 'dimension')}", span)
+        t.fail_type(f"{counted(len(index), 'index')} for an array of {counted(array.ndim, 'dimension')}", span,
+                    f"an element is {name}[{', '.join('ijklmnopqrst'[: array.ndim]) or None}]")  # fmt: skip
     exprs: list[ir.Expr] = []
     for axis, item in enumerate(index):
         if is_runtime(item) and item.type.is_float:
@@ -238,7 +239,7 @@ def element_at(t: Trace, array: Value, index: tuple[Value, ...], name: str, span
         if isinstance(item, int):
             _check_constant(t, array, axis, item, span)
         if not is_runtime(item) and not isinstance(item, int):
-            hint = "write a loop over the indices" if isinstance(item, slice) else ""
+            hint = "write a loop over the indices" if isinstance(item, slice) else "cast it: qp.i32(...)"
             t.fail_type(f"an index must be an integer, not {shape_text(item)}", span, hint)
         number: ScalarValue = item if not array.clamped else _clamped(t, array, axis, item, span)
         if array.offset and array.offset[axis]:

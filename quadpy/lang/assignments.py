@@ -64,7 +64,7 @@ def assign_target(t: Trace, target: ast.expr, value: Value, span: Span) -> None:
         case ast.Tuple(elts=elts) | ast.List(elts=elts):
             items = value.elems if isinstance(value, Vec) else value
             if not isinstance(items, (tuple, list)):
-                t.fail_type(f"{len(elts)} names for {shape_text(value)}", span)
+                t.fail_type(f"{len(elts)} names for {shape_text(value)}", span, "name its elements: x[0], x[1]")
             for elt, item in unpacked(t, elts, items, span):
                 assign_target(t, elt, item, span)
         case ast.Name() | ast.Subscript() | ast.Attribute() if is_element(t, target):

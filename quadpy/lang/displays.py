@@ -102,7 +102,8 @@ def _comprehension(t: Trace, item_now: Callable[[], Value], generators: list[ast
         t.fail_syntax("async for is not part of the kernel language", t.span(first.iter))
     items = t.expr(first.iter)
     if is_runtime(items) or isinstance(items, ArrayRef):
-        t.fail_type("a comprehension runs over values that are known at compile time", t.span(first.iter))
+        t.fail_type("a comprehension runs over values that are known at compile time", t.span(first.iter),
+                    "such as qp.static(range(3)) or a vector; else write a loop")  # fmt: skip
     frame = t.frame
     before, outer, result = dict(frame.env), frame.comprehended, []
     frame.comprehended = dict(outer)  # a lambda keeps it, and sees the last values
@@ -136,7 +137,8 @@ def unpacked(
     """Each target with its value; one with a star takes what the others leave, as a list."""
     stars = [k for k, target in enumerate(targets) if isinstance(target, ast.Starred)]
     if len(values) < len(targets) - len(stars) or (not stars and len(values) > len(targets)):
-        t.fail_type(f"{len(targets)} names for {len(values)} values", span)
+        t.fail_type(f"{len(targets)} names for {len(values)} values", span,
+                    "name each value; a name with a star takes the rest: a, *rest")  # fmt: skip
     given: list[Value] = list(values)
     for k in stars:  # Python allows one
         end = len(values) - (len(targets) - k - 1)

@@ -37,7 +37,9 @@ __all__ = [
 
 def expr_Constant(t: Trace, node: ast.Constant) -> Value:
     if isinstance(node.value, (complex, bytes)):
-        t.fail_syntax(f"kernels have no {type(node.value).__name__} literals", t.span(node))
+        t.fail_syntax(f"kernels have no {type(node.value).__name__} literals", t.span(node),
+                      "complex numbers are vectors of two numbers: qp.math.cmul and its kin"
+                      if isinstance(node.value, complex) else "write its numbers into an array")  # fmt: skip
     return node.value
 
 

@@ -76,7 +76,8 @@ def bind_arguments(
         bound = source.signature.bind(*args, **kwargs)
     except TypeError as exc:
         names = [each.name for each in source.signature.parameters.values() if each.kind in _NAMED]
-        t.fail_type(f"{source.name}: {misfit(names, len(args), kwargs, exc, positional(source.signature))}", span)
+        t.fail_type(f"{source.name}: {misfit(names, len(args), kwargs, exc, positional(source.signature))}", span,
+                    f"it takes {', '.join(names) or 'nothing'}")  # fmt: skip
     given = set(bound.arguments)
     bound.apply_defaults()
     values: dict[str, Value] = {}

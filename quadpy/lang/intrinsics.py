@@ -40,6 +40,7 @@ from quadpy.lang.values import ArrayRef, Text, Value, Vec, holds_runtime, is_num
 from quadpy.lang.vecmethods import OF_TRUTHS
 from quadpy.lang.vectors import broadcast, make_vector, map_vec
 from quadpy.lang.warp import WARP_RULES
+from quadpy.messages import shown
 from quadpy.source import Span
 
 __all__ = ["RULES", "TRACED"]
@@ -187,6 +188,13 @@ def _scalar_type(t: Trace, dtype: Any, span: Span) -> Scalar:
     return scalar
 
 
+def _cast(t: Trace, span: Span, x: Value, dtype: Value) -> Value:
+    if not callable(dtype) and not isinstance(dtype, Scalar):
+        t.fail_type(f"cast takes a type, not {shape_text(dtype) if holds_runtime(dtype) else shown(dtype)}", span,
+                    "such as qp.f32, int, or a vector type")  # fmt: skip
+    return t.call(dtype, [x], {}, span)
+
+
 def _static(t: Trace, span: Span, *values: Value) -> Value:
     if not values:
         t.fail_type("static() needs a value", span)
@@ -242,7 +250,7 @@ TRACED: Final[Mapping[str, Rule]] = {
     "min": _extreme(ir.BinOp.MIN),
     "max": _extreme(ir.BinOp.MAX),
     "select": lambda t, span, cond, a, b: select(t, cond, a, b, span),
-    "cast": lambda t, span, x, dtype: t.call(dtype, [x], {}, span),
+    "cast": _cast,
     "bit_cast": lambda t, span, x, dtype: bit_cast(t, x, _scalar_type(t, dtype, span), span),
     "random": lambda t, span, dtype=float: random_number(t, "uniform", _scalar_type(t, dtype, span), span),
     "randn": lambda t, span, dtype=float, dt=None: random_number(

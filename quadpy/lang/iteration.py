@@ -25,7 +25,7 @@ from quadpy.lang.scope import static_object
 from quadpy.lang.sparse_places import is_node
 from quadpy.lang.values import ArrayRef, Container, Value, Vec, holds_runtime, is_runtime, shape_text
 from quadpy.lang.variables import bind_index
-from quadpy.messages import shown, with_article
+from quadpy.messages import counted, shown, with_article
 from quadpy.source import Span
 
 __all__ = [
@@ -200,7 +200,8 @@ def target_names(t: Trace, node: ast.For, count: int, form: IndexForm) -> list[s
     names = [e.id for e in target.elts if isinstance(e, ast.Name)]
     if len(names) != count or form != "each":
         count = 0 if form == "empty" else count
-        t.fail_type(f"this loop has {count} indices, not {len(names)}", t.span(target))
+        t.fail_type(f"this loop has {counted(count, 'index')}, not {len(names)}", t.span(target),
+                    "name each index once" if count else "name a variable, which stands for the empty index")  # fmt: skip
     for element in target.elts:
         _check_fresh(t, element)
     return names

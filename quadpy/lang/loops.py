@@ -50,7 +50,7 @@ class StaticContinue(Exception):
 def stmt_For(t: Trace, node: ast.For) -> bool | None:
     options, t.loop_options = t.loop_options, LoopOptions()
     if node.orelse:
-        t.fail_syntax("a loop has no else in the kernel language", t.span(node))
+        t.fail_syntax("a loop has no else in the kernel language", t.span(node), "write it after the loop")
     items = iterable(t, node.iter)
     if isinstance(items, (tuple, list, range, zip, enumerate, reversed)):
         return _unrolled_loop(t, node, items)
@@ -166,7 +166,7 @@ def stmt_While(t: Trace, node: ast.While) -> bool:
     if marker_of(t, node.test) is do_while:
         return do_while_loop(t, node)
     if node.orelse:
-        t.fail_syntax("a loop has no else in the kernel language", t.span(node))
+        t.fail_syntax("a loop has no else in the kernel language", t.span(node), "write it after the loop")
     span, frame = t.span(node), t.frame
     before = dict(frame.env)
     with stoppable(t, node):

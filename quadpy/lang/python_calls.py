@@ -171,7 +171,8 @@ def call_at_compile_time(t: Trace, fn: Any, args: list[Value], kwargs: dict[str,
     if any(fn is known for known in TEXTS) and not kwargs and holds_runtime(args):
         return text_call(t, fn, args, span)
     if fn is range and holds_runtime(args):
-        t.fail_syntax("a run-time range can only be used in a for statement", span)
+        t.fail_syntax("a run-time range can only be used in a for statement", span,
+                      "without qp.static, a for loop runs over it")  # fmt: skip
     if _belongs_to_python(fn):
         t.fail_syntax(f"{fn.__name__} cannot be called inside a kernel", span, "call it from Python, outside")
     if fn in AT_COMPILE_TIME or is_our_module(_module_of(fn)):

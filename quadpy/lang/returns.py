@@ -30,7 +30,7 @@ from quadpy.lang.values import (
 )
 from quadpy.lang.variables import freeze_all
 from quadpy.lang.vectors import make_vector
-from quadpy.messages import shown
+from quadpy.messages import counted, shown
 from quadpy.records import Plain, RecordType, count_of
 from quadpy.source import Span
 
@@ -214,7 +214,8 @@ def kernel_return(t: Trace, value: Value, span: Span) -> None:
     types = _result_types(t, annotation, span)
     count = len(items_of(value))
     if types is not None and len(types) != count:
-        t.fail_type(f"the kernel returns {count} numbers, but its annotation has {len(types)}", span)
+        t.fail_type(f"the kernel returns {counted(count, 'number')}, but its annotation has {len(types)}", span,
+                    "the annotation of several values is a tuple: -> (qp.f32, qp.i32)")  # fmt: skip
     value = annotated(t, value, annotation, span)
     scalars, outline = scalars_of(t, value, span), outline_of(value)
     if _has_none(outline):

@@ -148,7 +148,7 @@ def _set_variable(t: Trace, name: str, bound: MutableVar, value: Numeric, span: 
         t.frame.unset.discard(name)
         return
     if (isinstance(value, Vec) or bound.shape) and getattr(value, "shape", bound.shape) != bound.shape:
-        t.fail_type(f"{name!r} cannot change its shape to {shape_text(value)}", span)
+        t.fail_type(f"{name!r} cannot change its shape to {shape_text(value)}", span, "give the new value another name")
     check_type(t, name, bound, value, span)
     elems = value.elems if isinstance(value, Vec) else (value,) * len(bound.vars)
     items = [convert(t, elem, var.type, span) for var, elem in zip(bound.vars, elems, strict=True)]

@@ -24,7 +24,7 @@ from quadpy.source import Span
 
 __all__ = [
     "broadcast", "chosen_numbers", "components_for", "dot_product", "is_swizzle", "make_vector", "map_vec", "matmul",
-    "numbers_of", "part_of", "vec_attribute", "vec_index", "vec_of",
+    "names_of_components", "numbers_of", "part_of", "vec_attribute", "vec_index", "vec_of",
 ]  # fmt: skip
 
 _LETTERS = ("xyzw", "rgba", "stpq")
@@ -48,7 +48,8 @@ def broadcast(t: Trace, a: Value, b: Value, span: Span) -> tuple[Value, Value]:
     """Lists and tuples as vectors; shapes must agree unless one side is a scalar."""
     a, b = (make_vector(t, v, span) if isinstance(v, (tuple, list)) else v for v in (a, b))
     if isinstance(a, Vec) and isinstance(b, Vec) and a.shape != b.shape:
-        t.fail_type(f"shapes do not agree: {shape_text(a)} and {shape_text(b)}", span)
+        t.fail_type(f"shapes do not agree: {shape_text(a)} and {shape_text(b)}", span,
+                    "slices have fewer components: v[:2], v.xy")  # fmt: skip
     return a, b
 
 
@@ -107,8 +108,21 @@ def part_of(t: Trace, vec: Vec, step: Step, span: Span) -> ir.Expr | Vec:
         return vec_index(t, vec, step, span)
     found = _swizzled(vec, step)
     if found is None:
-        t.fail_type(f"{with_article(shape_text(vec))} has no component {step!r}", span)
+        t.fail_type(f"{with_article(shape_text(vec))} has no component {step!r}", span,
+                    names_of_components(vec))  # fmt: skip
     return found
+
+
+def names_of_components(vec: Vec) -> str:
+    """How users write the components of ``vec``."""
+    if len(vec.shape) == 2:
+        return "its components are m[i, j]"
+    count = vec.shape[0]
+    return (
+        f"its components are {', '.join('xyzw'[:count])}"
+        if count <= 4
+        else f"its components are v[0] to v[{count - 1}]"
+    )
 
 
 def numbers_of(
@@ -232,7 +246,8 @@ def matmul(t: Trace, a: Value, b: Value, span: Span) -> Value:
     if not isinstance(a, Vec) or not isinstance(b, Vec):
         t.fail_type(f"@ needs vectors or matrices, not {shape_text(a)} and {shape_text(b)}", span)
     if a.shape[-1] != b.shape[0]:
-        t.fail_type(f"inner extents differ: {shape_text(a)} @ {shape_text(b)}", span)
+        t.fail_type(f"inner extents differ: {shape_text(a)} @ {shape_text(b)}", span,
+                    "the left matrix has as many columns as the right one has rows")  # fmt: skip
     rows = [a.row(i) for i in range(a.shape[0])] if len(a.shape) == 2 else [a]
     cols = [b.column(j) for j in range(b.shape[1])] if len(b.shape) == 2 else [b]
     dots = [dot_product(t, row, col, span) for row in rows for col in cols]

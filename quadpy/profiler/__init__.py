@@ -14,6 +14,8 @@ from quadpy.profiler.kernel_profiler import (
     query_kernel_profiler_info,
     set_kernel_profiler,
     set_kernel_profiler_toolkit,
+    timeline_clear,
+    timeline_save,
 )
 from quadpy.profiler.profile import profile
 from quadpy.profiler.ranges import range  # noqa: A004 - its name, which is written ``qp.profiler.range``
@@ -22,7 +24,7 @@ from quadpy.profiler.records import Record
 __all__ = [
     "KernelTimes", "Record", "clear_kernel_profiler_info", "clear_scoped_profiler_info", "get_kernel_profiler_total_time",
     "print_kernel_profiler_info", "print_memory_profiler_info", "print_scoped_profiler_info", "profile",
-    "query_kernel_profiler_info", "range", "set_kernel_profiler", "set_kernel_profiler_toolkit",
+    "query_kernel_profiler_info", "range", "set_kernel_profiler", "set_kernel_profiler_toolkit", "timeline_clear", "timeline_save",
 ]  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Iterable
+from pathlib import Path
 from typing import NamedTuple
 
 from quadpy.errors import ArgumentError
@@ -18,7 +19,7 @@ from quadpy.runtime.device.devices import open_devices
 __all__ = [
     "KernelTimes", "clear_kernel_profiler_info", "clear_scoped_profiler_info", "get_kernel_profiler_total_time",
     "print_kernel_profiler_info", "print_memory_profiler_info", "print_scoped_profiler_info", "query_kernel_profiler_info",
-    "set_kernel_profiler", "set_kernel_profiler_toolkit",
+    "set_kernel_profiler", "set_kernel_profiler_toolkit", "timeline_clear", "timeline_save",
 ]  # fmt: skip
 
 
@@ -109,6 +110,20 @@ def clear_kernel_profiler_info() -> None:
     """Forget everything so far."""
     if _Process.profile is not None:
         _Process.profile.clear()
+
+
+@public
+def timeline_save(fn: str | Path) -> None:
+    """Write what ran to the file ``fn``, which Perfetto and chrome://tracing show; see ``profile.to_chrome``."""
+    _records()  # warns where there is no profile
+    if _Process.profile is not None:
+        _Process.profile.to_chrome(fn)
+
+
+@public
+def timeline_clear() -> None:
+    """As ``clear_kernel_profiler_info``."""
+    clear_kernel_profiler_info()
 
 
 @public

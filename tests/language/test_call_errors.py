@@ -88,7 +88,28 @@ def test_init_refuses_what_cannot_be(init, options):
     [
         ("n = sum(x)", "sum cannot take an array", "write a loop over its indices"),
         ("x[:] = 0", "an index must be an integer, not slice", "write a loop over the indices"),
-        ("a, b = 1, 2, 3", "2 names for 3 values", ""),
+        ("a, b = 1, 2, 3", "2 names for 3 values", "name each value; a name with a star takes the rest: a, *rest"),
+        ("a, *b = x", "2 names for array", "name its elements: x[0], x[1]"),
+        ("x[0] = None", "a number is needed here, not NoneType", "give the variable a number first, such as 0.0"),
+        ("x[0] = qp.cast(1.5, 'f32')", "cast takes a type, not 'f32'", "such as qp.f32, int, or a vector type"),
+        ("x[0, 1] = 2.0", "2 indices for an array of 1 dimension", "an element is x[i]"),
+        ("x[1.5] = 2.0", "an index must be an integer, not float", "cast it: qp.i32(...)"),
+        ("for i, j in x: x[i] = 1.0", "this loop has 1 index, not 2", "name each index once"),
+        ("x[0] = qp.Vector([1.0, 2.0]).q", "no component or method 'q'", "its components are x, y"),
+        ("x[0] = qp.Vector([1.0] * 6).foo", "no component or method 'foo'", "its components are v[0] to v[5]"),
+        (
+            "v = qp.Vector([1, 2])\nv = qp.Vector([1, 2, 3])",
+            "cannot change its shape",
+            "give the new value another name",
+        ),
+        (
+            "v = qp.Vector([1, 2]) + qp.Vector([1, 2, 3])",
+            "shapes do not agree",
+            "slices have fewer components: v[:2], v.xy",
+        ),
+        ("qp.atomic_add(3, 4)", "needs a place that can be assigned", "such as an element, x[i], or a variable"),
+        ("x[0] = 3j", "no complex literals", "complex numbers are vectors of two numbers: qp.math.cmul and its kin"),
+        ("y = [i for i in x]", "known at compile time", "such as qp.static(range(3)) or a vector; else write a loop"),
         ("import math", "import is not part of the kernel language", "import outside the kernel"),
     ],
 )
@@ -96,7 +117,7 @@ def test_what_one_would_try_first_has_an_answer(load, line, message, hint):
     kernel = load(f"""
         @qp.kernel
         def attempt(x: qp.types.ndarray(dtype=qp.f32, ndim=1)):
-            {line}
+            {line.replace(chr(10), chr(10) + " " * 12)}
     """).attempt
     with pytest.raises(qp.CompilationError, match=message) as caught:
         kernel(np.zeros(3, np.float32))

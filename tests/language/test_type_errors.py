@@ -94,7 +94,7 @@ CASES = {
     "a range without arguments": ("for i in range():\n    pass", TYPE, "range takes"),
     "a range of step zero": ("for i in range(0, 5, 0):\n    pass", TYPE, "step"),
     "one name for two indices": ("for i in m:\n    pass", TYPE, "2 indices, but one name"),
-    "two names for one index": ("for i, j in x:\n    pass", TYPE, "1 indices, not 2"),
+    "two names for one index": ("for i, j in x:\n    pass", TYPE, "1 index, not 2"),
     "an index with a variable's name": ("t = 5\nfor t in range(3):\n    pass", TYPE, "'t' is already a variable"),
     "an index with an array's name": ("for i, x in m:\n    pass", TYPE, "'x' is already a variable"),
     "ndrange of a float": ("for i in qp.ndrange(1.5):\n    pass", TYPE, "ndrange takes integers"),

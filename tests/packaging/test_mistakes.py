@@ -336,6 +336,23 @@ def test_names_that_others_have_are_not_quadpys():
     assert {name for name in INSTEAD if hasattr(qp, name) and not inspect.ismodule(getattr(qp, name))} == set()
 
 
+def test_kernels_say_what_they_lack():
+    @qp.kernel
+    def run(x: qp.f32):
+        pass
+
+    with pytest.raises(AttributeError, match="a kernel has no attribute 'grad'; quadpy computes no derivatives"):
+        run.grad(1.0)
+    with pytest.raises(AttributeError, match="a kernel has no attribute 'resume'; quadpy's graphs have no checkpoints"):
+        run.resume(1.0)
+    with pytest.raises(AttributeError, match="a kernel has no attribute 'compil'; did you mean 'compile'"):
+        run.compil()
+    assert not hasattr(run, "__wrapped_by_others__")
+    with pytest.raises(qp.ArgumentError, match="there is no parameter 'qd_stream'") as caught:
+        run(1.0, qd_stream=None)
+    assert caught.value.hint == "it takes x, stream=..."
+
+
 @pytest.mark.parametrize("name", INSTEAD)
 def test_a_name_that_others_have_says_where_it_is(name):
     with pytest.raises(AttributeError) as caught:

@@ -193,3 +193,18 @@ def test_what_cannot_be_written_or_shown_is_refused_before_the_program_runs(prog
     captured = capsys.readouterr()
     assert message in captured.err
     assert captured.out == ""
+
+
+def test_timelines_by_the_names_of_taichi(tmp_path):
+    qp.init(arch=qp.cpu, timeline=True)
+    x = qp.ndarray(qp.f32, 10)
+    halve(x)
+    qp.profiler.timeline_save(tmp_path / "before.json")
+    qp.profiler.timeline_clear()
+    qp.profiler.timeline_save(tmp_path / "after.json")
+    before, after = ((tmp_path / f"{when}.json").read_text() for when in ("before", "after"))
+    assert "halve" in before
+    assert "halve" not in after
+    json.loads(before)
+    qp.init(arch=qp.cpu)
+    assert CAPTURES.observer is None
