@@ -46,11 +46,13 @@ class Snapshot(NamedTuple):
     time: int
     clock: Clock
 
-    def contents(self) -> Clock:
-        """All that is before the point."""
-        if not self.time or self.clock.get(self.lane.number, 0) >= self.time:
-            return self.clock
-        return {**self.clock, self.lane.number: self.time}
+    def after(self, clock: Clock) -> dict[int, int]:
+        """What is before the point, and not in ``clock``."""
+        known, number = clock.get, self.lane.number
+        found = {each: time for each, time in self.clock.items() if known(each, 0) < time}
+        if known(number, 0) < self.time:
+            found[number] = self.time
+        return found
 
 
 class Clocks:
@@ -74,7 +76,7 @@ class Clocks:
     def before(self, lane: Lane) -> Clock:
         """What comes before an operation that is submitted to ``lane`` now."""
         if lane.host is not self.host:
-            lane.host, lane.clock = self.host, self._join(lane.clock, self.host)
+            lane.host, lane.clock = self.host, self._of_lanes_there(joined(lane.clock, self.host))
         return lane.clock
 
     def snapshot(self, lane: Lane) -> Snapshot:
@@ -84,17 +86,20 @@ class Clocks:
     def follow(self, lane: Lane, point: Snapshot) -> None:
         """Later operations of ``lane`` come after ``point``."""
         if point.lane is not lane:
-            lane.clock = self._join(self.before(lane), point.contents())
+            clock = self.before(lane)
+            if newer := point.after(clock):
+                lane.clock = self._of_lanes_there({**clock, **newer})
 
     def complete(self, point: Snapshot) -> None:
         """The host knows that what is before ``point`` is complete."""
-        self.host = self._join(self.host, point.contents())
+        if newer := point.after(self.host):
+            self.host = self._of_lanes_there({**self.host, **newer})
 
-    def _join(self, one: Clock, other: Clock) -> Clock:
-        found = joined(one, other)
-        if len(found) > _MANY and found is not one:
-            found = {number: time for number, time in found.items() if number in self.lanes}
-        return found
+    def _of_lanes_there(self, clock: Clock) -> Clock:
+        """``clock``; a long one without lanes that nobody refers to."""
+        if len(clock) > _MANY:
+            return {number: time for number, time in clock.items() if number in self.lanes}
+        return clock
 
 
 def joined(one: Clock, other: Clock) -> Clock:

@@ -50,7 +50,7 @@ class GraphNotes(Notes):
         clock = before
         for event in part.waits:
             if (point := self._point(event)) is not None:
-                clock = joined(clock, point.contents())
+                clock = {**clock, **point.after(clock)}
         operation = Operation(lane, clock, "a launch of a graph", None, place)
         self._submit(operation, part.touched)
         lane.clock = joined(lane.clock, clock)

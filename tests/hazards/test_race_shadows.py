@@ -140,6 +140,60 @@ def test_storing_one_value_is_no_race():
         flags(x, np.array([0, 1, 0, -0.0, 3], np.float32), z)
 
 
+@qp.kernel
+def values(x: I1, k: I1, first: I1, second: I1):
+    for i in k:
+        x[k[i]] = first[i]
+        x[k[i]] = second[i]
+
+
+@qp.kernel
+def stores_and_updates(x: I1, k: I1, before: qp.i32, after: qp.i32):
+    for i in k:
+        if before == 1:
+            x[k[i]] = 0
+        if i == 0:
+            qp.atomic_add(x[k[i]], 0)
+        if after == 1:
+            x[k[i]] = 0
+
+
+@qp.kernel
+def stores_and_reads(x: I1, k: I1, y: I1):
+    for i in k:
+        x[k[i]] = 5
+        if y[i] == 1:
+            y[i] = x[k[i]]
+
+
+def test_one_value_and_another_are_a_race_whichever_iteration_is_last():
+    x, k = np.zeros(2, np.int32), numbers(1, 1)
+    values(x, k, numbers(4, 4), numbers(4, 4))
+    values(x, numbers(0, 1), numbers(4, 4), numbers(3, 2))
+    for first, second in (
+        (numbers(1, 0), numbers(0, 0)),
+        (numbers(0, 0), numbers(0, 1)),
+        (numbers(1, 1), numbers(0, 0)),
+    ):
+        with pytest.raises(KernelRaceError, match=r"iteration i=1 writes x\[1\], and iteration i=0 writes it"):
+            values(x, k, first, second)
+
+
+@pytest.mark.parametrize(("before", "after"), [(1, 0), (0, 1), (1, 1)])
+def test_stores_of_one_value_race_with_updates(before, after):
+    x = np.zeros(2, np.int32)
+    stores_and_updates(x, numbers(0, 1), before, after)
+    with pytest.raises(KernelRaceError, match=r"iteration i=1 writes x\[0\]"):
+        stores_and_updates(x, numbers(0, 0), before, after)
+
+
+@pytest.mark.parametrize("reads", [(1, 0), (0, 1)])
+def test_stores_of_one_value_race_with_reads_by_the_first_and_by_the_last(reads):
+    stores_and_reads(np.zeros(1, np.int32), numbers(0, 0), numbers(0, 0))
+    with pytest.raises(KernelRaceError, match=r"x\[0\]"):
+        stores_and_reads(np.zeros(1, np.int32), numbers(0, 0), numbers(*reads))
+
+
 best = qp.field(qp.f32, shape=())
 
 

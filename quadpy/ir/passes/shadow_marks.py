@@ -1,8 +1,9 @@
 """What an access leaves in shadow memory, and when it finds a race.
 
-The first word of an element is that of writes: the last iteration that wrote, or the first that updated atomically.  The
+The first word of an element is that of writes: the first iteration that wrote or updated atomically, with its last store.  The
 second is that of reads: the first iteration that read.  A word has the iteration's number in its low bits, then the
-number of the access, then whether it was an update, and whether another iteration did the same later.
+number of the access, then three flags: whether the iteration stored another value before, or both stored and updated;
+whether the access was an update; and whether another iteration did the same, of stores with the same value.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ __all__ = ["Marks", "Place"]
 _NUMBER_BITS: Final = 48
 _MASK: Final = (1 << _NUMBER_BITS) - 1
 _MOST_ACCESSES: Final = 1 << 12
+_MIXED: Final = 1 << 60
 _UPDATED: Final = 1 << 61
 _AGAIN: Final = 1 << 62
 
@@ -85,22 +87,31 @@ class Marks:
                 mark = self.binary(ir.BinOp.OR, mark, self.number(_UPDATED, span))
                 writer = yield from self.first(writes, mark, _UPDATED)
                 if ir.Store in self.kinds[place.array]:
-                    found = self.both(self.is_other(writer), self.negated(self.has(writer, _UPDATED)))
-                    yield from self.report(self.both(self.is_set(writer), found), writer, stmt, place)
+                    stored = self.both(self.is_set(writer), self.negated(self.has(writer, _UPDATED)))
+                    found = self.either(self.is_other(writer), self.has(writer, _AGAIN))
+                    yield from self.report(self.both(stored, found), writer, stmt, place)
+                    yield _if(stored, self.noted(writes, self.number(_MIXED, span)))
                 yield from self.against_reads(reads, stmt, place)
 
     def before_store(
         self, stmt: ir.Store, place: Place, writes: ir.Element, reads: ir.Element, mark: ir.Expr
     ) -> Iterator[ir.Stmt]:
-        """Two iterations may store one value: it does not matter which comes last."""
+        """Iterations may store one value, and nothing else: it does not matter which comes last."""
         span, old, now = stmt.span, self.var("old", u64), self.var("now", stmt.place.type)
         yield ir.Load(now, stmt.place, span=span)
-        yield ir.Atomic(ir.AtomicOp.EXCHANGE, writes, mark, old, span=span)
+        yield ir.Atomic(ir.AtomicOp.CAS, writes, mark, old, self.number(0, span), span=span)
         writer = ir.VarRead(old, span=span)
         differs = ir.Compare(ir.CmpOp.NE, _bits(ir.VarRead(now, span=span)), _bits(stmt.value), u1, span=span)
-        matters = self.either(differs, self.has(writer, _UPDATED))
-        found = self.either(self.both(self.is_other(writer), matters), self.has(writer, _AGAIN))
-        yield from self.report(self.both(self.is_set(writer), found), writer, stmt, place)
+        matters = self.both(self.is_set(writer), self.either(differs, self.has(writer, _UPDATED | _MIXED)))
+        another = self.both(self.is_set(writer), self.is_other(writer))
+        shared = self.either(another, self.has(writer, _AGAIN))
+        yield from self.report(self.both(matters, shared), writer, stmt, place)
+        own = self.both(self.is_set(writer), self.negated(shared))
+        kept = self.binary(ir.BinOp.AND, writer, self.number(_MIXED, span))
+        renewed = self.binary(ir.BinOp.OR, mark, kept)
+        yield _if(own, ir.Atomic(ir.AtomicOp.CAS, writes, renewed, self.var("mine", u64), writer, span=span))
+        flags = self.binary(ir.BinOp.OR, self.where(matters, _MIXED), self.where(another, _AGAIN))
+        yield _if(self.is_set(flags), self.noted(writes, flags))
         yield from self.against_reads(reads, stmt, place)
 
     def against_reads(self, reads: ir.Element, stmt: ir.Store | ir.Atomic, place: Place) -> Iterator[ir.Stmt]:
@@ -117,9 +128,12 @@ class Marks:
         before = ir.VarRead(old, span=span)
         like = self.has(before, kind) if kind else self.is_set(before)
         again = self.both(self.both(like, self.is_other(before)), self.negated(self.has(before, _AGAIN)))
-        noted = ir.Atomic(ir.AtomicOp.OR, word, self.number(_AGAIN, span), span=span)
-        yield _if(again, noted)
+        yield _if(again, self.noted(word, self.number(_AGAIN, span)))
         return before
+
+    def noted(self, word: ir.Element, flags: ir.Expr) -> ir.Atomic:
+        """Leaves ``flags`` beside the mark."""
+        return ir.Atomic(ir.AtomicOp.OR, word, flags, span=word.span)
 
     def word_at(self, word: ir.Element) -> Generator[ir.Stmt, None, ir.Expr]:
         """What other iterations have left: adding 0 is a load that sees it."""
@@ -168,6 +182,11 @@ class Marks:
 
     def has(self, word: ir.Expr, flag: int) -> ir.Expr:
         return self.is_set(self.binary(ir.BinOp.AND, word, self.number(flag, word.span)))
+
+    def where(self, condition: ir.Expr, flag: int) -> ir.Expr:
+        """``flag`` where ``condition`` holds, else 0."""
+        span = condition.span
+        return ir.Select(condition, self.number(flag, span), self.number(0, span), u64, span=span)
 
     def both(self, a: ir.Expr, b: ir.Expr) -> ir.Expr:
         return ir.Binary(ir.BinOp.AND, a, b, u1, span=a.span)

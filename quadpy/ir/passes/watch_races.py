@@ -1,6 +1,6 @@
 """Finds races inside parallel loops at run time, under ``debug=True``.
 
-Each element of an array that is not proved free of races has two words of shadow memory: which iteration last wrote or
+Each element of an array that is not proved free of races has two words of shadow memory: which iteration first wrote or
 updated it, and which first read it.  An access leaves its iteration there, and finds another's.  Iterations have no
 order, so those that run one after another are found as well as those that run at once.
 
