@@ -11,11 +11,6 @@ import pytest
 import quadpy as qp
 
 
-@pytest.fixture(autouse=True)
-def _cpu():
-    qp.init(arch=qp.cpu)
-
-
 def dense():
     return qp.Matrix.field(2, 3, qp.f32, (4, 5))
 
