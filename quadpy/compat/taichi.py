@@ -7,6 +7,7 @@ or else the CPU, and the annotation of a function's result means nothing.
 
 from __future__ import annotations
 
+import logging
 import warnings
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
@@ -56,7 +57,22 @@ TaichiNameError = quadpy.KernelNameError
 TaichiTypeError = quadpy.KernelTypeError
 TaichiIndexError = quadpy.BoundsError
 TaichiRuntimeError = quadpy.QuadpyError
+TaichiRuntimeTypeError = quadpy.ArgumentError
 TaichiAssertionError = quadpy.KernelAssertionError
+
+experimental = SimpleNamespace(real_func=quadpy.real_func)
+_log: Final = logging.getLogger("quadpy")
+trace, debug, info, warn, error = _log.debug, _log.debug, _log.info, _log.warning, _log.error
+
+
+def timeline_save(fn: str) -> None:
+    """As ``quadpy.profiler.timeline_save``."""
+    quadpy.profiler.timeline_save(fn)
+
+
+def timeline_clear() -> None:
+    """As ``quadpy.profiler.timeline_clear``."""
+    quadpy.profiler.timeline_clear()
 
 
 def _imshow(img: object, title: str = "imshow") -> None:

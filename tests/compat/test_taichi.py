@@ -353,3 +353,25 @@ def test_an_example_with_lists_and_blocks_runs_as_it_is():
     assert x.to_numpy().sum() == 0
     ti.deactivate_all_snodes()
     assert count() == 0
+
+
+def test_names_of_errors_and_of_the_log(caplog, tmp_path):
+    assert ti.TaichiRuntimeTypeError is qp.ArgumentError
+    with caplog.at_level(logging.DEBUG, "quadpy"):
+        for log in (ti.trace, ti.debug, ti.info, ti.warn, ti.error):
+            log("said")
+    assert [record.levelno for record in caplog.records] == [10, 10, 20, 30, 40]
+
+    @ti.experimental.real_func
+    def double(x: ti.i32) -> ti.i32:
+        return 2 * x
+
+    @ti.kernel
+    def run() -> ti.i32:
+        return double(4)
+
+    ti.init(arch=ti.cpu, timeline=True)
+    assert run() == 8
+    ti.timeline_save(str(tmp_path / "timeline.json"))
+    assert "run" in (tmp_path / "timeline.json").read_text()
+    ti.timeline_clear()

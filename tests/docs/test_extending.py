@@ -373,7 +373,7 @@ def test_a_node_of_graphs(trial):
         "graph/engines/lowering.py",
         """
         case NoteNode():
-            return [Part(resources.call(print, node.text))]
+            return [DriverNode(resources.call(print, node.text))]
         """,
         before="        case EventRecordNode():",
         indent=8,

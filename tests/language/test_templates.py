@@ -225,7 +225,7 @@ def test_keywords_and_defaults(arch):
         with pytest.raises(qp.ArgumentError, match=message) as raised:
             call()
         assert raised.value.span.line > 0
-        assert "it takes a, b, c, d" in raised.value.hint
+        assert "it takes a, b, c=..., d=..." in raised.value.hint
 
 
 def test_templates_of_functions(arch):
