@@ -13,7 +13,7 @@ from quadpy.dist import Grid
 from quadpy.dist.transport.threads import run_ranks
 from quadpy.errors import CodegenError, DistributedError, KernelSyntaxError
 
-A1, A2 = (qp.types.ndarray(qp.f32, ndim=n) for n in (1, 2))
+A1, A2, A3 = (qp.types.ndarray(qp.f32, ndim=n) for n in (1, 2, 3))
 vec3, mat2 = qp.types.vector(3, qp.f32), qp.types.matrix(2, 2, qp.f32)
 
 
@@ -173,6 +173,18 @@ def mirrors(u: A2, v: A2):
 def test_mirrors():
     same_on_ranks(mirrors, (8, 9), qp.f32, qp.f32, ranks=(2, 4, 8))
     assert halo_of(mirrors, False) == (2, 1)
+
+
+@qp.kernel
+def ends_of_all_kinds(u: A3, v: A3):
+    for i, j, k in v:
+        at = i - 2 if i - 2 >= 0 and i - 2 < u.shape[0] else i
+        v[i, j, k] = u[at, reflected(j - 1, u.shape[1]), qp.math.clamp(k + 3, 0, u.shape[2] - 1)]
+
+
+def test_choices_along_each_axis():
+    """Their formulas are short enough, as extents are numbers in them."""
+    same_on_ranks(ends_of_all_kinds, (8, 5, 6), qp.f32, qp.f32, ranks=(8,))
 
 
 @qp.kernel

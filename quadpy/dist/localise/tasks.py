@@ -36,6 +36,8 @@ from quadpy.dist.terms import array_parameter
 from quadpy.dtypes import Scalar
 from quadpy.errors import KernelSyntaxError
 from quadpy.ir import nodes as ir
+from quadpy.ir.footprints import with_numbers
+from quadpy.ir.footprints.numbers import Given
 from quadpy.ir.walk import walk
 
 __all__ = ["localised"]
@@ -91,9 +93,18 @@ class _Localiser:
         plain = replace(task, axes=bounds, body=body, reductions=(), privates=())
         partials = tuple(array_parameter(each.partial, each.type, self.geometry.ndim, task.span) for each in reduced)
         kernel = self.alone(self.indices.localised(plain), number, partials)
-        analysed = marked(plain, axes, self.indices)
+        analysed = self.with_extents(marked(plain, axes, self.indices))
         found = LocalTask(kernel, task.span, analysed, axes, reduced)
         return self.finished(found, task, number) if reduced else found
+
+    def with_extents(self, task: ir.ParallelTask) -> ir.ParallelTask:
+        """``task`` with the numbers that the extents of the grid are, so that formulas are short."""
+        numbers = {
+            Given(array, "extent", axis): n for array in self.arrays for axis, n in enumerate(self.geometry.shape)
+        }
+        (found,) = with_numbers(replace(self.kernel, tasks=(task,)), numbers).tasks
+        assert isinstance(found, ir.ParallelTask)
+        return found
 
     # ------------------------------------------------------------------- totals
 

@@ -115,17 +115,9 @@ class LoopReach:
         """A choice of branches along a divided axis, such as ``i + 1 if i + 1 < n else 0``, reads near at each side."""
         if reached.place.array not in self._arrays:
             return [reached]
-        divided = [axis for axis, is_split in enumerate(self._grid.is_split) if is_split]
-        return ways_of(reached, divided, lambda axis, by: wraps(self._grid, axis) and self._is_extent(axis, by))
-
-    def _is_extent(self, axis: int, value: Number) -> bool:
-        """Whether it is certainly the extent of ``axis``."""
-        n = self._grid.shape[axis]
-        match value.terms:
-            case (((Given(param=param, part="extent", axis=of),), 1),):
-                return param in self._arrays and self._grid.shape[of] == n
-            case _:
-                return value.constant == n
+        grid = self._grid
+        divided = [axis for axis, is_split in enumerate(grid.is_split) if is_split]
+        return ways_of(reached, divided, lambda axis, by: wraps(grid, axis) and by.constant == grid.shape[axis])
 
     def _matters(self, footprint: Footprint) -> bool:
         """Reads of arrays that every rank has are left to each rank."""
