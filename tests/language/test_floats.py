@@ -153,6 +153,21 @@ def denormal(x: qp.f32) -> qp.f32:
     return x * qp.f32(0.5)
 
 
+def test_products_rounded_to_half_keep_the_sign_of_zero():
+    x = np.array([-0.0, 0.0, -1e-30, 1e-30, -1e-5], np.float32)
+    y = np.array([1.0, -1.0, 1e-30, 1e-30, 1e-5], np.float32)
+    z = np.ones(5, np.float16)
+
+    @qp.kernel
+    def multiply(x: qp.types.ndarray(ndim=1), y: qp.types.ndarray(ndim=1), z: qp.types.ndarray(ndim=1)):
+        for i in x:
+            z[i] = x[i] * y[i]
+
+    multiply(x, y, z)
+    assert np.signbit(z).tolist() == [True, True, True, False, True]
+    assert (z == 0).all()
+
+
 def test_denormals_are_kept():
     assert denormal(2.0**-148) == 2.0**-149
 

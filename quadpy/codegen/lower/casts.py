@@ -136,21 +136,32 @@ def _from_float(out: FunctionText, x: str, src: Scalar, dst: Scalar, saturating:
         return out.op(f"fpext float {x} to double") if src == f32 else x
     if src == f64:
         x = out.op(f"fptrunc double {x} to float") if dst == f32 else _round_to_odd(out, x)
+    elif dst == f16 and saturating.register:
+        # On AMD, LLVM rounds a product to f16 by a fused x*y + 0, which makes a product of -0 a 0.
+        x = _fenced(out, x, src, saturating.register)
     return narrow(out, x, dst)
+
+
+def _fenced(out: FunctionText, x: str, src: Scalar, register: str) -> str:
+    """``x``, of which LLVM does not know where it comes from; free of charge.
+
+    On AMD, LLVM cannot select its own fence for values that all threads share, and ends the process; there an empty
+    assembly statement is the fence.
+    """
+    ty = llvm_type(src)
+    if register:
+        return out.op(f'call {ty} asm "", "={register},0"({ty} {x})')
+    return out.intrinsic(f"llvm.arithmetic.fence.f{src.bits}", ty, (ty, x))
 
 
 def _saturated(out: FunctionText, x: str, src: Scalar, dst: Scalar, register: str) -> str:
     """The target's own conversion; for a saturating one LLVM 22 would write six instructions.
 
     LLVM's plain conversion is undefined where the hardware's saturates: the fence keeps LLVM from folding constants,
-    ``freeze`` from exploiting the undefined result.  On AMD, LLVM cannot select its own fence for values that all threads
-    share, and ends the process; there an empty assembly statement is the fence.
+    ``freeze`` from exploiting the undefined result.
     """
     ty, wide, sign = llvm_type(src), f"i{max(dst.bits, 32)}", "s" if dst.kind == "int" else "u"
-    if register:
-        hidden = out.op(f'call {ty} asm "", "={register},0"({ty} {x})')
-    else:
-        hidden = out.intrinsic(f"llvm.arithmetic.fence.f{src.bits}", ty, (ty, x))
+    hidden = _fenced(out, x, src, register)
     whole = out.op(f"freeze {wide} {out.op(f'fpto{sign}i {ty} {hidden} to {wide}')}")
     if dst.bits >= 32:
         return whole

@@ -42,6 +42,21 @@ def test_the_conversion_to_half_stays(kernel, target):
 
 
 @qp.kernel
+def product(x: F32, y: F32, n: qp.f32, z: qp.types.ndarray(dtype=qp.f16, ndim=1)):
+    for i in x:
+        z[i] = x[i] * y[i]
+        z[i + 1] = n * n
+
+
+@pytest.mark.parametrize("target", ["gfx90a", "gfx942", "gfx950", "gfx1030", "gfx1100", "gfx1150", "gfx1201", "gfx1250"])
+def test_products_are_not_fused_with_their_rounding_to_half(target):
+    """LLVM would add 0, which loses the sign of a -0."""
+    asm = compile_with_asm(product, parse_target(target), {}).asm
+    assert "v_cvt_f16_f32" in asm
+    assert not re.search("(fma|mad)_mix", asm)
+
+
+@qp.kernel
 def several_at_once(x: I32, y: qp.types.ndarray(dtype=qp.f16, ndim=1)):
     """LLVM makes vectors of two, four and eight of these."""
     for _ in range(1):
