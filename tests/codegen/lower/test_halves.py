@@ -48,7 +48,9 @@ def product(x: F32, y: F32, n: qp.f32, z: qp.types.ndarray(dtype=qp.f16, ndim=1)
         z[i + 1] = n * n
 
 
-@pytest.mark.parametrize("target", ["gfx90a", "gfx942", "gfx950", "gfx1030", "gfx1100", "gfx1150", "gfx1201", "gfx1250"])
+@pytest.mark.parametrize(
+    "target", ["gfx90a", "gfx942", "gfx950", "gfx1030", "gfx1100", "gfx1150", "gfx1201", "gfx1250"]
+)
 def test_products_are_not_fused_with_their_rounding_to_half(target):
     """LLVM would add 0, which loses the sign of a -0."""
     asm = compile_with_asm(product, parse_target(target), {}).asm
