@@ -238,7 +238,10 @@ class ArrayParameter:
 
     def _check_ndim(self, ndim: int) -> None:
         if self.ndim is not None and ndim != self.ndim:
-            raise ArgumentError(f"{self.name} takes {counted(self.ndim, 'dimension')}, not {ndim}")
+            raise ArgumentError(
+                f"{self.name} takes {counted(self.ndim, 'dimension')}, not {ndim}",
+                hint=f"pass one with {counted(self.ndim, 'axis')}, or change the annotation",
+            )
 
     def _struct_type(self, record: RecordType | None, key: TypeKey, *, writable: bool) -> ArgType:
         """The type of an array of structs; its methods are those of the declared struct."""

@@ -145,7 +145,11 @@ def _checked(t: Trace, value: object, conversion: str, spec: str, style: Style, 
         return apply(value, conversion, spec, style)
     except (TypeError, ValueError, OverflowError) as exc:
         given = what or shape_text(value)
-        t.fail_type(f"{spec!r} does not format {given}: {exc}" if spec else f"{given} has no text: {exc}", span)
+        hint = {
+            float: "formats of floats are such as .3f and .2e",
+            int: "formats of integers are such as 4d and x",
+        }.get(type(value), "")
+        t.fail_type(f"{spec!r} does not format {given}: {exc}" if spec else f"{given} has no text: {exc}", span, hint)
 
 
 def _joined(parts: Sequence[str | TextField]) -> str | Text:

@@ -80,6 +80,14 @@ def test_the_page_of_the_package_links_to_nothing_that_is_not_there(wheel):
     assert "below" not in page.partition("## A first kernel")[0], "pictures are left out"
 
 
+def test_addresses_of_the_project_are_complete_or_absent(wheel):
+    """None is invented: docs/guides/contributing.md says what whoever publishes the project fills in."""
+    metadata = email.message_from_string(distribution_info(wheel, "METADATA"))
+    found = dict(line.split(", ", 1) for line in metadata.get_all("Project-URL") or ())
+    assert set(found) in (set(), {"Documentation", "Source", "Issues", "Changelog"})
+    assert all(re.fullmatch(r"https://(?!.*\b(example|localhost)\b)\S+", address) for address in found.values())
+
+
 def test_the_page_of_the_package_renders(wheel):
     renderer = pytest.importorskip("readme_renderer.markdown", reason="readme-renderer is not installed")
     metadata = email.message_from_string(distribution_info(wheel, "METADATA"))

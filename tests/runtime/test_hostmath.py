@@ -277,7 +277,7 @@ def test_numbers_can_be_set():
         (lambda v: v.__setitem__(3, 1), BoundsError, "Vector of shape"),
         (lambda v: v.__setitem__(0, "a"), ArgumentError, "it is not numeric"),
         (lambda v: v.__setitem__(slice(2), [1, 2, 3]), ArgumentError, "does not have the shape of this part"),
-        (lambda v: v.__setitem__(0, 2**40), ArgumentError, "do not fit i32"),
+        (lambda v: v.__setitem__(0, 2**40), ArgumentError, "the integer 1099511627776 does not fit i32"),
         (lambda v: setattr(v, "w", 1), ArgumentError, "'w' of a Vector cannot be set"),
         (lambda v: setattr(v, "xx", [1, 2]), ArgumentError, "names the same component twice"),
     ],

@@ -63,8 +63,13 @@ def admit(data: object, scalar: Scalar) -> Numbers:
         raise ArgumentError(f"cannot store {shown(data)} as {scalar}: it is not numeric, or an integer above 64 bits")
     narrows = scalar.kind in ("int", "uint") and values.dtype.kind in "iu" and values.size
     if narrows and not (scalar.min_int <= int(values.min()) and int(values.max()) <= scalar.max_int):
+        given = (
+            f"the integers {values.min()} to {values.max()} do"
+            if values.size > 1
+            else f"the integer {values.min()} does"
+        )
         raise ArgumentError(
-            f"the integers {values.min()} to {values.max()} do not fit {scalar} ({scalar.min_int} to {scalar.max_int})",
+            f"{given} not fit {scalar} ({scalar.min_int} to {scalar.max_int})",
             hint=f"to wrap them, cast with .astype(numpy.{STORAGE[scalar]}) first",
         )
     return cast(values, scalar)
