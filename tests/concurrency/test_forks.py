@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -120,6 +121,8 @@ for thread in threads:
 def test_a_child_works_whatever_the_parent_s_threads_were_at(works, tmp_path):
     program = tmp_path / "program.py"  # a kernel needs its source
     program.write_text(PROGRAM.replace("WORKS", f"({works})").replace("TURNS", "4"), encoding="utf-8")
-    command = [sys.executable, program]
-    child = subprocess.run(command, capture_output=True, text=True, check=False, timeout=240)
+    child = subprocess.run(
+        [sys.executable, program], capture_output=True, text=True, check=False, timeout=240,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )  # fmt: skip
     assert (child.returncode, child.stderr) == (0, "")

@@ -239,7 +239,10 @@ atexit.register(lambda: None)
 
 @pytest.mark.parametrize("end", ["pass", "raise SystemExit(0)", "del stream, event, buffer", "stream.destroy()"])
 def test_exit_with_work_pending_is_quiet(end):
-    child = subprocess.run([sys.executable, "-c", EXIT.format(end=end)], capture_output=True, text=True, check=False)
+    child = subprocess.run(
+        [sys.executable, "-c", EXIT.format(end=end)], capture_output=True, text=True, check=False,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )  # fmt: skip
     assert (child.returncode, child.stderr) == (0, "")
 
 
