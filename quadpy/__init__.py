@@ -114,7 +114,6 @@ __all__ = [
     "field",
     "from_dlpack",
     "func",
-    "get_cuda_compute_capability",
     "get_max_shared_memory_bytes",
     "gpu",
     "graph",
@@ -195,7 +194,6 @@ if _typing.TYPE_CHECKING:
         view as view,
     )
     from quadpy.capabilities import (
-        get_cuda_compute_capability as get_cuda_compute_capability,
         get_max_shared_memory_bytes as get_max_shared_memory_bytes,
         is_arch_supported as is_arch_supported,
     )
@@ -210,7 +208,7 @@ if _typing.TYPE_CHECKING:
     from quadpy.runtime.arrays.buffer_view import BufferView as BufferView
 
 _LATE: _typing.Final = {
-    "capabilities": "get_cuda_compute_capability get_max_shared_memory_bytes is_arch_supported",
+    "capabilities": "get_max_shared_memory_bytes is_arch_supported",
     "jit.perf_dispatch": "PerfDispatch perf_dispatch",
     "lang.tensors": "MatrixTensor Tensor VectorTensor wrap",
     "profiler": "profile",

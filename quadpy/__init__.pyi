@@ -57,7 +57,6 @@ from quadpy.api import on_reset as on_reset
 from quadpy.api import python as python
 from quadpy.api import reset as reset
 from quadpy.api import sync as sync
-from quadpy.capabilities import get_cuda_compute_capability as get_cuda_compute_capability
 from quadpy.capabilities import get_max_shared_memory_bytes as get_max_shared_memory_bytes
 from quadpy.capabilities import is_arch_supported as is_arch_supported
 from quadpy.errors import ArgumentError as ArgumentError
@@ -418,7 +417,6 @@ __all__ = [
     "frexp",
     "from_dlpack",
     "func",
-    "get_cuda_compute_capability",
     "get_max_shared_memory_bytes",
     "global_thread_idx",
     "gpu",

@@ -72,10 +72,6 @@ def example_get_max_shared_memory_bytes() -> None:
     print(qp.get_max_shared_memory_bytes() // 1024)  # 64
 
 
-def example_get_cuda_compute_capability() -> None:
-    print(qp.get_cuda_compute_capability())  # 0
-
-
 def example_perf_dispatch() -> None:
     @qp.perf_dispatch(get_geometry_hash=lambda x: len(x) > 100)
     def double(x: qp.Array1D[qp.f32]) -> None:

@@ -16,6 +16,7 @@ from typing import Any, Final
 import quadpy
 from quadpy import *  # noqa: F403  (all of it, under the other name)
 from quadpy import Layout, f32, i32
+from quadpy.capabilities import get_cuda_compute_capability, get_max_shared_memory_bytes, is_arch_supported
 from quadpy.compat import (  # type: ignore[no-redef]  # two of them in place of quadpy's
     _graph as graph,
     _linalg as linalg,
@@ -61,6 +62,17 @@ TaichiRuntimeTypeError = quadpy.ArgumentError
 TaichiAssertionError = quadpy.KernelAssertionError
 
 experimental = SimpleNamespace(real_func=quadpy.real_func)
+lang = SimpleNamespace(
+    impl=SimpleNamespace(
+        current_cfg=lambda: quadpy.cfg,
+        get_cuda_compute_capability=get_cuda_compute_capability,
+        get_max_shared_memory_bytes=get_max_shared_memory_bytes,
+        on_reset=quadpy.on_reset,
+    ),
+    misc=SimpleNamespace(is_arch_supported=is_arch_supported),
+    ops=SimpleNamespace(ifte=quadpy.ifte),
+)
+"""What programs use of Taichi's own modules."""
 _log: Final = logging.getLogger("quadpy")
 trace, debug, info, warn, error = _log.debug, _log.debug, _log.info, _log.warning, _log.error
 

@@ -47,13 +47,12 @@ def fns(mask: Any, base: Any, offset: Any) -> Any:
     width = clz(mask ^ mask)
     at, found = i32(base), -1
     step, wanted = select(offset < 0, -1, 1), maximum(i32(abs(offset)), 1)
-    for _ in range(select(offset == 0, 1, width)):
-        if found < 0 and 0 <= at < width:
-            if ((mask >> at) & 1) != 0:
-                wanted -= 1
-                if wanted == 0:
-                    found = at
-            at += step
+    while found < 0 and 0 <= at < width:  # a for loop would be parallel at the top level of a kernel
+        if ((mask >> at) & 1) != 0:
+            wanted -= 1
+            if wanted == 0:
+                found = at
+        at = select(offset == 0, -1, at + step)
     return found
 
 

@@ -375,3 +375,10 @@ def test_names_of_errors_and_of_the_log(caplog, tmp_path):
     ti.timeline_save(str(tmp_path / "timeline.json"))
     assert "run" in (tmp_path / "timeline.json").read_text()
     ti.timeline_clear()
+
+
+def test_names_of_taichis_own_modules():
+    assert ti.lang.impl.current_cfg().fast_math
+    assert ti.lang.impl.get_cuda_compute_capability() == 0
+    assert ti.lang.impl.get_max_shared_memory_bytes() == 65536
+    assert ti.lang.misc.is_arch_supported(ti.cpu)

@@ -28,6 +28,7 @@ FORMS = {
     "deactivate": "qp.deactivate(cells, i % 8)", "append": "qp.append(lists.parent(), i % 4, 1)",
     "length": "qp.length(lists.parent(), i % 4)", "rescale_index": "qp.rescale_index(sparse, cells, i)[0]",
     "no_activate": "qp.no_activate(sparse)",
+    "global_thread_idx": "qp.global_thread_idx()", "ifte": "qp.ifte(v > w, v, w)",
 }  # fmt: skip
 """How a call is written that is not ``qp.name`` of a value for each parameter; None: it has no code."""
 STATEMENTS = {"static_assert", "block_local", "cache_read_only", "activate", "deactivate", "no_activate"}

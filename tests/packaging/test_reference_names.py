@@ -13,7 +13,7 @@ import quadpy as qp
 NAMES = {
     "start": """
         init cpu x64 x86_64 arm64 cuda amdgpu gpu reset sync cfg is_extension_enabled extension dump_compile_config
-        is_arch_supported get_max_shared_memory_bytes get_cuda_compute_capability on_reset __version__ __version_str__ set_logging_level is_logging_effective TRACE DEBUG INFO WARN ERROR CRITICAL
+        is_arch_supported get_max_shared_memory_bytes on_reset __version__ __version_str__ set_logging_level is_logging_effective TRACE DEBUG INFO WARN ERROR CRITICAL
     """,
     "decorators": "kernel func real_func pyfunc data_oriented dataclass perf_dispatch",
     "types": """
@@ -304,7 +304,6 @@ def test_options_of_the_cpu_and_the_cache(restored):
 
 def test_what_the_backend_can_do(restored):
     assert qp.get_max_shared_memory_bytes() == 65536
-    assert qp.get_cuda_compute_capability() == 0
     assert qp.is_arch_supported(qp.cpu)
     assert qp.is_arch_supported(qp.python)
     assert isinstance(qp.is_arch_supported(qp.cuda), bool)
