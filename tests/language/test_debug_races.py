@@ -147,3 +147,22 @@ def test_loops_at_random_race_where_the_oracle_says(load, request):
             assert found == expected, loop.text
             seen.append(found)
     assert {True, False} == set(seen)
+
+
+@qp.kernel
+def flag(x: I1, k: I1, late: qp.i32):
+    for i in k:
+        x[i % 3] = 7
+        if i == late:
+            x[2] = 8
+
+
+def test_iterations_that_run_at_once_may_store_one_value():
+    """Each may come between the mark of another and its store."""
+    x, k = qp.ndarray(qp.i32, 3), indices()
+    for _ in range(3):
+        x.fill(0)
+        run_and_wait(flag, x, k, -1)
+    assert x.to_numpy().tolist() == [7, 7, 7]
+    with pytest.raises(KernelRaceError, match=r"writes x\[2\]"):
+        run_and_wait(flag, x, k, COUNT - 2)

@@ -1,7 +1,7 @@
 """What an access leaves in shadow memory, and when it finds a race.
 
 The first word of an element is that of writes: the first iteration that wrote or updated atomically, with its last store.  The
-second is that of reads: the first iteration that read.  A word has the iteration's number in its low bits, then the
+second is that of reads: the first iteration that read.  The third is the value of the first store.  A mark has the iteration's number in its low bits, then the
 number of the access, then three flags: whether the iteration stored another value before, or both stored and updated;
 whether the access was an update; and whether another iteration did the same, of stores with the same value.
 """
@@ -29,6 +29,8 @@ _MOST_ACCESSES: Final = 1 << 12
 _MIXED: Final = 1 << 60
 _UPDATED: Final = 1 << 61
 _AGAIN: Final = 1 << 62
+_ZERO: Final = 0x9E3779B97F4A7C15
+"""Stands for a value of 0; a race with just this number is not found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,7 @@ class Marks:
                 found = self.either(self.is_other(writer), self.has(writer, _AGAIN))
                 yield from self.report(self.both(self.is_set(writer), found), writer, stmt, place)
             case ir.Store():
-                yield from self.before_store(stmt, place, writes, reads, mark)
+                yield from self.before_store(stmt, place, (writes, reads, _word(at, 2, span)), mark)
             case ir.Atomic():
                 mark = self.binary(ir.BinOp.OR, mark, self.number(_UPDATED, span))
                 writer = yield from self.first(writes, mark, _UPDATED)
@@ -94,14 +96,23 @@ class Marks:
                 yield from self.against_reads(reads, stmt, place)
 
     def before_store(
-        self, stmt: ir.Store, place: Place, writes: ir.Element, reads: ir.Element, mark: ir.Expr
+        self, stmt: ir.Store, place: Place, words: tuple[ir.Element, ...], mark: ir.Expr
     ) -> Iterator[ir.Stmt]:
-        """Iterations may store one value, and nothing else: it does not matter which comes last."""
-        span, old, now = stmt.span, self.var("old", u64), self.var("now", stmt.place.type)
-        yield ir.Load(now, stmt.place, span=span)
+        """Iterations may store one value, and nothing else: it does not matter which comes last.
+
+        Where they run at once, one may come between the mark of another and its store: so the first value has a word.
+        """
+        writes, reads, values = words
+        span, old, first, value = stmt.span, *(self.var(name, u64) for name in ("old", "first", "value"))
+        yield ir.Let(value, self.as_set(stmt.value), span=span)
+        stored, before = ir.VarRead(value, span=span), ir.VarRead(first, span=span)
+        yield ir.Atomic(ir.AtomicOp.CAS, values, stored, first, self.number(0, span), span=span)
+        differs = self.both(self.is_set(before), ir.Compare(ir.CmpOp.NE, before, stored, u1, span=span))
+        mark = self.binary(
+            ir.BinOp.OR, mark, self.where(differs, _MIXED)
+        )  # of what nobody has marked, but somebody stored
         yield ir.Atomic(ir.AtomicOp.CAS, writes, mark, old, self.number(0, span), span=span)
         writer = ir.VarRead(old, span=span)
-        differs = ir.Compare(ir.CmpOp.NE, _bits(ir.VarRead(now, span=span)), _bits(stmt.value), u1, span=span)
         matters = self.both(self.is_set(writer), self.either(differs, self.has(writer, _UPDATED | _MIXED)))
         another = self.both(self.is_set(writer), self.is_other(writer))
         shared = self.either(another, self.has(writer, _AGAIN))
@@ -163,6 +174,14 @@ class Marks:
 
     # ---------------------------------------------------------------- expressions
 
+    def as_set(self, value: ir.Expr) -> ir.Expr:
+        """``value`` as a word that is not 0; of a float its bits, so that NaN equals itself and 0 is not -0."""
+        span, word = value.span, value
+        if value.type.is_float:
+            word = ir.BitCast(value, BY_NAME[f"u{value.type.bits}"], span=span)
+        word = word if word.type == u64 else ir.Cast(word, u64, span=span)
+        return ir.Select(self.is_set(word), word, self.number(_ZERO, span), u64, span=span)
+
     def var(self, name: str, type: Scalar) -> ir.Var:
         return ir.Var(f"${name}{next(self.count)}", type)
 
@@ -207,11 +226,6 @@ def _word(at: ir.Var, number: int, span: Span) -> ir.Element:
 
 def _if(cond: ir.Expr, then: ir.Stmt) -> ir.If:
     return ir.If(cond, ir.Block((then,), span=then.span), ir.Block((), span=then.span), span=then.span)
-
-
-def _bits(value: ir.Expr) -> ir.Expr:
-    """Of a float its bits, so that NaN equals itself and 0 is not -0."""
-    return ir.BitCast(value, BY_NAME[f"u{value.type.bits}"], span=value.span) if value.type.is_float else value
 
 
 def _as_word(value: ir.Expr) -> ir.Expr:

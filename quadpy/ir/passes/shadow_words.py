@@ -16,7 +16,7 @@ from quadpy.source import Span
 
 __all__ = ["WORDS", "Words", "number_of_iteration", "other_iteration", "words_of"]
 
-WORDS: Final = 2
+WORDS: Final = 3
 """Of shadow memory for each scalar of an element."""
 
 

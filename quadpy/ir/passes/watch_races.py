@@ -1,7 +1,7 @@
 """Finds races inside parallel loops at run time, under ``debug=True``.
 
-Each element of an array that is not proved free of races has two words of shadow memory: which iteration first wrote or
-updated it, and which first read it.  An access leaves its iteration there, and finds another's.  Iterations have no
+Each element of an array that is not proved free of races has three words of shadow memory: which iteration first wrote or
+updated it, which first read it, and the value of the first store.  An access leaves its iteration there, and finds another's.  Iterations have no
 order, so those that run one after another are found as well as those that run at once.
 
 A loop clears its shadow memory before it begins.  Loops whose iterations wait for each other are not watched.
