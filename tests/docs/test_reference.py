@@ -63,6 +63,7 @@ def test_examples_are_for_public_names(public, docs):
 def quiet_start(tmp_path, monkeypatch):
     """What examples change is as before: the options, the folder, the level of the log."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("quadpy.api._HOOKS", [])
     log = logging.getLogger("quadpy")
     level = log.level
     qp.init(arch=qp.cpu)
