@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping, Sequence
 from types import FunctionType, ModuleType
 from typing import Any, Final, get_args, get_origin
 
@@ -27,12 +27,13 @@ from quadpy.jit.parameters import (
 from quadpy.lang.decorators import Template, is_method, is_template
 from quadpy.lang.source import FunctionSource
 from quadpy.lang.tensors import tensor_annotation
+from quadpy.messages import misfit, positional
 from quadpy.runtime.arrays.buffer_view import BufferView
 from quadpy.runtime.arrays.field import Field
 from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.device.current import Config
 
-__all__ = ["arranging", "parameters_of"]
+__all__ = ["arranging", "not_arranged", "parameters_of"]
 
 _ARRAYS: Final[dict[object, NDArrayType]] = {
     **dict.fromkeys((NDArrayType, NDArray, Field, np.ndarray), NDArrayType()), BufferView: NDArrayType(None, 1),
@@ -79,6 +80,22 @@ def arranging(fn: FunctionType, is_bound: bool) -> Callable[..., tuple[Any, ...]
     assert isinstance(made, FunctionType)
     made.__defaults__, made.__kwdefaults__ = fn.__defaults__, fn.__kwdefaults__
     return made
+
+
+def not_arranged(
+    fn: Callable[..., object], names: Sequence[str], by_keyword: Collection[str], args: Sequence[object],
+    kwargs: Mapping[str, object],
+) -> tuple[str, str]:  # fmt: skip
+    """Why arguments do not fit ``fn``, whose parameters are ``names``, and what it takes."""
+    signature = inspect.signature(fn)
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError as error:
+        shown = [f"{name}=..." if name in by_keyword else name for name in names]
+        shown += ["stream=..."] if any("stream" in name for name in kwargs) else []  # such as qd_stream
+        why = misfit(names, len(args), kwargs, error, positional(signature))
+        return why, f"it takes {', '.join(shown) or 'nothing'}"
+    raise AssertionError("the arguments fit")
 
 
 def _declared(

@@ -13,7 +13,6 @@ from quadpy.importing import import_late
 from quadpy.jit.misfits import Misfit
 from quadpy.lang.members_found import MembersFound
 from quadpy.lang.source import FunctionSource
-from quadpy.messages import misfit, positional
 from quadpy.public import public, public_init, require_switch, shortened
 from quadpy.runtime.device.current import State, current_config, require_wave_size
 from quadpy.runtime.device.locks import LiveObjects
@@ -256,22 +255,9 @@ class Kernel(ByName):
         try:
             return self._arrange(*args, **kwargs)
         except TypeError:
-            raise self._misfit([parameter.name for parameter in dispatcher.parameters], args, kwargs) from None
-
-    def _misfit(self, names: list[str], args: tuple[Argument, ...], kwargs: dict[str, Argument]) -> ArgumentError:
-        """Why arguments do not fit the parameters ``names``."""
-        import inspect  # slow to import, and most calls need no signature
-
-        signature = inspect.signature(self)
-        try:
-            signature.bind(*args, **kwargs)
-        except TypeError as error:
-            why = misfit(names, len(args), kwargs, error, positional(signature))
-            shown = [f"{name}=..." if name in self._by_keyword else name for name in names]
-            shown += ["stream=..."] if any("stream" in name for name in kwargs) else []  # such as qd_stream
-            hint = f"it takes {', '.join(shown) or 'nothing'}"
-            return ArgumentError(f"{self.source.name}: {why}", self.source.span, hint=hint)
-        raise AssertionError("the arguments fit")
+            names = [parameter.name for parameter in dispatcher.parameters]
+            why, hint = import_late("quadpy.jit.annotations").not_arranged(self, names, self._by_keyword, args, kwargs)
+            raise ArgumentError(f"{self.source.name}: {why}", self.source.span, hint=hint) from None
 
     def named(self, error: ArgumentError) -> ArgumentError:
         """``error`` with the name and line of this kernel."""
