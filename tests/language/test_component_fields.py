@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gc
 import pickle
+import threading
 
 import numpy as np
 import pytest
 
 import quadpy as qp
+from quadpy.runtime.arrays import component_fields
 
 
 def dense():
@@ -146,3 +148,25 @@ def test_components_that_are_not_there():
     ):
         with pytest.raises(qp.ArgumentError, match=text):
             call()
+
+
+def test_threads_get_one_field():
+    """The first thread is stopped while it makes the field; another that asks for it waits, and gets the same."""
+    whole, found = dense(), []
+    made, asked = component_fields._made, threading.Event()
+
+    def slowly(*args):
+        other.start()
+        asked.wait(0.2)  # the other one cannot be done
+        return made(*args)
+
+    def ask():
+        found.append(whole.get_scalar_field(0, 1))
+        asked.set()
+
+    other = threading.Thread(target=ask)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(component_fields, "_made", slowly)
+        found.append(whole.get_scalar_field(0, 1))
+    other.join()
+    assert found[0] is found[1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from typing import Final
 
 import numpy as np
 
@@ -13,6 +14,9 @@ from quadpy.runtime.arrays.field_layout import Placement
 from quadpy.runtime.device.locks import new_lock
 
 __all__ = ["component_of"]
+
+_making: Final = new_lock()
+"""One thread at a time makes a field of a component: ``Field.free`` frees the one that ``components`` has."""
 
 
 def component_of(field: Field, index: tuple[object, ...]) -> Field:
@@ -35,9 +39,10 @@ def component_of(field: Field, index: tuple[object, ...]) -> Field:
     if not hasattr(field, "shape"):
         raise ArgumentError(f"{field!r} has no shape yet", hint="place it first")
     at = int(np.ravel_multi_index(tuple(int(i) for i in index if isinstance(i, (int, np.integer))), shape))
-    found = field.components.get(at)
-    if found is None:
-        found = field.components[at] = _made(field, at, ", ".join(map(str, index)))
+    with _making:
+        found = field.components.get(at)
+        if found is None:
+            found = field.components[at] = _made(field, at, ", ".join(map(str, index)))
     return found
 
 
