@@ -16,6 +16,7 @@ from unittest import mock
 import numpy as np
 
 import quadpy as qp
+from quadpy.dist.calls import Call
 from quadpy.dist.halo import Flight, HaloExchange
 from quadpy.dist.transport.protocol import Part, Receive, Send, StartedExchange
 from quadpy.examples.heat import flow
@@ -162,9 +163,9 @@ def hidden_share(step: Step, steps: int) -> float:
         start(self)
         mark(self._stream)
 
-    def timed_send(self: HaloExchange, stream: qp.Stream) -> StartedExchange:
+    def timed_send(self: HaloExchange, stream: qp.Stream, call: Call) -> StartedExchange:
         mark(stream)
-        started = send(self, stream)
+        started = send(self, stream, call)
         mark(stream)
         return started
 

@@ -210,7 +210,7 @@ def test_reduced_functions_by_key(place):
         (lambda x: al.inclusive_scan(x, axis=3), "inclusive_scan: an array with 1 axes has no axis 3"),
         (lambda x: al.inclusive_scan(qp.ndarray(qp.f32, ())), "an array with 0 axes has no axis 0"),
         (lambda x: al.exclusive_scan(x, initial="a"), "'a' is not a number"),
-        (lambda x: al.exclusive_scan(qp.ndarray(qp.u8, 3), "max", initial=300), "do not fit u8"),
+        (lambda x: al.exclusive_scan(qp.ndarray(qp.u8, 3), "max", initial=300), "does not fit u8"),
         (lambda x: al.inclusive_scan(x, out=qp.ndarray(qp.f32, 9)), r"out takes an array of shape \(10,\)"),
         (lambda x: al.inclusive_scan_by_key(x, qp.ndarray(qp.f32, 9)), "there are 10 keys, but 9 values"),
         (lambda x: al.reduce_by_key(x, 5), "values takes an array of numbers, not int"),

@@ -201,7 +201,7 @@ def test_floats_for_integers_follow_the_rules_of_elements(x):
         x.from_numpy(whole)
     with pytest.raises(qp.ArgumentError, match="truncated to i16"):
         x[0, :] = {"b": [0.5] * 4}
-    with pytest.raises(qp.ArgumentError, match="do not fit i16"):
+    with pytest.raises(qp.ArgumentError, match="does not fit i16"):
         x[0, 0] = {"b": 2**20}
 
 
