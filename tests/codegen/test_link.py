@@ -249,5 +249,5 @@ def test_what_is_no_object_is_refused(junk: bytes) -> None:
 
 
 def test_a_linked_image_is_no_input(obj: bytes) -> None:
-    with pytest.raises(LinkError, match="no relocatable object"):
+    with pytest.raises(LinkError, match="not a relocatable object"):
         link_amdgpu(link_amdgpu(obj))

@@ -137,7 +137,7 @@ def test_float32_on_the_host_is_uploaded_from_the_memory_of_the_field(window):
     window.image(image)
     window.points(positions, color=colors)
     window.show()
-    pixels, buffers = (layer._slots[0].resources for layer in window._layers)
+    pixels, buffers = (layer._drawn[0].resources for layer in window._layers)
     assert np.shares_memory(pixels["pixels"].data, image.to_numpy(copy=False))
     assert np.shares_memory(buffers["positions"].data, positions.to_numpy(copy=False))
     assert np.shares_memory(buffers["colors"].data, colors.to_numpy(copy=False))
