@@ -94,8 +94,10 @@ class Kernel(ByName):
                 done = fast_call(stream, *args)
             except QuadpyError as error:
                 raise shortened(error)  # noqa: B904 - the error itself
+            if done is True:
+                return None
             if done:
-                return done[0] if isinstance(done, tuple) else None
+                return done[0]
         dispatcher = self._dispatcher
         if dispatcher is None or dispatcher.config is not State.config:
             dispatcher = self._configure()

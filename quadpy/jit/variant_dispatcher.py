@@ -121,7 +121,7 @@ class VariantDispatcher:
         if launch is None:
             return None
 
-        def call(stream: object, *args: Argument) -> bool | tuple[object]:
+        def call(stream: object, *args: Argument) -> bool | tuple[object] | None:
             try:
                 flat = variant.flat(*args)
             except TypeError:  # too few arguments, or too many

@@ -24,10 +24,10 @@ from quadpy.runtime.launch.launch import Bound
 
 __all__ = ["REFUSALS", "Arguments", "Bind", "FastCall", "PackedArguments", "define"]
 
-FastCall: TypeAlias = Callable[..., "bool | tuple[object]"]
+FastCall: TypeAlias = Callable[..., "bool | tuple[object] | None"]
 """Launches a call like the one for which it was generated, a function of a stream and the arguments.
 
-True, or its result in a tuple.  False, and nothing is launched, for any other call: the plan then launches it, or
+True, or its result in a tuple.  False or None, and nothing is launched, for any other call: the plan then launches it, or
 reports what is wrong with it.
 """
 

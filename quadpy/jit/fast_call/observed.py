@@ -41,7 +41,7 @@ class ObservedCalls:
         self._code, self._config = partial(call_accesses, plan), current_config()
         self._call: FastCall | None = None
 
-    def __call__(self, stream: object, *args: Argument) -> bool | tuple[object]:
+    def __call__(self, stream: object, *args: Argument) -> bool | tuple[object] | None:
         """As a fast call: False, and nothing is launched, also where there are observers besides the checker."""
         checker = CAPTURES.checker
         if checker is None or checker is not CAPTURES.observer or CAPTURES.count or self._device.life.ended is not None:
