@@ -105,13 +105,6 @@ def test_different_calls(program):
         assert part in str(caught.value)
 
 
-@pytest.fixture
-def debug():
-    qp.init(arch=qp.cpu, debug=True)
-    yield
-    qp.reset()
-
-
 @pytest.mark.usefixtures("debug")
 @pytest.mark.parametrize("program", MESSAGES, ids=lambda program: program.__name__)
 def test_debug_finds_the_first_that_differs(program):

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from transport_cases import array_of, stream_of
 
-import quadpy as qp
 from quadpy.dist import world
 from quadpy.dist.transport.protocol import Part, Receive, Send
 from quadpy.dist.transport.threads import run_ranks
@@ -90,13 +89,6 @@ def test_sizes_that_differ():
     errors = errors_of(2, program)
     assert any(isinstance(error, TransportError) and "bytes to a receive of" in str(error) for error in errors)
     assert all(isinstance(error, TransportError | RankLostError) for error in errors)
-
-
-@pytest.fixture
-def debug():
-    qp.init(arch=qp.cpu, debug=True)
-    yield
-    qp.reset()
 
 
 @pytest.mark.usefixtures("debug")
