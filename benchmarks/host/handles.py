@@ -106,7 +106,7 @@ SYSTEMS: dict[str, Callable[[], dict[str, Work]]] = {
 
 
 def main(words: Sequence[str]) -> int:
-    """Prints a table of µs; 1 where there is no such device."""
+    """Print a table of µs; returns 1 if the machine has no such device."""
     parser = argparse.ArgumentParser(prog="run.py handles", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--arch", choices=("amdgpu", "cuda"), default="cuda")
     parser.add_argument("--rounds", type=int, default=100)

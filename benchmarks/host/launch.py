@@ -147,7 +147,7 @@ def calls_of(kernel: Any, arrays: int) -> dict[str, Work]:
 
 
 def main(words: Sequence[str]) -> int:
-    """Prints a table; 1 where there is no such device."""
+    """Print a table; returns 1 if the machine has no such device."""
     parser = argparse.ArgumentParser(prog="run.py launch", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--arch", choices=("stub", "amdgpu", "cuda"), default="stub")
     parser.add_argument("--rounds", type=int, default=300)

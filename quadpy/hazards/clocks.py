@@ -96,7 +96,7 @@ class Clocks:
             self.host = self._of_lanes_there({**self.host, **newer})
 
     def _of_lanes_there(self, clock: Clock) -> Clock:
-        """``clock``; a long one without lanes that nobody refers to."""
+        """``clock``; if it is long, without the lanes that nothing refers to."""
         if len(clock) > _MANY:
             return {number: time for number, time in clock.items() if number in self.lanes}
         return clock

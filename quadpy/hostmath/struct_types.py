@@ -203,7 +203,7 @@ def _members_of(value: object) -> dict[str, Any]:
 
 
 StructType.cast.__quadpy_constructor__ = "cast"  # type: ignore[attr-defined]  # compiled inside kernels
-StructType.filled_with_scalar.__quadpy_constructor__ = "filled"  # type: ignore[attr-defined]
+StructType.filled_with_scalar.__quadpy_constructor__ = "filled"  # type: ignore[attr-defined]  # as above
 
 
 def struct_type_of(value: Struct) -> StructType:

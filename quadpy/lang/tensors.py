@@ -52,7 +52,7 @@ def tensor_annotation(annotation: object) -> Tensor | None:
     """``Tensor`` and its kin as annotations, with or without brackets; None for all else."""
     if isinstance(annotation, type) and issubclass(annotation, Tensor):
         return annotation()
-    return annotation if issubclass(type(annotation), Tensor) else None  # type: ignore[return-value]  # a field is no annotation
+    return annotation if issubclass(type(annotation), Tensor) else None  # type: ignore[return-value]  # a field is not an annotation
 
 
 def rank_of(value: object) -> int:

@@ -42,7 +42,7 @@ clz, floor, maximum, minimum, select, sqrt = (
 def fns(mask: Any, base: Any, offset: Any) -> Any:
     """The position, as i32, of the ``offset``-th set bit of ``mask`` from the bit ``base`` on; downwards if it is negative.
 
-    0 asks whether the bit ``base`` itself is set.  -1 if there is no such bit.
+    0 asks whether the bit ``base`` itself is set.  The result is -1 if ``mask`` has no such bit.
     """
     width = clz(mask ^ mask)
     at, found = i32(base), -1

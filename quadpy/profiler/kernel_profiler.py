@@ -115,7 +115,7 @@ def clear_kernel_profiler_info() -> None:
 @public
 def timeline_save(fn: str | Path) -> None:
     """Write what ran to the file ``fn``, which Perfetto and chrome://tracing show; see ``profile.to_chrome``."""
-    _records()  # warns where there is no profile
+    _records()  # warns if nothing was profiled
     if _Process.profile is not None:
         _Process.profile.to_chrome(fn)
 

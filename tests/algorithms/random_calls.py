@@ -266,7 +266,7 @@ class Maker:
         return Call(f"x{len(self.known)} = al.{name}({given})", run, expected, counted)
 
     def operator(self, x):
-        """An operator for numbers such as those of ``x``; 0 is no identity of ``last_set`` where there is a -0."""
+        """An operator for numbers such as those of ``x``; 0 is not an identity of ``last_set`` if ``x`` has a -0."""
         also = {"b": (), "f": ("plus",)}.get(x.dtype.kind, ("plus", "last_set"))
         op = self.pick(("add", "add", "mul", "min", "max", *also))
         return op, {"op": op} | ({"identity": 0} if op in FUNCTIONS else {})

@@ -31,7 +31,7 @@ _PAUSE: Final = 0.01
 class LeavingEngine(Protocol):
     """What connects the ranks, as their end needs it; after ``has_ended`` it can be asked no more.
 
-    A fork of a rank is no rank: in it, ``close`` is called, and the end of the process is nobody else's concern.
+    A process forked from a rank is not a rank: ``close`` is called in it, and its end is not reported to the ranks.
     """
 
     rank: int

@@ -110,7 +110,7 @@ class Marks:
         differs = self.both(self.is_set(before), ir.Compare(ir.CmpOp.NE, before, stored, u1, span=span))
         mark = self.binary(
             ir.BinOp.OR, mark, self.where(differs, _MIXED)
-        )  # of what nobody has marked, but somebody stored
+        )  # of an element that is stored but not marked yet
         yield ir.Atomic(ir.AtomicOp.CAS, writes, mark, old, self.number(0, span), span=span)
         writer = ir.VarRead(old, span=span)
         matters = self.both(self.is_set(writer), self.either(differs, self.has(writer, _UPDATED | _MIXED)))

@@ -20,7 +20,7 @@ _making: Final = new_lock()
 
 
 def component_of(field: Field, index: tuple[object, ...]) -> Field:
-    """The field of the numbers at ``index`` in each element; the same object as long as somebody has it.
+    """The field of the numbers at ``index`` in each element; the same object as long as the caller keeps it.
 
     Raises:
         ArgumentError: the elements have no such component, or the field has no shape yet.
