@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Coroutine
+from concurrent.futures import wait
 from typing import Any, Final, TypeVar
 
 from quadpy.errors import QuadpyError
@@ -59,7 +60,9 @@ class Browser:
         self.canvas = self._run(self._make_canvas(title, size))
         self._listening = _socket()
         self.url = f"http://localhost:{self._listening.getsockname()[1]}"
-        self._server = uvicorn.Server(uvicorn.Config(self._http.asgi, log_level="error", lifespan="off"))
+        self._server = uvicorn.Server(
+            uvicorn.Config(self._http.asgi, log_level="error", lifespan="off", timeout_graceful_shutdown=1)
+        )
         self._served = asyncio.run_coroutine_threadsafe(self._server.serve(sockets=[self._listening]), self._loop)
         sys.stderr.write(f"{title}: open {self.url} in a browser\n")
 
@@ -99,27 +102,36 @@ class Browser:
             self.canvas.close()
 
         if not self.canvas.get_closed():
-            self._run(close())
             self._server.should_exit = True
-            self._served.add_done_callback(lambda _: self._loop.call_soon_threadsafe(self._loop.stop))
+            wait([self._served])  # first: rendercanvas abandons a coroutine for each page that is still connected
+            self._run(close())
+            self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join(PATIENCE_S)
 
     def _serve(self) -> None:
         """Run the loop until ``close``, and then end what is left in it."""
         self._loop.run_forever()
-        left = asyncio.all_tasks(self._loop)
-        for task in left:
-            task.cancel()
 
-        async def ended() -> None:
+        async def ended(left: set[asyncio.Task[Any]]) -> None:
             await asyncio.gather(*left, return_exceptions=True)
 
-        self._loop.run_until_complete(ended())
+        while left := asyncio.all_tasks(self._loop):  # what ends may start others
+            for task in left:
+                task.cancel()
+            self._loop.run_until_complete(ended(left))
         self._listening.close()
         self._loop.close()
 
     async def _make_canvas(self, title: str, size: tuple[int, int]) -> Any:
-        return self._http.HttpRenderCanvas(title=title, size=size, update_mode="manual")
+        base: Any = self._http.HttpRenderCanvas
+
+        class Canvas(base):  # type: ignore[misc]  # a base of an optional library
+            def close(self) -> None:
+                """Close once: rendercanvas closes again in ``__del__``, and so the pages of the next window."""
+                if not self.get_closed():
+                    super().close()
+
+        return Canvas(title=title, size=size, update_mode="manual")
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import json
 import threading
@@ -16,6 +17,7 @@ import quadpy as qp
 from quadpy.view import browser
 
 client = pytest.importorskip("websockets.sync.client", reason="windows in a browser need websockets, of the extra view")
+exceptions = pytest.importorskip("websockets.exceptions")
 
 
 class Page:
@@ -38,6 +40,12 @@ class Page:
                 data = self.connection.recv(timeout=60)
                 self.tell("_framefeedback", index=message["index"], timestamp=message["timestamp"])
                 return np.asarray(Image.open(io.BytesIO(data)).convert("RGB"))
+
+    def ended(self):
+        """Wait until the server closes the connection."""
+        with pytest.raises(exceptions.ConnectionClosed):  # noqa: PT012 - any of the messages may be the last
+            while True:
+                self.connection.recv(timeout=60)
 
     def tell(self, kind, **more):
         self.connection.send(json.dumps({"type": kind, "timestamp": 0, **more}))
@@ -79,6 +87,28 @@ def test_a_page_gets_frames_and_gives_events_until_it_is_closed(graphics, monkey
     assert np.abs(picture[20, 200] - (0, 0, 128)).max() < 20
     assert [(event.kind, event.key) for event in events] == [("press", "Escape")]
     assert repr(window).endswith("closed>")
+
+
+def test_a_window_may_be_closed_while_pages_are_open(graphics):
+    window = qp.view.Window(size=(20, 20), where="browser")
+    with window, Page.opened(window._surface.url) as first, Page.opened(window._surface.url) as second:
+        first.tell("resize", pwidth=20, pheight=20, ratio=1)
+        window.show()
+        assert first.frame().ndim == 3
+        window.close()
+        first.ended()
+        second.ended()
+    gc.collect()  # what the event loop left behind warns now, which is an error of this test
+
+
+def test_a_closed_window_that_is_collected_leaves_the_next_one_alone(graphics):
+    with qp.view.Window(where="browser"):
+        pass
+    with qp.view.Window(size=(20, 20), where="browser") as window, Page.opened(window._surface.url) as page:
+        page.tell("resize", pwidth=20, pheight=20, ratio=1)
+        window.show()
+        gc.collect()
+        assert page.frame().ndim == 3
 
 
 def test_a_window_may_be_closed_before_a_page_comes(graphics):
