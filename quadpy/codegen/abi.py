@@ -14,7 +14,7 @@ from quadpy.artifact import HIDDEN, AbiLayout, AbiValue, HiddenArgument, Part
 from quadpy.dtypes import BY_NAME, Scalar, i64
 from quadpy.ir.nodes import ArrayParam, Kernel, Param
 
-__all__ = ["OUT_OF_MEMORY", "POINTER_CODE", "appended", "code_of", "hidden_of", "layout_of", "scalar_of", "value_name"]
+__all__ = ["OUT_OF_MEMORY", "POINTER_CODE", "code_of", "hidden_of", "layout_of", "scalar_of", "value_name"]
 
 POINTER_CODE: Final = "Q"
 OUT_OF_MEMORY: Final = -2
@@ -43,18 +43,11 @@ def layout_of(kernel: Kernel) -> AbiLayout:
     return AbiLayout(tuple(values), -(-offset // 8) * 8)
 
 
-def hidden_of(kernel: Kernel, *, scratch: bool) -> tuple[HiddenArgument, ...]:
-    """The arguments that a launch adds to the caller's; ``scratch`` says that the code takes scratch memory."""
-    found = [value for value in layout_of(kernel).values if value.param.startswith(HIDDEN)]
+def hidden_of(layout: AbiLayout, *, scratch: bool) -> tuple[HiddenArgument, ...]:
+    """The arguments that a launch adds to the caller's; the address of ``scratch`` memory comes after the layout."""
+    found = [value for value in layout.values if value.param.startswith(HIDDEN)]
     named = [HiddenArgument(value.param.removeprefix(HIDDEN).rstrip("0123456789"), value.offset) for value in found]
-    return (*named, *appended(kernel, scratch=scratch))
-
-
-def appended(kernel: Kernel, *, scratch: bool) -> tuple[HiddenArgument, ...]:
-    """Those of ``hidden_of`` that are not parameters of the IR: pointers, after the layout."""
-    names = ["scratch"] if scratch else []
-    end = layout_of(kernel).size
-    return tuple(HiddenArgument(name, end + 8 * number) for number, name in enumerate(names))
+    return (*named, HiddenArgument("scratch", layout.size)) if scratch else tuple(named)
 
 
 def scalar_of(value: AbiValue, kernel: Kernel) -> Scalar:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from quadpy.artifact import CodeObject
-from quadpy.codegen.abi import hidden_of, layout_of
+from quadpy.codegen.abi import hidden_of
 from quadpy.codegen.emit import compile_amdgpu, compile_nvptx, gpu_header
-from quadpy.codegen.extent import extent_of, integer_of
+from quadpy.codegen.extent import integer_of
 from quadpy.codegen.host import compile_host, compile_host_asm, host_header
 from quadpy.codegen.launches import entry_symbol
 from quadpy.codegen.lower.kernel import lower_kernel
 from quadpy.codegen.pipeline import TARGET_PASSES
 from quadpy.codegen.schedule import PLAIN, Form, KernelSchedule, schedule_of
-from quadpy.errors import KernelTypeError
 from quadpy.ir import nodes as ir
-from quadpy.ir.blocks import needs_whole_blocks
 from quadpy.ir.pipeline import run_passes
 from quadpy.ir.walk import walk
 from quadpy.target import TargetSpec, amd_arch
@@ -36,13 +32,13 @@ def compile_kernel(kernel: ir.Kernel, spec: TargetSpec, form: Form = PLAIN, *, w
     """
     schedule = schedule_for(kernel, spec, form)
     text = _text(schedule, spec)
-    image, asm = _machine_code(text, spec, 0 if form.indirect else layout_of(schedule.kernel).size, want_asm=want_asm)
+    image, asm = _machine_code(text, spec, 0 if form.indirect else schedule.layout.size, want_asm=want_asm)
     return code_object(schedule, spec, image, asm)
 
 
 def code_object(schedule: KernelSchedule, spec: TargetSpec, image: bytes, asm: str = "") -> CodeObject:
     """What a launch of ``image`` needs to know."""
-    kernel, layout = schedule.kernel, layout_of(schedule.kernel)
+    kernel, layout = schedule.kernel, schedule.layout
     return CodeObject(
         target=str(spec),
         image=image,
@@ -51,7 +47,7 @@ def code_object(schedule: KernelSchedule, spec: TargetSpec, image: bytes, asm: s
         tasks=schedule.launches,
         results=tuple(t.name for t in kernel.results),
         slots=schedule.cells,
-        hidden=hidden_of(kernel, scratch=schedule.takes_scratch),
+        hidden=hidden_of(layout, scratch=schedule.takes_scratch),
         flow=schedule.flow,
         messages=tuple(dict.fromkeys(node.message.text for node in walk(kernel) if isinstance(node, ir.Print))),
         asm=asm,
@@ -62,11 +58,7 @@ def code_object(schedule: KernelSchedule, spec: TargetSpec, image: bytes, asm: s
 
 def schedule_for(kernel: ir.Kernel, spec: TargetSpec, form: Form = PLAIN) -> KernelSchedule:
     """How ``kernel`` runs on ``spec``, after the passes of the target; errors as for ``compile_kernel``."""
-    kernel = run_passes(TARGET_PASSES[spec.family], kernel)
-    _require_counts(kernel)
-    if not form.indirect:
-        _require_parameters(kernel, spec)
-    return schedule_of(kernel, spec, form)
+    return schedule_of(run_passes(TARGET_PASSES[spec.family], kernel), spec, form)
 
 
 def _text(schedule: KernelSchedule, spec: TargetSpec) -> str:
@@ -86,32 +78,3 @@ def _machine_code(text: str, spec: TargetSpec, argument_bytes: int, *, want_asm:
         case "nvptx":
             ptx = compile_nvptx(text, spec, parameter_bytes=argument_bytes + 8)  # and the address of scratch memory
             return ptx.encode(), ptx
-
-
-def _require_counts(kernel: ir.Kernel) -> None:
-    """The host must be able to count the blocks of a loop whose iterations wait for each other."""
-    for task in kernel.tasks:
-        if (
-            isinstance(task, ir.ParallelTask)
-            and needs_whole_blocks(task.body)
-            and extent_of(task, layout_of(kernel)) is None
-        ):
-            raise KernelTypeError(
-                "how many iterations this loop has must follow from arguments and shapes: its iterations wait for each "
-                "other, so it runs in whole blocks", task.axes[0].span,
-                hint="pass the number as an argument, built with + - * // % and min and max only",
-            )  # fmt: skip
-
-
-_MOST_PARAMETERS: Final = {"amdgpu": 32_764, "nvptx": 32_764}
-"""Bytes of arguments that a launch takes: PTX's limit from sm_70 on; AMD documents none, and gets the same."""
-
-
-def _require_parameters(kernel: ir.Kernel, spec: TargetSpec) -> None:
-    """The arguments fit into a launch."""
-    size, most = layout_of(kernel).size + 8, _MOST_PARAMETERS.get(spec.family)
-    if most is not None and size > most:
-        raise KernelTypeError(
-            f"{kernel.name} takes {len(kernel.params):,} parameters, {size:,} bytes; a launch on {spec} takes {most:,}",
-            kernel.span, hint="put arrays of one shape into one array with one more axis",
-        )  # fmt: skip

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from dataclasses import astuple, dataclass
 from itertools import accumulate, pairwise
 
-from quadpy.artifact import TaskInfo
+from quadpy.artifact import AbiLayout, TaskInfo
 from quadpy.codegen.abi import layout_of
 from quadpy.codegen.frames import CpuFrame, GpuFrame
 from quadpy.codegen.launches import cpu_launch, fused_launch, gpu_launches, latch_launch, task_symbol
+from quadpy.codegen.limits import require_counts, require_parameters
 from quadpy.codegen.plans.frame import cpu_frame, cpu_grain, fused_frame, gpu_frame
-from quadpy.codegen.plans.fusion import fused_block, fused_copies, require_fusable
+from quadpy.codegen.plans.fusion import fusion_of
 from quadpy.codegen.plans.phases import Step, steps_of
 from quadpy.codegen.predication import Latch, predicated_flow, predication_of
 from quadpy.codegen.reduction import MOST_CHUNKS, reduction_rows
@@ -99,6 +100,7 @@ COUNTER_CELLS = 16
 class KernelSchedule:
     """How a kernel runs on a target.
 
+    layout         where each value of the argument block is
     launches       all, in the numbering of ``flow``
     cells          eight-byte cells of scratch memory
     takes_scratch  whether GPU kernels take its address
@@ -109,6 +111,7 @@ class KernelSchedule:
     kernel: ir.Kernel
     form: Form
     rules: TargetRules
+    layout: AbiLayout
     tasks: tuple[Schedule, ...]
     launches: tuple[TaskInfo, ...]
     flow: Flow
@@ -124,26 +127,30 @@ class KernelSchedule:
 
 def schedule_of(kernel: ir.Kernel, spec: TargetSpec, form: Form = PLAIN) -> KernelSchedule:
     """The schedule of ``kernel``, which the target's passes have gone over; NotFusable where it cannot be one launch."""
-    rules = rules_for(spec)
+    rules, layout = rules_for(spec), layout_of(kernel)
+    require_counts(kernel, layout)
+    if not form.indirect:
+        require_parameters(kernel, layout, spec)
     if form.fused:
-        require_fusable(kernel, rules)
+        return _fused(kernel, form, rules, layout)
     if rules.gpu is None:
-        return _cpu(kernel, form, rules)
-    return _fused(kernel, form, rules, rules.gpu) if form.fused else _gpu(kernel, form, rules, rules.gpu)
+        return _cpu(kernel, form, rules, layout)
+    return _gpu(kernel, form, rules, rules.gpu, layout)
 
 
-def _cpu(kernel: ir.Kernel, form: Form, rules: TargetRules) -> KernelSchedule:
-    layout = layout_of(kernel)
+def _cpu(kernel: ir.Kernel, form: Form, rules: TargetRules, layout: AbiLayout) -> KernelSchedule:
     tasks = []
     for number, task in enumerate(kernel.tasks):
         frame, launch = cpu_frame(kernel, task), cpu_launch(kernel, number, layout)
         tasks.append(Schedule(task, launch.symbol, frame, (launch,), cpu_grain(kernel, task, frame)))
     launches = tuple(schedule.launches[0] for schedule in tasks)
-    return KernelSchedule(kernel, form, rules, tuple(tasks), launches, kernel.flow, kernel.slots, takes_scratch=False)
+    return KernelSchedule(
+        kernel, form, rules, layout, tuple(tasks), launches, kernel.flow, kernel.slots, takes_scratch=False
+    )
 
 
-def _gpu(kernel: ir.Kernel, form: Form, rules: TargetRules, gpu: GpuRules) -> KernelSchedule:
-    layout, (first_cells, cells) = layout_of(kernel), _result_cells(kernel)
+def _gpu(kernel: ir.Kernel, form: Form, rules: TargetRules, gpu: GpuRules, layout: AbiLayout) -> KernelSchedule:
+    first_cells, cells = _result_cells(kernel)
     found = predication_of(kernel.flow) if form.predicated else None
     tasks = []
     for number, task in enumerate(kernel.tasks):
@@ -169,17 +176,25 @@ def _gpu(kernel: ir.Kernel, form: Form, rules: TargetRules, gpu: GpuRules) -> Ke
     else:
         flow = map_tasks(kernel.flow, ranges.__getitem__)
     return KernelSchedule(
-        kernel, form, rules, tuple(tasks), tuple(launches), flow, cells, takes_scratch=cells > 0, latches=latches
+        kernel,
+        form,
+        rules,
+        layout,
+        tuple(tasks),
+        tuple(launches),
+        flow,
+        cells,
+        takes_scratch=cells > 0,
+        latches=latches,
     )
 
 
-def _fused(kernel: ir.Kernel, form: Form, rules: TargetRules, gpu: GpuRules) -> KernelSchedule:
+def _fused(kernel: ir.Kernel, form: Form, rules: TargetRules, layout: AbiLayout) -> KernelSchedule:
     """Cells of scratch memory: those of separate launches, then the counter's and two for each loop."""
-    first_cells, cells = _result_cells(kernel)
-    copies = fused_copies(kernel, gpu.shared_bytes)
-    launch = fused_launch(kernel, fused_block(kernel), layout_of(kernel))
+    fusion, (first_cells, cells) = fusion_of(kernel, rules.gpu), _result_cells(kernel)
+    launch = fused_launch(kernel, fusion.block_dim, layout)
     tasks = tuple(
-        Schedule(task, launch.symbol, fused_frame(kernel, task, first_cells[number], copies=copies), ())
+        Schedule(task, launch.symbol, fused_frame(kernel, task, first_cells[number], copies=fusion.copies), ())
         for number, task in enumerate(kernel.tasks)
     )
     counter = -(-cells // COUNTER_CELLS) * COUNTER_CELLS
@@ -187,7 +202,7 @@ def _fused(kernel: ir.Kernel, form: Form, rules: TargetRules, gpu: GpuRules) -> 
     answers = counter + COUNTER_CELLS
     fused = FusedSchedule(launch, steps_of(kernel), counter, answers, loops, frozenset(_written(kernel)))
     return KernelSchedule(
-        kernel, form, rules, tasks, (launch,), (), answers + 2 * loops, takes_scratch=True, fused=fused
+        kernel, form, rules, layout, tasks, (launch,), (), answers + 2 * loops, takes_scratch=True, fused=fused
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from threading import RLock
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from quadpy.dtypes import Scalar, i32, i64
 from quadpy.importing import import_late
@@ -30,12 +30,9 @@ from quadpy.target import TargetSpec, parse_target, with_waves
 
 if TYPE_CHECKING:
     from quadpy.jit.fast_call.arguments import FastCall
-    from quadpy.jit.specialisation import Specialisation
+    from quadpy.jit.specialisation import Resolved, Specialisation
 
-__all__ = ["Dispatcher", "Resolved", "options_of"]
-
-Resolved: TypeAlias = "tuple[Specialisation, Values, list[ArrayView]]"
-"""A resolved call: the code for the types of its arguments, the values of the argument block, and the arrays."""
+__all__ = ["Dispatcher", "options_of"]
 
 
 def options_of(config: Config, target: TargetSpec, index: Scalar = i32, *, graph: bool, debug: bool | None) -> Options:

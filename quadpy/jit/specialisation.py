@@ -25,7 +25,6 @@ from quadpy.jit.compilation import (
     traced_for,
 )
 from quadpy.jit.cpu_plan import CpuPlan
-from quadpy.jit.dispatcher import Resolved
 from quadpy.jit.fast_call.arguments import REFUSALS, Bind, FastCall
 from quadpy.jit.fast_call.bind_on_cpu import bind_on_cpu
 from quadpy.jit.fast_call.generate import GpuCalls
@@ -37,7 +36,7 @@ from quadpy.jit.graph_plan import GraphPlan
 from quadpy.jit.interpretation import python_kernel
 from quadpy.jit.launch_memory import cpu_plan_class, gpu_plan_class, has_memory
 from quadpy.jit.parameters import Argument, ArrayParameter, Parameter
-from quadpy.jit.plan import Plan, Views
+from quadpy.jit.plan import Plan, Values, Views
 from quadpy.jit.sections import Sections, has_sections
 from quadpy.lang.arguments import ArgType, ArrayArg, ContainerArg, Options
 from quadpy.lang.dependencies import Dependencies
@@ -58,11 +57,14 @@ from quadpy.target import TargetSpec
 
 if TYPE_CHECKING:
     from quadpy.jit.footprints import KernelFootprints
+    from quadpy.runtime.arrays.view import ArrayView
 
-__all__ = ["Specialisation", "prepare"]
+__all__ = ["Resolved", "Specialisation", "prepare"]
 
 T = TypeVar("T")
 
+Resolved: TypeAlias = "tuple[Specialisation, Values, list[ArrayView]]"
+"""A resolved call: the code for the types of its arguments, the values of the argument block, and the arrays."""
 Resolver: TypeAlias = Callable[[Sequence[Argument]], Resolved]
 """``Dispatcher.resolve``."""
 

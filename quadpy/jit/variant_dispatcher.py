@@ -16,7 +16,7 @@ from quadpy.jit.compile_time_parameters import (
     is_array,
     is_field,
 )
-from quadpy.jit.dispatcher import Dispatcher, Resolved
+from quadpy.jit.dispatcher import Dispatcher
 from quadpy.jit.parameters import Argument
 from quadpy.jit.plan import Values
 from quadpy.jit.variants import Quick, Receiver, Variant
@@ -31,7 +31,7 @@ from quadpy.runtime.launch.launch import Binder, Bound
 
 if TYPE_CHECKING:
     from quadpy.jit.fast_call.arguments import FastCall
-    from quadpy.jit.specialisation import Specialisation
+    from quadpy.jit.specialisation import Resolved, Specialisation
 
 __all__ = ["VariantDispatcher", "dispatcher_for"]
 

@@ -25,7 +25,7 @@ from quadpy.jit.compile_time_parameters import (
     primitives_of,
     value_key,
 )
-from quadpy.jit.dispatcher import Dispatcher, Resolved
+from quadpy.jit.dispatcher import Dispatcher
 from quadpy.jit.fast_call.arguments import define
 from quadpy.jit.parameters import Argument, ArrayParameter, Parameter, ScalarParameter, SingleParameter
 from quadpy.lang.arguments import ArgType, MemberPath
@@ -37,7 +37,7 @@ from quadpy.runtime.device.current import Config
 from quadpy.runtime.launch.fusion import Fuse
 
 if TYPE_CHECKING:
-    from quadpy.jit.specialisation import Specialisation
+    from quadpy.jit.specialisation import Resolved, Specialisation
 
 __all__ = ["Quick", "Receiver", "Variant"]
 

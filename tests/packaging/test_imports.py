@@ -222,13 +222,6 @@ def test_the_check_sees_a_breach(module, statement):
     assert complaint(module, found)
 
 
-KNOWN_CIRCLES = {
-    "a fused launch knows the code that it was made of": {"jit.fusion.fused_calls", "jit.fusion.origin"},
-    "a specialisation asks its dispatcher for others": {"jit.dispatcher", "jit.specialisation"},
-}  # fmt: skip
-"""Modules that import each other, by the reason."""
-
-
 def circles(graph: dict[str, set[str]]) -> list[set[str]]:
     """The strongly connected components of ``graph`` that have more than one module (Tarjan's algorithm)."""
     number: dict[str, int] = {}
@@ -265,8 +258,7 @@ def import_graph() -> dict[str, set[str]]:
 
 
 def test_no_modules_import_each_other():
-    known = KNOWN_CIRCLES.values()
-    assert [sorted(found) for found in circles(import_graph()) if not any(found <= modules for modules in known)] == []
+    assert [sorted(found) for found in circles(import_graph())] == []
 
 
 def test_circles_are_found():

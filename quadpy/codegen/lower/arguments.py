@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from quadpy.artifact import AbiValue
-from quadpy.codegen.abi import layout_of, scalar_of, value_name
+from quadpy.codegen.abi import scalar_of, value_name
 from quadpy.codegen.lower.scope import FAST_FLAGS, ArrayOperands, Scope
 from quadpy.codegen.lower.text import FunctionText, ModuleText, memory_type, symbol
+from quadpy.codegen.schedule import KernelSchedule
 from quadpy.codegen.targets.rules import TargetRules
 from quadpy.dtypes import Scalar
 from quadpy.ir import nodes as ir
@@ -33,9 +34,10 @@ class Argument:
         return f"load {self.llvm_type('ptr')}, ptr {where}"
 
 
-def arguments_of(kernel: ir.Kernel, used: set[str] | None = None) -> tuple[Argument, ...]:
-    """The arguments of ``kernel`` in order, or those of the parameters in ``used``."""
-    found = [value for value in layout_of(kernel).values if used is None or value.param in used]
+def arguments_of(schedule: KernelSchedule, used: set[str] | None = None) -> tuple[Argument, ...]:
+    """The arguments of a kernel in order, or those of the parameters in ``used``."""
+    kernel = schedule.kernel
+    found = [value for value in schedule.layout.values if used is None or value.param in used]
     return tuple(
         Argument(
             value, None if value.part == "pointer" else scalar_of(value, kernel), symbol(f"p.{value_name(value)}", "%")

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from quadpy.codegen.plans.privatise import block_copies, scalar_count
 from quadpy.codegen.reduction import WIDTH
-from quadpy.codegen.targets.rules import GpuRules, TargetRules
+from quadpy.codegen.targets.rules import GpuRules
 from quadpy.errors import CodegenError
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import DEFAULT_BLOCK, uses_block
 from quadpy.ir.walk import walk
 
 __all__ = [
-    "NotFusable", "dynamic_shared", "fused_block", "fused_copies", "require_fusable", "shared_bytes",
+    "NotFusable", "dynamic_shared", "fusion_of", "shared_bytes",
 ]  # fmt: skip
 
 _MOST_TASKS: Final = 64
@@ -24,42 +25,47 @@ class NotFusable(CodegenError):
     """The tasks of a kernel cannot be one launch; the message says why."""
 
 
-def require_fusable(kernel: ir.Kernel, rules: TargetRules) -> None:
-    """NotFusable where the tasks of ``kernel`` cannot be one launch."""
-    if why := _why_not(kernel, rules):
+@dataclass(frozen=True, slots=True)
+class Fusion:
+    """One launch of all tasks: threads of a block, and whether there is memory for block copies."""
+
+    block_dim: int
+    copies: bool
+
+
+def fusion_of(kernel: ir.Kernel, gpu: GpuRules | None) -> Fusion:
+    """How the tasks of ``kernel`` are one launch; NotFusable where they cannot be."""
+    if gpu is None:
+        raise NotFusable("a CPU runs all tasks in one call anyway", kernel.span)
+    asked, shared = _asked(kernel), _shared_by_tasks(kernel)
+    if why := _why_not(kernel, asked, shared, gpu):
         raise NotFusable(why, kernel.span)
+    return Fusion(next(iter(asked), DEFAULT_BLOCK), shared + _copied(kernel) <= gpu.shared_bytes)
 
 
-def _why_not(kernel: ir.Kernel, rules: TargetRules) -> str:
-    if rules.gpu is None:
-        return "a CPU runs all tasks in one call anyway"
+def _why_not(kernel: ir.Kernel, asked: set[int], shared: int, gpu: GpuRules) -> str:
     if any(isinstance(node, ir.Return) for task in kernel.tasks for node in walk(task)):
         return "it returns a result"
     if len(kernel.tasks) > _MOST_TASKS:
         return f"it has {len(kernel.tasks)} tasks; {_MOST_TASKS} are the most"
-    if len(asked := _asked(kernel)) > 1:
+    if len(asked) > 1:
         return f"its loops ask for blocks of {' and '.join(map(str, sorted(asked)))} threads"
-    if (used := _shared_by_tasks(kernel)) > rules.gpu.shared_bytes:
-        return f"its tasks together need {used} bytes of shared memory; {rules.gpu.shared_bytes} are the most"
+    if shared > gpu.shared_bytes:
+        return f"its tasks together need {shared} bytes of shared memory; {gpu.shared_bytes} are the most"
     return ""
 
 
-def fused_block(kernel: ir.Kernel) -> int:
-    """Threads of a block: as many as the tasks with blocks ask for, which all agree."""
-    return next(iter(_asked(kernel)), DEFAULT_BLOCK)
-
-
 def _asked(kernel: ir.Kernel) -> set[int]:
+    """The numbers of threads of a block that tasks ask for."""
     loops = _loops(kernel)
     blocks = {loop.block_dim or DEFAULT_BLOCK for loop in loops if uses_block(loop)}
     return blocks | {WIDTH for loop in loops if loop.reductions}
 
 
-def fused_copies(kernel: ir.Kernel, shared: int) -> bool:
-    """Whether the copies of all loops that accumulate into small arrays fit into ``shared`` bytes with the rest."""
+def _copied(kernel: ir.Kernel) -> int:
+    """Bytes of the copies of all loops that accumulate into small arrays."""
     copies = {(copy.array.name, copy.cells): copy for task in kernel.tasks for copy in block_copies(kernel, task)}
-    needed = sum(copy.cells * copy.array.type.elem.nbytes for copy in copies.values())
-    return _shared_by_tasks(kernel) + needed <= shared
+    return sum(copy.cells * copy.array.type.elem.nbytes for copy in copies.values())
 
 
 def _shared_by_tasks(kernel: ir.Kernel) -> int:

@@ -6,7 +6,7 @@ import ctypes
 import struct
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from quadpy.artifact import AbiLayout, AbiValue, CodeObject
 from quadpy.codegen.abi import layout_of
@@ -25,7 +25,6 @@ from quadpy.source import NOWHERE
 from quadpy.target import TargetSpec
 
 if TYPE_CHECKING:
-    from quadpy.jit.fusion.origin import Code
     from quadpy.runtime.device.device import Device
     from quadpy.runtime.drivers.driver import StreamHandle
     from quadpy.runtime.launch.fusion import Fuse
@@ -41,7 +40,24 @@ _known: OrderedDict[tuple[object, ...], CodeObject | str] = OrderedDict()
 _lock = new_lock()
 
 
-def fused_code(levels: Sequence[Sequence[Code]], target: TargetSpec) -> CodeObject | str:
+class CallCode(Protocol):
+    """The code of one of the calls: its kernel, also as text, and what the host knows of its launches."""
+
+    layout: AbiLayout
+    loops: bool
+
+    @property
+    def kernel(self) -> ir.Kernel: ...
+
+    @property
+    def text(self) -> str: ...
+
+    def iterations(self, arguments: bytes, /) -> int:
+        """Of its longest loop."""
+        ...
+
+
+def fused_code(levels: Sequence[Sequence[CallCode]], target: TargetSpec) -> CodeObject | str:
     """Machine code for all of ``levels``, or the reason why not; the last ones are remembered."""
     key = (str(target), *(tuple(code.text for code in level) for level in levels))
     with _lock:
@@ -70,7 +86,7 @@ class FusedCalls:
     """A ``OneLaunch`` of ``codes`` with ``arguments``, which are what it begins with."""
 
     def __init__(
-        self, device: Device, code: CodeObject, codes: Sequence[Code], arguments: Sequence[bytes], fuse: Fuse
+        self, device: Device, code: CodeObject, codes: Sequence[CallCode], arguments: Sequence[bytes], fuse: Fuse
     ) -> None:
         self.device, self._codes, self._fuse = device, codes, fuse
         self._module = device.modules.load(code)
@@ -127,7 +143,7 @@ class FusedCalls:
             self._cooperative.order_events_after(self._cells, stream)
 
 
-def _places(codes: Sequence[Code], fused: AbiLayout) -> list[list[tuple[int, int, int]]]:
+def _places(codes: Sequence[CallCode], fused: AbiLayout) -> list[list[tuple[int, int, int]]]:
     """For each call, from where to where in the fused block each of its values goes, and its bytes."""
     targets = iter(fused.values)
 

@@ -24,7 +24,6 @@ from quadpy.codegen.lower.cpu.working_memory import Table, has_failed, new_worki
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.text import ModuleText, llvm_type, symbol
 from quadpy.codegen.schedule import KernelSchedule, Schedule
-from quadpy.codegen.targets.rules import TargetRules
 from quadpy.flow import conditions_of, loop_ends
 from quadpy.ir import nodes as ir
 
@@ -41,7 +40,7 @@ def lower_cpu_entry(module: ModuleText, schedule: KernelSchedule, recorded: Sequ
     """Write the entry point; ``recorded`` says of each task whether its function expects a record."""
     kernel = schedule.kernel
     module.declare(POOL_RUN, "void", ("ptr", "ptr", "ptr", "i64", "i64", "i64"))
-    s = _entry_scope(module, kernel, schedule.rules)
+    s = _entry_scope(module, schedule)
     out = s.text
     labels = [out.label("task") for _ in kernel.tasks]
     done, refused, tables = out.label("done"), out.label("refused"), Table(out)
@@ -107,15 +106,16 @@ def _leave(s: Scope, modes: str, following: int) -> None:
     s.text.end(f"ret i32 {following}")
 
 
-def _entry_scope(module: ModuleText, kernel: ir.Kernel, rules: TargetRules) -> Scope:
+def _entry_scope(module: ModuleText, schedule: KernelSchedule) -> Scope:
     """Loads from the block what axes, destinations of reductions, sizes of private copies and conditions need."""
+    kernel = schedule.kernel
     used = set(conditions_of(kernel.flow))
     for task in kernel.tasks:
         if isinstance(task, ir.ParallelTask):
             used.update(*(names_used(node) for node in (*task.axes, *task.reductions)))
             used.update(name for name, _ in task.privates)
-    arguments = arguments_of(kernel, used)
-    s = new_function(module, kernel, rules)
+    arguments = arguments_of(schedule, used)
+    s = new_function(module, kernel, schedule.rules)
     for argument in arguments:
         s.text.define(argument.operand, argument.load(s.text))
     bind_arguments(s, kernel, arguments)

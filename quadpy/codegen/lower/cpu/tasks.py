@@ -64,7 +64,7 @@ class _Function:
         self.module, self.kernel, self.schedule, self.plan = module, kernel, schedule, plan
         self.name = schedule.symbol if plan is None else schedule.symbol + PRIVATE
         self.body = symbol(f"{self.name}.body")
-        self.arguments = arguments_of(kernel.kernel, names_used(schedule.task))
+        self.arguments = arguments_of(kernel, names_used(schedule.task))
         self.reduces = isinstance(schedule.frame, Reduced)
 
     def write(self) -> bool:

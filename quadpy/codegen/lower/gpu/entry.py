@@ -10,7 +10,6 @@ while one runs.  The kernel's body is a function with the arguments of the direc
 
 from __future__ import annotations
 
-from quadpy.codegen.abi import layout_of
 from quadpy.codegen.lower.arguments import Argument, arguments_of
 from quadpy.codegen.lower.gpu.threads import gpu_rules
 from quadpy.codegen.lower.scope import Scope
@@ -31,7 +30,7 @@ def finish_kernel(
     if s.text.open:
         s.text.end("ret void")
     kernel, gpu = schedule.kernel, gpu_rules(s)
-    params = [_parameter(s, kernel, argument, exchanged) for argument in arguments_of(kernel)]
+    params = [_parameter(s, kernel, argument, exchanged) for argument in arguments_of(schedule)]
     if schedule.takes_scratch:
         params.append(f"{s.rules.pointer} %scratch")
     fast = f" {gpu.fast_attributes}" if kernel.fast_math and gpu.fast_attributes else ""
@@ -66,13 +65,13 @@ def _write_indirect(s: Scope, schedule: KernelSchedule, name: str, body: str, at
 
     aligned = {param.name for param in kernel.params if isinstance(param, ir.ArrayParam) and param.type.aligned}
     values = []
-    for argument in arguments_of(kernel):
+    for argument in arguments_of(schedule):
         tags = ""
         if argument.type is None and argument.value.param in aligned:  # of a parameter, it would not survive inlining
             tags = f", !align {out.module.metadata('!{i64 16}')}"
         values.append(load(argument.llvm_type(pointer), argument.value.offset, tags))
     if schedule.takes_scratch:
-        values.append(load(pointer, layout_of(kernel).size, ""))
+        values.append(load(pointer, schedule.layout.size, ""))
     out.do(f"call void {body}({', '.join(values)})")
     out.end("ret void")
     head = f"define {gpu.convention} void {name}({gpu.block_pointer} noalias readonly align 16 %block)"

@@ -32,7 +32,7 @@ __all__ = ["lower_fused"]
 
 def lower_fused(module: ModuleText, schedule: KernelSchedule, fused: FusedSchedule) -> None:
     """Write the GPU kernel of all tasks."""
-    s = new_function(module, schedule.kernel, schedule.rules, arguments_of(schedule.kernel))
+    s = new_function(module, schedule.kernel, schedule.rules, arguments_of(schedule))
     launch = fused.launch
     grid = GridBarrier.begin(s, fused.counter, launch.block_dim)
     _Writer(s, schedule, fused, grid).steps(fused.steps)

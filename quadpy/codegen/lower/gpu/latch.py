@@ -23,8 +23,8 @@ _COUNT: Final = 4
 
 def lower_latch(module: ModuleText, schedule: KernelSchedule, symbol: str, latch: Latch) -> None:
     """Write ``latch``: one thread that decides which segment comes next."""
-    kernel, rules = schedule.kernel, schedule.rules
-    s = new_function(module, kernel, rules, arguments_of(kernel))
+    rules = schedule.rules
+    s = new_function(module, schedule.kernel, rules, arguments_of(schedule))
     return_unless_turn(s, schedule, latch.segment)
     out, cell = s.text, _cell(s, schedule)
     if latch.decisions:

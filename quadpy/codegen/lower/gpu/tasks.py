@@ -26,7 +26,7 @@ __all__ = ["lower_gpu_task", "lower_loop"]
 
 def lower_gpu_task(module: ModuleText, kernel: KernelSchedule, schedule: Schedule) -> None:
     """Write the kernels of a task."""
-    arguments = arguments_of(kernel.kernel)
+    arguments = arguments_of(kernel)
     scopes = [new_function(module, kernel.kernel, kernel.rules, arguments) for _ in schedule.launches]
     for s in scopes:
         s.constants = schedule.constants

@@ -1,0 +1,40 @@
+"""What a target cannot run: loops that the host cannot count, and more arguments than a launch takes."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from quadpy.artifact import AbiLayout
+from quadpy.codegen.extent import extent_of
+from quadpy.errors import KernelTypeError
+from quadpy.ir import nodes as ir
+from quadpy.ir.blocks import needs_whole_blocks
+from quadpy.target import TargetSpec
+
+__all__ = ["require_counts", "require_parameters"]
+
+_MOST_PARAMETERS: Final = {"amdgpu": 32_764, "nvptx": 32_764}
+"""Bytes of arguments that a launch takes: PTX's limit from sm_70 on; AMD documents none, and gets the same."""
+
+
+def require_counts(kernel: ir.Kernel, layout: AbiLayout) -> None:
+    """The host must be able to count the blocks of a loop whose iterations wait for each other."""
+    for task in kernel.tasks:
+        if not isinstance(task, ir.ParallelTask) or not needs_whole_blocks(task.body):
+            continue
+        if extent_of(task, layout) is None:
+            raise KernelTypeError(
+                "how many iterations this loop has must follow from arguments and shapes: its iterations wait for each "
+                "other, so it runs in whole blocks", task.axes[0].span,
+                hint="pass the number as an argument, built with + - * // % and min and max only",
+            )  # fmt: skip
+
+
+def require_parameters(kernel: ir.Kernel, layout: AbiLayout, spec: TargetSpec) -> None:
+    """The arguments fit into a launch."""
+    size, most = layout.size + 8, _MOST_PARAMETERS.get(spec.family)
+    if most is not None and size > most:
+        raise KernelTypeError(
+            f"{kernel.name} takes {len(kernel.params):,} parameters, {size:,} bytes; a launch on {spec} takes {most:,}",
+            kernel.span, hint="put arrays of one shape into one array with one more axis",
+        )  # fmt: skip
