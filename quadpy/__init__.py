@@ -31,7 +31,8 @@ from quadpy.hostmath import Matrix, Struct, Vector, dataclass
 from quadpy.importing import import_late as _import_late
 from quadpy.intrinsics import top as _top
 from quadpy.intrinsics.top import *
-from quadpy.jit.kernel import Kernel, kernel
+from quadpy.jit.decorators import kernel
+from quadpy.jit.kernel import Kernel
 from quadpy.lang.decorators import Template, data_oriented, func, pyfunc, real_func, ref, template
 from quadpy.math.linalg import cholesky, eig, make_spd, polar_decompose, qr, solve, svd, sym_eig
 from quadpy.messages import no_attribute as _no_attribute

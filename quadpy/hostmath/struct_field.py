@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
@@ -12,27 +11,23 @@ from quadpy.completion import completed, shows
 from quadpy.errors import ArgumentError
 from quadpy.hostmath.struct_access import StructMember, members_to_numpy
 from quadpy.hostmath.struct_layout import StructTree, places_of
+from quadpy.hostmath.struct_leaves import OfLeaves
 from quadpy.hostmath.struct_types import StructType
 from quadpy.hostmath.structs import Struct, made_of
 from quadpy.messages import one_of
 from quadpy.public import call_site, public
 from quadpy.records import RecordType
-from quadpy.runtime.arrays.activity import FieldNode, Grid
 from quadpy.runtime.arrays.dense import shape_of
-from quadpy.runtime.arrays.derivatives import KINDS, WITH_SHAPE, HasDerivatives, needed
+from quadpy.runtime.arrays.derivatives import KINDS, WITH_SHAPE, needed
 from quadpy.runtime.arrays.field import Field
 from quadpy.runtime.arrays.field_layout import (
     FieldTree,
     Layout,
-    StoredMember,
     require_layout,
     require_no_layout,
 )
 from quadpy.runtime.arrays.parts import has_slices
-from quadpy.runtime.device.device import Device
 from quadpy.runtime.elements.types import element_of
-from quadpy.runtime.memory.allocators.block import Block
-from quadpy.runtime.memory.blocked import Blocks
 
 __all__ = ["StructField", "struct_field"]
 
@@ -42,7 +37,7 @@ __all__ = ["StructField", "struct_field"]
     "has_dual", "has_grad", "keys", "layout", "name", "nbytes", "ndim", "offset", "placed", "shape", "size",
     "parent", "snode", "to_numpy", "to_torch",
 )  # fmt: skip
-class StructField(HasDerivatives):
+class StructField(OfLeaves):
     """A field whose elements are structs; made by ``qp.field`` and by ``field`` of a struct type.
 
     ``f.a`` is the field of the members ``a``.  On the host, ``f[i]`` reads a struct, which writes its members back when
@@ -112,11 +107,6 @@ class StructField(HasDerivatives):
         self.span(shape, offset, StructTree(self, record, places_of(record, shape, None, Layout.AOS)))
         self.follows = True
 
-    @property
-    def is_differentiable(self) -> bool:
-        """Whether it has floats; the integers of a derivative stay 0."""
-        return any(leaf.is_differentiable for leaf in self.leaves())
-
     def declare(self, kind: str) -> StructField:
         """The derivative, without a shape if it is new: a field of the same structs, whose members are those of the members."""
         if kind not in self.derivatives:
@@ -139,77 +129,6 @@ class StructField(HasDerivatives):
     @property
     def element_shape(self) -> RecordType:
         return self.dtype.record()
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.leaves()[0].shape
-
-    @property
-    def ndim(self) -> int:
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        return math.prod(self.shape)
-
-    @property
-    def offset(self) -> tuple[int, ...]:
-        return self.leaves()[0].offset
-
-    @property
-    def snode(self) -> FieldNode:
-        """The field's place in its tree."""
-        return FieldNode(self, self.leaves()[0].snode.outer)
-
-    def parent(self, n: int = 1) -> Any:
-        """The ``n``-th node around the field, the innermost first."""
-        return self.snode.parent(n)
-
-    @property
-    def sparse_nodes(self) -> tuple[Grid, ...]:
-        """The sparse nodes around the field, the outermost first."""
-        return self.leaves()[0].sparse_nodes
-
-    @property
-    def placed(self) -> bool:
-        return self.leaves()[0].placed
-
-    @property
-    def blocks(self) -> Blocks:
-        return self.leaves()[0].blocks
-
-    @property
-    def pointer(self) -> int:
-        return min(leaf.pointer for leaf in self.leaves())
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes from the first number to the end of the last, with what lies between them."""
-        if not self.size:
-            return 0
-        extents = tuple(n for axis in self.blocks for n in axis) if self.blocks else self.shape
-        ends = [
-            member.offset + member.scalar.nbytes + (math.prod(member.shape) - 1) * member.stride
-            + sum((n - 1) * step for n, step in zip(extents, member.axes, strict=True))
-            for member in self.stored_members()
-        ]  # fmt: skip
-        return max(ends)
-
-    @property
-    def device(self) -> Device | None:
-        return self.leaves()[0].device
-
-    @property
-    def block(self) -> Block | None:
-        return self.leaves()[0].block
-
-    def stored_members(self) -> list[StoredMember]:
-        """How an element is stored, from ``pointer`` on."""
-        leaves = self.leaves()
-        first = min(leaf.placement.start for leaf in leaves)
-        return [
-            stored._replace(offset=leaf.placement.start - first) for leaf in leaves for stored in leaf.stored_members()
-        ]
 
     def put_whole(self, whole: StructMember) -> None:
         """``whole`` is the same memory as structs of C."""
@@ -344,9 +263,6 @@ class StructField(HasDerivatives):
             if name not in self._members:
                 raise ArgumentError(f"{self.dtype!r} has no member {name!r}", hint=one_of(name, self._members))
         return items
-
-    def __len__(self) -> int:
-        return len(self.leaves()[0])
 
     def __quadpy_fingerprint__(self) -> str:
         leaves = [leaf.__quadpy_fingerprint__() for leaf in self.leaves()]

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, overload
 
 from quadpy.completion import shows
 from quadpy.copying import ByName, Recipe
-from quadpy.errors import ArgumentError, KernelSourceError, KernelSyntaxError, QuadpyError
+from quadpy.errors import ArgumentError, KernelSyntaxError, QuadpyError
 from quadpy.importing import import_late
 from quadpy.jit.misfits import Misfit
 from quadpy.lang.members_found import MembersFound
 from quadpy.lang.source import FunctionSource
-from quadpy.public import public, public_init, require_switch, shortened
+from quadpy.public import public_init, require_switch, shortened
 from quadpy.runtime.device.current import State, current_config, require_wave_size
 from quadpy.runtime.device.locks import LiveObjects
 from quadpy.runtime.launch.capturing import CAPTURES, replaying_here, set_launching_kernel
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from quadpy.jit.variant_dispatcher import VariantDispatcher
     from quadpy.runtime.launch.launch import Binder, HostLaunch, Prepared
 
-__all__ = ["BoundKernel", "Kernel", "kernel"]
+__all__ = ["BoundKernel", "Kernel", "require_options"]
 
 T = TypeVar("T")
 
@@ -66,7 +66,7 @@ class Kernel(ByName):
         debug: bool | None = None,
     ) -> None:  # fmt: skip
         functools.update_wrapper(self, fn)
-        _require_options(graph=graph, fuse=fuse, wave_size=wave_size, debug=debug)
+        require_options(graph=graph, fuse=fuse, wave_size=wave_size, debug=debug)
         self.wave_size = wave_size
         self.graph, self.debug = graph, debug
         self.fuse: Fuse = fuse if graph else False
@@ -351,50 +351,9 @@ def _kernels_of(instance: object) -> _BoundKernels:
     return made
 
 
-def _require_options(*, graph: object, fuse: object, wave_size: int | None, debug: object) -> None:
+def require_options(*, graph: object, fuse: object, wave_size: int | None, debug: object) -> None:
+    """ArgumentError for an option that a kernel cannot have."""
     require_switch(graph, "graph")
     require_switch(debug, "debug")
     require_fuse(fuse, graph=bool(graph))
     require_wave_size(wave_size)
-
-
-@overload
-def kernel(
-    fn: Callable[..., object], /, *, fastcache: bool = False, graph: bool = False, fuse: Fuse = "auto",
-    wave_size: int | None = None, debug: bool | None = None, pure: bool | None = None,
-) -> Kernel: ...  # fmt: skip
-@overload
-def kernel(
-    *, fastcache: bool = False, graph: bool = False, fuse: Fuse = "auto", wave_size: int | None = None,
-    debug: bool | None = None, pure: bool | None = None,
-) -> Callable[[Callable[..., object]], Kernel]: ...  # fmt: skip
-@public
-def kernel(
-    fn: Callable[..., object] | None = None, /, *, fastcache: bool = False, graph: bool = False, fuse: Fuse = "auto",
-    wave_size: int | None = None, debug: bool | None = None, pure: bool | None = None,
-) -> Any:  # fmt: skip
-    """Makes a kernel of a function: its top-level ``for`` loops run in parallel.
-
-    ``graph=True`` makes a graph kernel of it: its tasks become one graph, with loops over tasks (``qp.graph.do_while``)
-    and sections that run at once (``qp.graph.parallel``); it returns nothing.
-    ``fuse`` says whether its tasks, loops included, run as one launch on a GPU: ``True`` wherever that is possible,
-    ``"auto"`` where it is also expected to be faster, ``False`` never; ``Kernel.fusion`` says what a call would do.
-    ``wave_size``, 32 or 64, is the number of lanes of its waves (``qp.simt.subgroup``) where the processor has both, as RDNA
-    and the CPU have; by default that of ``qp.init``, else the processor's own.
-    ``debug`` says whether it checks indices, overflow, divisions, casts and assertions while it runs; by default,
-    ``qp.init`` decides.
-    ``fastcache`` and ``pure`` are accepted for programs written for Quadrants; quadpy caches every kernel that way.
-
-    Raises:
-        KernelSourceError: ``fn`` is not a Python function.
-        ArgumentError: ``fuse`` is none of the three, or True without ``graph=True``; ``wave_size`` is neither 32 nor 64;
-            another option is neither True nor False, or there is no such option.
-    """
-    require_switch(fastcache, "fastcache")
-    require_switch(pure, "pure")
-    if fn is None:
-        _require_options(graph=graph, fuse=fuse, wave_size=wave_size, debug=debug)
-        return functools.partial(kernel, graph=graph, fuse=fuse, wave_size=wave_size, debug=debug)
-    if not hasattr(fn, "__code__"):
-        raise KernelSourceError(f"{fn!r} is not a Python function")
-    return Kernel(fn, graph=graph, fuse=fuse, wave_size=wave_size, debug=debug)

@@ -1,0 +1,56 @@
+"""``qp.kernel``: the decorator that makes a kernel of a function."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import overload
+
+from quadpy.errors import KernelSourceError
+from quadpy.jit.kernel import Kernel, require_options
+from quadpy.public import public, require_switch
+from quadpy.runtime.launch.fusion import Fuse
+
+__all__ = ["kernel"]
+
+
+@overload
+def kernel(
+    fn: Callable[..., object], /, *, fastcache: bool = False, graph: bool = False, fuse: Fuse = "auto",
+    wave_size: int | None = None, debug: bool | None = None, pure: bool | None = None,
+) -> Kernel: ...  # fmt: skip
+@overload
+def kernel(
+    *, fastcache: bool = False, graph: bool = False, fuse: Fuse = "auto", wave_size: int | None = None,
+    debug: bool | None = None, pure: bool | None = None,
+) -> Callable[[Callable[..., object]], Kernel]: ...  # fmt: skip
+@public
+def kernel(
+    fn: Callable[..., object] | None = None, /, *, fastcache: bool = False, graph: bool = False, fuse: Fuse = "auto",
+    wave_size: int | None = None, debug: bool | None = None, pure: bool | None = None,
+) -> Kernel | Callable[[Callable[..., object]], Kernel]:  # fmt: skip
+    """Makes a kernel of a function: its top-level ``for`` loops run in parallel.
+
+    ``graph=True`` makes a graph kernel of it: its tasks become one graph, with loops over tasks (``qp.graph.do_while``)
+    and sections that run at once (``qp.graph.parallel``); it returns nothing.
+    ``fuse`` says whether its tasks, loops included, run as one launch on a GPU: ``True`` wherever that is possible,
+    ``"auto"`` where it is also expected to be faster, ``False`` never; ``Kernel.fusion`` says what a call would do.
+    ``wave_size``, 32 or 64, is the number of lanes of its waves (``qp.simt.subgroup``) where the processor has both, as RDNA
+    and the CPU have; by default that of ``qp.init``, else the processor's own.
+    ``debug`` says whether it checks indices, overflow, divisions, casts and assertions while it runs; by default,
+    ``qp.init`` decides.
+    ``fastcache`` and ``pure`` are accepted for programs written for Quadrants; quadpy caches every kernel that way.
+
+    Raises:
+        KernelSourceError: ``fn`` is not a Python function.
+        ArgumentError: ``fuse`` is none of the three, or True without ``graph=True``; ``wave_size`` is neither 32 nor 64;
+            another option is neither True nor False, or there is no such option.
+    """
+    require_switch(fastcache, "fastcache")
+    require_switch(pure, "pure")
+    if fn is None:
+        require_options(graph=graph, fuse=fuse, wave_size=wave_size, debug=debug)
+        return functools.partial(kernel, graph=graph, fuse=fuse, wave_size=wave_size, debug=debug)
+    if not hasattr(fn, "__code__"):
+        raise KernelSourceError(f"{fn!r} is not a Python function")
+    return Kernel(fn, graph=graph, fuse=fuse, wave_size=wave_size, debug=debug)
