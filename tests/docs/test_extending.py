@@ -343,7 +343,7 @@ def test_a_way_to_launch(trial):
         (plan,) = [found for found in gc.get_objects() if isinstance(found, CountingPlan)]
         assert plan.calls == 3
     """)
-    check(trial, "A way to launch")
+    check(trial, "A launch plan")
 
 
 def test_a_node_of_graphs(trial):
@@ -405,4 +405,4 @@ def test_a_node_of_graphs(trial):
                 run.synchronize()
     """)
     assert printed.split() == ["first", "second"] * 2
-    check(trial, "A node of graphs")
+    check(trial, "A graph node")
