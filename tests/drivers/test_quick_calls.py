@@ -62,17 +62,22 @@ def compiled(stand_in):
 
 
 class Library:
-    """``seen`` are the calls in order, ``answers`` what a call answers next."""
+    """``seen`` are the calls in order, ``answers`` what a call answers next; ``selected`` says which threads selected what."""
 
     def __init__(self, prefix, missing=()):
-        self.seen, self.answers, self._kept = [], {}, []
-        self._symbols = {}
+        self.seen, self.answers, self._kept, self.selected, self.selects = [], {}, [], [], 0
+        select = {"cu": "cuCtxSetCurrent", "hip": "hipSetDevice"}[prefix]
+        self._symbols = {select: ctypes.CFUNCTYPE(ctypes.c_int, WORD)(self._select)}
         for name, words in SIGNATURES.items():
             symbol = prefix + (NAMES.get(name, name) if prefix == "cu" else name)
             if prefix == "cu" and name in VERSIONED:
                 symbol += "_v2"
             if name not in missing:
                 self._symbols[symbol] = ctypes.CFUNCTYPE(ctypes.c_int, *words)(self._function(name))
+
+    def _select(self, which):
+        self.selected.append((which, threading.get_ident()))
+        return self.selects
 
     def _function(self, name):
         def function(*arguments):
@@ -221,19 +226,31 @@ def test_a_call_that_the_library_has_not_goes_through_the_binding(monkeypatch, v
     assert len(stand_in.log) == 1
 
 
-def test_each_thread_selects_the_device_before_its_first_call(monkeypatch, vendor):
+def test_each_call_selects_the_device_on_its_thread(monkeypatch, vendor):
     library, stand_in, driver = opened(monkeypatch, vendor)
-    del stand_in.log[:]
+    calls, threads = len(stand_in.log), []
 
     def work():
-        driver.event_record(EVENT, STREAM)
+        threads.append(threading.get_ident())
         driver.event_record(EVENT, STREAM)
 
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
+    for _ in range(2):
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
     assert len(library.seen) == 2
-    assert [name for name, _ in stand_in.log] == [{"cuda": "cuCtxSetCurrent", "hip": "hipSetDevice"}[vendor]]
+    which = {"cuda": test_cuda_driver.CONTEXT, "hip": 0}[vendor]
+    assert library.selected == [(which, thread) for thread in threads]
+    assert len(stand_in.log) == calls
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_device_that_cannot_be_selected_is_asked_through_the_binding(monkeypatch, vendor, name):
+    library, stand_in, driver = opened(monkeypatch, vendor)
+    library.selects, calls = 1, len(stand_in.log)
+    CALLS[name][0](driver)
+    assert library.seen == []
+    assert len(stand_in.log) == calls + 1
 
 
 def test_handles_that_are_gone_never_reach_the_library(monkeypatch, vendor):

@@ -2,7 +2,7 @@
 
 Python takes longer to pass a launch's eleven arguments to a C function than to call one that loads them itself.  So a
 little LLVM IR loads them from a *record*, whose changing part one ``struct.pack_into`` fills.  It releases Python's lock
-for the driver's calls, as ctypes does, and uses nothing of Python but functions of its stable ABI.
+for the driver's calls, as ctypes does.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ import hashlib
 import struct
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Final
 
 from quadpy.jit.compilation import cached_code
 from quadpy.jit.gpu_launch import TaskLaunch
-from quadpy.runtime.cpu.orc import TRIPLE, LoadedObject, assemble, link
+from quadpy.runtime.cpu.orc import TRIPLE, assemble
+from quadpy.runtime.cpu.python_functions import NO_ARGUMENTS, PythonFunctions
 from quadpy.runtime.drivers.driver import Driver, NativeLaunch
 
 __all__ = ["HEAD", "NativeTasks", "native_tasks"]
@@ -112,18 +113,6 @@ failed:
 """
 
 _FUNCTIONS: Final = ("PyEval_SaveThread", "PyEval_RestoreThread", "PyLong_FromLongLong", "PyLong_AsVoidPtr")
-_NO_ARGUMENTS: Final = 0x0004  # METH_NOARGS
-
-
-class _Method(ctypes.Structure):
-    """``PyMethodDef``: how Python describes a C function."""
-
-    _fields_ = (
-        ("name", ctypes.c_char_p),
-        ("function", ctypes.c_void_p),
-        ("flags", ctypes.c_int),
-        ("doc", ctypes.c_char_p),
-    )
 
 
 def native_tasks(driver: Driver, tasks: Sequence[TaskLaunch]) -> NativeTasks | None:
@@ -149,35 +138,12 @@ class NativeTasks:
         from 1; the tasks before that one are launched.
         """
         _HEAD.pack_into(block, 0, ctypes.addressof(self._calls), ctypes.addressof(self._tasks), self._count, extra)
-        return _entry().function(ctypes.addressof(ctypes.c_char.from_buffer(block)), (self, block, extra))
-
-
-class _Entry:
-    """The machine code, which stays mapped, and how Python calls it."""
-
-    def __init__(self) -> None:
-        self._code = _load()
-        self._method = _Method(b"launch", self._code.address("qp_launch"), _NO_ARGUMENTS, None)
-        made = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.py_object)
-        self._new = made(("PyCFunction_NewEx", ctypes.pythonapi))
-
-    def function(self, record: int, keep: object) -> Callable[[], int]:
-        """A Python function that launches the record at this address, and keeps ``keep`` alive."""
-        # Two threads may each make an entry at the first launch: the one that the cache drops lives as its functions do.
-        found: Callable[[], int] = self._new(ctypes.addressof(self._method), record, (self, keep))
-        return found
+        # Two threads may each make the code at the first launch: what the cache drops lives as its functions do.
+        return _entry().function("qp_launch", ctypes.addressof(ctypes.c_char.from_buffer(block)), (self, block, extra))
 
 
 @functools.cache
-def _entry() -> _Entry:
-    return _Entry()
-
-
-def _load() -> LoadedObject:
+def _entry() -> PythonFunctions:
     key = hashlib.sha256(f"{TRIPLE}\n{_IR}".encode()).hexdigest()
     image = cached_code(f"launch-{key}", lambda: assemble(_IR, opt=0))
-    return link(image, {name: _address(getattr(ctypes.pythonapi, name)) for name in _FUNCTIONS})
-
-
-def _address(function: Any) -> int:
-    return ctypes.cast(function, ctypes.c_void_p).value or 0
+    return PythonFunctions(image, _FUNCTIONS, {"qp_launch": NO_ARGUMENTS})

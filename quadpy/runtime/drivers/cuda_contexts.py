@@ -41,7 +41,9 @@ class Contexts:
         return tuple(self._cuda.cuCtxSetCurrent(context))
 
     def selection(self, ordinal: int) -> tuple[str, int]:
-        """The call that selects the device, and its argument, the context; valid after ``select``."""
+        """The call that selects the device, and its argument, the context."""
+        if ordinal not in self._retained:  # another table of calls selected the device
+            self._select(ordinal)
         return "cuCtxSetCurrent", int(self._retained[ordinal])
 
     def _retain(self, ordinal: int) -> tuple[Any, ...]:

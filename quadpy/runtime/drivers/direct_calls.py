@@ -1,30 +1,31 @@
 """The most frequent calls of a vendor's library, without the binding.
 
-For most of these calls, a binding takes longer to convert arguments and results than the driver takes to run.  ctypes
-passes numbers as they are: all as pointers, which it converts fastest, and of which the call reads the bits it needs.
+For most of these calls, a binding takes longer to convert arguments and results than the driver takes to run.  Machine
+code passes numbers as they are: all as 64 bits, of which the call reads those it needs.
 """
 
 from __future__ import annotations
 
-import ctypes
+import sys
 from collections.abc import Callable
 from types import FunctionType
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
+from quadpy.importing import import_late
 from quadpy.runtime.drivers.gpu_api import GpuApi
+from quadpy.runtime.drivers.gpu_calls import address_of_function, direct
 from quadpy.runtime.drivers.vendor_calls import Call
 
 __all__ = ["DirectCalls"]
 
 Ask: TypeAlias = Callable[..., int]
 
-_WORD: Final = ctypes.c_void_p
-
 
 class DirectCalls:
-    """Each call returns the number of the vendor's status, 0 for success; ``alloc_async`` stores the address in a c_uint64.
+    """Each call returns the number of the vendor's status, 0 for success; ``alloc_async`` the address, or the negative status.
 
-    A call that the library lacks goes through the binding, by ``call`` and ``done``, which raise errors.
+    UNTRIED stands for the status of a call that was not made: the device is lost, or cannot be selected.  A call that the
+    library lacks goes through the binding, by ``call`` and ``done``, which raise errors.
     """
 
     __slots__ = (
@@ -32,8 +33,11 @@ class DirectCalls:
         "not_ready", "stream_query", "stream_synchronize", "stream_wait",
     )  # fmt: skip
 
-    def __init__(self, api: GpuApi, call: Callable[..., Any], done: Callable[[Call, int], bool]) -> None:
-        find = _finder(api)
+    def __init__(
+        self, api: GpuApi, ordinal: int, lost: int, call: Callable[..., Any], done: Callable[[Call, int], bool]
+    ) -> None:
+        """``lost`` is the address of the mark of a lost device."""
+        find = _finder(api, ordinal, lost)
         self.not_ready = int(api.not_ready)  # type: ignore[call-overload]
 
         def asked(binding: Call) -> Ask:
@@ -46,41 +50,40 @@ class DirectCalls:
         def queried(binding: Call) -> Ask:
             return lambda handle: 0 if done(binding, handle) else self.not_ready
 
-        def allocated(found: ctypes.c_uint64, nbytes: int, stream: int) -> int:
-            found.value = int(call(api.alloc_async, nbytes, stream))
-            return 0
+        def allocated(nbytes: int, stream: int) -> int:
+            return int(call(api.alloc_async, nbytes, stream))
 
-        self.stream_synchronize = find(api.stream_synchronize, _WORD) or asked(api.stream_synchronize)
-        self.stream_query = find(api.stream_query, _WORD) or queried(api.stream_query)
-        self.stream_wait = find(api.stream_wait, _WORD, _WORD, _WORD) or asked(api.stream_wait)
-        self.event_record = find(api.event_record, _WORD, _WORD) or asked(api.event_record)
-        self.event_synchronize = find(api.event_synchronize, _WORD) or asked(api.event_synchronize)
-        self.event_query = find(api.event_query, _WORD) or queried(api.event_query)
-        self.alloc_async = find(api.alloc_async, ctypes.POINTER(ctypes.c_uint64), _WORD, _WORD) or allocated
-        self.free_async = find(api.free_async, _WORD, _WORD) or asked(api.free_async)
-        self.copy_in = find(api.copy_in, *[_WORD] * 4, version=api.copy_version) or asked(api.copy_in)
-        self.copy_out = find(api.copy_out, *[_WORD] * 4, version=api.copy_version) or asked(api.copy_out)
-        self.fill = find(api.fill, _WORD, _WORD, _WORD, _WORD) or asked(api.fill)
+        self.stream_synchronize = find(api.stream_synchronize, 1) or asked(api.stream_synchronize)
+        self.stream_query = find(api.stream_query, 1) or queried(api.stream_query)
+        self.stream_wait = find(api.stream_wait, 3) or asked(api.stream_wait)
+        self.event_record = find(api.event_record, 2) or asked(api.event_record)
+        self.event_synchronize = find(api.event_synchronize, 1) or asked(api.event_synchronize)
+        self.event_query = find(api.event_query, 1) or queried(api.event_query)
+        self.alloc_async = find(api.alloc_async) or allocated
+        self.free_async = find(api.free_async, 2) or asked(api.free_async)
+        self.copy_in = find(api.copy_in, 4, api.copy_version) or asked(api.copy_in)
+        self.copy_out = find(api.copy_out, 4, api.copy_version) or asked(api.copy_out)
+        self.fill = find(api.fill, 4) or asked(api.fill)
 
 
-def _finder(api: GpuApi) -> Callable[..., Ask | None]:
+def _finder(api: GpuApi, ordinal: int, lost: int) -> Callable[..., Ask | None]:
     """A function that looks up a call of the table in the vendor's library, by its name and ``version``, or returns None.
 
-    A call that is written in Python does more than the library's, and is not looked up.
+    The call takes ``count`` words; without a count, it allocates.  A call that is written in Python does more than the
+    library's, and is not looked up.
     """
-    try:
-        library = api.library()
-    except (OSError, AttributeError, ImportError):
-        return lambda call, *words, version="": None
+    symbol, selects = api.selection(ordinal)
+    select = direct(api, symbol)
+    if select is None or sys.implementation.name != "cpython":
+        return lambda call, count=0, version="": None
+    module = import_late("quadpy.runtime.cpu.native_calls")  # imports LLVM
+    native = module.NativeCalls(lost, address_of_function(select), selects)
 
-    def find(call: Call, *words: Any, version: str = "") -> Ask | None:
-        if isinstance(call, FunctionType):
+    def find(call: Call, count: int = 0, version: str = "") -> Ask | None:
+        found = None if isinstance(call, FunctionType) else direct(api, call.__name__ + version)
+        if found is None:
             return None
-        try:
-            found = library[call.__name__ + version]
-        except AttributeError:
-            return None
-        found.argtypes = words
-        return found
+        made: Ask = native.call(found, count) if count else native.alloc(found)
+        return made
 
     return find

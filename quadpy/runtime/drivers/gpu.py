@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from typing import Any, Final
+from typing import Final
 
 from quadpy.errors import DeviceError, NoDeviceError
 from quadpy.runtime.drivers.direct_calls import DirectCalls
@@ -46,7 +46,7 @@ class GpuDriver(GpuLaunches):
         except DeviceError as error:
             raise NoDeviceError(f"{self.info.name} cannot be used: {error.message}", hint=error.hint) from error
         self._priorities = range(min(least, greatest), max(least, greatest) + 1)
-        self._direct = DirectCalls(api, self.call, self._done)
+        self._direct = DirectCalls(api, ordinal, ctypes.addressof(self._lost), self.call, self._done)
 
     @functools.cached_property
     def graphs(self) -> GraphDriver:
@@ -63,21 +63,15 @@ class GpuDriver(GpuLaunches):
         self.call(self._api.stream_destroy, stream)
 
     def stream_synchronize(self, stream: StreamHandle) -> None:
-        if self._fault is not None or not self._ready.selected:
-            self._prepare()
         if status := self._direct.stream_synchronize(stream):
             self._again_by_binding(status, self._api.stream_synchronize, stream)
 
     def stream_query(self, stream: StreamHandle) -> bool:
-        if self._fault is not None or not self._ready.selected:
-            self._prepare()
         if not (status := self._direct.stream_query(stream)):
             return True
         return self._not_ready(status, self._api.stream_query, stream)
 
     def stream_wait(self, stream: StreamHandle, event: EventHandle) -> None:
-        if self._fault is not None or not self._ready.selected:
-            self._prepare()
         if status := self._direct.stream_wait(stream, event, 0):
             self._again_by_binding(status, self._api.stream_wait, stream, event, 0)
 
@@ -96,20 +90,14 @@ class GpuDriver(GpuLaunches):
         self.call(self._api.event_destroy, event)
 
     def event_record(self, event: EventHandle, stream: StreamHandle) -> None:
-        if self._fault is not None or not self._ready.selected:
-            self._prepare()
         if status := self._direct.event_record(event, stream):
             self._again_by_binding(status, self._api.event_record, event, stream)
 
     def event_synchronize(self, event: EventHandle) -> None:
-        if self._fault is not None or not self._ready.selected:
-            self._prepare()
         if status := self._direct.event_synchronize(event):
             self._again_by_binding(status, self._api.event_synchronize, event)
 
     def event_query(self, event: EventHandle) -> bool:
-        if self._fault is not None or not self._ready.selected:
-            self._prepare()
         if not (status := self._direct.event_query(event)):
             return True
         return self._not_ready(status, self._api.event_query, event)
@@ -129,19 +117,13 @@ class GpuDriver(GpuLaunches):
     def alloc_async(self, nbytes: int, stream: StreamHandle) -> PoolPointer:
         if not nbytes:
             return PoolPointer(0)
-        if self._fault is not None or not self._ready.selected:
-            self._prepare()
-        found: Any = ctypes.c_uint64()
-        if status := self._direct.alloc_async(found, nbytes, stream):
-            return PoolPointer(int(self._again_by_binding(status, self._api.alloc_async, nbytes, stream)))
-        pointer: PoolPointer = found.value
-        return pointer
+        if (found := self._direct.alloc_async(nbytes, stream)) > 0:
+            return PoolPointer(found)
+        return PoolPointer(int(self._again_by_binding(-found, self._api.alloc_async, nbytes, stream)))
 
     def free_async(self, pointer: PoolPointer, stream: StreamHandle) -> None:
         if not pointer:
             return
-        if self._fault is not None or not self._ready.selected:
-            self._prepare()
         if status := self._direct.free_async(pointer, stream):
             self._again_by_binding(status, self._api.free_async, pointer, stream)
 
@@ -162,16 +144,12 @@ class GpuDriver(GpuLaunches):
     def copy_in(self, target: Address, source: Address, nbytes: int, stream: StreamHandle) -> None:
         if not nbytes:
             return
-        if self._fault is not None or not self._ready.selected:
-            self._prepare()
         if status := self._direct.copy_in(target, source, nbytes, stream):
             self._again_by_binding(status, self._api.copy_in, target, source, nbytes, stream)
 
     def copy_out(self, target: Address, source: Address, nbytes: int, stream: StreamHandle) -> None:
         if not nbytes:
             return
-        if self._fault is not None or not self._ready.selected:
-            self._prepare()
         if status := self._direct.copy_out(target, source, nbytes, stream):
             self._again_by_binding(status, self._api.copy_out, target, source, nbytes, stream)
 
@@ -182,8 +160,6 @@ class GpuDriver(GpuLaunches):
     def fill(self, target: Address, value: int, nbytes: int, stream: StreamHandle) -> None:
         if not nbytes:
             return
-        if self._fault is not None or not self._ready.selected:
-            self._prepare()
         if status := self._direct.fill(target, value, nbytes, stream):
             self._again_by_binding(status, self._api.fill, target, value, nbytes, stream)
 

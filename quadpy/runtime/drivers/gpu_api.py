@@ -33,7 +33,7 @@ class GpuApi:
                  ``cooperative_symbol`` its ``launch_cooperative``
     copy_version    suffix of the library's names for ``copy_in`` and ``copy_out``
     blocks_at_once  function, threads, shared bytes -> the blocks that fit on one of the device's units
-    selection    device ordinal -> the library's symbol that selects it, and its argument; valid after ``select``
+    selection    device ordinal -> the library's symbol that selects it, and its argument; the device can be used
     describe     device ordinal -> its description and its features
     module_load  image -> the module, and the log of the vendor's compiler, also for a refused image
     """

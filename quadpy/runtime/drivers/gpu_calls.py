@@ -11,10 +11,12 @@ from quadpy.errors import DriverError, NoDeviceError, OutOfDeviceMemory
 from quadpy.runtime.drivers.gpu_api import GpuApi
 from quadpy.runtime.drivers.vendor_calls import Call
 
-__all__ = ["LOST", "GpuCalls", "direct"]
+__all__ = ["LOST", "UNTRIED", "GpuCalls", "address_of_function", "direct"]
 
 LOST: Final = "a GPU does not recover within a process: start the program again"
 """What to do about a device that is lost."""
+UNTRIED: Final = 1 << 32
+"""In place of a status: nothing was called, as the device is lost or cannot be selected."""
 
 
 class _Selected(threading.local):
@@ -139,13 +141,20 @@ class GpuCalls:
         return self.call(call, *arguments)
 
     def _refuse(self, number: int, call: Call) -> None:
-        """Raise the error for ``number``, unless the thread had lost its device."""
+        """Raise the error for ``number``, unless the thread had lost its device or nothing was tried."""
+        if number == UNTRIED:
+            return
         try:
             status = self._api.status(number)
         except ValueError as error:
             raise DriverError(f"{_name(call)} failed: {number}, which the binding does not know") from error
         if status not in self._api.deselected:
             raise self._error(call, status)
+
+
+def address_of_function(function: Any) -> int:
+    """Where a function of ctypes is."""
+    return ctypes.cast(function, ctypes.c_void_p).value or 0
 
 
 def direct(api: GpuApi, symbol: str) -> Callable[..., int] | None:

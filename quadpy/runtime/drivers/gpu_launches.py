@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from quadpy.runtime.drivers.driver import DeviceInfo, Dim3, FunctionHandle, ModuleHandle, NativeLaunch, StreamHandle
 from quadpy.runtime.drivers.gpu_api import GpuApi
-from quadpy.runtime.drivers.gpu_calls import GpuCalls, direct
+from quadpy.runtime.drivers.gpu_calls import GpuCalls, address_of_function, direct
 
 __all__ = ["GpuLaunches"]
 
@@ -98,7 +98,9 @@ class GpuLaunches(GpuCalls):
         if self._launch is None or select is None:
             return None
         lost = ctypes.addressof(self._lost)
-        return NativeLaunch(lost, _address(select), which, _address(self._launch), self._launch_refused)
+        return NativeLaunch(
+            lost, address_of_function(select), which, address_of_function(self._launch), self._launch_refused
+        )
 
     def _launch_refused(
         self, number: int, function: FunctionHandle, grid: Dim3, block: Dim3, shared: int, stream: StreamHandle,
@@ -127,7 +129,3 @@ class _Words(int):
         found = cls(ctypes.addressof(words))
         found.memory, found.pointer = (words, *more), ctypes.c_void_p(found)
         return found
-
-
-def _address(function: Any) -> int:
-    return ctypes.cast(function, ctypes.c_void_p).value or 0
