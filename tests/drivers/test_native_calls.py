@@ -8,8 +8,8 @@ import threading
 
 import pytest
 
-from quadpy.runtime.drivers.gpu_calls import UNTRIED, address_of_function
 from quadpy.runtime.cpu.native_calls import NativeCalls
+from quadpy.runtime.drivers.gpu_calls import UNTRIED, address_of_function
 
 WORD = ctypes.c_uint64
 LOST = ctypes.c_int(0)
