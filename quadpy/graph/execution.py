@@ -60,7 +60,7 @@ class GraphExec(OneProcess):
     """
 
     error: ClassVar[type[GraphError]] = GraphError
-    instead: ClassVar[str] = "pickle the function that builds it, or one with @qp.graph.replay"
+    instead: ClassVar[str] = "pickle its Graph, and instantiate that where it is used"
 
     def __init__(
         self, graph: OrderedNodes, shared: DriverGraph | None, *, auto_free: bool, priorities: bool, fuse: Fuse = False

@@ -122,7 +122,7 @@ class Kernel(ByName):
                 return run(dispatcher.checked(args, views), views, stream)
         except MembersFound:
             self._pass_members()
-            args, kwargs = self._as_given(args)
+            args, kwargs = self.as_given(args)
             return self(*args, stream=stream, **kwargs)
         except ArgumentError as error:
             raise shortened(self.named(error)) from error.__cause__
@@ -173,7 +173,7 @@ class Kernel(ByName):
                 return use(plan, dispatcher.checked(args, views), views)
         except MembersFound:
             self._pass_members()
-            return self.planned(*self._as_given(args), use)
+            return self.planned(*self.as_given(args), use)
         except ArgumentError as error:
             raise self.named(error) from error.__cause__
 
@@ -188,14 +188,14 @@ class Kernel(ByName):
             args = self._bind(dispatcher, args, kwargs)
         return dispatcher, args
 
-    def _as_given(self, args: tuple[Argument, ...]) -> tuple[tuple[Argument, ...], dict[str, Argument]]:
+    def as_given(self, args: tuple[Argument, ...]) -> tuple[tuple[Argument, ...], dict[str, Argument]]:
         """All arguments in their order as those by position and those that are given by keyword only."""
         count = len(args) - len(self._by_keyword)
         return args[:count], dict(zip(self._by_keyword, args[count:], strict=True))
 
     def binder(self, *args: Argument) -> Binder | None:
         """What packs the arguments of later calls that run the same code; None where each must be resolved."""
-        dispatcher, args = self._in_order(*self._as_given(args))
+        dispatcher, args = self._in_order(*self.as_given(args))
         specialisation, _, views = dispatcher.resolve(args)
         return dispatcher.binder(specialisation, args, views)
 

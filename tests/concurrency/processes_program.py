@@ -83,8 +83,24 @@ def replayed(function):
     return x.to_numpy().tolist()
 
 
+def launched(graph, x):
+    with graph.instantiate() as launchable:
+        launchable.launch()
+    return x.to_numpy().tolist()
+
+
+def graph_of_squares():
+    """A graph and the array that it changes; this process does not launch it."""
+    x = qp.ndarray(qp.f32, 3)
+    graph = qp.graph.Graph()
+    graph.add_memset(x, 3.0)
+    graph.add_kernel(shared_kernels.square, x)
+    graph.add_kernel(triple, x)
+    return graph, x
+
+
 def work():
-    """What is called in another process, by name: the function, and its argument."""
+    """What is called in another process, by name: the function, and its arguments."""
     return {
         "module": (run, shared_kernels.square),
         "main": (run, triple),
@@ -93,13 +109,14 @@ def work():
         "replay": (replayed, shared_kernels.square_twice),
         "func": (call, tripled),
         "nested": (run, shifted(10.0)),
+        "graph": (launched, *graph_of_squares()),
     }
 
 
 def futures(method):
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context(method)) as pool:
-        for name, (function, argument) in work().items():
-            done = pool.submit(function, argument)
+        for name, (function, *arguments) in work().items():
+            done = pool.submit(function, *arguments)
             error = done.exception(120)
             yield name, done.result() if error is None else f"{type(error).__name__}: {error}"
 
@@ -108,7 +125,7 @@ def loky():
     from joblib import Parallel, delayed
 
     tasks = work()
-    calls = (delayed(function)(argument) for function, argument in tasks.values())
+    calls = (delayed(function)(*arguments) for function, *arguments in tasks.values())
     return zip(tasks, Parallel(2, backend="loky")(calls), strict=True)  # one job would run in this process
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from quadpy.completion import shows
 from quadpy.errors import CaptureError, GraphError
 from quadpy.graph.building.builder import GraphBuilder
@@ -32,7 +34,8 @@ class Graph(GraphBuilder):
     memory, if one of the two writes it.  A node that may touch anything (an event, a semaphore, an empty node, a host
     function that does not say what it reads and writes) comes after all earlier nodes and before all later ones.
     ``name`` is unique in the graph; by default it is that of what is called, with a number if there are several.
-    A graph keeps alive what its nodes touch.  A copy of a graph is a ``clone``.
+    A graph keeps alive what its nodes touch.  A copy of a graph is a ``clone``; ``pickle`` takes the calls that made its
+    nodes to another process, with their arguments.
     """
 
     @public
@@ -119,6 +122,12 @@ class Graph(GraphBuilder):
 
     def __deepcopy__(self, memo: object) -> Graph:
         return self.clone()
+
+    def __reduce_ex__(self, protocol: object) -> tuple[Any, ...]:
+        """Pickles the calls that made the nodes, with their arguments: kernels by name, arrays with their values."""
+        self.require_complete()
+        recipes = import_late("quadpy.graph.building.recipes")
+        return recipes.restored, (recipes.recipes_of(self),)
 
     @property
     def has_memory(self) -> bool:

@@ -49,7 +49,7 @@ def node_for(
         case Constant(target, data):
             kept = arena.constant(data, lambda: _upload(data, device, stream))
             copy = MemcpyNode.of(target, kept.pointer, len(data), (*keep, kept))
-            return NewNode(copy, "memcpy", ordered=True)
+            return NewNode(replace(copy, constant=data), "memcpy", ordered=True)
         case HostFunction(function, arguments):
             call = replace(host_node(device, function, *arguments), barrier=False)
             return NewNode(call, getattr(function, "__name__", "host"))

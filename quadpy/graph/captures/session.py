@@ -14,7 +14,7 @@ from quadpy.graph.captures.arena import Arena
 from quadpy.graph.captures.new_nodes import NewNode, node_for
 from quadpy.graph.captures.streams import CapturedStreams
 from quadpy.graph.model.kernels import node_of_launches
-from quadpy.graph.model.nodes import KernelNode
+from quadpy.graph.model.nodes import Call, KernelNode
 from quadpy.public import call_site
 from quadpy.runtime.device.current import launches_so_far, take_back_launches
 from quadpy.runtime.device.device import Device
@@ -146,7 +146,8 @@ class CaptureSession:
         if prepared.result is not None:
             self.refuse("a kernel that returns a number", "let it write an array instead")
         try:
-            node = node_of_launches(self.device, prepared, take_launching_kernel())
+            kernel, args = take_launching_kernel()
+            node = node_of_launches(self.device, prepared, kernel, call=_call_of(kernel, args))
         except GraphError as error:
             self._fail(error.message, error.hint)
         self._append(stream, NewNode(node, _title(node)), self._streams.after_homes(stream, node.keep))
@@ -193,6 +194,13 @@ class CaptureSession:
         except BaseException:
             self._fail_incomplete()
             raise
+
+
+def _call_of(kernel: Any, args: tuple[Any, ...]) -> Call | None:
+    if kernel is None:
+        return None
+    given, named = kernel.as_given(args)
+    return Call((kernel, *given), named)
 
 
 def _title(node: KernelNode) -> str:

@@ -12,7 +12,7 @@ from quadpy.errors import ArgumentError, DeviceError, GraphError
 from quadpy.flow import has_loop
 from quadpy.graph.device_graphs import graphs_of
 from quadpy.graph.model.arguments import integer_of
-from quadpy.graph.model.nodes import KernelNode
+from quadpy.graph.model.nodes import Call, KernelNode
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.launch.launch import HostLaunch, KernelLaunch, MemoryRange, Prepared
 
@@ -30,12 +30,14 @@ def kernel_node(device: Device, kernel: Any, *args: Any, priority: int | None = 
     if priority is not None and integer_of(priority) is None:
         raise ArgumentError(f"priority={priority!r} is not an int", hint="lower goes first; None leaves it open")
     prepared, callee = _prepared(kernel, args, kwargs)
-    return node_of_launches(device, prepared, callee, integer_of(priority))
+    call = None if callee is None else Call((kernel, *args), {"priority": priority, **kwargs})
+    return node_of_launches(device, prepared, callee, integer_of(priority), call)
 
 
 def node_of_launches(
-    device: Device, prepared: Prepared | HostLaunch | KernelLaunch, kernel: object = None, priority: int | None = None
-) -> KernelNode:
+    device: Device, prepared: Prepared | HostLaunch | KernelLaunch, kernel: object = None, priority: int | None = None,
+    call: Call | None = None,
+) -> KernelNode:  # fmt: skip
     """A node for ``prepared``, the launches of a call of ``kernel``."""
     whole = prepared if isinstance(prepared, Prepared) else Prepared(())  # of launches alone nothing else is known
     launches = prepared.launches if isinstance(prepared, Prepared) else (prepared,)
@@ -52,6 +54,7 @@ def node_of_launches(
         origin=whole.origin,
         arguments=whole.arguments,
         conditions=whole.conditions,
+        call=call,
     )
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -14,10 +15,11 @@ import numpy as np
 
 from quadpy.errors import ArgumentError, DeviceError, GraphError
 from quadpy.graph.model.arguments import count_of, sequence_of
-from quadpy.graph.model.extents import Extent, extent_of, fill_pattern, overlap, written_extent_of
+from quadpy.graph.model.extents import extent_of, fill_pattern, overlap, written_extent_of
 from quadpy.graph.model.kernels import kernel_node
 from quadpy.graph.model.nodes import (
     AllocNode,
+    Call,
     ChildNode,
     EventRecordNode,
     EventWaitNode,
@@ -55,7 +57,8 @@ def memcpy_node(device: Device, target: Any, source: Any, nbytes: int | None = N
     if overlap(to.range, of.range):
         raise ArgumentError("the ends of a copy overlap")
     direction: CopyKind = "out" if to.pageable else "in" if of.pageable else "within"
-    return MemcpyNode.of(to.address, of.address, to.nbytes, to.keep + of.keep, direction)
+    call = Call((target, source, nbytes), {})
+    return replace(MemcpyNode.of(to.address, of.address, to.nbytes, to.keep + of.keep, direction), call=call)
 
 
 def _is_address(memory: object) -> bool:
@@ -92,6 +95,7 @@ def memset_node(
     return MemsetNode(
         target=extent.address, value=bits, element=size, width=width // size, height=rows, pitch=pitch,
         writes=(extent.range,), keep=extent.keep,
+        call=Call((target, value), {"element": element, "nbytes": nbytes, "rows": rows, "pitch": pitch}),
     )  # fmt: skip
 
 
@@ -105,7 +109,8 @@ def host_node(
     """A call ``function(*arguments)``, which may touch anything if neither ``reads`` nor ``writes`` is given."""
     if not callable(function):
         raise ArgumentError(f"{function!r} is not a function")
-    read, written = _extents(device, reads, "reads"), _extents(device, writes, "writes")
+    reads, writes = _memories(reads, "reads"), _memories(writes, "writes")
+    read, written = ([extent_of(memory, device) for memory in each] for each in (reads, writes))
     return HostNode(
         function=function,
         arguments=arguments,
@@ -113,11 +118,12 @@ def host_node(
         reads=tuple(extent.range for extent in read),
         writes=tuple(extent.range for extent in written),
         keep=(function, *arguments, *(kept for extent in (*read, *written) for kept in extent.keep)),
+        call=Call((function, *arguments), {"reads": reads, "writes": writes}),
     )
 
 
-def _extents(device: Device, memories: Any, what: str) -> list[Extent]:
-    return [extent_of(memory, device) for memory in sequence_of(memories, what, "memory", "pass a list of arrays")]
+def _memories(given: Any, what: str) -> tuple[Any, ...]:
+    return sequence_of(given, what, "memory", "pass a list of arrays")
 
 
 def child_node(device: Device, graph: Any) -> ChildNode:

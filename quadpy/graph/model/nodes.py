@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from quadpy.completion import shows
 from quadpy.copying import OneProcess
@@ -23,6 +23,7 @@ from quadpy.source import Span
 __all__ = [
     "AllocNode",
     "Allocation",
+    "Call",
     "ChildNode",
     "EmptyNode",
     "EventRecordNode",
@@ -39,6 +40,13 @@ __all__ = [
 ]
 
 
+class Call(NamedTuple):
+    """The arguments from which a node was made, by which another process can make it again."""
+
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+
+
 @shows("after", "kind", "name", "reads", "writes")
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
 class Node(OneProcess):
@@ -53,6 +61,7 @@ class Node(OneProcess):
     reads, writes  the memory that the node touches, as (address, bytes)
     keep     what must stay alive as long as the node can run
     span     where in the user's program the node was made
+    call     what its maker was given, in ``MAKERS``; None where only addresses are known
     """
 
     kind: ClassVar[str]
@@ -67,6 +76,7 @@ class Node(OneProcess):
     writes: tuple[MemoryRange, ...] = ()
     keep: tuple[object, ...] = ()
     span: Span | None = None
+    call: Call | None = None
 
     @property
     def asked_after(self) -> tuple[str, ...]:
@@ -100,7 +110,10 @@ class KernelNode(Node):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
 class MemcpyNode(Node):
-    """A copy of ``nbytes`` bytes; for ``direction`` "in" and "out", the host's end goes through a buffer of the graph."""
+    """A copy of ``nbytes`` bytes; for ``direction`` "in" and "out", the host's end goes through a buffer of the graph.
+
+    ``constant`` is what the source holds in every launch; None where that may change.
+    """
 
     kind: ClassVar[str] = "memcpy"
 
@@ -108,6 +121,7 @@ class MemcpyNode(Node):
     source: int
     nbytes: int
     direction: CopyKind
+    constant: bytes | None = field(default=None, repr=False)
 
     @property
     def staged(self) -> bool:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
-from quadpy.copying import OneProcess
 from quadpy.errors import ArgumentError, GraphError
 from quadpy.graph.model.arguments import find_node, sequence_of
 from quadpy.graph.model.nodes import Node
@@ -22,11 +21,8 @@ Dependencies: TypeAlias = Iterable[Node | str] | None
 """Nodes of the graph or their names, ``[]`` for none; None derives them from the memory that nodes read and write."""
 
 
-class OrderedNodes(OneProcess):
+class OrderedNodes:
     """The nodes of a graph on ``device``, in the order in which they were added.  Safe from any thread."""
-
-    error: ClassVar[type[GraphError]] = GraphError
-    instead: ClassVar[str] = "pickle the function that builds it, or one with @qp.graph.replay"
 
     def __init__(self, device: Device) -> None:
         self.device = device

@@ -216,14 +216,15 @@ def set_launching_kernel(kernel: object, args: tuple[Any, ...]) -> None:
     _thread.kernel, _thread.arguments = kernel, args
 
 
-def take_launching_kernel() -> object:
-    """The kernel that was set last, once; None if none was set since."""
-    kernel, _thread.kernel, _thread.arguments = _thread.kernel, None, ()
-    return kernel
+def take_launching_kernel() -> tuple[Any, tuple[Any, ...]]:
+    """The kernel that was set last, once, and the arguments of its call; None if none was set since."""
+    found = launching_kernel()
+    _thread.kernel, _thread.arguments = None, ()
+    return found
 
 
 def launching_kernel() -> tuple[Any, tuple[Any, ...]]:
-    """What ``take_launching_kernel`` would return, and the arguments of the call."""
+    """What ``take_launching_kernel`` would return."""
     return _thread.kernel, _thread.arguments
 
 
