@@ -15,8 +15,6 @@ import numpy as np
 import pytest
 import shared_kernels
 
-import quadpy as qp
-
 PROGRAM = Path(__file__).with_name("processes_program.py")
 SUPPORT = Path(__file__).parents[1] / "support"
 

@@ -9,7 +9,6 @@ import re
 
 import numpy as np
 import pytest
-
 from shared_kernels import LEVELS, Tank, raise_levels, scale_into, square, take_down
 
 import quadpy as qp

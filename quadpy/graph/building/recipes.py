@@ -6,14 +6,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from quadpy.dtypes import u8
 from quadpy.graph.building.graph import Graph
-from quadpy.graph.building.travelling import Travelling, in_order, refuse, travelling_arrays
+from quadpy.graph.model.arguments import integer_of
 from quadpy.graph.model.extents import extent_of, written_extent_of
 from quadpy.graph.model.makers import MAKERS
 from quadpy.graph.model.nodes import Call, ChildNode, EmptyNode, KernelNode, MemcpyNode, MemsetNode, Node
+from quadpy.graph.model.travelling import Travelling, in_order, refuse, travelling_arrays
 from quadpy.runtime.arrays.dense import DenseArray
 from quadpy.runtime.arrays.ndarray import ndarray
 from quadpy.runtime.device.device import Device
@@ -128,7 +127,7 @@ def _copy(device: Device, target: Part, source: Part | bytes, nbytes: int) -> Me
 def _stored(data: bytes) -> Part:
     """Memory with ``data``, which nothing else uses."""
     array = ndarray(u8, len(data))
-    array.from_numpy(np.frombuffer(data, np.uint8))
+    array.from_numpy(memoryview(data))
     return Part(array, 0)
 
 
@@ -150,7 +149,7 @@ def _require_arrays(node: Node, call: Call) -> None:
         case _:
             return
     for memory in touched:
-        if isinstance(memory, (int, np.integer)):
+        if integer_of(memory) is not None:
             refuse(node, "it was made with an address, which means nothing elsewhere")
         _require_order(node, memory, whole=whole)
 
