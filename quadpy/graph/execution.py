@@ -115,17 +115,10 @@ class GraphExec(OneProcess):
                 resources.check(auto_free=self._auto_free)
                 told = None if CAPTURES.observer is None else self._tell(CAPTURES.observer, on, overlap=overlap)
                 if on.timeline is not live.announced:  # else all is said, and what came before is in order
-                    live.announced, overlap = None, overlap and engine.overlaps
-                    self._order_after_others(on.timeline, overlap=overlap)
-                    resources = live.resources_now()
-                    resources.announce(self.device.memory, on.timeline)
-                    owner.runs.timelines.add(on.timeline)
-                    engine.move(on)
-                    live.announced = None if overlap else on.timeline
-                if resources.memory:
-                    owner.unfreed = (
-                        resources.begin_launch()
-                    )  # before, as what a Ctrl-C interrupts may have been submitted
+                    self._move(engine, on, overlap=overlap and engine.overlaps)
+                    resources = live.resources
+                if resources.memory:  # before the launch, as what a Ctrl-C interrupts may have been submitted
+                    owner.unfreed = resources.begin_launch()
                 try:
                     running = engine if told is None else self._timed(engine, told)
                     if resources.rings:
@@ -354,6 +347,16 @@ class GraphExec(OneProcess):
             else ", ".join([counted(len(self._owner.nodes), "node"), counted(self._launches, "launch")])
         )
         return f"<GraphExec of {what} on {self.device}>"
+
+    def _move(self, engine: Engine, on: Stream, *, overlap: bool) -> None:
+        """Order what comes next on ``on`` after all that it depends on, where the last launch was elsewhere."""
+        live = self._live
+        live.announced = None
+        self._order_after_others(on.timeline, overlap=overlap)
+        live.resources_now().announce(self.device.memory, on.timeline)
+        self._owner.runs.timelines.add(on.timeline)
+        engine.move(on)
+        live.announced = None if overlap else on.timeline
 
     def _order_after_others(self, timeline: Timeline, *, overlap: bool) -> None:
         pending_on = self._owner.pending_on

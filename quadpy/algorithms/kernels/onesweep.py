@@ -142,6 +142,59 @@ def counted_before(words: T, at, tile):
     return before
 
 
+@qp.func
+def digit_of(key, value, shift, what: T, extent, offsets: T, kind: T, infinity: T, descending: T, dtype: T):
+    """Eight bits of the key, or of the place that is its value."""
+    digit = 255
+    if qp.static(what == "keys"):
+        digit = digit_of_key(key, shift, kind, infinity, descending, dtype)
+    else:
+        digit = digit_of_place(value, shift, what, extent, offsets)
+    return digit
+
+
+@qp.func
+def rank_in_wave(hist: T, own, digit):
+    """How many items of the wave so far have the same digit; counts this one in ``hist``, which begins at ``own``."""
+    same = lanes_with(digit)
+    below = lower_lanes(same)
+    counted = qp.i32(hist[own + digit])
+    rank = counted + below
+    wave.sync()
+    if below == 0:
+        hist[own + digit] = qp.u16(counted + qp.popcnt(same))
+    wave.sync()
+    return rank
+
+
+@qp.func
+def add_waves(hist: T, thread):
+    """Put into ``hist`` what the waves before have of the thread's digit; returns what all have."""
+    count = qp.u32(0)
+    for w in qp.static(range(wave.num_subgroups())):
+        here = hist[w * 256 + thread]
+        hist[w * 256 + thread] = qp.u16(count)
+        count += here
+    return count
+
+
+@qp.func
+def written(target, goes, moved: T, start, n, threads: T, items: T):
+    """Write the items of a tile, which are in their order in ``moved``, to where they go."""
+    for k in qp.static(range(items)):
+        if start + (block.thread_idx() + threads * k) < n:
+            target[goes[k]] = qp.cast(moved[block.thread_idx() + threads * k], target.dtype)
+
+
+@qp.func
+def pick(first, second, takes_first: T):
+    """One of the two, which is known at compile time."""
+    if qp.static(takes_first):
+        return first
+    else:
+        return second
+
+
 @qp.kernel
 def sweep_digit(keys: Flat, values: Flat, offsets: Flat, counts: Plane, words: Flat, sorted_keys: Flat,
                 sorted_values: Flat, number: qp.i32, shift: qp.i32, extent: qp.i64, tiles: qp.i32,
@@ -163,8 +216,7 @@ def sweep_digit(keys: Flat, values: Flat, offsets: Flat, counts: Plane, words: F
         for k in qp.static(range(256 // wave.group_size())):
             hist[thread + threads * k] = qp.u16(0)
         block.sync()
-        tile = shared_tile[0]
-        n = qp.i64(keys.shape[0])
+        tile, n = shared_tile[0], qp.i64(keys.shape[0])
         start = tile * (threads * items)
         first = start + wave.subgroup_id() * (wave.group_size() * items) + lane
         key = qp.Vector([qp.cast(0, keys.dtype) for _ in range(items)])
@@ -176,28 +228,14 @@ def sweep_digit(keys: Flat, values: Flat, offsets: Flat, counts: Plane, words: F
         # The low 16 bits have the rank among the same digits of the wave, and then the place in the tile.
         ranked = qp.Vector([qp.u32(0) for _ in range(items)])
         for k in qp.static(range(items)):
-            digit = 255
-            if qp.static(what == "keys"):
-                digit = digit_of_key(key[k], shift, kind, infinity, descending, keys.dtype)
-            else:
-                digit = digit_of_place(value[k], shift, what, extent, offsets)
+            digit = digit_of(key[k], value[k], shift, what, extent, offsets, kind, infinity, descending, keys.dtype)
             digit = qp.select(first + k * wave.group_size() < n, digit, 255)
-            same = lanes_with(digit)
-            below = lower_lanes(same)
-            counted = qp.i32(hist[own + digit])
-            ranked[k] = qp.u32((digit << 16) | (counted + below))
-            wave.sync()
-            if below == 0:
-                hist[own + digit] = qp.u16(counted + qp.popcnt(same))
-            wave.sync()
+            ranked[k] = qp.u32((digit << 16) | rank_in_wave(hist, own, digit))
         block.sync()
         count = qp.u32(0)
         at_word = qp.cast(MOST_PASSES, qp.i64) + (number * tiles + tile) * 256 + thread
         if thread < 256:
-            for w in qp.static(range(wave.num_subgroups())):
-                here = hist[w * 256 + thread]
-                hist[w * 256 + thread] = qp.u16(count)
-                count += here
+            count = add_waves(hist, thread)
             hand_out(words, at_word, count, tile == 0)
         local = before_thread(count, thread, partial)
         if thread < 256:
@@ -206,10 +244,7 @@ def sweep_digit(keys: Flat, values: Flat, offsets: Flat, counts: Plane, words: F
         block.sync()
         for k in qp.static(range(items)):
             ranked[k] = (ranked[k] & 0xFFFF) + hist[own + qp.i32(ranked[k] >> 16)]
-            if qp.static(what == "keys"):
-                moved[ranked[k]] = qp.cast(key[k], cell)
-            else:
-                moved[ranked[k]] = qp.cast(value[k], cell)
+            moved[ranked[k]] = qp.cast(pick(key[k], value[k], what == "keys"), cell)
         if qp.static(pairs and what == "keys"):
             for k in qp.static(range(items)):
                 value[k] = values[qp.min(first + k * wave.group_size(), n - 1)]
@@ -220,29 +255,23 @@ def sweep_digit(keys: Flat, values: Flat, offsets: Flat, counts: Plane, words: F
         block.sync()
         goes = qp.Vector([qp.cast(0, words.dtype) for _ in range(items)])
         for k in qp.static(range(items)):
-            cell_here = moved[thread + threads * k]
-            to = 0
-            if qp.static(what == "keys"):
-                to = digit_of_key(qp.cast(cell_here, keys.dtype), shift, kind, infinity, descending, keys.dtype)
-            else:
-                to = digit_of_place(qp.cast(cell_here, values.dtype), shift, what, extent, offsets)
+            here = moved[thread + threads * k]
+            to = digit_of(
+                qp.cast(here, keys.dtype), qp.cast(here, values.dtype), shift, what, extent, offsets, kind, infinity,
+                descending, keys.dtype,
+            )  # fmt: skip
             goes[k] = base[to] + qp.cast(thread + threads * k, words.dtype)
             if start + (thread + threads * k) < n:
                 if qp.static(what == "keys"):
-                    sorted_keys[goes[k]] = qp.cast(cell_here, keys.dtype)
+                    sorted_keys[goes[k]] = qp.cast(here, keys.dtype)
                 else:
-                    sorted_values[goes[k]] = qp.cast(cell_here, values.dtype)
+                    sorted_values[goes[k]] = qp.cast(here, values.dtype)
         if qp.static(pairs):
             block.sync()
             for k in qp.static(range(items)):
-                if qp.static(what == "keys"):
-                    moved[ranked[k]] = qp.cast(value[k], cell)
-                else:
-                    moved[ranked[k]] = qp.cast(key[k], cell)
+                moved[ranked[k]] = qp.cast(pick(value[k], key[k], what == "keys"), cell)
             block.sync()
-            for k in qp.static(range(items)):
-                if start + (thread + threads * k) < n:
-                    if qp.static(what == "keys"):
-                        sorted_values[goes[k]] = qp.cast(moved[thread + threads * k], values.dtype)
-                    else:
-                        sorted_keys[goes[k]] = qp.cast(moved[thread + threads * k], keys.dtype)
+            if qp.static(what == "keys"):
+                written(sorted_values, goes, moved, start, n, threads, items)
+            else:
+                written(sorted_keys, goes, moved, start, n, threads, items)

@@ -45,6 +45,90 @@ def of_last_lane(scanned):
     return wave.shuffle(scanned, wave.invocation_id() | 31)
 
 
+@qp.func
+def numbers_of_thread(x, first, n, is_whole, nothing, dtype: T):
+    """Four in each of the strip's four rows, the first of them at ``first``; ``nothing`` after the end of ``x``."""
+    v = qp.Vector([nothing for _ in range(16)])
+    if is_whole:
+        for k in qp.static(range(16)):
+            v[k] = qp.cast(x[first + k // 4 * 128 + k % 4], dtype)
+    else:
+        for k in qp.static(range(16)):
+            if first + k // 4 * 128 + k % 4 < n:
+                v[k] = qp.cast(x[first + k // 4 * 128 + k % 4], dtype)
+    return v
+
+
+@qp.func
+def within_strip(v, lane, op: T, nothing):
+    """For each row, what is before the thread's numbers in it and before the row; and what the strip has."""
+    before = qp.Vector([nothing for _ in range(4)])
+    rows = qp.Vector([nothing for _ in range(4)])
+    total = nothing
+    for row in qp.static(range(4)):
+        lanes = scan_of_lanes(op(op(op(v[4 * row], v[4 * row + 1]), v[4 * row + 2]), v[4 * row + 3]), lane, op)
+        before[row] = before_lane(lanes, lane, nothing)
+        rows[row] = total
+        total = op(total, of_last_lane(lanes))
+    return before, rows, total
+
+
+@qp.func
+def within_tile(strips: T, strip, op: T, nothing):
+    """What is before a strip in its tile, and what the tile has."""
+    before, total = nothing, nothing
+    for k in qp.static(range(8)):
+        if k == strip:
+            before = total
+        total = op(total, strips[k])
+    return before, total
+
+
+@qp.func
+def before_tile(words: T, offset: T, tile, tiles, total, start, op: T, nothing, dtype: T):
+    """Hand out the total of ``tile``, and put into ``offset`` what all tiles before it have.
+
+    Value 0 of the words is the ticket; then there is one for each group and the one after the last, and one for each tile.
+    """
+    thread = block.thread_idx()
+    lane = thread % 32
+    groups = (qp.i64(tiles) + 127) // 128
+    group, place = tile // 128, qp.i32(tile % 128)
+    if thread == 0:
+        publish(words, 2 + groups + tile, total, dtype)
+    within, all = nothing, nothing
+    if thread < 32:
+        for j in qp.static(range(4)):
+            if 4 * lane + j < place:
+                within = op(within, awaited(words, 2 + groups + (tile - place + 4 * lane + j), dtype))
+            elif 4 * lane + j == place:
+                all = total
+        all = op(within, all)
+    lanes = scan_of_lanes(all, lane, op)
+    group_before = before_lane(lanes, lane, nothing)
+    group_total = of_last_lane(lanes)
+    if thread == place // 4:
+        began = from_bits(start, dtype)
+        if group > 0:
+            began = awaited(words, 1 + group, dtype)
+        if place == 127:
+            publish(words, 2 + group, op(began, group_total), dtype)
+        offset[0] = op(op(began, group_before), within)
+    block.sync()
+
+
+@qp.func
+def put_numbers(y, v, first, n, is_whole):
+    """Write the numbers of a thread to where ``numbers_of_thread`` read them."""
+    if is_whole:
+        for k in qp.static(range(16)):
+            y[first + k // 4 * 128 + k % 4] = qp.cast(v[k], y.dtype)
+    else:
+        for k in qp.static(range(16)):
+            if first + k // 4 * 128 + k % 4 < n:
+                y[first + k // 4 * 128 + k % 4] = qp.cast(v[k], y.dtype)
+
+
 @qp.kernel
 def tile_scan(x: Flat, y: Flat, words: Flat, op: T, neutral: T, dtype: T, start: qp.u64, tiles: qp.i32, exclusive: T):
     """Scans ``x`` into ``y``; ``words`` has what blocks hand out: the ticket, the groups, the tiles."""
@@ -62,55 +146,14 @@ def tile_scan(x: Flat, y: Flat, words: Flat, op: T, neutral: T, dtype: T, start:
         block.sync()
         tile = shared_tile[0]
         n, nothing = qp.i64(x.shape[0]), qp.cast(neutral, dtype)
-        first = tile * 4096 + strip * 512 + lane * 4
-        v = qp.Vector([nothing for _ in range(16)])
-        if (tile + 1) * 4096 <= n:
-            for k in qp.static(range(16)):
-                v[k] = qp.cast(x[first + k // 4 * 128 + k % 4], dtype)
-        else:
-            for k in qp.static(range(16)):
-                if first + k // 4 * 128 + k % 4 < n:
-                    v[k] = qp.cast(x[first + k // 4 * 128 + k % 4], dtype)
-        before = qp.Vector([nothing for _ in range(4)])
-        rows = qp.Vector([nothing for _ in range(4)])
-        total = nothing
-        for row in qp.static(range(4)):
-            lanes = scan_of_lanes(op(op(op(v[4 * row], v[4 * row + 1]), v[4 * row + 2]), v[4 * row + 3]), lane, op)
-            before[row] = before_lane(lanes, lane, nothing)
-            rows[row] = total
-            total = op(total, of_last_lane(lanes))
+        first, is_whole = tile * 4096 + strip * 512 + lane * 4, (tile + 1) * 4096 <= n
+        v = numbers_of_thread(x, first, n, is_whole, nothing, dtype)
+        before, rows, total = within_strip(v, lane, op, nothing)
         if lane == 0:
             strips[strip] = total
         block.sync()
-        tile_before, tile_total = nothing, nothing
-        for k in qp.static(range(8)):
-            if k == strip:
-                tile_before = tile_total
-            tile_total = op(tile_total, strips[k])
-        # Value 0 is the ticket; then there is one for each group and the one after the last, and one for each tile.
-        groups = (qp.i64(tiles) + 127) // 128
-        group, place = tile // 128, qp.i32(tile % 128)
-        if thread == 0:
-            publish(words, 2 + groups + tile, tile_total, dtype)
-        within, all = nothing, nothing
-        if thread < 32:
-            for j in qp.static(range(4)):
-                if 4 * lane + j < place:
-                    within = op(within, awaited(words, 2 + groups + (tile - place + 4 * lane + j), dtype))
-                elif 4 * lane + j == place:
-                    all = tile_total
-            all = op(within, all)
-        lanes = scan_of_lanes(all, lane, op)
-        group_before = before_lane(lanes, lane, nothing)
-        group_total = of_last_lane(lanes)
-        if thread == place // 4:
-            began = from_bits(start, dtype)
-            if group > 0:
-                began = awaited(words, 1 + group, dtype)
-            if place == 127:
-                publish(words, 2 + group, op(began, group_total), dtype)
-            offset[0] = op(op(began, group_before), within)
-        block.sync()
+        tile_before, tile_total = within_tile(strips, strip, op, nothing)
+        before_tile(words, offset, tile, tiles, tile_total, start, op, nothing, dtype)
         base = op(offset[0], tile_before)
         for row in qp.static(range(4)):
             sum = op(op(base, rows[row]), before[row])
@@ -118,10 +161,4 @@ def tile_scan(x: Flat, y: Flat, words: Flat, op: T, neutral: T, dtype: T, start:
                 following = op(sum, v[4 * row + j])
                 v[4 * row + j] = sum if qp.static(exclusive) else following
                 sum = following
-        if (tile + 1) * 4096 <= n:
-            for k in qp.static(range(16)):
-                y[first + k // 4 * 128 + k % 4] = qp.cast(v[k], y.dtype)
-        else:
-            for k in qp.static(range(16)):
-                if first + k // 4 * 128 + k % 4 < n:
-                    y[first + k // 4 * 128 + k % 4] = qp.cast(v[k], y.dtype)
+        put_numbers(y, v, first, n, is_whole)
