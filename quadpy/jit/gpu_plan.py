@@ -58,8 +58,8 @@ class GpuPlan:
         self.hidden, self.arrays = HiddenArguments(code, fields, seed, device), ArrayArguments(code)
         self.format = struct.Struct(code.layout.format)
         self._unpack = self.format.unpack_from
-        self._module = device.modules.load(code)
-        self.launches = tuple(task_launches(code, device.driver, self._module, name, spans))
+        self.module = device.modules.load(code)
+        self.launches = tuple(task_launches(code, device.driver, self.module, name, spans))
         self._flow = code.flow or tuple(range(len(code.tasks)))
         self.grids = Grids(code, self.launches)
         self.result = ResultReader(code.results, result_shape) if code.results else None
@@ -145,7 +145,7 @@ class GpuPlan:
         self, block: bytes, grids: Sequence[int], arrays: Sequence[ArrayMemory], scratch: object
     ) -> tuple[KernelLaunch, ...]:
         """A launch of each task with an argument block that has the address of ``scratch``; ``arrays`` end with the fields."""
-        keep, accesses = (self._module, *arrays, scratch), partial(accesses_of_block, self, self._unpack, block, arrays)
+        keep, accesses = (self.module, *arrays, scratch), partial(accesses_of_block, self, self._unpack, block, arrays)
         return tuple(
             KernelLaunch(
                 task.name, task.function, (blocks or self._idle_blocks(number), 1, 1), task.block, task.shared_bytes, block,

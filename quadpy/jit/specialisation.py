@@ -152,10 +152,12 @@ class Specialisation:
                 generated = plan is self._disjoint and not self._overlaps.sorted
                 bind = bind_on_cpu(self._parameters, args, plan, self._overlaps.pairs) if generated else None
                 bind = bind or self._resolving(plan, resolve)
-                return Binder(bind, plan.prepare_again, lambda _: ([], []), plan.runner)  # its work is done by then
+                return Binder(
+                    plan, bind, plan.prepare_again, lambda _: ([], []), plan.runner
+                )  # its work is done by then
             case GpuPlan() if self.has_fast_calls and plan is self._disjoint and plan.launches:
                 bind = self._generated(self._binds, GpuCalls.bind, plan, args)
-                return None if bind is None else Binder(bind, plan.prepare_again, plan.blocks_of)
+                return None if bind is None else Binder(plan.module, bind, plan.prepare_again, plan.blocks_of)
             case _:
                 return None
 

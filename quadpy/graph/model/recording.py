@@ -126,10 +126,22 @@ class LaunchStep(Step):
         return self.immutable
 
     def find_binder(self) -> Binder | None:
-        """What binds other arguments; None if each call must be recorded."""
+        """What binds other arguments; None if each call must be recorded.
+
+        The recorded arguments may mean other code by now: an attribute of theirs has changed.  Then there is none for
+        this call, but perhaps for a later one.
+        """
         if not self._searched:
-            self._searched, self.binder = True, self.kernel.binder(*self.args)
+            found = self.kernel.binder(*self.args)
+            if found is not None and not self._runs(found.code):
+                return None
+            self._searched, self.binder = True, found
         return self.binder
+
+    def _runs(self, code: object) -> bool:
+        """Whether the recorded launches are those of ``code``."""
+        assert isinstance(self.node, KernelNode)
+        return all(launch.keep[0] is code for launch in self.node.launches)
 
     def bind(self, args: tuple[Any, ...], bound: Bound) -> bool:
         """Take ``args`` for the next launch; whether that changes a grid."""

@@ -162,6 +162,7 @@ class Bound(NamedTuple):
 class Binder(NamedTuple):
     """Calls of one kernel that run the same code as one that is known.
 
+    code      what they run: the first thing that their launches keep alive
     bind      packs the arguments of such a call, a timeline and the arguments, and announces their memory on the timeline;
               None where the call runs other code, is refused, or is not known well enough
     prepared  what it launches, from what the known call launched
@@ -169,6 +170,7 @@ class Binder(NamedTuple):
     runner    runs it on the CPU, with an argument block; None for a GPU
     """
 
+    code: object
     bind: Callable[..., Bound | None]
     prepared: Callable[[Bound, Sequence[KernelLaunch | HostLaunch]], Prepared | HostLaunch]
     used: Callable[[Bound], tuple[list[Block], list[Block]]]

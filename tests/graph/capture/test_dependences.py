@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import math
 
 import numpy as np
 import pytest
+from backends import backends
 
 import quadpy as qp
 
@@ -218,6 +221,82 @@ def test_equal_numbers_are_not_always_the_same_bits(cpu, pair):
         expected = x.to_numpy().tobytes()
         step(v, x)
         assert x.to_numpy().tobytes() == expected
+
+
+# compile-time values that change, in objects that stay the same
+
+
+class Settings:
+    value = 0
+
+
+@dataclasses.dataclass
+class Container:
+    x: qp.types.ndarray(dtype=qp.f64, ndim=1)
+    value: qp.template() = 0
+
+
+@qp.data_oriented
+class Solver:
+    def __init__(self):
+        self.value = 0
+
+    @qp.kernel
+    def put(self, x: qp.types.ndarray(dtype=qp.f64, ndim=1)):
+        for i in x:
+            x[i] = self.value
+
+
+@qp.kernel
+def put_item(values: qp.template(), x: qp.types.ndarray(dtype=qp.f64, ndim=1)):
+    for i in x:
+        x[i] = values[0]
+
+
+@qp.kernel
+def put_attribute(settings: qp.template(), x: qp.types.ndarray(dtype=qp.f64, ndim=1)):
+    for i in x:
+        x[i] = settings.value
+
+
+@qp.kernel
+def put_member(container: Container):
+    for i in container.x:
+        container.x[i] = container.value
+
+
+def _item(x):
+    values = [0]
+    return functools.partial(put_item, values, x), functools.partial(values.__setitem__, 0)
+
+
+def _attribute(x):
+    return functools.partial(put_attribute, Settings(), x), functools.partial(setattr, Settings, "value")
+
+
+def _member(x):
+    container = Container(x)
+    return functools.partial(put_member, container), functools.partial(setattr, container, "value")
+
+
+def _of_self(x):
+    solver = Solver()
+    return functools.partial(solver.put, x), functools.partial(setattr, solver, "value")
+
+
+@pytest.mark.parametrize("arch", backends())
+@pytest.mark.parametrize("made", [_item, _attribute, _member, _of_self])
+def test_compile_time_values_that_change_are_seen(arch, made):
+    qp.init(arch=arch)
+    x = qp.ndarray(qp.f64, 2)
+    call, change = made(x)
+    step = qp.graph.replay(call)
+    found = []
+    for value in (wanted := [1, 2, 3, 2, 1, 5, 5, 2.5, 1]):
+        change(value)
+        step()
+        found.append(x[1])
+    assert (found, step.stats.fallbacks) == (wanted, 0)
 
 
 def test_what_the_function_returns_is_its_own(here):
