@@ -50,7 +50,7 @@ def markdown(
     parts += [_table(device, copied, multiply_adds)] if device else []
     parts += [_table(kind) for kind in (host, first) if kind]
     ways = [f"{row.title}, {s}: {_ways(row.ways[s])}" for row in rows for s in row.ways]
-    parts += bullets("Ways tried, the first was taken (ms)", ways)
+    parts += bullets("Variants tried (ms); the first was chosen", ways)
     return "\n\n".join([*parts, *not_measured(rows, absent)]) + "\n"
 
 
