@@ -99,6 +99,7 @@ __all__ = [
     "amdgpu",
     "axes",
     "bf16",
+    "clock_freq_hz",
     "cpu",
     "cholesky",
     "create_event",
@@ -198,6 +199,7 @@ if _typing.TYPE_CHECKING:
         get_max_shared_memory_bytes as get_max_shared_memory_bytes,
         is_arch_supported as is_arch_supported,
     )
+    from quadpy.clock import clock_freq_hz as clock_freq_hz
     from quadpy.jit.perf_dispatch import PerfDispatch as PerfDispatch, perf_dispatch as perf_dispatch
     from quadpy.lang.tensors import (
         MatrixTensor as MatrixTensor,
@@ -209,6 +211,7 @@ if _typing.TYPE_CHECKING:
     from quadpy.runtime.arrays.buffer_view import BufferView as BufferView
 
 _LATE: _typing.Final = {
+    "clock": "clock_freq_hz",
     "capabilities": "get_max_shared_memory_bytes is_arch_supported",
     "jit.perf_dispatch": "PerfDispatch perf_dispatch",
     "lang.tensors": "MatrixTensor Tensor VectorTensor wrap",

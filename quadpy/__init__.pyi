@@ -59,6 +59,7 @@ from quadpy.api import reset as reset
 from quadpy.api import sync as sync
 from quadpy.capabilities import get_max_shared_memory_bytes as get_max_shared_memory_bytes
 from quadpy.capabilities import is_arch_supported as is_arch_supported
+from quadpy.clock import clock_freq_hz as clock_freq_hz
 from quadpy.errors import ArgumentError as ArgumentError
 from quadpy.errors import BoundsError as BoundsError
 from quadpy.errors import CacheError as CacheError
@@ -128,6 +129,7 @@ from quadpy.intrinsics.top import cache_read_only as cache_read_only
 from quadpy.intrinsics.top import cast as cast
 from quadpy.intrinsics.top import cbrt as cbrt
 from quadpy.intrinsics.top import ceil as ceil
+from quadpy.intrinsics.top import clock_counter as clock_counter
 from quadpy.intrinsics.top import clz as clz
 from quadpy.intrinsics.top import copysign as copysign
 from quadpy.intrinsics.top import cos as cos
@@ -144,6 +146,7 @@ from quadpy.intrinsics.top import floor as floor
 from quadpy.intrinsics.top import fma as fma
 from quadpy.intrinsics.top import fmod as fmod
 from quadpy.intrinsics.top import frexp as frexp
+from quadpy.intrinsics.top import get_addr as get_addr
 from quadpy.intrinsics.top import global_thread_idx as global_thread_idx
 from quadpy.intrinsics.top import grouped as grouped
 from quadpy.intrinsics.top import hypot as hypot
@@ -186,6 +189,7 @@ from quadpy.intrinsics.top import tan as tan
 from quadpy.intrinsics.top import tanh as tanh
 from quadpy.intrinsics.top import tgamma as tgamma
 from quadpy.intrinsics.top import trunc as trunc
+from quadpy.intrinsics.top import volatile_load as volatile_load
 from quadpy.intrinsics.top import zero as zero
 from quadpy.jit.kernel import Kernel as Kernel
 from quadpy.jit.perf_dispatch import PerfDispatch as PerfDispatch
@@ -381,6 +385,8 @@ __all__ = [
     "ceil",
     "cfg",
     "cholesky",
+    "clock_counter",
+    "clock_freq_hz",
     "clz",
     "copysign",
     "cos",
@@ -417,6 +423,7 @@ __all__ = [
     "frexp",
     "from_dlpack",
     "func",
+    "get_addr",
     "get_max_shared_memory_bytes",
     "global_thread_idx",
     "gpu",
@@ -530,6 +537,7 @@ __all__ = [
     "uint8",
     "use_stream",
     "view",
+    "volatile_load",
     "wrap",
     "x64",
     "x86_64",

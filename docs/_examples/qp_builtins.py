@@ -238,6 +238,37 @@ def example_ifte() -> None:
     print(last(np.array([1, 2], np.float32), 2), last(np.zeros(0, np.float32), 0))  # 2.0 0.0
 
 
+def example_volatile_load() -> None:
+    @qp.kernel
+    def turns(stop: qp.Array1D[qp.i32]) -> qp.i32:
+        n = 0
+        while qp.volatile_load(stop[0]) == 0 and n < 1000:  # another stream, or the host, may write it
+            n += 1
+        return n
+
+    print(turns(np.ones(1, np.int32)), turns(np.zeros(1, np.int32)))  # 0 1000
+
+
+def example_clock_counter() -> None:
+    @qp.kernel
+    def ticks(x: qp.Array1D[qp.f32]) -> qp.i64:
+        start = qp.clock_counter()
+        x[0] = qp.sin(x[0])
+        return qp.clock_counter() - start
+
+    seconds = ticks(np.ones(1, np.float32)) / qp.clock_freq_hz()
+    print(0 < seconds < 1)  # True
+
+
+def example_get_addr() -> None:
+    @qp.kernel
+    def address(x: qp.Array2D[qp.f32], i: qp.i32, j: qp.i32) -> qp.u64:
+        return qp.get_addr(x, [i, j])
+
+    x = np.zeros((3, 5), np.float32)
+    print(address(x, 1, 2) - x.ctypes.data)  # 28
+
+
 def example_zero() -> None:
     print(qp.zero(2.5), qp.zero(qp.Vector([1, 2])))  # 0.0 Vector([0, 0], dt=i32)
 

@@ -68,6 +68,10 @@ def example_is_arch_supported() -> None:
     print(qp.is_arch_supported(qp.cpu))  # True
 
 
+def example_clock_freq_hz() -> None:
+    print(qp.clock_freq_hz() > 1e6)  # True
+
+
 def example_get_max_shared_memory_bytes() -> None:
     print(qp.get_max_shared_memory_bytes() // 1024)  # 64
 

@@ -12,7 +12,7 @@ from quadpy.interpreter.lanes import Meeting
 from quadpy.interpreter.numbers import bf16_of_bits, bits_of_bf16
 from quadpy.interpreter.plans import KernelPlan
 from quadpy.interpreter.scopes import Scope
-from quadpy.interpreter.support import OUTSIDE, Faults
+from quadpy.interpreter.support import OUTSIDE, Faults, address, ticks
 from quadpy.interpreter.text import OWN, CodeText, Origin
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import needs_whole_blocks
@@ -137,6 +137,12 @@ class Statements:
                 self.store(place, self.text(value))
             case ir.Atomic():
                 self.atomic(stmt)
+            case ir.ReadClock(var=var):
+                self.assign(var, self.expressions.call(ticks))
+            case ir.Locate(var=var, place=place):
+                index = ", ".join(map(self.index, place.index))
+                array = self.scope.given(f"{place.array}{OWN}{place.component}")
+                self.assign(var, self.expressions.call(address, array, f"({index}{',' * bool(index)})"))
             case ir.CallMany(results=results, function=name, args=args):
                 targets = ", ".join(map(self.scope.assign, results))
                 self.code.put(f"{targets} = {self.scope.function(name)}({', '.join(map(self.text, args))})")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
@@ -23,8 +24,10 @@ __all__ = [
     "OutputError",
     "Prints",
     "Show",
+    "address",
     "has_element",
     "shared_array",
+    "ticks",
 ]
 
 OUTSIDE: Final = 1 << 62
@@ -151,3 +154,14 @@ def shared_array(shape: tuple[int, ...], element: tuple[int, ...], type: np.dtyp
 def has_element(array: np.ndarray[Any, Any], index: Sequence[Any]) -> bool:
     """Whether the index is in the range of each axis."""
     return all(0 <= i < n for i, n in zip(index, array.shape, strict=True))
+
+
+def ticks() -> np.int64:
+    """What ``qp.clock_counter`` is here: nanoseconds."""
+    return np.int64(time.perf_counter_ns())
+
+
+def address(array: np.ndarray[Any, Any], index: tuple[int, ...]) -> np.uint64:
+    """Where an element lies, inside of the array or not."""
+    steps = zip(array.strides, index, strict=True)
+    return np.uint64(array.ctypes.data + sum(stride * int(at) for stride, at in steps))

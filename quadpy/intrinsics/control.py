@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from quadpy.intrinsics.rows import Row, Syntax, Traced
+from quadpy.intrinsics.rows import Effect, Row, Syntax, Traced
 
 __all__ = ["GROUPS"]
 
@@ -28,6 +28,14 @@ GROUPS: Final = {
         Row("ifte", "cond, a, b", "a where cond holds, else b; only that one is evaluated: ``a if cond else b``.", Traced()),
         Row("zero", "x", "0 of the shape and type of x.", Traced()),
         Row("one", "x", "1 of the shape and type of x.", Traced()),
+    ),
+    "Memory and time": (
+        Row("volatile_load", "x", "What the element x holds now: it is read again each time, also what other iterations, "
+            "streams or the host write meanwhile.", Traced(), effects=Effect.OBSERVES),
+        Row("clock_counter", "", "Ticks of a counter of the processor, as i64; ``qp.clock_freq_hz()`` of them are a second. Only "
+            "differences within one iteration have a meaning.", Traced(), effects=Effect.OBSERVES),
+        Row("get_addr", "x, index", "The address of an element, as u64; x is an array, a field, or the node of a field.",
+            Traced(), compile_time=True),
     ),
     "Cells of sparse trees": (
         Row("is_active", "node, index", "Whether the cell of a node is active; of a list, whether the element exists.", Traced(),

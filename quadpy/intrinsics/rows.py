@@ -52,6 +52,7 @@ class Effect(enum.Flag):
     ``CONVERGES``  all iterations of a block reach it, or none does
     ``DRAWS``      advances the random numbers of its iteration
     ``ALLOCATES``  gives each block memory of its own
+    ``OBSERVES``   reads what changes by itself: it is never moved, merged or left out
     """
 
     UPDATES = enum.auto()
@@ -59,6 +60,7 @@ class Effect(enum.Flag):
     CONVERGES = enum.auto()
     DRAWS = enum.auto()
     ALLOCATES = enum.auto()
+    OBSERVES = enum.auto()
 
 
 # Tuples: a class of tuples is made in a sixth of the time that a dataclass takes, and every import pays for it.

@@ -9,7 +9,7 @@ _V = TypeVar("_V", bound=float | Elements)  # a number, a vector or a matrix
 _T = TypeVar("_T")
 _E = TypeVar("_E", bound=Elements)
 
-__all__ = ["sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "exp", "exp2", "exp10", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "cbrt", "erf", "erfc", "tgamma", "lgamma", "j0", "j1", "sincos", "frexp", "floor", "ceil", "round", "trunc", "abs", "popcnt", "clz", "ffs", "atan2", "hypot", "pow", "fmod", "copysign", "min", "max", "fma", "select", "raw_div", "raw_mod", "bit_shr", "cast", "bit_cast", "random", "randn", "atomic_add", "atomic_sub", "atomic_mul", "atomic_min", "atomic_max", "atomic_and", "atomic_or", "atomic_xor", "atomic_exchange", "atomic_cas", "ndrange", "grouped", "static", "static_assert", "static_print", "loop_config", "block_local", "cache_read_only", "assume_in_range", "loop_unique", "global_thread_idx", "ifte", "zero", "one", "is_active", "activate", "deactivate", "append", "length", "rescale_index", "no_activate", "stream_parallel"]
+__all__ = ["sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "exp", "exp2", "exp10", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "cbrt", "erf", "erfc", "tgamma", "lgamma", "j0", "j1", "sincos", "frexp", "floor", "ceil", "round", "trunc", "abs", "popcnt", "clz", "ffs", "atan2", "hypot", "pow", "fmod", "copysign", "min", "max", "fma", "select", "raw_div", "raw_mod", "bit_shr", "cast", "bit_cast", "random", "randn", "atomic_add", "atomic_sub", "atomic_mul", "atomic_min", "atomic_max", "atomic_and", "atomic_or", "atomic_xor", "atomic_exchange", "atomic_cas", "ndrange", "grouped", "static", "static_assert", "static_print", "loop_config", "block_local", "cache_read_only", "assume_in_range", "loop_unique", "global_thread_idx", "ifte", "zero", "one", "volatile_load", "clock_counter", "get_addr", "is_active", "activate", "deactivate", "append", "length", "rescale_index", "no_activate", "stream_parallel"]
 
 def raw_div(x: Any, y: Any) -> Any: """Integer division that truncates, as in C."""
 def raw_mod(x: Any, y: Any) -> Any: """Remainder with the sign of x, as in C."""
@@ -54,6 +54,9 @@ def global_thread_idx() -> Any: """A number of this iteration that no other one 
 def ifte(cond: Any, a: Any, b: Any) -> Any: """a where cond holds, else b; only that one is evaluated: ``a if cond else b``."""
 def zero(x: _T) -> _T: """0 of the shape and type of x."""
 def one(x: _T) -> _T: """1 of the shape and type of x."""
+def volatile_load(x: Any) -> Any: """What the element x holds now: it is read again each time, also what other iterations, streams or the host write meanwhile."""
+def clock_counter() -> Any: """Ticks of a counter of the processor, as i64; ``qp.clock_freq_hz()`` of them are a second. Only differences within one iteration have a meaning."""
+def get_addr(x: Any, index: Any) -> Any: """The address of an element, as u64; x is an array, a field, or the node of a field."""
 def is_active(node: Any, index: Any) -> Any: """Whether the cell of a node is active; of a list, whether the element exists."""
 def activate(node: Any, index: Any) -> Any: """Makes a cell active, and those around it."""
 def deactivate(node: Any, index: Any) -> Any: """Makes a cell inactive, and what is in it 0; of a list, removes all elements."""

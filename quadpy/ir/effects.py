@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from quadpy.ir import nodes as ir
+from quadpy.ir.loads import is_load
 from quadpy.ir.walk import walk
 
 __all__ = ["effects_of", "scratch_use"]
@@ -23,7 +24,7 @@ def effects_of(node: ir.Node) -> tuple[tuple[str, ir.Access], ...]:
             case ir.Store(place=ir.Element(array=name)):
                 access = ir.Access.WRITE
             case ir.Atomic(place=ir.Element(array=name)):
-                access = ir.Access.ATOMIC
+                access = ir.Access.READ if is_load(child) else ir.Access.ATOMIC
             case ir.Reduction(place=ir.Element(array=name)) | ir.Print(ring=ir.ParamRead(name=name)):
                 access = ir.Access.READ | ir.Access.WRITE
             case _:

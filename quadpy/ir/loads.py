@@ -1,13 +1,29 @@
-"""Which loads matter: of a vector in memory the trace loads all components, and the kernel may use one."""
+"""Which loads matter: of a vector in memory the trace loads all components, and the kernel may use one.
+
+An atomic operation whose value changes nothing is a load, too.
+"""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
+from typing import Final
 
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import children, walk
 
-__all__ = ["chosen_in", "unread_in"]
+__all__ = ["LOADING", "chosen_in", "is_load", "unread_in"]
+
+LOADING: Final = (ir.AtomicOp.ADD, ir.AtomicOp.SUB, ir.AtomicOp.OR, ir.AtomicOp.XOR)
+"""The operations that change nothing by 0; of floats, the sum with -0.0."""
+
+
+def is_load(atomic: ir.Atomic) -> bool:
+    """Whether ``atomic`` gives what its place holds, as other threads may have left it, and changes nothing."""
+    value, op = atomic.value, atomic.op
+    if atomic.result is None or op not in LOADING or not isinstance(value, ir.Const) or value.value != 0:
+        return False
+    return not atomic.place.type.is_float or (op is ir.AtomicOp.ADD and math.copysign(1.0, value.value) < 0)
 
 
 def unread_in(task: ir.Task) -> frozenset[ir.Var]:

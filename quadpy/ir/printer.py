@@ -209,6 +209,10 @@ def _line(stmt: ir.Simple) -> str:
             bound = f"{_binding(result)} = " if result else ""
             wanted = f", expected {print_expr(expected)}" if expected else ""
             return f"{bound}atomic {op.value} {_place(place)}, {print_expr(value)}{wanted}"
+        case ir.ReadClock(var=var):
+            return f"{_binding(var)} = clock"
+        case ir.Locate(var=var, place=place):
+            return f"{_binding(var)} = address of {_place(place)}"
         case ir.CallMany(results=results, function=function, args=args):
             return f"{', '.join(map(_binding, results))} = @{function}({_exprs(args)})"
         case ir.Break():

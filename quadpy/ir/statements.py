@@ -14,7 +14,7 @@ from quadpy.output import Message
 
 __all__ = [
     "Assign", "Atomic", "Axis", "Barrier", "Block", "Break", "CallMany", "Continue", "DoWhile", "Element", "Fault", "Fence",
-    "For", "If", "Leave", "Let", "Load", "ParallelFor", "Place", "Print", "Reach", "LabelledBlock", "Return", "Sections",
+    "For", "If", "Leave", "Let", "Load", "Locate", "ParallelFor", "Place", "Print", "Reach", "ReadClock", "LabelledBlock", "Return", "Sections",
     "SharedArray", "Simple", "Slot", "Stmt", "Store", "Wave", "WaveOp", "While",
 ]  # fmt: skip
 
@@ -92,6 +92,22 @@ class Atomic(Node):
     value: Expr
     result: Var | None = None
     expected: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadClock(Node):
+    """Binds ``var``, an i64, once to the ticks of the processor's counter now."""
+
+    var: Var
+
+
+@dataclass(frozen=True, slots=True)
+class Locate(Node):
+    """Binds ``var``, a u64, once to the address of ``place``, which is not accessed."""
+
+    CHILDREN = ("place",)
+    var: Var
+    place: Element
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,7 +343,7 @@ class DoWhile(Node):
 
 
 Simple: TypeAlias = (
-    Let | Assign | Load | Store | Atomic | CallMany | Break | Continue | Leave | Return | Barrier | Fence | Print | Wave
+    Let | Assign | Load | Store | Atomic | ReadClock | Locate | CallMany | Break | Continue | Leave | Return | Barrier | Fence | Print | Wave
     | Fault
 )  # fmt: skip
 """Statements without blocks of their own."""

@@ -105,8 +105,8 @@ class Divergence:
                 self.bind(var, varies=cause is not None or self.varies(value))
             case ir.Load(var=var, place=place):
                 self.bind(var, varies=not self.is_constant(place))
-            case ir.Atomic(result=result) if result is not None:
-                self.bind(result, varies=True)
+            case ir.Atomic(result=ir.Var() as var) | ir.ReadClock(var=var) | ir.Locate(var=var):
+                self.bind(var, varies=True)
             case ir.CallMany(results=results, args=args):
                 for var in results:
                     self.bind(var, varies=any(map(self.varies, args)))

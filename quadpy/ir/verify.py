@@ -14,6 +14,7 @@ from quadpy.faults import MOST_VALUES
 from quadpy.flow import Flow, Fork, Loop, conditions_of, steps_of, tasks_of
 from quadpy.intrinsics import INSTRUCTIONS
 from quadpy.ir import nodes as ir
+from quadpy.ir.types import Space
 from quadpy.ir.walk import unhandled, walk
 from quadpy.ir.waves import COMBINING, WAVE_SIZES, wave_result
 
@@ -183,14 +184,28 @@ class _Verifier:
                 self.returns(stmt, values)
             case ir.Barrier() | ir.Fence():
                 self.check(self.parallel, stmt, "outside of a parallel task")
-            case ir.Print() | ir.Fault():
-                self.report(stmt)
-            case ir.Wave():
-                self.wave(stmt)
             case ir.ParallelFor() | ir.Sections() | ir.DoWhile():
                 self.fail(stmt, "left over: tasks have not been split")
             case ir.Mark():
                 self.fail(stmt, "a mark: such a kernel is for Python only")
+            case _:
+                self.outside(stmt)
+
+    def outside(self, stmt: ir.Print | ir.Fault | ir.Wave | ir.ReadClock | ir.Locate) -> None:
+        """What an iteration has to do with the world outside of it, arrays apart."""
+        match stmt:
+            case ir.Print() | ir.Fault():
+                self.report(stmt)
+            case ir.Wave():
+                self.wave(stmt)
+            case ir.ReadClock(var=var):
+                self.check(var.type == i64, stmt, f"{var.name!r} is not an i64")
+                self.bind(stmt, var)
+            case ir.Locate(var=var, place=place):
+                self.place(place)
+                is_outside = self.arrays[place.array].space is Space.GLOBAL
+                self.check(var.type == u64 and is_outside, stmt, f"{var.name!r} is not a u64, or of a shared array")
+                self.bind(stmt, var)
             case _:
                 raise unhandled(stmt)
 

@@ -41,7 +41,7 @@ from quadpy.source import Span
 
 __all__ = [
     "array_attribute", "array_item", "element_at", "element_ref", "extent_of", "index_values", "is_element", "load_element",
-    "part_indices", "spread_indices",
+    "part_indices", "places_of", "spread_indices",
     "store_element", "struct_element", "written_places",
 ]  # fmt: skip
 
@@ -280,14 +280,14 @@ def _check_constant(t: Trace, array: ArrayRef, axis: int, index: int, span: Span
         t.fail_type(f"index {index} of axis {axis} is out of range: the axis has extent {extent}{begins}", span)
 
 
-def _places(ref: ElementRef, span: Span) -> tuple[ir.Element, ...]:
+def places_of(ref: ElementRef, span: Span) -> tuple[ir.Element, ...]:
     """The scalars of ``ref`` in memory."""
     name, layout = ref.array.name, ref.array.type.layout
     return tuple(ir.Element(name, ref.index, k, layout.at(k)[0].scalar, span=span) for k in ref.numbers)
 
 
 def _loaded(t: Trace, ref: ElementRef, span: Span) -> list[ir.Expr]:
-    return [t.build.load(place, span, ref.array.name) for place in _places(ref, span)]
+    return [t.build.load(place, span, ref.array.name) for place in places_of(ref, span)]
 
 
 def load_element(t: Trace, ref: ElementRef, span: Span) -> Value:
@@ -351,4 +351,4 @@ def written_places(t: Trace, ref: ElementRef, span: Span) -> tuple[ir.Element, .
                     "copy the element to a local vector, change that, then store it back")  # fmt: skip
     if len({*ref.numbers}) < len(ref.numbers):
         t.fail_type("this names the same component twice", span, "name each component once")
-    return _places(ref, span)
+    return places_of(ref, span)

@@ -10,7 +10,7 @@ from quadpy.dtypes import BY_NAME, u1
 from quadpy.intrinsics import BUILTINS
 from quadpy.ir import nodes as ir
 from quadpy.lang.activity import activate_element
-from quadpy.lang.arrays import chosen_parts, is_number_at, written_places
+from quadpy.lang.arrays import chosen_parts, is_number_at, places_of, written_places
 from quadpy.lang.checks import values_where
 from quadpy.lang.comparisons import compare
 from quadpy.lang.components import named_part, place_of, read_part, write_part
@@ -27,7 +27,7 @@ from quadpy.lang.vectors import components_for, map_vec
 from quadpy.records import RecordType
 from quadpy.source import Span
 
-__all__ = ["atomic_call", "atomic_update"]
+__all__ = ["atomic_call", "atomic_update", "volatile_load"]
 
 
 _LOCAL_OPERATORS: Final[dict[ir.AtomicOp, type[ast.operator]]] = {
@@ -177,3 +177,42 @@ def _atomic_on_chosen(
                 t.build.assign(var, item, span)
         t.build.branch(is_number_at(at, number, span), stmts, [], span)
     return shaped(parts[0].shape, [t.build.let(ir.VarRead(var, span=span)) for var in old]) if wanted else None
+
+
+def volatile_load(t: Trace, node: ast.Call) -> Value:
+    """``volatile_load(x[i])``: an atomic operation that changes nothing, which is a load that nothing moves."""
+    span = t.span(node)
+    given = [*node.args, *(keyword.value for keyword in node.keywords if keyword.arg == "x")]
+    if len(given) != 1 or len(node.args) + len(node.keywords) != 1:
+        t.fail_type("volatile_load takes one argument", span, "an element of an array, such as volatile_load(x[i])")
+    target = place_of(t, given[0])
+    return t.expr(given[0]) if target is None else _loaded_now(t, target, span)
+
+
+def _loaded_now(t: Trace, target: ElementRef | MutableVar | ChosenPart, span: Span) -> Value:
+    """What the place holds; of components that are chosen at run time, all are read."""
+    if isinstance(target, ElementRef) and target.chooses:
+        return _chosen_now(t, *chosen_parts(t, target, span), span)
+    if isinstance(target, ChosenPart):
+        return _chosen_now(t, target.parts, target.at, span)
+    places = [t.slot(var, span) for var in target.vars] if isinstance(target, MutableVar) else places_of(target, span)
+
+    def read() -> list[ir.Expr]:
+        held: list[ir.Expr] = []
+        for place in places:
+            var, type = t.build.var("now", place.type), place.type
+            op = ir.AtomicOp.ADD if type.is_float else ir.AtomicOp.OR
+            t.build.emit(ir.Atomic(op, place, literal(-0.0 if type.is_float else 0, type, span), var, span=span))
+            held.append(ir.VarRead(var, span=span))
+        return held
+
+    inside = target.inside if isinstance(target, ElementRef) else None
+    return shaped(target.shape, values_where(t, inside, read, span))
+
+
+def _chosen_now(t: Trace, parts: Sequence[MutableVar | ElementRef], at: ir.Expr, span: Span) -> Value:
+    found = [_loaded_now(t, part, span) for part in parts]
+    held = found[0]
+    for number, value in enumerate(found[1:], 1):
+        held = select(t, is_number_at(at, number, span), value, held, span)
+    return held

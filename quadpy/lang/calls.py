@@ -12,7 +12,7 @@ from quadpy.dtypes import Scalar
 from quadpy.intrinsics import BUILTINS, Builtin
 from quadpy.intrinsics.rows import Row, Update
 from quadpy.ir import nodes as ir
-from quadpy.lang.atomics import atomic_call
+from quadpy.lang.atomics import atomic_call, volatile_load
 from quadpy.lang.called_functions import call_real
 from quadpy.lang.compile_time import evaluated, python_call
 from quadpy.lang.context import Trace
@@ -57,6 +57,8 @@ def expr_Call(t: Trace, node: ast.Call) -> Value:
     fn = list_method(t, node.func) or changing_method(t, node.func) or t.expr(node.func)
     if isinstance(fn, Builtin) and isinstance(fn.row.lowering, Update):
         return atomic_call(t, ir.AtomicOp(fn.row.lowering.op), node)
+    if fn is BUILTINS["volatile_load"]:
+        return volatile_load(t, node)
     if (fn is getattr or fn is hasattr) and takes_a_name(fn, node):
         return attribute_by_name(t, fn, node, span)
     if fn is BUILTINS["ifte"] and len(node.args) == 3 and not node.keywords:

@@ -7,10 +7,12 @@ from collections.abc import Callable, Mapping
 from functools import partial, reduce
 from typing import Any, Final, NoReturn, TypeAlias
 
-from quadpy.dtypes import Scalar, f32, i32, promote, u1
+from quadpy.dtypes import Scalar, f32, i32, i64, promote, u1, u64
 from quadpy.intrinsics import BUILTINS, INTERNAL
 from quadpy.intrinsics.rows import Library, Operator, Row, Syntax, Traced, Types, Update
 from quadpy.ir import nodes as ir
+from quadpy.ir.types import Space
+from quadpy.lang.arrays import element_at, places_of, spread_indices
 from quadpy.lang.block_operations import BLOCK_RULES
 from quadpy.lang.checked_values import checked_unary
 from quadpy.lang.comparisons import compare
@@ -35,6 +37,7 @@ from quadpy.lang.scalars import (
 )
 from quadpy.lang.simt import SIMT_RULES
 from quadpy.lang.sparse_calls import SPARSE_RULES
+from quadpy.lang.sparse_places import array_of_place
 from quadpy.lang.subgroup import SUBGROUP_RULES
 from quadpy.lang.values import ArrayRef, Text, Value, Vec, holds_runtime, is_number, is_runtime, shape_text
 from quadpy.lang.vecmethods import OF_TRUTHS
@@ -226,6 +229,25 @@ def _global_thread_idx(t: Trace, span: Span) -> Value:
     return cast(t, t.loop.order(), i32, span) if t.loop else literal(0, i32, span)
 
 
+def _clock_counter(t: Trace, span: Span) -> Value:
+    var = t.build.var("clock", i64)
+    t.build.emit(ir.ReadClock(var, span=span))
+    return ir.VarRead(var, span=span)
+
+
+def _get_addr(t: Trace, span: Span, x: Value, index: Value) -> Value:
+    """The address of the first scalar of an element."""
+    array = array_of_place(t, x)
+    if array is None:
+        t.fail_type(f"get_addr takes an array, a field or the node of a field, not {shape_text(x)}", span)
+    if array.type.space is Space.SHARED:
+        t.fail_type("a SharedArray has no address that others could use", span)
+    place = places_of(element_at(t, array, spread_indices((index,)), "this array", span), span)[0]
+    var = t.build.var("address", u64)
+    t.build.emit(ir.Locate(var, place, span=span))
+    return ir.VarRead(var, span=span)
+
+
 def _filled(number: int) -> Rule:
     def run(t: Trace, span: Span, x: Value) -> Value:
         if isinstance(x, Vec):
@@ -267,6 +289,9 @@ TRACED: Final[Mapping[str, Rule]] = {
     "loop_unique": lambda t, span, value, covers=None: value,
     "global_thread_idx": _global_thread_idx,
     "ifte": lambda t, span, cond, a, b: select(t, cond, a, b, span),  # of values; ``calls`` takes the written form
+    "volatile_load": lambda t, span, x: x,  # of a value; ``calls`` takes the written form
+    "clock_counter": _clock_counter,
+    "get_addr": _get_addr,
     "zero": _filled(0),
     "one": _filled(1),
 }

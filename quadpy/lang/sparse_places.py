@@ -12,11 +12,12 @@ from quadpy.lang.checked_indices import check_element
 from quadpy.lang.context import Trace
 from quadpy.lang.levels import on_levels
 from quadpy.lang.scalars import to_integer, to_scalar
+from quadpy.lang.scope import import_value
 from quadpy.lang.values import ArrayRef, Value, Vec, shape_text
 from quadpy.messages import counted
 from quadpy.source import Span
 
-__all__ = ["NodeParent", "indices_of", "is_node", "node_of", "position_in"]
+__all__ = ["NodeParent", "array_of_place", "indices_of", "is_node", "node_of", "position_in"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,13 @@ def node_of(t: Trace, value: Any, what: str, span: Span) -> TreeNode:
     t.deps.uses(value)
     found: TreeNode = value if hasattr(value, "levels") else t.deps.attribute(value, "outer")
     return found
+
+
+def array_of_place(t: Trace, value: Any) -> ArrayRef | None:
+    """The array that ``value`` is, or that of the field whose node it is."""
+    if is_node(value) and hasattr(value, "field"):
+        value = import_value(t, t.deps.attribute(value, "field"))
+    return value if isinstance(value, ArrayRef) else None
 
 
 def indices_of(t: Trace, index: Value, count: int, what: str, span: Span) -> list[ir.Expr]:

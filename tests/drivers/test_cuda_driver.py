@@ -95,6 +95,7 @@ class StandIn:
                      "cuModuleLoadDataEx", "cuModuleGetFunction", "cuDeviceGetDefaultMemPool"):  # fmt: skip
             self.values[name] = (0x10,)
         self.attributes = {
+            "CU_DEVICE_ATTRIBUTE_CLOCK_RATE": 1_980_000,
             "CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR": 9,
             "CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR": 0,
             "CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED": 1,

@@ -45,11 +45,13 @@ class StandIn:
     def __init__(self, **status):
         self.status, self.log, self.symbols = status, [], True
         self.hipError_t = Status
+        self.hipDeviceAttribute_t = SimpleNamespace(hipDeviceAttributeWallClockRate=7)
         self.hipMemPoolAttr = SimpleNamespace(hipMemPoolAttrReleaseThreshold=4)
         facts = {"name": "stand-in", "gcnArchName": "gfx942:sramecc+:xnack-"}
         facts |= {"multiProcessorCount": 304, "cooperativeLaunch": 1}
         self.values = {
             "hipRuntimeGetVersion": (70_253_211,),
+            "hipDeviceGetAttribute": (100_000,),
             "hipGetDeviceCount": (1,),
             "hipDeviceGetStreamPriorityRange": (1, -1),
             "hipMemGetInfo": (10, 20),
@@ -91,6 +93,7 @@ def test_opening_asks_for_the_pool_and_selects_the_device():
     assert {"hipSetDevice", "hipMemPoolSetAttribute"} <= set(names)
     assert driver.info.arch == "gfx942:sramecc+:xnack-"
     assert driver.default_allocator == "cache"
+    assert driver.info.ticks == 100_000_000
 
 
 @pytest.mark.parametrize("status", [s for s in Status if s not in (Status.hipSuccess, Status.hipErrorNotReady)])

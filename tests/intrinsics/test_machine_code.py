@@ -27,7 +27,8 @@ FORMS = {
     "is_active": "qp.select(qp.is_active(cells, i % 8), v, w)", "activate": "qp.activate(cells, i % 8)",
     "deactivate": "qp.deactivate(cells, i % 8)", "append": "qp.append(lists.parent(), i % 4, 1)",
     "length": "qp.length(lists.parent(), i % 4)", "rescale_index": "qp.rescale_index(sparse, cells, i)[0]",
-    "no_activate": "qp.no_activate(sparse)",
+    "no_activate": "qp.no_activate(sparse)", "volatile_load": "qp.volatile_load(x[0])",
+    "clock_counter": "qp.clock_counter()", "get_addr": "qp.get_addr(x, i)",
     "global_thread_idx": "qp.global_thread_idx()", "ifte": "qp.ifte(v > w, v, w)",
 }  # fmt: skip
 """How a call is written that is not ``qp.name`` of a value for each parameter; None: it has no code."""

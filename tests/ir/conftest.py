@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quadpy.dtypes import f32, f64, i32, u1, u32, u64
+from quadpy.dtypes import f32, f64, i32, i64, u1, u32, u64
 from quadpy.forms import Number
 from quadpy.ir import nodes as ir
 from quadpy.ir.types import Space, array_of
@@ -39,6 +39,8 @@ def every_node(span: Span) -> ir.Kernel:
     body = block(
         ir.Load(x, place, span=span),
         ir.CallMany((y, t1), "f", (half,), span=span),
+        ir.ReadClock(ir.Var("clock", i64), span=span),
+        ir.Locate(ir.Var("at", u64), place, span=span),
         ir.Let(t0, ir.Cast(ir.Intrinsic("popcnt", (bits,), i32, span=span), i32, span=span), span=span),
         ir.Assign(n, ir.Select(less, read["t0"], read["t1"], i32, span=span), span=span),
         ir.For(j, c(0), extent, c(2), block(

@@ -57,6 +57,7 @@ PUBLIC = {
     "aliases",
     "api",
     "capabilities",
+    "clock",
     "dist",
     "graph",
     "hazards",
@@ -101,6 +102,7 @@ LAYERS = {
         {"graph.captures", "graph.building", "graph.execution", "graph.model", "runtime"}, {"numpy"}
     ),
     "capabilities": Layer({"runtime"}),
+    "clock": Layer({"", "runtime"}),  # its kernel is written as users write theirs
     "algorithms": Layer(INSIDE | {""}, {"numpy"}),  # its kernels are written as users write theirs
     "dist": Layer(INSIDE | {"", "graph"}, {"mpi4py", "nccl", "numpy", "rocm", "torch"}),  # as algorithms
     "hazards": Layer({"runtime", "hazards.races"}, {"numpy"}),

@@ -10,9 +10,10 @@ from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.text import constant, llvm_type
 from quadpy.dtypes import Scalar, u8
 from quadpy.ir import nodes as ir
+from quadpy.ir.loads import is_load
 from quadpy.ir.nodes import COMBINES, AtomicOp
 
-__all__ = ["atomic_update", "changes_nothing", "combine", "identity", "lower_atomic", "merge_total"]
+__all__ = ["atomic_update", "combine", "identity", "lower_atomic", "merge_total"]
 
 
 def combine(s: Scope, op: AtomicOp, old: str, value: str, t: Scalar) -> str:
@@ -71,19 +72,20 @@ def lower_atomic(s: Scope, stmt: ir.Atomic) -> None:
         store_at(s, where, new, t, memory=memory)
     elif expected is not None:
         old = _swap_if(s, where, expected, value, t, memory)
-    elif stmt.result is not None and changes_nothing(stmt):
-        old = s.text.op(f"load atomic i{t.bits}, {memory.pointer} {where} {memory.scope}, align {t.nbytes}")
+    elif is_load(stmt):
+        old = _load(s, where, t, memory)
     else:
         old = atomic_update(s, stmt.op, where, value, t, memory)
     if stmt.result is not None:
         s.values[stmt.result.name] = old
 
 
-def changes_nothing(stmt: ir.Atomic) -> bool:
-    """Whether the place keeps its integer: the operation is a load that sees what other threads write."""
-    adds = stmt.op in (AtomicOp.ADD, AtomicOp.SUB, AtomicOp.OR, AtomicOp.XOR)
-    t = stmt.place.type
-    return adds and isinstance(stmt.value, ir.Const) and stmt.value.value == 0 and not t.is_float and t.bits >= 32
+def _load(s: Scope, where: str, t: Scalar, memory: Memory) -> str:
+    """What memory holds now."""
+    if t.bits == 1:
+        return s.text.op(f"icmp ne i8 {_load(s, where, u8, memory)}, 0")
+    bits = s.text.op(f"{s.rules.load_now} i{t.bits}, {memory.pointer} {where} {memory.scope}, align {t.nbytes}")
+    return from_bits(s.text, bits, t)
 
 
 def atomic_update(s: Scope, op: AtomicOp, where: str, value: str, t: Scalar, memory: Memory) -> str:

@@ -11,7 +11,7 @@ from quadpy.codegen.lower.gpu.threads import barrier
 from quadpy.codegen.lower.gpu.waves import lower_wave
 from quadpy.codegen.lower.interleave import loads_ahead, lower_in_groups
 from quadpy.codegen.lower.loops import lower_for, lower_while, position, trip_count
-from quadpy.codegen.lower.memory import load, store
+from quadpy.codegen.lower.memory import address, load, memory_of, store
 from quadpy.codegen.lower.records import lower_fault, lower_print
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.text import constant, llvm_type
@@ -73,8 +73,8 @@ def _lower_stmt(s: Scope, stmt: ir.Stmt) -> None:
             s.values[var.name] = lower_expr(s, value)
         case ir.Assign(var=var, value=value):
             set_variable(s, var, lower_expr(s, value))
-        case ir.Load(var=var, place=place):
-            s.values[var.name] = load(s, place)
+        case ir.Load(var=var) | ir.ReadClock(var=var) | ir.Locate(var=var):
+            s.values[var.name] = _found(s, stmt)
         case ir.Store(place=place, value=value):
             store(s, place, lower_expr(s, value))
         case ir.Atomic():
@@ -113,6 +113,15 @@ def _lower_stmt(s: Scope, stmt: ir.Stmt) -> None:
             raise AssertionError("the verifier admits no kernel that has not been split")
         case _:
             raise unhandled(stmt)
+
+
+def _found(s: Scope, stmt: ir.Load | ir.ReadClock | ir.Locate) -> str:
+    """What a place holds, the ticks of the counter, or the address of a place."""
+    if isinstance(stmt, ir.Load):
+        return load(s, stmt.place)
+    if isinstance(stmt, ir.ReadClock):
+        return s.text.intrinsic(s.rules.clock, "i64")
+    return s.text.op(f"ptrtoint {memory_of(s, stmt.place).pointer} {address(s, stmt.place)} to i64")
 
 
 def _report(s: Scope, stmt: ir.Print | ir.Fault) -> None:

@@ -60,7 +60,7 @@ def bound_by(stmt: ir.Stmt) -> tuple[ir.Var, ...]:
     match stmt:
         case ir.Let(var=var) | ir.Load(var=var) | ir.Atomic(result=ir.Var() as var):
             return (var,)
-        case ir.Wave(result=ir.Var() as var):
+        case ir.Wave(result=ir.Var() as var) | ir.ReadClock(var=var) | ir.Locate(var=var):
             return (var,)
         case ir.CallMany(results=results):
             return results
@@ -139,7 +139,7 @@ class _Finder:
         for n in walk(node):
             if isinstance(n, (ir.VarRead, ir.Assign)):
                 self.touched[n.var].add(self.sections)
-        if isinstance(node, (ir.Let, ir.Load, ir.Atomic, ir.CallMany)):
+        if isinstance(node, (ir.Let, ir.Load, ir.Atomic, ir.ReadClock, ir.Locate, ir.CallMany)):
             for var in bound_by(node):
                 self.touched[var].add(self.sections)
 

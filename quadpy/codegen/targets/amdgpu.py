@@ -43,7 +43,9 @@ def amdgpu_rules(spec: TargetSpec) -> TargetRules:
         narrow_offsets=True,
         constant_offsets=True,
         scope='syncscope("agent") monotonic',
+        load_now="load atomic",
         atomic_tags=("amdgpu.no.fine.grained.memory", "amdgpu.no.remote.memory", "amdgpu.ignore.denormal.mode"),
+        clock="llvm.readsteadycounter",  # cycles have 20 bits on RDNA 3
         has_mxcsr=False,
         has_atomic=functools.partial(_has_atomic, amd_arch(spec.arch)),
         saturating=Saturation(frozenset({(32, 32), (64, 32)}), "v"),

@@ -37,7 +37,9 @@ def nvptx_rules(arch: str) -> TargetRules:
         narrow_offsets=True,
         constant_offsets=False,
         scope='syncscope("device") monotonic',
+        load_now="load atomic volatile",  # else LLVM crashes where it finds that a kernel only reads the array
         atomic_tags=(),
+        clock="llvm.readcyclecounter",
         has_mxcsr=False,
         has_atomic=_has_atomic,
         gpu=GpuRules(

@@ -77,7 +77,9 @@ class TargetRules:
     narrow_offsets  whether byte offsets into arrays have 32 bits where the kernel's index type has
     constant_offsets  whether memory instructions add a pointer, a 32-bit offset in bytes and a constant
     scope           scope and order of an atomic instruction
+    load_now        the words before the type of a load that sees what other threads write
     atomic_tags     metadata that lets the hardware do a read-modify-write itself
+    clock           the intrinsic that reads a counter of the processor, 64 bits wide: see ``runtime.clock``
     has_mxcsr       whether x86's register of floating-point modes is there
     gpu             what only a GPU has; None for a CPU
     saturating      conversions from floats to integers that saturate by themselves; NVIDIA has none, since its assembler
@@ -92,7 +94,9 @@ class TargetRules:
     narrow_offsets: bool
     constant_offsets: bool
     scope: str
+    load_now: str
     atomic_tags: tuple[str, ...]
+    clock: str
     has_mxcsr: bool
     has_atomic: Callable[[AtomicOp, Scalar], bool]
     gpu: GpuRules | None = None

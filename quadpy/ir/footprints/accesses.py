@@ -25,7 +25,7 @@ from quadpy.ir.footprints.loops import added, enter_loop, remembered, rising_in
 from quadpy.ir.footprints.numbers import ZERO, Number, greater, number
 from quadpy.ir.footprints.ranges import bounds, is_natural
 from quadpy.ir.jumps import CONTINUE, OF_LOOPS, assigned_in, jumps_from
-from quadpy.ir.loads import unread_in
+from quadpy.ir.loads import is_load, unread_in
 from quadpy.ir.walk import walk
 from quadpy.source import Span
 
@@ -100,10 +100,15 @@ class _Walker:
             case ir.Store(place=place):
                 self.reach(place, ir.Access.WRITE, None, known, stmt.span)
             case ir.Atomic(op=op, place=place, result=result):
-                self.reach(place, ir.Access.ATOMIC, op, known, stmt.span)
+                if is_load(stmt):
+                    self.reach(place, ir.Access.READ, None, known, stmt.span)
+                else:
+                    self.reach(place, ir.Access.ATOMIC, op, known, stmt.span)
                 self.bind((result,) if result else ())
             case ir.CallMany(results=results):
                 self.bind(results)
+            case ir.ReadClock(var=var) | ir.Locate(var=var):
+                self.bind((var,))
             case ir.Wave(result=result):
                 self.bind((result,) if result else ())
             case ir.If():

@@ -13,6 +13,7 @@ from itertools import combinations, count, product
 from quadpy.dtypes import BY_NAME, u1
 from quadpy.flow import Flow, Fork, Loop, tasks_of
 from quadpy.ir import nodes as ir
+from quadpy.ir.loads import is_load
 from quadpy.ir.walk import map_children, walk
 
 __all__ = ["demote_atomics", "drop_unused_results", "is_private", "kept_atomics"]
@@ -48,7 +49,7 @@ def _demoted(task: ir.Task, noalias: bool, kept: frozenset[str]) -> ir.Task:
     slots, numbers = isinstance(task, ir.SerialTask), count(1)
 
     def plain(stmt: ir.Stmt) -> Iterator[ir.Stmt]:
-        if not isinstance(stmt, ir.Atomic):
+        if not isinstance(stmt, ir.Atomic) or is_load(stmt):
             yield stmt
         elif stmt.place.array in arrays if isinstance(stmt.place, ir.Element) else slots:
             yield from _plain(stmt, stmt.result or ir.Var(f"old${next(numbers)}", stmt.place.type))

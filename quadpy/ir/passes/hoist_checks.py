@@ -164,7 +164,7 @@ def _set_in(body: ir.Block) -> Iterator[ir.Var]:
     """The variables that statements of ``body`` bind or assign."""
     for node in walk(body):
         match node:
-            case ir.Let(var=var) | ir.Assign(var=var) | ir.Load(var=var):
+            case ir.Let(var=var) | ir.Assign(var=var) | ir.Load(var=var) | ir.ReadClock(var=var) | ir.Locate(var=var):
                 yield var
             case ir.CallMany(results=results):
                 yield from results

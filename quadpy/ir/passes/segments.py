@@ -55,7 +55,7 @@ def defined_in(node: ir.Node) -> Iterator[ir.Var]:
     if isinstance(node, ir.ParallelFor):
         return
     for sub in walk(node):
-        if isinstance(sub, (ir.Let, ir.Load, ir.Assign)):
+        if isinstance(sub, (ir.Let, ir.Load, ir.Assign, ir.ReadClock, ir.Locate)):
             yield sub.var
         elif isinstance(sub, ir.Atomic) and sub.result is not None:
             yield sub.result

@@ -121,6 +121,8 @@ class Iteration:
                 self.touch(place, ir.Access.WRITE, None, self.term(value), stmt.span)
             case ir.Atomic():
                 self.update(stmt)
+            case ir.ReadClock(var=var) | ir.Locate(var=var):
+                self.bound[var] = self.terms.unknown(var.name)
             case ir.CallMany(results=results, args=args):
                 given = tuple(map(self.term, args))
                 for number, var in enumerate(results):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations_with_replacement
-from typing import Final
 
 from quadpy.ir import nodes as ir
 from quadpy.ir.effects import effects_of
+from quadpy.ir.loads import LOADING
 from quadpy.ir.passes.atomics import is_private
 from quadpy.ir.races.accesses import Facts, Iteration, MemoryAccess
 from quadpy.ir.races.proofs import Space, are_apart
@@ -162,15 +162,12 @@ def _mixed_updates(touches: list[MemoryAccess]) -> Unknown | None:
     """Updates that do not commute, if there are any; one that changes nothing is a load."""
     found: dict[ir.AtomicOp, MemoryAccess] = {}
     for touch in touches:
-        if touch.operation is not None and not (touch.operation in _LOADS and touch.value == 0):
+        if touch.operation is not None and not (touch.operation in LOADING and touch.value == 0):
             found.setdefault(ir.AtomicOp.ADD if touch.operation is ir.AtomicOp.SUB else touch.operation, touch)
     if len(found) < 2:
         return None
     first, second, *_ = found.values()
     return _unknown(f"atomic updates by {' and '.join(sorted(op.value for op in found))} do not commute", first, second)
-
-
-_LOADS: Final = (ir.AtomicOp.ADD, ir.AtomicOp.SUB, ir.AtomicOp.OR, ir.AtomicOp.XOR)
 
 
 def _is_fixed(terms: Terms, touch: MemoryAccess) -> bool:

@@ -67,12 +67,14 @@ class DeviceInfo:
     """One device: its product name, its full architecture (the target of its code) and its memory in bytes.
 
     ``units`` is the number of multiprocessors, CUs or RDNA's WGPs; 0 if it is unknown.
+    ``ticks`` of the counter that kernels can read are a second; 0 if it is unknown.
     """
 
     name: str
     arch: str
     total_memory: int
     units: int = 0
+    ticks: int = 0
 
 
 @dataclass(frozen=True, slots=True)

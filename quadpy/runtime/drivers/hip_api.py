@@ -168,9 +168,10 @@ def _describe(hip: Any, ordinal: int) -> tuple[DeviceInfo, frozenset[Feature]]:
         features |= {"cooperative", "cooperative-apart"}  # observed with HIP 7.2
     if hip.has_symbol("hipStreamGetDevice"):
         features.add("stream-device")
-    return DeviceInfo(facts.name, facts.gcnArchName, facts.totalGlobalMem, facts.multiProcessorCount), frozenset(
-        features
-    )
+    status, kilohertz = hip.hipDeviceGetAttribute(hip.hipDeviceAttribute_t.hipDeviceAttributeWallClockRate, ordinal)
+    ticks = 1000 * kilohertz if status == hip.hipError_t.hipSuccess else 0
+    info = DeviceInfo(facts.name, facts.gcnArchName, facts.totalGlobalMem, facts.multiProcessorCount, ticks)
+    return info, frozenset(features)
 
 
 def _keep_pool(hip: Any, ordinal: int) -> tuple[Any, ...]:
