@@ -54,4 +54,5 @@ def _now() -> tuple[int, float]:
 
 @qp.kernel
 def _ticks() -> qp.i64:
-    return qp.clock_counter()
+    ticks: qp.i64 = qp.clock_counter()
+    return ticks
