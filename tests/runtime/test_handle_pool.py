@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import threading
+from collections import Counter
 
 import pytest
 from simulated_gpu.driver import RecordingDriver
@@ -111,6 +114,82 @@ def test_memory_of_a_stream_whose_handle_is_used_again_stays_in_order(device, dr
         new.destroy()
         del other
     device.synchronize()
+
+
+@pytest.mark.parametrize("kind", ["stream", "event"])
+def test_a_handle_that_a_call_still_uses_serves_no_other_object(device, driver, kind):
+    """A call keeps the owner until it returns; an object that is destroyed meanwhile leaves it to that call."""
+    create = getattr(device, f"create_{kind}")
+    old = create()
+    call = old._take()  # as another thread's call of the driver
+    old.destroy()
+    new = create()
+    assert new.handle != call.handle
+    handle = call.handle
+    del call
+    assert create().handle == handle
+    assert count(driver, f"{kind}_create") == 2
+
+
+def test_an_event_that_threads_record_and_destroy_is_recorded_by_no_other(device, driver):
+    """Each thread counts the records of its own handles; the driver's count of a handle's records must agree."""
+    recorded, seen, lock = Counter(), Counter(), threading.Lock()
+    plain = driver.event_record
+
+    def record(event, stream):
+        with lock:
+            recorded[event, threading.get_ident()] += 1
+        plain(event, stream)
+
+    driver.event_record = record
+
+    def work():
+        mine = Counter()
+        for turn in range(200):
+            event = device.create_event()
+            mine[event.handle, threading.get_ident()] += 1
+            event.record(device.default_stream)
+            if turn % 3:
+                event.destroy()
+            with pytest.raises(EventError) if turn % 3 else contextlib.nullcontext():
+                event.query()
+        with lock:
+            seen.update(mine)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert recorded == seen
+    assert device.streams.live()["events"] == 0
+
+
+def test_what_an_observer_knew_of_an_event_is_not_the_next_one_s(device):
+    old = device.create_event()
+    old._ref.observed = "of the old one"
+    handle = old.handle
+    old.destroy()
+    old._ref.observed = "of no event"
+    new = device.create_event()
+    assert new.handle == handle
+    assert new._ref.observed is None
+    new.destroy()
+    assert new._ref.observed is None
+
+
+def test_an_object_knows_that_its_event_was_destroyed_by_handle(device):
+    for _ in range(3):
+        old = device.create_event()
+        device.streams.destroy_event(old.handle)
+        new = device.create_event()
+        with pytest.raises(EventError, match="destroyed"):
+            old.query()
+        old.destroy()
+        assert device.streams.query_event(new.handle)
+        new.destroy()
+        with pytest.raises(EventError, match="is not an event"):
+            device.streams.destroy_event(0x1234)
 
 
 def test_events_with_timing_and_streams_of_a_priority_are_made_anew(device, driver):

@@ -23,6 +23,7 @@ from quadpy.graph.model.nodes import (
 )
 from quadpy.runtime.device.callbacks import Failures, HostCall, Runs, forget, register
 from quadpy.runtime.device.device import Device
+from quadpy.runtime.device.reaper import Owner
 from quadpy.runtime.device.resource_stack import ResourceStack
 from quadpy.runtime.drivers.driver import PinnedPointer
 from quadpy.runtime.drivers.graph_driver import (
@@ -71,13 +72,13 @@ class HostResources:
 
     def handle(self, thing: Owned[H]) -> H:
         """The handle of an event or a semaphore, which lives on though the user destroys it."""
-        thing._begin()  # noqa: SLF001 - as a call that lasts
-        self._owned.add(_end, thing)
-        return thing.handle
+        owner = thing._take()  # noqa: SLF001 - as a call that lasts
+        self._owned.add(_drop, owner)
+        return owner.handle
 
 
-def _end(thing: Owned[Any]) -> None:
-    thing._end()  # noqa: SLF001 - ends what ``_begin`` began
+def _drop(owner: Owner[Any]) -> None:
+    """Nothing: the reference was what kept the handle."""
 
 
 def driver_nodes_of(node: Node, resources: HostResources) -> list[DriverNode]:

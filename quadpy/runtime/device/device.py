@@ -76,7 +76,7 @@ class Device(OneProcess):
     def create_stream(self, priority: int = 0) -> Stream:
         """Create a stream.  Lower ``priority`` runs first; values outside the device's range are clamped."""
         timeline = self.streams.new_stream(priority)
-        stream = Stream(self, timeline, free=self.timelines.end)  # owns the handle before ``enter`` makes it known
+        stream = Stream.made(self, timeline, self.timelines.end)  # owns the handle before ``enter`` makes it known
         self.timelines.enter(timeline)
         timeline.stream = weakref.ref(stream)
         return stream
@@ -108,7 +108,7 @@ class Device(OneProcess):
 
     def create_event(self, *, timing: bool = False) -> Event:
         """Create an event.  ``elapsed_time`` needs two with ``timing``, which costs the device some time."""
-        return Event(self, self.streams.events.create(timing), timing=timing)
+        return Event.made(self, self.streams.events.create(timing), timing)
 
     def stream_for(self, stream: object) -> Stream:
         """``stream`` itself, the current stream for None, or a borrowed one for an object with ``__cuda_stream__``.
@@ -152,7 +152,7 @@ class Device(OneProcess):
         return known if isinstance(known, Stream) else Stream(self, timeline)  # it was made current by handle
 
     def leave(self, stream: Stream) -> None:
-        """Put the calling thread, which destroyed ``stream``, back on the default stream if ``stream`` was current."""
+        """Put the calling thread, which destroyed ``stream``, its current one, back on the default stream."""
         if self.streams.thread.uses[-1].stream is stream and self.life.ended is None:
             self._reset_current()
 

@@ -86,7 +86,9 @@ def open_devices() -> list[Device]:
 
 def current_device() -> Device:
     """The device that ``qp.init`` chose, opened on the first call."""
-    return device_of(State.config)
+    config = State.config
+    device = _open.get((config.arch, config.ordinal))  # as ``device_of``, inlined: many calls begin here
+    return device if device is not None and device.life.ended is None else device_of(config)
 
 
 def device_or_current(device: object) -> Device:

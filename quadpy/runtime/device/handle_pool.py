@@ -6,6 +6,7 @@ much.  So a handle whose owner died is kept for the next owner, by the same sing
 
 from __future__ import annotations
 
+import sys
 import weakref
 from collections import deque
 from collections.abc import Callable
@@ -15,12 +16,20 @@ from typing import Any, Final, Generic, TypeVar
 
 from quadpy.runtime.device.reaper import MAX_POOLED, Owner, Reaper, give_back
 
-__all__ = ["HandlePool"]
+__all__ = ["ALONE", "HandlePool", "PooledOwner"]
 
 H = TypeVar("H", bound=int)
 
 _LOOKS: Final = 3
 """Pooled handles to try before creating a new one; the oldest are the most likely to be idle."""
+
+
+class PooledOwner(Owner[H]):
+    """Its handle returns to a pool.  ``last`` is what referred to it last, if that can be used again with it."""
+
+    __slots__ = ("last",)
+
+    last: object
 
 
 class _Record(weakref.ref[Any]):
@@ -49,16 +58,43 @@ class HandlePool(Generic[H]):
         self._create, self._arguments = create, (arguments,)
         self.dead: deque[_Record] = deque()
         """Records of owners that died, the latest last."""
+        self.spare: deque[PooledOwner[H]] = deque()
+        """Owners to which nothing else refers, the latest last."""
         self._died = self.dead.append
         self._records: set[_Record] = set()
         reaper.pools.append(self)
 
-    def take(self) -> Owner[H]:
+    def take(self) -> PooledOwner[H]:
         """The owner of an idle handle, which returns to the pool when nothing refers to the owner."""
+        spare, looks = self.spare, _LOOKS
+        while spare and looks:
+            try:
+                owner = spare.popleft()
+            except IndexError:  # another thread took it
+                break
+            if self._unused(owner.handle):
+                return owner
+            spare.append(owner)
+            looks -= 1
+        return self._take_handle()
+
+    def keep(self, owner: Owner[H]) -> bool:
+        """Keep ``owner``, to which only one variable of the caller refers, for ``take``; False if it cannot be kept.
+
+        That is the quick way for an object that its user destroys; an owner that is dropped costs a new one, and a record.
+        """
+        if type(owner) is not PooledOwner or len(self.spare) + len(self.dead) >= MAX_POOLED:
+            return False
+        self.spare.append(owner)
+        return True
+
+    def _take_handle(self) -> PooledOwner[H]:
+        """A new owner, for the handle of one that died or for a new one."""
         dead, records = self.dead, self._records
         looks = min(_LOOKS, len(dead))
         while True:
-            owner: Owner[H] = _new_owner(Owner)
+            owner: PooledOwner[H] = _new_owner(PooledOwner)
+            owner.last = None
             cell: list[H] = []
             record = _Record(owner, self._died)
             record.cell = cell
@@ -70,8 +106,8 @@ class HandlePool(Generic[H]):
             looks -= 1
             try:
                 first = dead[0]
-                if spare := getattr(first, "cell", None):  # a record that was interrupted has none
-                    cell.extend(map(_pop, (spare,)))
+                if full := getattr(first, "cell", None):  # a record that was interrupted has none
+                    cell.extend(map(_pop, (full,)))
                 records.discard(first)
                 dead.remove(first)
             except (IndexError, ValueError):  # another thread took it
@@ -83,16 +119,20 @@ class HandlePool(Generic[H]):
 
     def shrink(self, most: int = MAX_POOLED) -> None:
         """Give the oldest handles back to the driver until at most ``most`` are left."""
-        while len(self.dead) > most and not self._reaper.holding:
+        dead, spare = self.dead, self.spare
+        while len(dead) + len(spare) > most and not self._reaper.holding:
             with suppress(IndexError, ValueError):  # another thread took it
-                first = self.dead[0]
+                if not dead:
+                    spare.popleft()  # its record follows in ``dead``
+                    continue
+                first = dead[0]
                 cell = getattr(first, "cell", [])
                 try:
                     give_back(self.destroy, cell)
                 finally:
                     if not cell:
                         self._records.discard(first)
-                        self.dead.remove(first)
+                        dead.remove(first)
 
     def close(self) -> None:
         """Destroy all handles, even if they are still referred to."""
@@ -101,9 +141,22 @@ class HandlePool(Generic[H]):
 
     def abandon(self) -> None:
         """Forget all handles: the device is gone, or belongs to another process."""
+        self.spare.clear()
         self.dead.clear()
         self._records.clear()
 
 
+def _count_of_a_local() -> int:
+    owner: Owner[int] = Owner(0)
+    return sys.getrefcount(owner)
+
+
+_has_lock: Final[Callable[[], bool]] = getattr(sys, "_is_gil_enabled", lambda: True)
+ALONE: Final = min(2, _count_of_a_local()) if _has_lock() else 0
+"""What ``sys.getrefcount`` says of an object to which only one local variable of its caller refers.
+
+No other thread can get a reference to such an object.  0, which it never is, where counts are not exact.
+"""
+
 _pop: Final = list.pop
-_new_owner: Final = Owner.__new__
+_new_owner: Final = PooledOwner.__new__

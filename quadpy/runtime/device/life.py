@@ -12,7 +12,7 @@ from typing import ClassVar, Final
 from quadpy.errors import DeviceError
 from quadpy.runtime.device.reaper import Reaper
 
-__all__ = ["THREAD", "Life", "inside_host_function", "refuse_in_host_function"]
+__all__ = ["HOSTS", "THREAD", "Life", "inside_host_function", "refuse_in_host_function"]
 
 
 class _Thread(threading.local):
@@ -21,6 +21,8 @@ class _Thread(threading.local):
 
 THREAD: Final = _Thread()
 """Per-thread state."""
+HOSTS: Final[list[None]] = []
+"""An entry for each host function that runs; while there is none, ``THREAD`` need not be looked at, which takes longer."""
 
 
 class Life:
@@ -86,11 +88,13 @@ def refuse_in_host_function() -> None:
 @contextlib.contextmanager
 def inside_host_function() -> Iterator[None]:
     """Refuse quadpy's calls on this thread until the block ends."""
+    HOSTS.append(None)
     before, THREAD.in_host_function = THREAD.in_host_function, True
     try:
         yield
     finally:
         THREAD.in_host_function = before
+        HOSTS.pop()
 
 
 _mortal: Final[weakref.WeakSet[Life]] = weakref.WeakSet()

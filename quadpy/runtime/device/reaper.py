@@ -45,6 +45,8 @@ class Pool(Protocol):
 
     @property
     def dead(self) -> deque[Any]: ...
+    @property
+    def spare(self) -> deque[Any]: ...
     def shrink(self, most: int = ...) -> None: ...
     def close(self) -> None: ...
     def abandon(self) -> None: ...
@@ -131,7 +133,7 @@ class Reaper:
         if self.dead:
             self._free_queued()
         for pool in self.pools:
-            if len(pool.dead) > MAX_POOLED:
+            if len(pool.dead) + len(pool.spare) > MAX_POOLED:
                 pool.shrink()
 
     def trim(self) -> None:

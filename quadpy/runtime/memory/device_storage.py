@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from quadpy.errors import StreamError
-from quadpy.runtime.device.life import THREAD
+from quadpy.runtime.device.life import HOSTS, THREAD
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.elements.numpy_types import Numbers, address_of
 from quadpy.runtime.launch.captured_work import Fill
@@ -241,7 +241,7 @@ def stream_of(device: Device, stream: object) -> Stream:
         StreamError: ``stream`` is not a stream, was destroyed, or belongs to another device.
     """
     on = device.streams.thread.uses[-1].stream if stream is None else stream
-    usable = device.life.ended is None and not THREAD.in_host_function
+    usable = device.life.ended is None and not (HOSTS and THREAD.in_host_function)
     if usable and type(on) is Stream and on.device is device and on._ref.owner is not None:  # noqa: SLF001 - its private state: the quick way
         return on
     device.life.check()

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import functools
 import weakref
+from sys import getrefcount
+from typing import Final
 
 from quadpy.errors import EventError
-from quadpy.runtime.device.life import THREAD, Life
+from quadpy.runtime.device.handle_pool import ALONE, PooledOwner
+from quadpy.runtime.device.life import HOSTS, THREAD, Life
 from quadpy.runtime.device.reaper import Owner, Reaper
 from quadpy.runtime.drivers.driver import Driver, EventHandle
-from quadpy.runtime.streams.owned import OwnerRef
+from quadpy.runtime.streams.owned import Owned, OwnerRef
 from quadpy.runtime.streams.timeline import Timelines, handle_text, lookup
 
 __all__ = ["EventTable"]
@@ -31,11 +34,22 @@ class EventTable:
 
     def create(self, timing: bool) -> OwnerRef[EventHandle]:
         """A new event, which lives as long as the result."""
-        if not self._life.direct or THREAD.in_host_function:
+        if not self._life.direct or (HOSTS and THREAD.in_host_function):
             self._life.check()
         if not self.has_handles:
             return OwnerRef(Owner(self._driver.event_create(timing=timing)))
-        owner = self._timed() if timing else self._pool.take()
+        if timing:
+            return self._known(self._timed())
+        owner = self._pool.take()
+        ref = owner.last
+        if type(ref) is not OwnerRef:
+            return self._known(owner)
+        owner.last = None
+        ref.owner = owner  # the table knows it by its handle
+        return ref
+
+    def _known(self, owner: Owner[EventHandle]) -> OwnerRef[EventHandle]:
+        """What refers to ``owner`` from now on."""
         ref = OwnerRef(owner)
         self._events[owner.handle] = weakref.ref(ref)
         return ref
@@ -59,7 +73,7 @@ class EventTable:
 
     def find(self, event: object) -> Owner[EventHandle]:
         """The owner of a live event's handle; EventError if ``event`` is not an event of this device."""
-        if not self._life.direct or THREAD.in_host_function:
+        if not self._life.direct or (HOSTS and THREAD.in_host_function):
             self._life.check()
         ref = self.ref(event)
         owner = None if ref is None else ref.owner
@@ -72,25 +86,43 @@ class EventTable:
 
     def destroy(self, event: int) -> None:
         """Destroy an event by handle; EventError if it does not exist."""
-        mine = self.find(event)
+        self.find(event)
         if self.has_handles:
             ref = self.ref(event)
             if ref is None or not self.end(ref):
                 self.find(event)  # another thread was first
-            del mine
-            self._reaper.drain()
 
     def end(self, ref: OwnerRef[EventHandle]) -> bool:
         """End an event, whose handle goes back when no call uses it any more.  True for one of the threads that end it."""
         owner = ref.owner  # nobody else gets the handle while this lives
         if owner is None:
             return False
-        handle = owner.handle
-        found = self._events.pop(handle, None) is not None if handle else True
-        if self._kept and handle:
-            self._kept.pop(handle, None)
+        found, handle = True, owner.handle
+        if handle:
+            found = self._events.pop(handle, None) is not None
+            if self._kept:
+                self._kept.pop(handle, None)
         ref.owner = None
+        if getrefcount(owner) != ALONE or not self._pool.keep(owner):
+            del owner
+            self._reaper.drain()
         return found
+
+    def end_of(self, event: Owned[EventHandle]) -> None:
+        """End an event that users hold as an object.  What it was made of serves the next one, if nothing else uses it."""
+        ref = event._ref  # noqa: SLF001 - which its table makes
+        owner = ref.owner
+        if owner is None:
+            return
+        ref.owner = None
+        if type(owner) is PooledOwner and getrefcount(owner) == ALONE:
+            event._ref = _ENDED  # noqa: SLF001 - as above
+            if getrefcount(ref) == ALONE:
+                ref.observed, owner.last = None, ref
+            if self._pool.keep(owner):
+                return
+        del owner
+        self._reaper.drain()
 
     def ref(self, event: object) -> OwnerRef[EventHandle] | None:
         """What lives as long as an event; None if ``event`` is not an event of this device."""
@@ -101,3 +133,14 @@ class EventTable:
         """How many events are alive."""
         refs = [known() for known in tuple(self._events.values())] if self.has_handles else []
         return sum(ref is not None and ref.owner is not None for ref in refs)
+
+
+class _Ended(OwnerRef[EventHandle]):
+    """Of every event that was destroyed, so an observer cannot note anything here."""
+
+    __slots__ = ()
+
+    observed = property(lambda _: None, lambda _, note: None)
+
+
+_ENDED: Final = _Ended(None)

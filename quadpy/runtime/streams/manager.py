@@ -11,7 +11,7 @@ from quadpy.completion import shows
 from quadpy.copying import OneProcess
 from quadpy.errors import StreamError
 from quadpy.runtime.device.faults import Faults
-from quadpy.runtime.device.life import Life
+from quadpy.runtime.device.life import HOSTS, Life
 from quadpy.runtime.device.reaper import Owner, Reaper
 from quadpy.runtime.drivers.driver import Driver, EventHandle, StreamHandle
 from quadpy.runtime.launch.capturing import CAPTURES, thread_captures
@@ -66,7 +66,8 @@ class StreamManager(OneProcess):
 
     def new_stream(self, priority: int) -> Timeline:
         """The timeline of a new stream, whose handle is not known yet; the stream lives as long as the timeline."""
-        self._life.check()
+        if not self._life.direct or HOSTS:
+            self._life.check()
         if not isinstance(priority, int):
             raise StreamError(f"the priority of a stream is {priority!r}", hint="pass an int; a lower one runs first")
         if not self._has_handles:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar
 from quadpy.copying import OneProcess
 from quadpy.errors import EventError, GraphError, QuadpyError, StreamError
 from quadpy.public import public, shortened
-from quadpy.runtime.device.life import THREAD, Life
+from quadpy.runtime.device.life import HOSTS, THREAD, Life
 from quadpy.runtime.device.reaper import Owner, Reaper
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class OwnerRef(Generic[H]):
 class Owned(OneProcess, Generic[H]):
     """A handle of ``device``.  ``destroy`` gives it back now, dropping the last reference gives it back later."""
 
-    __slots__ = ("__weakref__", "_holds", "_ref", "device")
+    __slots__ = ("__weakref__", "_ref", "device")
 
     kind: ClassVar[str]
     error: ClassVar[type[StreamError | EventError | GraphError]]
@@ -59,7 +59,6 @@ class Owned(OneProcess, Generic[H]):
 
     def __init__(self, device: OwningDevice, ref: OwnerRef[H]) -> None:
         self.device, self._ref = device, ref
-        self._holds: list[Owner[H]] = []
 
     @property
     def destroyed(self) -> bool:
@@ -103,7 +102,7 @@ class Owned(OneProcess, Generic[H]):
     def _take(self) -> Owner[H]:
         """The owner of the handle, which stays valid while the caller keeps it.  Refuses a destroyed handle."""
         owner = self._ref.owner
-        if owner is None or self.device.life.ended is not None or THREAD.in_host_function:
+        if owner is None or self.device.life.ended is not None or (HOSTS and THREAD.in_host_function):
             self._check()
             owner = owner or self._take()
         return owner
@@ -112,10 +111,3 @@ class Owned(OneProcess, Generic[H]):
         """``function(*arguments, handle)``; the handle stays valid until it returns."""
         owner = self._take()
         return function(*arguments, owner.handle)
-
-    def _begin(self) -> None:
-        """Keep the handle valid until ``_end``.  Refuses a destroyed handle."""
-        self._holds.append(self._take())
-
-    def _end(self) -> None:
-        self._holds.pop()

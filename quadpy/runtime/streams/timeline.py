@@ -10,13 +10,13 @@ from __future__ import annotations
 import functools
 import itertools
 import weakref
-from collections import deque
 from collections.abc import Mapping
+from sys import getrefcount
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from quadpy.errors import StreamError
-from quadpy.runtime.device.handle_pool import HandlePool
-from quadpy.runtime.device.life import THREAD, Life
+from quadpy.runtime.device.handle_pool import ALONE, HandlePool
+from quadpy.runtime.device.life import HOSTS, THREAD, Life
 from quadpy.runtime.device.reaper import Owner, Reaper
 from quadpy.runtime.drivers.driver import DEFAULT_STREAM, Driver, EventHandle, PlainPointer, StreamHandle
 from quadpy.runtime.streams.owned import OwnerRef
@@ -42,15 +42,14 @@ class Timeline(OwnerRef[StreamHandle]):
     __slots__ = ("captured", "ending", "handle", "kept", "last", "lost", "stream", "waiting")
 
     def __init__(self, owner: Owner[StreamHandle]) -> None:
-        super().__init__(owner)
-        self.handle = owner.handle
+        self.owner, self.observed, self.handle = owner, None, owner.handle  # as the base class, inlined
         self.last: Owner[EventHandle] | None = None
         self.lost = 0
         self.ending = False
         self.stream: weakref.ref[object] | None = None
         self.captured: object = None
         self.kept: dict[int, list[PlainPointer]] = {}
-        self.waiting: deque[WaitingBlock] = deque()
+        self.waiting: list[WaitingBlock] = []
 
     @property
     def ended(self) -> bool:
@@ -91,7 +90,7 @@ class Timelines:
 
     def find(self, handle: object) -> Timeline:
         """The timeline of a live stream; StreamError if ``handle`` is not a stream of this device."""
-        if not self._life.direct or THREAD.in_host_function:
+        if not self._life.direct or (HOSTS and THREAD.in_host_function):
             self._life.check()
         timeline = lookup(self.live, handle)
         if timeline is None or timeline.owner is None:
@@ -138,8 +137,12 @@ class Timelines:
         timeline.owner = None  # from here on, a thread that looks the stream up is too late
         if self._driver.stream_query(owner.handle):
             timeline.lost = 0
+            if getrefcount(owner) == ALONE and self._streams.keep(owner):
+                return found
         else:
             self.move_last(timeline, owner)
+        del owner
+        self._reaper.drain()
         return found
 
     def move_last(self, timeline: Timeline, owner: Owner[StreamHandle]) -> None:
