@@ -29,10 +29,29 @@ def update():
         arrows[x, y].dir = vel / vel.norm()
 
 
+@qp.real_func
+def heavy(v: qp.f32, w: qp.f64) -> qp.f32:
+    r = v
+    for _ in qp.static(range(12)):
+        r = qp.sin(r) * v
+    return r + qp.cast(w, qp.f32)
+
+
+@qp.kernel
+def weigh(x: qp.types.ndarray(dtype=qp.f32, ndim=1), y: qp.types.ndarray(dtype=qp.f32, ndim=1), n: qp.i32):
+    """Iterations would go side by side, but for calls that have no form for several values."""
+    for i in x:
+        s = 0.0
+        for _ in range(n):
+            s = s * 0.5 + heavy(y[i], 1.0) + heavy(x[i], 2.0) + heavy(s, 3.0)
+        y[i] = s
+
+
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="names x86's processors")
 @pytest.mark.parametrize("target", ["cpu:x86-64", "cpu:x86-64-v4"])
-def test_a_loop_that_becomes_straight_code_is_compiled_without_a_word(target, capfd, monkeypatch):
+@pytest.mark.parametrize("kernel", [update, weigh], ids=["straight code", "calls"])
+def test_loops_are_compiled_without_a_word(kernel, target, capfd, monkeypatch):
     monkeypatch.setenv("QUADPY_CACHE", "0")
-    code = update.compile(target)
+    code = kernel.compile(target)
     assert code.image
     assert capfd.readouterr().err == ""

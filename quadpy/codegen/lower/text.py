@@ -127,6 +127,10 @@ class ModuleText:
         self._metadata.append(f"{name} = {node.replace('%s', name)}")
         return name
 
+    def change_metadata(self, name: str, node: str) -> None:
+        """Let the node called ``name`` have another text."""
+        self._metadata[int(name[1:])] = f"{name} = {node}"
+
     def loop(self, *hints: str) -> str:
         """A loop's metadata, for its last branch; each hint becomes a node of its own."""
         nodes = [self.metadata(f"!{{{hint}}}") for hint in hints]
@@ -163,7 +167,7 @@ class ModuleText:
 class FunctionText:
     """One function.  ``open`` says whether the current block still lacks its last instruction."""
 
-    __slots__ = ("_allocas", "_calls", "_lines", "_next", "_tables", "here", "module", "open", "private_suffix")
+    __slots__ = ("_allocas", "_calls", "_lines", "_next", "_tables", "_widths", "here", "module", "open", "private_suffix")
 
     def __init__(self, module: ModuleText, private_suffix: str = "") -> None:
         self.module, self.private_suffix = module, private_suffix
@@ -171,6 +175,7 @@ class FunctionText:
         self._tables: list[tuple[str, str, int]] = []
         self._lines: list[str] = []
         self._calls: dict[str, list[int]] = {}
+        self._widths: list[str] = []
         self._next = 0
         self.here, self.open = "entry", True
 
@@ -256,6 +261,12 @@ class FunctionText:
         self._lines.append(f"  {instruction}")
         self.open = False
 
+    def vector_width(self, width: int) -> str:
+        """The metadata node of a loop that LLVM is to vectorise with ``width``, if its calls allow that."""
+        name = self.module.metadata(_vector_width(width))
+        self._widths.append(name)
+        return name
+
     def finish(self, head: str, name: str = "") -> None:
         """Hand the function to the module; ``head`` is its text before the brace, ``name`` is set where others may call it."""
         sizes = {function: self.module.inlined_lines[function] for function in self._calls}
@@ -264,8 +275,16 @@ class FunctionText:
             attributes = self.module.keep(function)
             for line in self._calls[function]:
                 self._lines[line] += attributes
+        if any(function not in self.module.vector_forms for function in kept):
+            for width in self._widths:  # LLVM writes to stderr that it cannot do what it is told
+                self.module.change_metadata(width, _vector_width(0))
         if name:
             inlined = (sizes[function] * len(lines) for function, lines in self._calls.items() if function not in kept)
             self.module.inlined_lines[name] = len(self._lines) + sum(inlined)
         body = "\n".join(["entry:", *self._allocas, *self._lines])
         self.module.functions.append(f"{head} {{\n{body}\n}}\n")
+
+
+def _vector_width(width: int) -> str:
+    """0 lets LLVM choose."""
+    return f'!{{!"llvm.loop.vectorize.width", i32 {width}}}'

@@ -31,13 +31,11 @@ class VectorGroups(Sections):
     def __init__(self, s: Scope, task: ir.ParallelTask, axis: AxisOperands, plan: VectorPlan) -> None:
         super().__init__(s, plan.sections, plan.width)
         self.task, self.axis, self.width, self.first = task, axis, plan.width, "0"
-        self.vectorised = tuple(
-            s.text.module.metadata(f"!{{{hint}}}")
-            for hint in (
-                f'!"llvm.loop.vectorize.width", i32 {plan.width}',
-                '!"llvm.loop.interleave.count", i32 1',
-                '!"llvm.loop.unroll.disable"',  # vectorised, it is a single turn
-            )
+        text = s.text
+        self.vectorised = (
+            text.vector_width(plan.width),
+            text.module.metadata('!{!"llvm.loop.interleave.count", i32 1}'),
+            text.module.metadata('!{!"llvm.loop.unroll.disable"}'),  # vectorised, it is a single turn
         )
 
     def hints(self) -> tuple[str, ...]:
