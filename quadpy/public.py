@@ -68,6 +68,9 @@ def shortened(error: E) -> E:
     context = error.__context__
     if context is not None and any(map(is_own_frame, frames_of(context.__traceback__))):
         error.__suppress_context__ = True  # how quadpy found out
+    cause = error.__cause__
+    if isinstance(cause, QuadpyError):
+        cause.with_traceback(without(cause.__traceback__, _is_of_no_interest))
     return error.with_traceback(without(error.__traceback__, _is_of_no_interest))
 
 

@@ -51,7 +51,7 @@ def input_array(run: Run, given: Any, name: str) -> NDArray:
             return _from_device(run, given)
         return _from_host(run, given)
     except ArgumentError as error:
-        raise ArgumentError(f"{name}: {error.message}", hint=error.hint) from error
+        raise ArgumentError(f"{name}: {error.message}", hint=error.hint) from error.__cause__
 
 
 def values_on_host(run: Run, given: Any) -> Numbers | None:
@@ -142,7 +142,7 @@ def _writable(run: Run, given: Any, name: str) -> NDArray:
     try:
         return from_dlpack(given)
     except ArgumentError as error:
-        raise ArgumentError(f"{name}: {error.message}", hint=error.hint) from error
+        raise ArgumentError(f"{name}: {error.message}", hint=error.hint) from error.__cause__
 
 
 def _require_numbers(given: NDArray | Field, name: str) -> None:

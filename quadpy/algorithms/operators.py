@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from dataclasses import dataclass
 from typing import Any, Final
@@ -79,6 +80,7 @@ def operator_of(op: object, identity: object, dtype: Scalar, name: str) -> Opera
                 f"{name}: a function needs identity=, a number that it combines with any x to x",
                 hint="for example 0 for a sum, or 1 for a product",
             )
+        _require_two(op, name)
         number = _number(identity, dtype, name)
         return Operator("", op, number, number, exact=False)
     known = _OTHER_NAMES.get(op, op) if isinstance(op, str) else None
@@ -89,6 +91,19 @@ def operator_of(op: object, identity: object, dtype: Scalar, name: str) -> Opera
     if identity is not None:
         raise ArgumentError(f"{name}: {known!r} has an identity of its own", hint="identity= is for functions")
     return _known(known, dtype)
+
+
+def _require_two(op: Func, name: str) -> None:
+    """Its error names the function; that of the call would show a line of quadpy's."""
+    signature = inspect.signature(op)
+    try:
+        signature.bind(None, None)
+    except TypeError:
+        raise ArgumentError(
+            f"{name}: an operator takes two numbers, and {op.__name__} takes ({', '.join(signature.parameters)})",
+            op.source.span,
+            hint="write a @qp.func of two parameters",
+        ) from None
 
 
 def _known(name: str, dtype: Scalar) -> Operator:

@@ -102,9 +102,10 @@ class DistributedPlan:
             if isinstance(view, DistributedArray):
                 grids.setdefault(id(view.grid), (name, view.grid))
         (one, a), (other, b), *_ = grids.values()
+        which = f"different grids: {a!r} and {b!r}" if repr(a) != repr(b) else f"two grids that are alike: {a!r}"
         return DistributedError(
-            f"{self.kernel.name}: {one} and {other} are of different grids: {a!r} and {b!r}", self.kernel.span,
-            hint="make both arrays of one Grid",
+            f"{self.kernel.name}: {one} and {other} are of {which}", self.kernel.span,
+            hint="call qp.dist.Grid once, and make both arrays of that grid",
         )  # fmt: skip
 
     def _compiled(self, geometry: Geometry) -> tuple[LocalKernel, tuple[TaskPlans, ...]]:

@@ -70,3 +70,24 @@ def test_the_line_of_a_users_function_is_told(arch):
         qp.init(arch=arch, cpu_max_num_threads=2)
     assert "return a + b" in str(caught.value)
     assert caught.value.span.file == __file__
+
+
+@qp.func
+def of_three(a, b, c):
+    return a + b + c
+
+
+@pytest.mark.parametrize("name", ["reduce", "inclusive_scan", "exclusive_scan"])
+def test_operators_of_other_than_two_numbers_are_refused(name):
+    with pytest.raises(
+        qp.ArgumentError, match=rf"{name}: an operator takes two numbers, and of_three takes \(a, b, c\)"
+    ) as caught:
+        getattr(al, name)(np.ones(4, np.float32), of_three, identity=0.0)
+    assert "test_bad_values.py" in str(caught.value)  # the line of the function
+    assert "two parameters" in caught.value.hint
+
+
+def test_what_is_no_array_has_one_message():
+    with pytest.raises(qp.ArgumentError, match="flags: Func is not an array") as caught:
+        al.select(np.ones(4, np.float32), of_three)
+    assert caught.value.__cause__ is None

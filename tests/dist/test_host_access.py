@@ -166,3 +166,46 @@ def test_grids_of_fewer_cells_than_ranks():
         assert Grid((2, 8)).ranks in ((1, 4), (2, 2))
 
     run_ranks(4, program)
+
+
+@pytest.mark.parametrize("size", [1, 3])
+def test_copies_between_arrays_of_a_grid(size):
+    """Halos are those of the copy afterwards, whatever they were, also where the graph of a step has the copy."""
+
+    def program() -> list[np.ndarray]:
+        grid = Grid(12)
+        u, v, w = (grid.ndarray(qp.f32) for _ in range(3))
+        f = grid.field(qp.f64)
+        u.from_numpy(START)
+        f.copy_from(u)  # of another type
+        both_ways(u, v)
+        w.copy_from(f)  # which has no halo
+        with_left(w, v)
+        first = v.to_numpy()
+        step = qp.dist.capture(lambda: (w.copy_from(u), with_left(w, v)))
+        step.launch()
+        u.from_numpy(OTHER)
+        step.launch()
+        return [first, w.to_numpy(), v.to_numpy()]
+
+    for first, w, v in run_ranks(size, program):
+        left = np.r_[0, START[:-1]]
+        np.testing.assert_array_equal(first, START + left)
+        np.testing.assert_array_equal(w, OTHER)
+        np.testing.assert_array_equal(v, OTHER + np.r_[np.float32(0), OTHER[:-1]])
+
+
+def test_copies_of_what_is_not_of_the_grid():
+    grid = Grid(12)
+    u = grid.ndarray(qp.f32)
+    for other in (qp.ndarray(qp.f32, 12), START, Grid(12).ndarray(qp.f32)):
+        with pytest.raises(qp.ArgumentError, match="takes an array of the same grid") as caught:
+            u.copy_from(other)
+        assert "from_numpy" in caught.value.hint
+    with pytest.raises(qp.ArgumentError, match="does not fit"):
+        u.copy_from(grid.ndarray(qp.math.vec2))
+
+
+def test_names_that_distributed_arrays_do_not_have():
+    with pytest.raises(AttributeError, match=r"a distributed ndarray has no attribute 'to_nump'.*to_numpy"):
+        Grid(4).ndarray(qp.f32).to_nump  # noqa: B018 - must raise

@@ -440,6 +440,12 @@ def test_arrays_of_different_grids():
         run_ranks(2, program)
 
 
+def test_arrays_of_two_grids_that_are_alike():
+    with pytest.raises(DistributedError, match=r"u and v are of two grids that are alike: Grid\(\(8, 8\)") as caught:
+        diffuse(Grid((8, 8)).ndarray(qp.f32), Grid((8, 8)).ndarray(qp.f32), 0.1)
+    assert "qp.dist.Grid once" in caught.value.hint
+
+
 @qp.data_oriented
 class Ring:
     """A flow of fields round a ring, as users write it for one device."""

@@ -11,6 +11,7 @@ from simulated_gpu.driver import RecordingDriver
 from quadpy.dtypes import bf16, f32, f64, i32, u1, u8
 from quadpy.errors import ArgumentError, DeviceError
 from quadpy.hostmath import VectorType
+from quadpy.runtime.arrays import foreign_host
 from quadpy.runtime.arrays.dlpack import export
 from quadpy.runtime.arrays.foreign_device import describe_device_array, dlpack_device, is_on_gpu
 from quadpy.runtime.arrays.foreign_host import describe_host_array
@@ -149,6 +150,18 @@ def test_an_array_of_another_gpu_is_refused(gpu, place):
     with pytest.raises(ArgumentError, match="is on a device"):
         describe_host_array(theirs)
     assert theirs.asked == []
+
+
+def test_an_array_on_a_gpu_whose_buffer_is_refused(gpu, monkeypatch):
+    """As JAX does, which has no buffer of what is on a device."""
+
+    def refused(obj):
+        raise BufferError("Python buffer protocol is only defined for CPU buffers.")
+
+    monkeypatch.setattr(foreign_host, "memoryview", refused, raising=False)
+    with pytest.raises(ArgumentError, match="is on a device") as caught:
+        describe_host_array(Producer(gpu, f32, (3,)))
+    assert "copy it to the host" in caught.value.hint
 
 
 class Refusing(Producer):

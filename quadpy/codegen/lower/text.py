@@ -167,7 +167,18 @@ class ModuleText:
 class FunctionText:
     """One function.  ``open`` says whether the current block still lacks its last instruction."""
 
-    __slots__ = ("_allocas", "_calls", "_lines", "_next", "_tables", "_widths", "here", "module", "open", "private_suffix")
+    __slots__ = (
+        "_allocas",
+        "_calls",
+        "_lines",
+        "_next",
+        "_tables",
+        "_widths",
+        "here",
+        "module",
+        "open",
+        "private_suffix",
+    )
 
     def __init__(self, module: ModuleText, private_suffix: str = "") -> None:
         self.module, self.private_suffix = module, private_suffix

@@ -14,6 +14,7 @@ from quadpy.dist.boxes import Widths
 from quadpy.dist.division import Division
 from quadpy.dtypes import Scalar
 from quadpy.errors import ArgumentError, CaptureError
+from quadpy.messages import no_attribute
 from quadpy.public import made_by
 from quadpy.runtime.arrays.foreign_host import DISTRIBUTED, TypeKey, is_wide, type_key
 from quadpy.runtime.elements.types import DType, element_of
@@ -26,7 +27,7 @@ __all__ = ["DistributedArray"]
 
 @made_by("the ndarray(dtype) of a qp.dist.Grid makes one")
 @shows(
-    "block", "device", "dtype", "element_shape", "fill", "from_numpy", "grid", "halo", "local", "nbytes", "ndim",
+    "block", "copy_from", "device", "dtype", "element_shape", "fill", "from_numpy", "grid", "halo", "local", "nbytes", "ndim",
     "needs", "owned_from_numpy", "owned_to_numpy", "shape", "size", "start", "to_numpy",
 )  # fmt: skip
 class DistributedArray(HostAccess):
@@ -135,6 +136,9 @@ class DistributedArray(HostAccess):
         raise ArgumentError(
             f"{self!r} cannot be pickled: each rank has a part of it", hint="pickle to_numpy(), which all ranks call"
         )
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise no_attribute(f"a distributed {self._kind}", name, getattr(type(self), "__shown__", ()))
 
     def __array__(self, dtype: object = None, copy: object = None) -> NoReturn:
         raise ArgumentError(

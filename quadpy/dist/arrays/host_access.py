@@ -93,6 +93,30 @@ class HostAccess:
         self._write_block(source[tuple(map(slice, low, high))])
 
     @public
+    def copy_from(self, other: object) -> None:
+        """Copy all elements of ``other``, an array or field of the same grid; types may differ as in ``from_numpy``.
+
+        Raises:
+            ArgumentError: ``other`` is of another grid, or none, or has other elements.
+            RanksDisagreeError: another rank makes another call.
+        """
+        if not isinstance(other, HostAccess) or other.grid is not self.grid:
+            raise ArgumentError(
+                f"copy_from of {self!r} takes an array of the same grid, not {shown(other)}",
+                hint="from_numpy takes all elements, and owned_from_numpy those of this rank",
+            )
+        if other.element_shape != self.element_shape:
+            raise ArgumentError(f"{other!r} does not fit {self!r}", hint="both need elements of one shape")
+        self._agree(f"copy_from({other!r})")
+        if (other.dtype, other.local.shape) != (self.dtype, self.local.shape):
+            self._write_block(other.owned_to_numpy())
+            return
+        for each in (self, other):
+            each._used()  # noqa: SLF001 - of the same class
+        self.local.copy_from(other.local)
+        self.halo_state.clear()
+
+    @public
     def to_numpy(self) -> npt.NDArray[Any]:
         """All elements, on every rank."""
         self._refuse_reading_in_capture()

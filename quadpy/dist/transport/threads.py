@@ -22,6 +22,7 @@ from quadpy.dist.transport.waits import different_calls
 from quadpy.dist.world import World, use_world
 from quadpy.errors import RankLostError
 from quadpy.runtime.elements.numpy_types import Numbers
+from quadpy.settings import settings
 
 __all__ = ["run_ranks"]
 
@@ -39,18 +40,23 @@ def _checked(engine: HostEngine) -> Transport:
 
 
 def run_ranks(
-    size: int, function: Callable[[], T], *, timeout: float = 30.0, make: Callable[[HostEngine], Transport] = _checked
+    size: int,
+    function: Callable[[], T],
+    *,
+    timeout: float | None = None,
+    make: Callable[[HostEngine], Transport] = _checked,
 ) -> list[T]:
     """Run ``function`` on ``size`` threads, each a rank with a ``world()`` of its own; returns the results by rank.
 
-    ``make`` makes each rank's transport over what connects the threads.
+    ``timeout`` is in seconds, by default ``QUADPY_RANK_TIMEOUT``.  ``make`` makes each rank's transport over what
+    connects the threads.
 
     Raises:
         Exception: the first error of a rank; the others then got a RankLostError.
     """
-    office = _PostOffice(size)
+    office, limit = _PostOffice(size), float(settings().rank_timeout if timeout is None else timeout)
     with ThreadPoolExecutor(size, thread_name_prefix="rank") as threads:
-        futures = [threads.submit(_run_rank, office, rank, function, timeout, make) for rank in range(size)]
+        futures = [threads.submit(_run_rank, office, rank, function, limit, make) for rank in range(size)]
         wait(futures)
     if office.first_error is not None:
         raise office.first_error

@@ -184,8 +184,8 @@ def _stored(obj: Any) -> tuple[Numbers, Scalar | None]:
             return np.asarray(obj), None
     try:
         return np.asarray(memoryview(obj)), None
-    except (TypeError, ValueError):
-        pass  # not a buffer, or one with a format that NumPy does not have
+    except (BufferError, TypeError, ValueError):
+        pass  # no buffer, one on a device, or one with a format that NumPy does not have
     if hasattr(obj, "__dlpack__") and hasattr(obj, "__dlpack_device__"):
         return _from_dlpack(obj)
     raise ArgumentError(

@@ -1,13 +1,18 @@
 """Errors of ranks that are threads: each rank gets a named error, and none hangs."""
 
+import time
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from transport_cases import array_of, stream_of
 
 from quadpy.dist import world
+from quadpy.dist.transport import threads
 from quadpy.dist.transport.protocol import Part, Receive, Send
 from quadpy.dist.transport.threads import run_ranks
 from quadpy.errors import RankLostError, RanksDisagreeError, TransportError
+from quadpy.settings import settings
 
 
 def errors_of(size, function, timeout=20):
@@ -38,6 +43,19 @@ def test_the_others_learn_why_a_rank_failed():
         assert isinstance(errors[rank], RankLostError)
         assert "rank 2 has failed: ValueError: no such file" in str(errors[rank])
         assert errors[rank].rank == 2
+
+
+def test_the_time_limit_is_that_of_other_ranks(monkeypatch):
+    """``QUADPY_RANK_TIMEOUT``."""
+    monkeypatch.setattr(threads, "settings", lambda: replace(settings(), rank_timeout=1))
+
+    def program():
+        if world().rank == 0:
+            time.sleep(3)
+        world().transport.barrier()
+
+    with pytest.raises(RankLostError, match="QUADPY_RANK_TIMEOUT"):
+        run_ranks(2, program)
 
 
 def test_run_ranks_raises_the_first_error():
