@@ -7,7 +7,7 @@ CPU say; here their answers find their way back to the loops and statements of t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -71,16 +71,22 @@ class KernelPlan:
         return self.kernel.crossing[slot.number]
 
 
-def plan_kernel(kernel: ir.Kernel, schedule: KernelSchedule) -> KernelPlan:
-    """The plan of ``kernel``, which was traced with lines; ``schedule`` is that of the same kernel without, ``numbered``."""
+def plan_kernel(kernel: ir.Kernel, tasks: Iterable[ir.Task], schedule: KernelSchedule) -> KernelPlan:
+    """The plan of ``kernel``, which was traced with lines.
+
+    ``tasks`` are those of the same kernel without, ``numbered``, and ``schedule`` says how they run.  The passes of the
+    target, which come before the schedule, make one statement of several, so numbers are looked for in ``tasks``.
+    """
     found = {id(node): node for node in walk(kernel.body) if isinstance(node, ir.ParallelFor)}
-    tasks = [task for task in schedule.tasks if isinstance(task.task, ir.ParallelTask)]
+    loops_of_tasks = [
+        (task, scheduled.frame)
+        for task, scheduled in zip(tasks, schedule.tasks, strict=True)
+        if isinstance(task, ir.ParallelTask)
+    ]
     loops: dict[int, LoopPlan] = {}
     contributions: dict[int, ir.Var] = {}
     atomics = _atomics(kernel)
-    for number, (key, scheduled) in enumerate(zip(found, tasks, strict=True)):
-        task, frame = scheduled.task, scheduled.frame
-        assert isinstance(task, ir.ParallelTask)
+    for number, (key, (task, frame)) in enumerate(zip(found, loops_of_tasks, strict=True)):
         names = {r.var: replace(r.var, name=f"total.{number}.{k}") for k, r in enumerate(task.reductions)}
         for node in walk(task.body):
             if isinstance(node, ir.Assign) and node.span.file == _FILE and node.var in names:

@@ -48,7 +48,7 @@ def _python_kernel(request: Request) -> tuple[Compiled, Callable[..., int]]:
     # Nothing watches for races, which would add tasks: iterations run one after another.
     kernel = run_passes(TASK_PASSES, replace(numbered(before[-1]), debug=False))
     schedule = schedule_for(kernel, request.target)
-    plan = plan_kernel(with_lines.kernel, schedule)
+    plan = plan_kernel(with_lines.kernel, kernel.tasks, schedule)
     origin = Origin(source.name, source.span.file, source.span.line)
     entry = PythonKernel(plan, origin, source.fn.__globals__, _show)
     code = code_object(schedule, request.target, b"")

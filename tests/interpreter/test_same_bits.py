@@ -81,6 +81,34 @@ def grid_sum(x: qp.types.ndarray(dtype=qp.f32, ndim=2), out: qp.types.ndarray(dt
         out[0] += x[i, j]
 
 
+@qp.kernel
+def sums_in_branches(x: qp.types.ndarray(qp.f64, 1), out: qp.types.ndarray(qp.f64, 1)):
+    for i in x:
+        if x[i] > 0.0:
+            out[0] += 2.0 * x[i]
+    for i in x:
+        if i % 3 == 1:
+            out[1] += 2.0 * x[i]
+        else:
+            out[1] += x[i]
+    for i in x:
+        if i % 3 == 1:
+            out[2] += x[i]
+            out[3] *= x[i]
+        out[2] += 1.5 * x[i]
+        x[i] = 3.0 if x[i] > 1.0 else 2.0
+
+
+@pytest.mark.parametrize("n", [3, 65, 300])
+def test_reductions_in_branches_of_loops_that_are_vectorised(n):
+    def run():
+        x, out = np.random.default_rng(n).normal(size=n), np.full(4, 0.1)
+        sums_in_branches(x, out)
+        return x, out
+
+    assert_same_bits(run)
+
+
 def test_a_reduction_over_two_axes_that_skips_iterations():
     x = np.random.default_rng(1).standard_normal((40, 50)).astype(np.float32)
 
