@@ -7,6 +7,7 @@ from typing import Final
 
 from quadpy.codegen.plans.branches import choose_branches
 from quadpy.codegen.plans.coarsen import move_stores
+from quadpy.codegen.plans.loads import move_loads
 from quadpy.codegen.plans.stores import select_stores
 from quadpy.faults import Site
 from quadpy.ir.nodes import Kernel
@@ -39,6 +40,7 @@ TARGET_PASSES: Final[Mapping[str, tuple[Pass, ...]]] = {
         _HOIST,
         Pass("hoist_checks_of_tasks", hoist_checks_of_tasks, "the same for parallel loops"),
         _VERIFY,
+        Pass("loads_early", move_loads, "moves loads out of inner loops, where iterations run these side by side"),
         Pass(
             "choose_components",
             choose_components,

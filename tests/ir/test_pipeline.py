@@ -129,6 +129,20 @@ def flatten_branches(x: F32):
 
 
 @qp.kernel
+def loads_early(x: F32, w: F32, out: F32, n: qp.i32):
+    for i in x:
+        total = 0.0
+        for j in range(x.shape[0]):
+            if i != j:
+                total += x[j] - x[i]
+        for j in range(n):
+            total += w[i] * w[j]
+            w[j + n] = 1.0
+            total += out[i + n] * out[j]
+        out[i] = total
+
+
+@qp.kernel
 def choose_components(x: VEC4, k: qp.i32):
     for i in x:
         x[i][k] = 2.0
@@ -194,6 +208,7 @@ def test_the_observer_sees_the_trace_and_then_each_pass_in_order(family):
         "hold_elements",
         "accumulate",
         "check_meetings",
+        "loads_early",
         "select_stores",
         "flatten_branches",
         "stores_last",

@@ -1,7 +1,7 @@
 """The sections of a loop's body, where one thread of the CPU runs a group of iterations side by side.
 
-The body is cut at what the group does together: barriers and what surrounds them, or inner loops that all iterations
-run alike.  Each section between two cuts is a loop over the group.  A variable that one section binds and another reads
+The body is cut at what the group does together: barriers and what surrounds them, inner loops that all iterations run
+alike, or loads of one element for all of them.  Each section between two cuts is a loop over the group.  A variable that one section binds and another reads
 is kept for each iteration, or computed again where that is cheap.
 """
 
@@ -126,6 +126,8 @@ class _Finder:
                 self.block(body, in_loop=True)
             case ir.LabelledBlock(body=body):
                 self.block(body, in_loop=in_loop)
+            case ir.Load(place=place):
+                self.touch(place)
             case ir.Wave(args=args, result=result):
                 for arg in args:
                     self.touch(arg)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Final
 
 from quadpy.codegen.plans.cost import cost_of
@@ -18,7 +19,7 @@ from quadpy.codegen.plans.sections import SectionPlan, bound_by, plan_sections, 
 from quadpy.dtypes import Scalar
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import uses_block
-from quadpy.ir.uniform import varying
+from quadpy.ir.uniform import decided_by, varying
 from quadpy.ir.walk import children, walk
 
 __all__ = ["VectorPlan", "carried_by", "is_unrolled", "plan_vector"]
@@ -53,15 +54,17 @@ def plan_vector(kernel: ir.Kernel, task: ir.Task) -> VectorPlan | None:
     if not any(isinstance(n, ir.For) for n in nodes) or any(isinstance(n, _APART) for n in nodes):
         return None
     differing = varying(task, task.axes[-1].var, noalias=kernel.noalias)
-    together = {id(loop): loop for loop in _alike(task.body, differing)}
+    together = {id(stmt): stmt for stmt in _alike(task.body, differing)}
+    loops = [stmt for stmt in together.values() if isinstance(stmt, ir.For)]
     if any(isinstance(n, ir.For) and id(n) not in together for n in nodes) or _jumps_far(task.body):
         return None
     functions = {f.name: f for f in kernel.functions}
-    carried = [t.nbytes for x in together.values() if not is_unrolled(x, functions) for t in carried_by(x)]
+    carried = [t.nbytes for x in loops if not is_unrolled(x, functions) for t in carried_by(x)]
     if not carried or not _Closeness(kernel, task, differing).holds() or _lines(task.body, functions) > _MOST_LINES:
         return None
     width = _BYTES // max(4, *carried)
-    sections = plan_sections(task, frozenset(together))
+    shared = (id(load) for loop in loops for load in _shared_loads(loop.body, differing))
+    sections = plan_sections(task, frozenset((*together, *shared)))
     if sum(width * var.type.nbytes for var in sections.kept) > _MOST_STACK:
         return None
     return VectorPlan(width, sections)
@@ -81,12 +84,27 @@ def _lines_of(node: ir.Node, sizes: dict[str, int]) -> int:
     return calls + sum(not isinstance(n, plain) for n in walk(node))
 
 
-def _alike(block: ir.Block, differing: set[ir.Var]) -> Iterator[ir.For]:
-    """The loops of ``block`` that all iterations run alike, outermost first."""
+def _alike(block: ir.Block, differing: set[ir.Var]) -> Iterator[ir.For | ir.If]:
+    """The loops of ``block`` that all iterations run alike, and the branches around them, outermost first."""
     for stmt in block.stmts:
-        if isinstance(stmt, ir.For) and not differing & reads_of(stmt.start, stmt.stop, stmt.step):
+        if not isinstance(stmt, (ir.For, ir.If)) or differing & reads_of(*decided_by(stmt)):
+            continue
+        if isinstance(stmt, ir.For):
             yield stmt
             yield from _alike(stmt.body, differing)
+        elif _nests(stmt):
+            yield stmt
+            yield from _alike(stmt.then, differing)
+            yield from _alike(stmt.orelse, differing)
+
+
+def _shared_loads(body: ir.Block, differing: set[ir.Var]) -> Iterator[ir.Load]:
+    """The loads with which ``body`` begins that are of one element for all iterations: a group does each once.
+
+    LLVM moves them into the branches that use the value, and then loads once for each lane that takes the branch.
+    """
+    loads = takewhile(lambda stmt: isinstance(stmt, ir.Load), body.stmts)
+    return (load for load in loads if isinstance(load, ir.Load) and not differing & reads_of(load))
 
 
 def _jumps_far(body: ir.Block) -> bool:
@@ -99,8 +117,8 @@ def _jumps_far(body: ir.Block) -> bool:
     )
 
 
-def _nests(loop: ir.For) -> bool:
-    return any(isinstance(n, ir.For) for n in walk(loop.body))
+def _nests(stmt: ir.For | ir.If) -> bool:
+    return any(isinstance(n, ir.For) for child in children(stmt) for n in walk(child))
 
 
 def _outside_loops(node: ir.Node) -> Iterator[ir.Node]:

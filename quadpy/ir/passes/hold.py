@@ -18,7 +18,7 @@ from quadpy.ir.passes.atomics import is_private
 from quadpy.ir.types import Array, Space
 from quadpy.ir.walk import map_children, walk
 
-__all__ = ["hold_elements"]
+__all__ = ["fits", "hold_elements"]
 
 
 def hold_elements(kernel: ir.Kernel) -> ir.Kernel:
@@ -55,13 +55,13 @@ def _is_inside(task: ir.ParallelTask, place: ir.Element, type: Array | None) -> 
         return False
     axes = {axis.var: axis for axis in task.axes}
     return all(
-        isinstance(part, ir.VarRead) and part.var in axes and _fits(axes[part.var], place.array, number, type)
+        isinstance(part, ir.VarRead) and part.var in axes and fits(axes[part.var], place.array, number, type)
         for number, part in enumerate(place.index)
     )
 
 
-def _fits(axis: ir.Axis, array: str, number: int, type: Array) -> bool:
-    """Whether the values of ``axis`` are indices of the array's axis with that number."""
+def fits(axis: ir.Axis | ir.For, array: str, number: int, type: Array) -> bool:
+    """Whether the values of ``axis``, or of a loop's counter, are indices of the array's axis with that number."""
     starts = isinstance(axis.start, ir.Const) and axis.start.value >= 0
     rises = isinstance(axis.step, ir.Const) and axis.step.value > 0
     match axis.stop:

@@ -1,0 +1,25 @@
+"""Which loops on the CPU load what their inner loops read before these: those whose iterations run side by side."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from quadpy.codegen.plans.vectorise import plan_vector
+from quadpy.ir import nodes as ir
+from quadpy.ir.passes.early_loads import with_early_loads
+from quadpy.ir.walk import walk
+
+__all__ = ["move_loads"]
+
+
+def move_loads(kernel: ir.Kernel) -> ir.Kernel:
+    """``kernel`` with early loads in the tasks that are vectorised over their iterations then."""
+    return replace(kernel, tasks=tuple(_moved(kernel, task) for task in kernel.tasks))
+
+
+def _moved(kernel: ir.Kernel, task: ir.Task) -> ir.Task:
+    if not isinstance(task, ir.ParallelTask) or not any(isinstance(node, ir.For) for node in walk(task.body)):
+        return task
+    arrays = {param.name: param.type for param in kernel.params if isinstance(param, ir.ArrayParam)}
+    moved = with_early_loads(task, arrays, noalias=kernel.noalias)
+    return task if plan_vector(kernel, moved) is None else moved
