@@ -51,7 +51,9 @@ class _Mover:
     def statement(self, stmt: ir.Stmt, counters: Mapping[ir.Var, ir.Axis | ir.For]) -> Iterator[ir.Stmt]:
         """``counters`` are the axes and counters of the loops around ``stmt``."""
         if not isinstance(stmt, ir.For):
-            yield map_children(stmt, lambda child: self.block(child, counters) if isinstance(child, ir.Block) else child)
+            yield map_children(
+                stmt, lambda child: self.block(child, counters) if isinstance(child, ir.Block) else child
+            )
             return
         inside = {**counters, stmt.var: stmt}
         loop = replace(stmt, body=self.block(stmt.body, inside))
@@ -116,7 +118,13 @@ def _bound_in(body: ir.Block) -> set[ir.Var]:
     found: set[ir.Var] = set()
     for n in walk(body):
         match n:
-            case ir.Let(var=var) | ir.Assign(var=var) | ir.Load(var=var) | ir.For(var=var) | ir.Atomic(result=ir.Var() as var):
+            case (
+                ir.Let(var=var)
+                | ir.Assign(var=var)
+                | ir.Load(var=var)
+                | ir.For(var=var)
+                | ir.Atomic(result=ir.Var() as var)
+            ):
                 found.add(var)
             case ir.CallMany(results=results):
                 found.update(results)
