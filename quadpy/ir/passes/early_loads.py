@@ -7,7 +7,7 @@ a group of iterations side by side it would load all their elements again in eac
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from quadpy.dtypes import u1
@@ -134,22 +134,16 @@ def _bound_in(body: ir.Block) -> set[ir.Var]:
 def _without(body: ir.Block, moves: Mapping[ir.Place, ir.Load]) -> ir.Block:
     """``body`` without the loads ``moves``; others of the same places, outside of inner loops, take their values."""
 
-    def one(stmt: ir.Node) -> ir.Node:
-        return stmt if isinstance(stmt, _LOOPS) else map_children(stmt, visit)
+    def rest(stmt: ir.Stmt) -> Iterator[ir.Stmt]:
+        if isinstance(stmt, ir.Load) and stmt.place in moves:
+            if moves[stmt.place] is not stmt:
+                yield ir.Let(stmt.var, ir.VarRead(moves[stmt.place].var, span=stmt.span), span=stmt.span)
+        elif isinstance(stmt, _LOOPS):
+            yield stmt
+        else:
+            yield map_children(stmt, lambda child: _without(child, moves) if isinstance(child, ir.Block) else child)
 
-    def visit(node: ir.Node) -> ir.Node:
-        if not isinstance(node, ir.Block):
-            return node
-        stmts: list[ir.Stmt] = []
-        for stmt in node.stmts:
-            if not isinstance(stmt, ir.Load) or stmt.place not in moves:
-                stmts.append(one(stmt))
-            elif moves[stmt.place] is not stmt:
-                stmts.append(ir.Let(stmt.var, ir.VarRead(moves[stmt.place].var, span=stmt.span), span=stmt.span))
-        return replace(node, stmts=tuple(stmts))
-
-    found: Callable[[ir.Block], ir.Block] = visit  # a block stays a block
-    return found(body)
+    return replace(body, stmts=tuple(new for stmt in body.stmts for new in rest(stmt)))
 
 
 def _rises(loop: ir.For) -> bool:
