@@ -29,11 +29,7 @@ from quadpy.jit.fast_call.arguments import REFUSALS, Bind, FastCall
 from quadpy.jit.fast_call.bind_on_cpu import bind_on_cpu
 from quadpy.jit.fast_call.generate import GpuCalls
 from quadpy.jit.fast_call.observed import ObservedCalls, Tell, forms_of
-from quadpy.jit.fusion.origin import code_of
-from quadpy.jit.fusion.plan import FusedPlan, FusingPlan
 from quadpy.jit.gpu_plan import GpuPlan
-from quadpy.jit.graph_plan import GraphPlan
-from quadpy.jit.interpretation import python_kernel
 from quadpy.jit.launch_memory import cpu_plan_class, gpu_plan_class, has_memory
 from quadpy.jit.parameters import Argument, ArrayParameter, Parameter
 from quadpy.jit.plan import Plan, Values, Views
@@ -55,8 +51,10 @@ from quadpy.runtime.memory.host_storage import is_exported
 from quadpy.runtime.printing.records import learn
 from quadpy.target import TargetSpec
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # what runs graph kernels is loaded when there is one
     from quadpy.jit.footprints import KernelFootprints
+    from quadpy.jit.fusion.plan import FusedPlan, FusingPlan
+    from quadpy.jit.graph_plan import GraphPlan
     from quadpy.runtime.arrays.view import ArrayView
 
 __all__ = ["Resolved", "Specialisation", "prepare"]
@@ -196,7 +194,7 @@ class Specialisation:
         if device is None:
             entry = None
             if self._config.interpreted:
-                compiled, entry = python_kernel(self._request(options))
+                compiled, entry = import_late("quadpy.jit.interpretation").python_kernel(self._request(options))
                 self._use(compiled, None)
             else:
                 compiled = self._compiled(options, None)
@@ -210,13 +208,15 @@ class Specialisation:
         tasks = self._gpu_plan(options, device, self._config.random_seed)
         if options.predicated or options.indirect or not options.graph or has_memory(tasks.code):
             return tasks
-        graph = GraphPlan(
+        as_graph: type[GraphPlan] = import_late("quadpy.jit.graph_plan").GraphPlan
+        graph = as_graph(
             tasks, functools.partial(self._variant, options, tasks), self.counts, ordered=not options.noalias,
             name=self._source.name,
         )  # fmt: skip
         if self._fuse is False:
             return graph
-        return FusingPlan(graph, device, self._fuse, lambda: self._fused(tasks, options))
+        fusing: type[FusingPlan] = import_late("quadpy.jit.fusion.plan").FusingPlan
+        return fusing(graph, device, self._fuse, lambda: self._fused(tasks, options))
 
     def _distributed(self, options: Options, device: Device | None) -> Plan:
         """Calls with arrays of which each rank has a part.
@@ -278,7 +278,9 @@ class Specialisation:
             name=self._source.name, spans=compiled.spans,
         )  # fmt: skip
         mode = options.index, options.fast_math, options.wave_size
-        plan.origin = code_of(device, self._source.name, compiled.code, mode, lambda: self._traced(options))
+        plan.origin = import_late("quadpy.jit.fusion.origin").code_of(
+            device, self._source.name, compiled.code, mode, lambda: self._traced(options)
+        )
         plan.footprints = functools.cache(lambda: self._footprints(options, compiled.code))
         if not (options.predicated or options.indirect):
             plan.set_indirect(functools.cache(lambda: self._variant(options, plan, predicated=False, indirect=True)))
@@ -295,7 +297,8 @@ class Specialisation:
             compiled = compile_request(self._request(replace(options, fused=True)))
         except CodegenError as error:
             return error.message
-        return FusedPlan(compiled.code, separate, name=self._source.name, spans=compiled.spans)
+        made: type[FusedPlan] = import_late("quadpy.jit.fusion.plan").FusedPlan
+        return made(compiled.code, separate, name=self._source.name, spans=compiled.spans)
 
     def _compiled(self, options: Options, device: Device | None) -> Compiled:
         """Code for ``device``, or the CPU for None.

@@ -316,6 +316,21 @@ def test_import_quadpy_loads_neither_llvm_nor_a_vendor_package():
     assert not loaded & (VENDORS | {"llvmlite", "PIL"})
 
 
+INIT_ON_A_CPU = """
+import sys, quadpy as qp
+qp.init(arch=qp.cpu)
+print(*sys.modules)
+"""
+
+
+def test_init_on_a_cpu_loads_neither_the_interpreter_nor_what_runs_graphs():
+    child = subprocess.run([sys.executable, "-c", INIT_ON_A_CPU], capture_output=True, text=True, check=True)
+    loaded = child.stdout.split()
+    late = ("quadpy.interpreter", "quadpy.jit.graph_plan", "quadpy.jit.fusion", "quadpy.graph.engines.kernel")
+    assert "quadpy.jit.specialisation" in loaded
+    assert [name for name in loaded if name.startswith(late)] == []
+
+
 def test_a_cache_hit_needs_no_llvm():
     assert "llvmlite" not in loaded_by("import quadpy.codegen.cache.cache")
 
