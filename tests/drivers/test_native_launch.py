@@ -14,7 +14,7 @@ import weakref
 import pytest
 
 import quadpy as qp
-from quadpy.errors import DriverError
+from quadpy.errors import CodegenError, DriverError
 from quadpy.jit.fast_call import native_launch
 from quadpy.jit.fast_call.launch_records import LaunchRecords
 from quadpy.jit.fast_call.native_launch import HEAD, NativeTasks
@@ -313,6 +313,24 @@ def test_a_record_keeps_the_machine_code(vendor):
     del submit, _
     gc.collect()
     assert code() is None
+
+
+def test_launches_without_machine_code_go_through_the_driver(monkeypatch, vendor):
+    """A system may refuse to make memory executable."""
+
+    def refuse():
+        raise CodegenError("LLVM cannot load the machine code: Permission denied")
+
+    monkeypatch.setattr(native_launch, "_entry", refuse)
+    _, stand_in = vendor
+    tasks = [TaskLaunch("t", 0x7F00_1234_5678, (64, 1, 1), True, False, 1, None, None)]
+    records = LaunchRecords(devices.current_device().driver, tasks, 8)
+    block, submit, _ = records.make()
+    records.head.pack_into(block, HEAD, 0, 5)
+    assert submit() == 0
+    assert [arguments[:2] for name, arguments in stand_in.log if name == "hipModuleLaunchKernel"] == [
+        (0x7F00_1234_5678, 5)
+    ]
 
 
 def test_other_threads_run_while_the_driver_works():

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import sys
 import threading
 
 import pytest
 
-from quadpy.errors import DriverError, EventError, OutOfDeviceMemory, StreamError
+from quadpy.errors import CodegenError, DriverError, EventError, OutOfDeviceMemory, StreamError
+from quadpy.runtime.cpu import native_calls
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers import cuda_api, hip_api
 from quadpy.runtime.drivers.gpu import GpuDriver
@@ -224,6 +226,24 @@ def test_a_call_that_the_library_has_not_goes_through_the_binding(monkeypatch, v
     CALLS[name][0](driver)
     assert library.seen == []
     assert len(stand_in.log) == 1
+
+
+@pytest.mark.parametrize("reason", ["no machine code", "another interpreter"])
+def test_where_there_is_no_machine_code_the_binding_makes_every_call(monkeypatch, vendor, reason):
+    if reason == "another interpreter":
+        monkeypatch.setattr(sys.implementation, "name", "another")
+    else:  # a system may refuse to make memory executable
+
+        def refuse():
+            raise CodegenError("LLVM cannot load the machine code: Permission denied")
+
+        monkeypatch.setattr(native_calls, "_code", refuse)
+    library, stand_in, driver = opened(monkeypatch, vendor)
+    calls = len(stand_in.log)
+    for call, _ in CALLS.values():
+        call(driver)
+    assert library.seen == []
+    assert len(stand_in.log) == calls + len(CALLS)
 
 
 def test_each_call_selects_the_device_on_its_thread(monkeypatch, vendor):

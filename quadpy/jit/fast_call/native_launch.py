@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from quadpy.errors import QuadpyError
 from quadpy.jit.compilation import cached_code
 from quadpy.jit.gpu_launch import TaskLaunch
 from quadpy.runtime.cpu.orc import TRIPLE, assemble
@@ -116,9 +117,15 @@ _FUNCTIONS: Final = ("PyEval_SaveThread", "PyEval_RestoreThread", "PyLong_FromLo
 
 
 def native_tasks(driver: Driver, tasks: Sequence[TaskLaunch]) -> NativeTasks | None:
-    """``tasks`` for the driver's own launch; None where that cannot be called, or this Python has no C API."""
+    """``tasks`` for the driver's own launch; None where that cannot be called, or no machine code can be made for it."""
     calls = driver.native_launch() if sys.implementation.name == "cpython" else None
-    return None if calls is None else NativeTasks(calls, tasks)
+    if calls is None:
+        return None
+    try:
+        _entry()
+    except (QuadpyError, OSError, RuntimeError):  # a system that does not let code be made
+        return None
+    return NativeTasks(calls, tasks)
 
 
 class NativeTasks:

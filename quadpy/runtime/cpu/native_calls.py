@@ -40,7 +40,8 @@ class NativeCalls:
     """Calls of C functions on one device: ``lost`` is where the mark of a lost device is, ``select(selects)`` selects it."""
 
     def __init__(self, lost: int, select: int, selects: int) -> None:
-        self._device = lost, select, selects
+        """CodegenError or RuntimeError if the machine code cannot be loaded."""
+        self._device, self._code = (lost, select, selects), _code()
 
     def call(self, function: Any, count: int) -> Callable[..., int]:
         """A C function of ``count`` words that returns a status."""
@@ -52,7 +53,7 @@ class NativeCalls:
 
     def _made(self, symbol: str, function: Any) -> Callable[..., int]:
         words = ctypes.create_string_buffer(_CALL.pack(*self._device, address_of_function(function)))
-        return _code().function(symbol, ctypes.addressof(words), (words, function))
+        return self._code.function(symbol, ctypes.addressof(words), (words, function))
 
 
 @functools.cache

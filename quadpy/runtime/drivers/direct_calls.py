@@ -11,6 +11,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any, TypeAlias
 
+from quadpy.errors import QuadpyError
 from quadpy.importing import import_late
 from quadpy.runtime.drivers.gpu_api import GpuApi
 from quadpy.runtime.drivers.gpu_calls import address_of_function, direct
@@ -70,14 +71,17 @@ def _finder(api: GpuApi, ordinal: int, lost: int) -> Callable[..., Ask | None]:
     """A function that looks up a call of the table in the vendor's library, by its name and ``version``, or returns None.
 
     The call takes ``count`` words; without a count, it allocates.  A call that is written in Python does more than the
-    library's, and is not looked up.
+    library's, and is not looked up.  Where there can be no machine code, nothing is found.
     """
     symbol, selects = api.selection(ordinal)
     select = direct(api, symbol)
     if select is None or sys.implementation.name != "cpython":
         return lambda call, count=0, version="": None
-    module = import_late("quadpy.runtime.cpu.native_calls")  # imports LLVM
-    native = module.NativeCalls(lost, address_of_function(select), selects)
+    try:
+        module = import_late("quadpy.runtime.cpu.native_calls")  # imports LLVM
+        native = module.NativeCalls(lost, address_of_function(select), selects)
+    except (QuadpyError, ImportError, OSError, RuntimeError):  # a system where no machine code can be made
+        return lambda call, count=0, version="": None
 
     def find(call: Call, count: int = 0, version: str = "") -> Ask | None:
         found = None if isinstance(call, FunctionType) else direct(api, call.__name__ + version)
