@@ -4,6 +4,7 @@ import copy
 import ctypes
 import gc
 import itertools
+import math
 import pickle
 import threading
 
@@ -12,6 +13,7 @@ import pytest
 from simulated import current, simulated
 from simulated_gpu.driver import RecordingDriver
 
+import quadpy as qp
 from quadpy.dtypes import bf16, f32, f64, i8, i32, u1, u8
 from quadpy.errors import ArgumentError, DeviceError, OutOfDeviceMemory, StreamError
 from quadpy.hostmath import MatrixType, Vector, VectorType
@@ -481,3 +483,41 @@ def test_a_failed_copy_leaves_the_array_usable():
             a.from_numpy(np.ones(100, np.uint8))
         a.from_numpy(np.ones(100, np.uint8))
         assert a.to_numpy().all()
+
+
+EXTREMES = {
+    qp.u1: [False, True], qp.i8: [-128, 127], qp.i16: [-(2**15), 2**15 - 1], qp.i32: [-(2**31), 2**31 - 1],
+    qp.i64: [-(2**63), 2**63 - 1], qp.u8: [0, 255], qp.u16: [0, 2**16 - 1], qp.u32: [0, 2**32 - 1], qp.u64: [0, 2**64 - 1],
+    qp.f16: [65504.0, -math.inf], qp.bf16: [1.0078125, -math.inf], qp.f32: [-0.0, 1.401298464324817e-45],
+    qp.f64: [-0.0, 5e-324],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", EXTREMES, ids=lambda dtype: dtype.name)
+def test_one_number_is_python_s_whatever_its_type(dtype):
+    with simulated(RecordingDriver()):
+        array = ndarray(dtype, (3, 2))
+        for row, value in enumerate(EXTREMES[dtype]):
+            array[row, 1] = value
+            for found in (array[row, 1], array[row - 3, -1], array.to_numpy()[row, 1].item()):
+                assert repr(found) == repr(value)
+                assert type(found) is type(value)
+        if dtype.is_float:
+            array[2, 0] = math.nan
+            assert math.isnan(array[2, 0])
+        line = ndarray(dtype, 3)
+        for index in (3, -4, (3,), 2**70):
+            with pytest.raises(qp.BoundsError, match=r"index \(.*\) is outside ndarray"):
+                line[index]
+
+
+def test_one_number_of_a_member_and_of_a_field_in_blocks():
+    pair = qp.types.struct(a=qp.f32, b=qp.i32)
+    with simulated(RecordingDriver()):
+        members = pair.ndarray(4)
+        members[2] = pair(a=1.5, b=7)
+        assert (members.a[2], members.b[2], members.b[-2], members.b[1]) == (1.5, 7, 7, 0)
+        blocks = qp.field(qp.i32)
+        qp.root.dense(qp.ij, (2, 2)).dense(qp.ij, (2, 3)).place(blocks)
+        blocks[3, 4] = 9
+        assert (blocks[3, 4], blocks[3, 3]) == (9, 0)

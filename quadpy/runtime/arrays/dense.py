@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from quadpy.dtypes import Scalar
+from quadpy.dtypes import Scalar, bf16
 from quadpy.errors import ArgumentError, BoundsError, QuadpyError
 from quadpy.messages import shown
 from quadpy.public import shortened
@@ -19,6 +19,7 @@ from quadpy.runtime.arrays.exchange import Exchange
 from quadpy.runtime.arrays.parts import Part, has_slices, part_of
 from quadpy.runtime.elements.numpy_types import Numbers, admit, decode, encode
 from quadpy.runtime.elements.values import Elements, wrap
+from quadpy.runtime.memory.device_storage import DeviceStorage
 from quadpy.runtime.memory.host_storage import Where
 
 __all__ = ["DenseArray", "fixed", "shape_of"]
@@ -70,6 +71,10 @@ class DenseArray(Exchange, OfElements[T_co, I_contra]):
 
     def locate(self, index: object) -> Index | None:
         """``index`` as positions, of which negative ones count from the end; None where it means a part of the array."""
+        if type(index) is int and self._ndim == 1:
+            if -self._shape[0] <= index < self._shape[0]:
+                return (index,)
+            raise BoundsError(f"index {shown((index,))} is outside {self!r}")
         key = self._key(index)
         if key is None:
             return None
@@ -108,7 +113,12 @@ class DenseArray(Exchange, OfElements[T_co, I_contra]):
             where = self.locate(index)
             if where is None:
                 return self._read_part(index)
-            stored = self._memory().read(where)
+            memory = self._memory()
+            if type(memory) is DeviceStorage and not self._element_shape and self._dtype is not bf16:
+                found = memory.number(where)
+                if found is not None:
+                    return found
+            stored = memory.read(where)
             return wrap(decode(stored, self._dtype), self._dtype, functools.partial(self._set_part, where))
         except QuadpyError as error:
             raise shortened(error)  # noqa: B904 - the error itself

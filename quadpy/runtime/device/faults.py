@@ -75,6 +75,11 @@ class Faults:
         self._lock = new_lock()
         self._buffer: DeviceBuffer | None = None
 
+    @property
+    def armed(self) -> bool:
+        """Whether a kernel with checks was loaded."""
+        return self._buffer is not None
+
     def record(self) -> int:
         """The address of the record."""
         with self._lock:

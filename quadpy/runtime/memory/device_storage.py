@@ -7,6 +7,7 @@ work that read it.
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
@@ -15,7 +16,7 @@ import numpy as np
 from quadpy.errors import StreamError
 from quadpy.runtime.device.life import HOSTS, THREAD
 from quadpy.runtime.device.locks import new_lock
-from quadpy.runtime.elements.numpy_types import Numbers, address_of
+from quadpy.runtime.elements.numpy_types import STORAGE, Numbers, address_of
 from quadpy.runtime.launch.captured_work import Fill
 from quadpy.runtime.launch.capturing import CAPTURES, session_of
 from quadpy.runtime.launch.host_access import ObservedAccess, written_by
@@ -33,6 +34,14 @@ if TYPE_CHECKING:
 
 __all__ = ["DeviceStorage", "Region", "lasting_zero_bytes", "stream_of", "unset_bytes", "zero_bytes"]
 
+
+_CODES: Final = {
+    "b1": "?", "i1": "b", "i2": "h", "i4": "i", "i8": "q", "u1": "B", "u2": "H", "u4": "I", "u8": "Q", "f4": "f", "f8": "d",
+}  # fmt: skip
+_UNPACK: Final = {
+    dtype.char: struct.Struct(f"={code}").unpack for dtype in STORAGE.values() if (code := _CODES.get(dtype.str[1:]))
+}
+"""How the bytes of a number become Python's, by the character of NumPy's type; half floats are left to NumPy."""
 
 _SMALL: Final = 4096
 """An element of up to this many bytes is fetched without a buffer of its own."""
@@ -135,6 +144,27 @@ class DeviceStorage:
             components[index] = one.over(self._download(one, on))
         return components
 
+    def number(self, where: tuple[int, ...]) -> int | float | None:
+        """The number at ``where``, of an array of numbers, as Python has it; None where only ``read`` can tell.
+
+        As ``read``, without NumPy's objects, which take most of the time of reading one number.
+        """
+        device, (_, dtype, shape, strides) = self.device, self.layout
+        unpack = _UNPACK.get(dtype.char)
+        if unpack is None or self.block is None or not device.life.direct:
+            return None
+        at = self.pointer
+        for axis, i in enumerate(where):
+            at += i % shape[axis] * strides[axis]
+        on = stream_of(device, None)
+        self.announce(on, writes=False)
+        owner = on._take()  # noqa: SLF001 - keeps the stream alive for the calls, after which its work is complete
+        fetched = device.staging.fetch(at, dtype.itemsize, owner.handle)
+        if device.faults.armed:
+            device.faults.raise_first(owner.handle)
+        found: int | float = unpack(fetched)[0]
+        return found
+
     def write(self, where: Where, values: Numbers, stream: object = None) -> None:
         on, part = stream_of(self.device, stream), self._part(where)
         if (session := session_of(on)) is not None:
@@ -199,10 +229,16 @@ class DeviceStorage:
 
         Work that writes also comes after all work that read the memory.
         """
-        if self.block is not None:
-            follow = self.device.memory.follow_users if writes else self.device.memory.follow_writers
-            follow(self.block, stream.timeline)
-            self.device.memory.use([self.block], stream.timeline, writes=writes)
+        block, timeline = self.block, stream.timeline
+        if block is None:
+            return
+        if timeline is block.home and not block.guests and block.writers <= {timeline}:  # the usual case
+            if writes:
+                block.writers.add(timeline)
+            return
+        follow = self.device.memory.follow_users if writes else self.device.memory.follow_writers
+        follow(block, timeline)
+        self.device.memory.use([block], timeline, writes=writes)
 
     def _download(self, part: StridedLayout, stream: Stream) -> Numbers:
         """The bytes of ``part``, gaps included."""

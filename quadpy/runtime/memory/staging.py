@@ -35,6 +35,8 @@ class _Buffer:
         self._buffer = reaper.own(driver.free_pinned, driver.alloc_pinned, CHUNK)
         self.event: EventHandle = self._event.handle
         self.pointer: PinnedPointer = self._buffer.handle
+        self.view = memoryview((ctypes.c_ubyte * CHUNK).from_address(self.pointer)).cast("B")
+        """The bytes of the buffer, which lives longer than this object."""
         self.pending = False
         """Whether a copy may still use the buffer."""
 
@@ -76,10 +78,11 @@ class _DoubleBuffer:
 
     def fetch(self, source: int, nbytes: int, stream: StreamHandle) -> bytes:
         buffer = self.buffers[0]
-        buffer.wait()
+        if buffer.pending:
+            buffer.wait()
         self._driver.copy_out(buffer.pointer, source, nbytes, stream)
         self._driver.stream_synchronize(stream)  # an event would cost one more call
-        return ctypes.string_at(buffer.pointer, nbytes)
+        return bytes(buffer.view[:nbytes])
 
 
 class Reports(Protocol):
@@ -119,23 +122,38 @@ class Staging:
         """Read up to ``CHUNK`` bytes from the device, after the work on ``stream``."""
         if self._direct:
             return ctypes.string_at(source, nbytes)
-        found = self._staged(_DoubleBuffer.fetch, stream, source, nbytes)
+        buffers = self._unused()
+        try:
+            found = buffers.fetch(source, nbytes, stream)
+        except BaseException:
+            self._settle(stream)
+            raise
+        self._keep(buffers)
         if self._reports is not None and self._reports.pending:
             self._reports.drain()
         return found
 
     def _staged(self, copy: Callable[..., T], stream: StreamHandle, *arguments: int) -> T:
         """Run ``copy`` with an unused double buffer.  If it breaks off, wait for its last copy, which may lack an event."""
-        try:
-            buffers = self._free.pop()
-        except IndexError:
-            buffers = _DoubleBuffer(self._driver, self._reaper)
+        buffers = self._unused()
         try:
             result = copy(buffers, *arguments, stream)
         except BaseException:
-            with contextlib.suppress(DeviceError):
-                self._driver.stream_synchronize(stream)
+            self._settle(stream)
             raise
+        self._keep(buffers)
+        return result
+
+    def _unused(self) -> _DoubleBuffer:
+        try:
+            return self._free.pop()
+        except IndexError:
+            return _DoubleBuffer(self._driver, self._reaper)
+
+    def _settle(self, stream: StreamHandle) -> None:
+        with contextlib.suppress(DeviceError):
+            self._driver.stream_synchronize(stream)
+
+    def _keep(self, buffers: _DoubleBuffer) -> None:
         if len(self._free) < MAX_KEPT:
             self._free.append(buffers)
-        return result
