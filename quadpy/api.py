@@ -90,7 +90,7 @@ def init(
     """
     env = _settings()
     reference = import_late("quadpy.reference_options")
-    reference.apply_options(others, _OPTIONS)
+    reference.apply_options(others, ("arch", *_OPTIONS))
     _check(default_fp, (f32, f64), "default_fp")
     _check(default_ip, (i32, i64), "default_ip")
     require_wave_size(wave_size)

@@ -197,6 +197,7 @@ def test_options_with_a_meaning(restored, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        ({"archs": qp.cpu}, "did you mean 'arch'"),
         ({"defualt_fp": qp.f32}, "qp.init has no option 'defualt_fp'(?s:.)*did you mean 'default_fp'"),
         ({"require_version": (9, 9, 9)}, "version 9.9.9 is required"),
         ({"log_level": "loud"}, "'loud' is not a level"),
