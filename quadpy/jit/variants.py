@@ -177,10 +177,17 @@ class Variant:
             self._names[name], self._names[f"{name}_contents"] = array, contents
             self._guards[text] = f"(v := {text}) is not {name} and not equal(v, {name}_contents)"
 
+    def _guard_missing(self, path: MemberPath) -> None:
+        """Calls of the variant have no attribute there."""
+        owner = self._text(MemberPath(path.root, path.steps[:-1]))
+        self._guards.setdefault(self._text(path), f"hasattr({owner}, {path.steps[-1]!r})")
+
     def watch(self, reads: Dependencies) -> None:
         """Code was compiled; calls with other values of what it read have code of their own."""
         before = len(self._guards)
         for path, value in reads.attributes():
+            if value is MISSING and path.root in self._roots:
+                self._guard_missing(path)
             watched = path.root in self._roots and not isinstance(value, _UNWATCHED)
             if not watched or not _is_stable(path, self._roots[path.root], value):
                 continue
@@ -264,7 +271,7 @@ class _Flat(Dispatcher):
 
 def _can_change(value: object) -> bool:
     """Whether ``value`` can mean something else to a kernel later."""
-    return isinstance(value, (Elements, Struct, list, dict)) or (
+    return isinstance(value, (Elements, Struct, list, dict, set)) or (
         isinstance(value, tuple) and any(map(_can_change, value))
     )
 
@@ -278,6 +285,8 @@ def _contents(value: object, depth: int = 0) -> Hashable:
             return (type(value).__name__, *(_contents(item, depth + 1) for item in value))
         case dict():
             return ("dict", *((value_key(key), _contents(item, depth + 1)) for key, item in value.items()))
+        case set():
+            return ("set", frozenset(map(value_key, value)))
         case np.ndarray():
             return ("array", id(value))
         case _:
@@ -291,6 +300,8 @@ def _kept(value: object, depth: int = 0) -> object:
             return tuple(_kept(item, depth + 1) for item in value)
         case dict() if depth <= _DEEPEST:
             return tuple((key, _kept(item, depth + 1)) for key, item in value.items())
+        case set():
+            return tuple(value)
         case _:
             return value
 
@@ -314,6 +325,8 @@ def _same(a: object, b: object) -> bool:
         return len(a) == len(b) and all(map(_same, a, b))
     if isinstance(a, dict) and isinstance(b, dict):
         return _same([*a.items()], [*b.items()])
+    if isinstance(a, set):
+        return _contents(a) == _contents(b)
     return isinstance(a, np.ndarray) or value_key(a) == value_key(b)
 
 

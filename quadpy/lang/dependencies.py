@@ -125,6 +125,13 @@ class Dependencies:
             value = _parts(value)[position]
         return value
 
+    def class_of(self, value: Any) -> type:
+        """The class of an object; its attributes are then attributes of ``value.__class__``."""
+        cls: type = self.attribute(value, "__class__")
+        if (spot := self._spots.get(id(value))) is not None:  # a name may have given the class before
+            self._spots[id(cls)] = [self._origins.index(("attribute", spot, "__class__", ""))]
+        return cls
+
     def path(self, value: Any) -> MemberPath | None:
         """Where ``value`` is inside an argument; None where it comes from elsewhere."""
         spot = self._spots.get(id(value))
@@ -278,7 +285,7 @@ def _frozen(value: Any, depth: int = 0) -> Any:
         return kind(_frozen(item, depth + 1) for item in value)
     if depth < _DEEPEST and kind is dict:
         return {key: _frozen(item, depth + 1) for key, item in value.items()}
-    if getattr(kind, "__quadpy_constructor__", None) == "struct value":
+    if kind is set or getattr(kind, "__quadpy_constructor__", None) == "struct value":
         return copy.copy(value)
     numpy = sys.modules.get("numpy")
     return value.copy() if numpy is not None and kind is numpy.ndarray else value

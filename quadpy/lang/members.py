@@ -29,7 +29,10 @@ def object_attribute(t: Trace, value: Value, name: str, span: Span) -> Value:
     found = t.deps.attribute(value, name)
     if found is MISSING:
         t.fail_type(f"{_named(value)} has no attribute {name!r}", span, closest(name, _attributes(value)))
-    return import_attribute(t, found)
+    made = import_attribute(t, found)
+    if isinstance(made, Method) and made.instance is type(value):  # a classmethod, which reads attributes of the class
+        t.deps.class_of(value)
+    return made
 
 
 def container_attribute(t: Trace, value: Container, name: str, span: Span) -> Value:

@@ -65,6 +65,8 @@ def _on_structure(t: Trace, fn: Any, args: list[Value], kwargs: dict[str, Value]
         KernelTypeError: the function would need a run-time value at compile time.
     """
     given = [*args, *kwargs.values()]
+    if fn is type and len(given) == 1 and t.deps.spot(given[0]) is not None:
+        return t.deps.class_of(given[0])
     structural = fn in _ON_STRUCTURE and not any(is_direct(a) for a in given)
     if structural or not any(holds_runtime(a) for a in given):
         made = python_call(t, fn, args, kwargs, span)

@@ -182,6 +182,55 @@ def test_a_replayed_method_follows_its_object(init):
     np.testing.assert_array_equal(solver.x.to_numpy(), expected.x.to_numpy())
 
 
+@qp.data_oriented
+class Choices:
+    factor = 2
+
+    def __init__(self):
+        self.names = {"a", "b"}
+
+    @classmethod
+    @qp.func
+    def scaled(cls, v):
+        return v * cls.factor
+
+    @qp.kernel
+    def by_class_method(self) -> qp.i32:
+        return self.scaled(10)
+
+    @qp.kernel
+    def by_class(self) -> qp.i32:
+        return type(self).factor
+
+    @qp.kernel
+    def by_set(self) -> qp.i32:
+        return len(self.names)
+
+    @qp.kernel
+    def by_presence(self) -> qp.i32:
+        return 1 if qp.static(hasattr(self, "extra")) else 0
+
+    @qp.kernel
+    def by_default(self) -> qp.i32:
+        return getattr(self, "more", 7)
+
+
+def test_what_changes_beside_attributes_of_the_object_is_seen(init):
+    class Own(Choices):
+        factor = 3
+
+    own = Own()
+    calls = [own.by_class_method, own.by_class, own.by_set, own.by_presence, own.by_default]
+    assert [call() for call in calls] == [30, 3, 2, 0, 7]
+    Own.factor = 4
+    own.names.add("c")
+    own.extra = own.more = 5
+    assert [call() for call in calls] == [40, 4, 3, 1, 5]
+    del Own.factor, own.extra
+    own.names -= {"b", "c"}
+    assert [call() for call in calls] == [20, 2, 1, 0, 5]
+
+
 PROGRAM = """
 import sys
 import quadpy as qp
