@@ -70,8 +70,9 @@ class TemplateParameter:
         kind = "" if self.type is None else self.type.name + "".join(f"x{n}" for n in self.element)
         axes = "" if self.ndim is None else f"of {counted(self.ndim, 'dimension')}"
         wanted = f"{kind} {axes}".strip()
-        if not hasattr(given, "ndim") or not hasattr(given, "dtype"):
-            raise ArgumentError(f"{self.name} takes a field {wanted}, not {type(given).__name__}")
+        if not (is_field(given) or is_array(given)):
+            hint = "annotate it with qp.types.ndarray, which takes arrays of other libraries" * hasattr(given, "shape")
+            raise ArgumentError(f"{self.name} takes a field {wanted}, not {type(given).__name__}", hint=hint)
         found = given.dtype, tuple(given.element_shape)
         if self.type is not None and found != (self.type, self.element):
             text = f"{found[0]}" + "".join(f"x{n}" for n in found[1])

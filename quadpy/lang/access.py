@@ -21,6 +21,7 @@ from quadpy.lang.arrays import (
 from quadpy.lang.compile_time import python_call
 from quadpy.lang.components import part_at
 from quadpy.lang.context import Trace
+from quadpy.lang.fingerprints import is_our_module
 from quadpy.lang.frames import MutableVar
 from quadpy.lang.members import container_attribute, object_attribute
 from quadpy.lang.names import base_name
@@ -100,6 +101,8 @@ def attribute_of(t: Trace, value: Value, name: str, span: Span) -> Value:
 
 
 def _scalar_attribute(t: Trace, value: ir.Expr, name: str, span: Span) -> Value:
+    if is_our_module(t.frame.source.fn.__module__):  # the attribute is of no interest to who called the function
+        t.fail_type(f"a vector or matrix is needed, not {with_article(str(value.type))}", span)
     t.fail_type(f"{with_article(str(value.type))} has no attribute {name!r}", span)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from quadpy.dtypes import Scalar
 from quadpy.ir import nodes as ir
 from quadpy.lang.arrays import element_ref, is_element, load_element, store_element
 from quadpy.lang.atomics import atomic_update
@@ -16,15 +17,25 @@ from quadpy.lang.names import base_name
 from quadpy.lang.operators import binary
 from quadpy.lang.scalars import cast
 from quadpy.lang.structs import record_of
-from quadpy.lang.values import ElementRef, Record, Value, Vec, is_number, is_numeric, is_struct_type, shape_text
+from quadpy.lang.values import (
+    ElementRef,
+    Record,
+    Value,
+    Vec,
+    is_number,
+    is_numeric,
+    is_struct_type,
+    is_vector_type,
+    shape_text,
+)
 from quadpy.lang.variables import assign_name, check_type, freeze_all
 from quadpy.lang.vectors import make_vector
-from quadpy.messages import shown
 from quadpy.source import Span
 
 __all__ = ["assign_target", "stmt_AnnAssign", "stmt_Assign", "stmt_AugAssign"]
 
 
+_CONTAINERS = (list, tuple, dict, set, str)
 _ATOMIC_OPERATORS: dict[type[ast.operator], ir.AtomicOp] = {
     ast.Add: ir.AtomicOp.ADD, ast.Sub: ir.AtomicOp.SUB, ast.Mult: ir.AtomicOp.MUL, ast.BitAnd: ir.AtomicOp.AND,
     ast.BitOr: ir.AtomicOp.OR, ast.BitXor: ir.AtomicOp.XOR,
@@ -42,12 +53,16 @@ def stmt_Assign(t: Trace, node: ast.Assign) -> None:
 def stmt_AnnAssign(t: Trace, node: ast.AnnAssign) -> None:
     wanted = t.expr(node.annotation)
     span = t.span(node)
-    if isinstance(wanted, str) or is_number(wanted) or wanted is None:
-        t.fail_type(f"the annotation {shown(wanted)} is not a type", t.span(node.annotation),
-                    "write a type such as qp.f32, without quotes")  # fmt: skip
+    if not _is_type(wanted):
+        hint = "without quotes" if isinstance(wanted, str) else "or qp.types.vector(3, qp.f32)"
+        t.fail_type(f"the annotation {ast.unparse(node.annotation)} is not a type", t.span(node.annotation),
+                    f"write a type such as qp.f32, {hint}")  # fmt: skip
     if node.value is None:
         t.fail_syntax("an annotated name needs a value", span)
     given = t.expr(node.value)
+    if wanted in _CONTAINERS and (is_numeric(given) or given is None):
+        t.fail_type(f"a {wanted.__name__} is needed here, not {shape_text(given)}", span,
+                    "leave the annotation out, or write the type of a number")  # fmt: skip
     if isinstance(given, Record) and is_struct_type(wanted):  # a call of the type would take it for a member
         value: Value = record_of(t, given, wanted.record(t.scalar_type), span)
     else:
@@ -55,6 +70,14 @@ def stmt_AnnAssign(t: Trace, node: ast.AnnAssign) -> None:
     if is_number(value):
         value = cast(t, value, t.defaults.of(value), span)
     assign_target(t, node.target, value, span)
+
+
+def _is_type(wanted: Value) -> bool:
+    """Whether variables can be annotated with ``wanted``."""
+    if isinstance(wanted, type):
+        known = (int, float, bool, *_CONTAINERS)
+        return wanted in known or getattr(wanted, "__quadpy_constructor__", None) == "entries"  # qp.Vector, qp.Matrix
+    return isinstance(wanted, Scalar) or is_vector_type(wanted) or is_struct_type(wanted)
 
 
 def assign_target(t: Trace, target: ast.expr, value: Value, span: Span) -> None:

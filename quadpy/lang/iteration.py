@@ -154,8 +154,10 @@ def loop_bounds(t: Trace, items: Any, span: Span) -> Bounds:
     if is_node(items):
         t.deps.uses(items)
         return [(0, extent, 1) for extent in items.shape]
-    t.fail_type(f"a loop cannot run over {shape_text(items)}", span,
-                "loop over range, qp.ndrange, qp.grouped, an array, or qp.static(…) of a Python sequence")  # fmt: skip
+    hint = "loop over range, qp.ndrange, qp.grouped, an array, or qp.static(…) of a Python sequence"
+    if hasattr(items, "__array_interface__"):
+        hint = "a NumPy array is a constant here; pass it as a parameter annotated with qp.types.ndarray"
+    t.fail_type(f"a loop cannot run over {shape_text(items)}", span, hint)
 
 
 def _axis_type(t: Trace, bounds: tuple[Value, ...], span: Span) -> Scalar:

@@ -7,11 +7,12 @@ from types import ModuleType
 from quadpy.lang.context import Trace
 from quadpy.lang.decorators import Func, Method
 from quadpy.lang.dependencies import MISSING
+from quadpy.lang.fingerprints import is_our_module
 from quadpy.lang.parameters import passed_attribute
 from quadpy.lang.scope import container_member
 from quadpy.lang.sparse_places import NodeParent, is_node
 from quadpy.lang.supers import Super, import_attribute, super_attribute
-from quadpy.lang.values import Container, Value, shape_text
+from quadpy.lang.values import Container, Value, is_number, shape_text
 from quadpy.messages import closest, one_of
 from quadpy.source import Span
 
@@ -28,6 +29,8 @@ def object_attribute(t: Trace, value: Value, name: str, span: Span) -> Value:
         return passed
     found = t.deps.attribute(value, name)
     if found is MISSING:
+        if is_number(value) and is_our_module(t.frame.source.fn.__module__):
+            t.fail_type(f"a vector or matrix is needed, not {shape_text(value)}", span)
         t.fail_type(f"{_named(value)} has no attribute {name!r}", span, closest(name, _attributes(value)))
     made = import_attribute(t, found)
     if isinstance(made, Method) and made.instance is type(value):  # a classmethod, which reads attributes of the class

@@ -36,7 +36,7 @@ def to_scalar(t: Trace, value: Value, span: Span) -> ir.Expr:
         return literal(value, t.defaults.of(value), span)
     hint = "kernels compute with numbers; a value that is known while compiling can be asked for with qp.static"
     t.fail_type(f"a number is needed here, not {shape_text(value)}", span,
-                "give the variable a number first, such as 0.0" if value is None else hint)  # fmt: skip
+                "give the variable a number first, such as 0.0; a function returns one" if value is None else hint)  # fmt: skip
 
 
 def cast(t: Trace, value: Value, type: Scalar, span: Span) -> ir.Expr:

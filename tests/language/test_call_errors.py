@@ -90,7 +90,22 @@ def test_init_refuses_what_cannot_be(init, options):
         ("x[:] = 0", "an index must be an integer, not slice", "write a loop over the indices"),
         ("a, b = 1, 2, 3", "2 names for 3 values", "name each value; a name with a star takes the rest: a, *rest"),
         ("a, *b = x", "2 names for array", "name its elements: x[0], x[1]"),
-        ("x[0] = None", "a number is needed here, not NoneType", "give the variable a number first, such as 0.0"),
+        (
+            "x[0] = None",
+            "a number is needed here, not NoneType",
+            "give the variable a number first, such as 0.0; a function returns one",
+        ),
+        ("y: list = 3", "a list is needed here, not int", "leave the annotation out, or write the type of a number"),
+        (
+            "y: qp.sin = 0.5",
+            r"the annotation qp\.sin is not a type",
+            "write a type such as qp.f32, or qp.types.vector(3, qp.f32)",
+        ),
+        (
+            "y: qp.types.ndarray(qp.f32, 1) = x",
+            r"the annotation qp\.types\.ndarray\(qp\.f32, 1\) is not a type",
+            "write a type such as qp.f32, or qp.types.vector(3, qp.f32)",
+        ),
         ("x[0] = qp.cast(1.5, 'f32')", "cast takes a type, not 'f32'", "such as qp.f32, int, or a vector type"),
         ("x[0, 1] = 2.0", "2 indices for an array of 1 dimension", "an element is x[i]"),
         ("x[1.5] = 2.0", "an index must be an integer, not float", "cast it: qp.i32(...)"),
@@ -140,8 +155,9 @@ def test_numpy_arrays_in_place_of_bf16_are_told_the_way(dtype):
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ("x[i] = qp.math.normalize(x[i])", "normalize: an f32 has no attribute 'normalized'"),
-        ("u, s, v = qp.svd(x[i])", "svd: an f32 has no attribute 'n'"),
+        ("x[i] = qp.math.normalize(x[i])", "normalize: a vector or matrix is needed, not an f32"),
+        ("x[i] = qp.math.cross(1.0, 2.0)", "cross: a vector or matrix is needed, not float"),
+        ("u, s, v = qp.svd(x[i])", "svd: a vector or matrix is needed, not an f32"),
         ("u, s, v = qp.svd(qp.Matrix([[x[i], 1.0]]))", "svd takes a matrix of 2 x 2 or 3 x 3"),
     ],
 )

@@ -161,6 +161,8 @@ def test_templates_of_fields(arch):
         (3, r"x takes a field f32 of 2 dimensions, not int"),
         (None, r"x takes a field f32 of 2 dimensions, not NoneType"),
         (qp.Vector.field(2, qp.f32, shape=(2, 2)), r"not one of f32x2"),
+        (np.ones((2, 2), np.float32), r"x takes a field f32 of 2 dimensions, not ndarray"),
+        (np.float32(1), r"x takes a field f32 of 2 dimensions, not float32"),
     ):
         with pytest.raises(qp.ArgumentError, match=message):
             clear(given)

@@ -25,7 +25,8 @@ __all__ = [
 @public
 def axes(*numbers: int) -> Axes:
     """Axes by ``numbers``, from 0; ``qp.ij`` is ``qp.axes(0, 1)``."""
-    if len(set(numbers)) != len(numbers) or not all(0 <= n < len(AXIS_NAMES) for n in numbers):
+    known = range(len(AXIS_NAMES))
+    if len(set(numbers)) != len(numbers) or not all(n in known for n in numbers):
         raise ArgumentError(f"axes{numbers} must be distinct numbers below {len(AXIS_NAMES)}")
     return numbers
 
