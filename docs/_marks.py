@@ -15,6 +15,7 @@ import _hazards
 import _instructions
 import _nvidia
 import _samples
+import _structure
 import _tables
 import _waves
 
@@ -27,6 +28,7 @@ PRINTERS: dict[str, Callable[..., str]] = {
     "conformance": _conformance.print_conformance,
     "crash": _faults.print_crash,
     "fault": _faults.print_fault,
+    "lengths": _structure.print_lengths,
     "lost": _faults.print_lost,
     "hazard": _hazards.print_hazard,
     "entries": _entries.print_entries,
@@ -43,6 +45,7 @@ PRINTERS: dict[str, Callable[..., str]] = {
     "ir": _samples.print_ir_of,
     "output": _samples.print_output_of,
     "report": _samples.print_report_of,
+    "sizes": _structure.print_sizes,
     "source": _samples.print_source_of,
     "waves": _waves.print_waves,
 }

@@ -1,0 +1,103 @@
+"""How large modules and functions are, and what the page on the structure shows."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import statistics
+import sys
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+@pytest.fixture(scope="module")
+def structure():
+    sys.path.insert(0, str(DOCS))
+    yield importlib.import_module("_structure")
+    sys.path.remove(str(DOCS))
+
+
+SMALL = {
+    "names that users or library functions import, with stubs beside them": {
+        "compat._types", "intrinsics.atomics", "intrinsics.numbers", "intrinsics.top", "math.types", "mathlib.ops",
+        "simt.block", "simt.grid", "simt.subgroup", "simt.warp",
+    },
+    "leaves that `import quadpy` loads without what they belong to": {
+        "jit.misfits", "lang.members_found", "narrow", "other_project", "runtime.memory.accounting",
+    },
+    "one door to an optional library": {"tools.libraries", "view.library"},
+    "loaded in notebooks only": {"jit.rich"},
+    "what several modules share that must not import each other": {
+        "dist.transport.ending", "lang.hidden", "math.linalg.rotations", "runtime.drivers.vendor_calls",
+    },
+    "one subject, which stands alone": {
+        "algorithms.kernels.random_keys", "codegen.plans.loads", "dist.grid", "lang.graph_blocks",
+    },
+    "all nodes under one name": {"ir.nodes"},
+    "of Python's packaging": {"__main__", "_version"},
+}  # fmt: skip
+"""Modules of fewer than 30 lines that are not the face of a package, by the reason."""
+
+
+def sizes_of(structure) -> dict[str, int]:
+    return {name: file.read_text(encoding="utf-8").count("\n") for name, file in structure.modules().items()}
+
+
+def test_modules_are_of_a_size_that_can_be_read(structure):
+    sizes, files = sizes_of(structure), structure.modules()
+    assert [name for name, lines in sizes.items() if lines > 400] == []
+    assert 100 <= statistics.median(lines for lines in sizes.values() if lines) <= 150
+    small = {name for name, lines in sizes.items() if lines < 30 and files[name].name != "__init__.py"}
+    reasons = set().union(*SMALL.values())
+    assert small - reasons == set(), "give the reason, or let the module be a part of another"
+    assert reasons - files.keys() == set()
+
+
+def test_99_of_100_functions_need_no_scrolling(structure):
+    lengths = sorted(lines for lines, _ in structure.function_lengths())
+    assert len(lengths) > 5000
+    assert structure.percentile(lengths, 99) <= 35
+    assert [name for lines, name in structure.function_lengths() if lines > 100] == []
+
+
+def test_the_drawing_shows_the_imports(structure):
+    assert structure.DRAWING.read_text(encoding="utf-8") == structure.drawing(), "run python docs/_structure.py"
+
+
+def test_an_import_changes_the_drawing(structure, monkeypatch):
+    graph = structure.imports()
+    monkeypatch.setattr(structure, "imports", lambda: {**graph, "simt.block": graph["simt.block"] | {"lang.trace"}})
+    assert structure.drawing() != structure.DRAWING.read_text(encoding="utf-8")
+
+
+def test_lines_of_code_leave_out_what_is_for_readers(structure):
+    text = '"""One."""\n\nx = 1  # two\n# three\n\n\ndef f():\n    """Four.\n\n    Five."""\n    return (\n        x\n    )\n'
+    assert structure.code_lines(text) == 5
+
+
+SEAMS = {
+    "codegen": set(),
+    "graph/engines": {"lowering.py"},  # the end of any owned thing
+    "jit/plan.py": set(),
+    "jit/hidden_arguments.py": set(),
+    "runtime/launch": {"capturing.py", "observers.py"},  # a prepared call is described above; passes on what it is told
+    "runtime/drivers/driver.py": set(),
+    "runtime/drivers/graph_driver.py": set(),
+}
+"""Where the compiler, plans and the runtime meet, with the modules that may say ``Any``."""
+
+
+@pytest.mark.parametrize("seam", SEAMS)
+def test_seams_have_types(seam, structure):
+    place = structure.PACKAGE / seam
+    files = sorted(place.rglob("*.py")) if place.is_dir() else [place]
+    named = {
+        file.name
+        for file in files
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Name) and node.id == "Any"
+    }
+    assert named - SEAMS[seam] == set()
