@@ -1,20 +1,29 @@
-"""Host arrays among the arguments of a kernel on a GPU: copied in before it, and out after it where it wrote them."""
+"""Host arrays among the arguments of a kernel on a GPU: copied in before it, and out after it where it wrote them.
+
+Only the numbers of an array come back.  What lies between them, such as the other columns of a matrix, may be written by
+the host or another thread meanwhile.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from quadpy.jit.array_arguments import ArrayArguments
 from quadpy.jit.plan import Values, Views
-from quadpy.runtime.arrays.foreign_host import TypeKey
+from quadpy.runtime.arrays.foreign_host import HostView, TypeKey
 from quadpy.runtime.arrays.view import ArrayView
 from quadpy.runtime.device.device import Device
+from quadpy.runtime.elements.numpy_types import address_of
 from quadpy.runtime.launch.captured_work import Copy
 from quadpy.runtime.launch.capturing import Session
+from quadpy.runtime.launch.recorded_copies import ArrayMemory, pieces_of
 from quadpy.runtime.memory.allocators.block import Block
 from quadpy.runtime.memory.device_memory import DeviceBuffer
+from quadpy.runtime.memory.strided_layout import StridedLayout
 from quadpy.runtime.streams.stream import Stream
 
 __all__ = ["copied_host_arrays"]
@@ -26,7 +35,6 @@ class _Range:
 
     start: int
     end: int
-    written: bool
     members: list[int] = field(default_factory=list)
 
 
@@ -53,7 +61,7 @@ def copied_host_arrays(
     ``values`` get the addresses of the copies.  With a ``session`` the copies belong to its graph, and each run of the
     graph copies in and out.
     """
-    ranges = _ranges(views, arguments.written)
+    ranges = _ranges(views)
     if not ranges:  # a launch of arrays on the device must not pay for a generator
         return nullcontext(views)
     return _copied(ranges, device, on, values, views, arguments, session)
@@ -84,11 +92,30 @@ def _copied(
             there[member] = _DeviceCopy(view.type_key, abi, start, view.nbytes, *where, view.wide)
             values[arguments.pointers[member]] = first
     yield there
-    for part, buffer, keep in copies:
-        if part.written:
-            _transfer(device, on, Copy(part.start, buffer.pointer, buffer.nbytes, "out"), session, keep)
-    if session is None and any(part.written for part in ranges):  # the kernel is done
+    written = [(part, buffer, keep, m) for part, buffer, keep in copies for m in part.members if arguments.written[m]]
+    for part, buffer, keep, member in written:
+        _copy_back(device, on, views[member], buffer.pointer - part.start, session, keep)
+    if session is None and written:  # the kernel is done
         device.faults.raise_first(on.handle)
+
+
+def _copy_back(
+    device: Device, on: Stream, view: ArrayView, offset: int, session: Session | None, keep: tuple[object, ...]
+) -> None:
+    """Copy the numbers of ``view`` back, whose copies are ``offset`` bytes further on."""
+    if not isinstance(view, HostView) or view.type_key[0] != "strided":
+        _transfer(device, on, Copy(view.pointer, view.pointer + offset, view.nbytes, "out"), session, keep)
+    elif session is None:
+        data, array = np.empty(view.nbytes, np.uint8), view.owner
+        device.staging.download(address_of(data), view.pointer + offset, view.nbytes, on.handle)
+        array[...] = np.ndarray(array.shape, array.dtype, data, view.abi[0] - view.pointer, array.strides)
+    else:
+        strides = tuple(map(abs, view.owner.strides))  # the same memory, from its first byte on
+        memory = ArrayMemory(
+            StridedLayout(view.pointer, view.owner.dtype, view.owner.shape, strides), "a host array", keep
+        )
+        for start, nbytes in pieces_of(session, memory):
+            _transfer(device, on, Copy(start, start + offset, nbytes, "out"), session, keep)
 
 
 def _transfer(device: Device, on: Stream, work: Copy, session: Session | None, keep: tuple[object, ...]) -> None:
@@ -100,7 +127,7 @@ def _transfer(device: Device, on: Stream, work: Copy, session: Session | None, k
     transfer(work.target, work.source, work.nbytes, on.handle)
 
 
-def _ranges(views: Views, written: Sequence[bool]) -> list[_Range]:
+def _ranges(views: Views) -> list[_Range]:
     """The memory of the views on the host; ranges that overlap are one."""
     host = [(view.pointer, k) for k, view in enumerate(views) if view.block is None and view.nbytes]
     merged: list[_Range] = []
@@ -108,9 +135,9 @@ def _ranges(views: Views, written: Sequence[bool]) -> list[_Range]:
         end = start + views[k].nbytes
         if merged and start < merged[-1].end:
             last = merged[-1]
-            last.end, last.written = max(last.end, end), last.written or written[k]
+            last.end = max(last.end, end)
         else:
-            last = _Range(start, end, written[k])
+            last = _Range(start, end)
             merged.append(last)
         last.members.append(k)
     return merged

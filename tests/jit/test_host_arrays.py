@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import threading
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from simulated_gpu.driver import RecordingDriver
 
+from quadpy.errors import CaptureError
 from quadpy.jit.host_arrays import copied_host_arrays
 from quadpy.runtime.arrays.foreign_host import describe_host_array
 from quadpy.runtime.device.device import Device
@@ -102,3 +104,91 @@ def test_the_host_may_change_its_array_at_once(device):
     arrays = launch(device, x, written=(False,))
     ctypes.memset(x.ctypes.data, 0, x.nbytes)
     assert on_device(device, arrays.addresses[0], x)[3] == 3.0
+
+
+PARTS = {
+    "a column": np.s_[:, 1],
+    "every second row": np.s_[::2],
+    "backwards": np.s_[::-1, ::-3],
+    "a block": np.s_[1:4, 2:5],
+    "one number": np.s_[3:4, 3:4],
+    "nothing": np.s_[2:2, ::2],
+}
+
+
+@pytest.mark.parametrize("part", PARTS.values(), ids=PARTS)
+def test_what_lies_between_the_numbers_of_an_array_is_not_written(device, part):
+    """Another thread, or the host, may write the other columns of a matrix while a kernel writes one."""
+    matrix, want = np.zeros((6, 6)), np.full((6, 6), 7.0)
+    view = matrix[part]
+    arrays = launch(device, view, written=(True,))
+    matrix[...] = 7.0  # all of it: what the kernel wrote comes on top
+    for index in np.ndindex(view.shape if arrays.addresses else (0,)):
+        at = arrays.addresses[0] + sum(i * stride for i, stride in zip(index, view.strides, strict=True))
+        change(device, at, np.array([1.0 + sum(index)]))
+        want[part][index] = 1.0 + sum(index)
+    arrays.copy_back()
+    assert (matrix == want).all()
+
+
+def test_of_arrays_that_overlap_only_the_written_one_comes_back(device):
+    matrix = np.zeros((4, 4))
+    arrays = launch(device, matrix[:, 1], matrix, written=(True, False))
+    matrix[...] = 5.0
+    change(device, arrays.addresses[0], np.array([9.0]))
+    arrays.copy_back()
+    assert matrix[0].tolist() == [5, 9, 5, 5]
+    assert matrix[:, 1].tolist() == [9, 0, 0, 0]
+
+
+def test_threads_that_work_on_columns_of_one_matrix_lose_nothing(device):
+    matrix = np.zeros((32, 4))
+
+    def work(column):
+        for turn in range(20):
+            arrays = launch(device, column, written=(True,))
+            arrays.copy_back()
+            column += 1
+            assert (column == turn + 1).all()
+
+    threads = [threading.Thread(target=work, args=(matrix[:, k],)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (matrix == 20).all()
+
+
+class Recorded:
+    """A capture, as copies of host arrays see it."""
+
+    def __init__(self, device):
+        self.device, self.works = device, []
+
+    def device_memory(self, stream, nbytes):
+        return self.device.allocate(nbytes, stream)
+
+    def record(self, _stream, work, _keep):
+        self.works.append(work)
+
+    def refuse(self, what, hint=""):
+        raise CaptureError(what, hint=hint)
+
+
+def recorded(device, array):
+    session, views = Recorded(device), [describe_host_array(array)]
+    arguments = SimpleNamespace(written=(True,), pointers=range(1))
+    with copied_host_arrays(device, device.default_stream, [0], views, arguments, session):
+        pass
+    return [work for work in session.works if work.direction == "out"]
+
+
+def test_a_recorded_launch_copies_the_numbers_alone(device):
+    matrix = np.zeros((6, 4))
+    start = matrix.ctypes.data
+    assert [(w.target - start, w.nbytes) for w in recorded(device, matrix)] == [(0, 192)]
+    assert [(w.target - start, w.nbytes) for w in recorded(device, matrix[:, 1])] == [(8 + 32 * i, 8) for i in range(6)]
+    assert [(w.target - start, w.nbytes) for w in recorded(device, matrix[4:1:-2, 1:3])] == [(72, 16), (136, 16)]
+    with pytest.raises(CaptureError, match="a host array, whose numbers form 300 separate pieces") as found:
+        recorded(device, np.zeros((300, 2))[:, 0])
+    assert "a contiguous NumPy array" in str(found.value)

@@ -18,7 +18,7 @@ from quadpy.runtime.launch.capturing import Session
 from quadpy.runtime.memory.strided_layout import StridedLayout
 from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["MAX_RUNS", "ArrayMemory", "record_copies", "record_values", "repeating_pattern"]
+__all__ = ["MAX_RUNS", "ArrayMemory", "pieces_of", "record_copies", "record_values", "repeating_pattern"]
 
 MAX_RUNS: Final = 256
 """Nodes that one access may record: each costs time in every launch, and to order it after others."""
@@ -57,6 +57,16 @@ def record_copies(session: Session, on: Stream, target: ArrayMemory, source: Arr
         session.record(on, Copy(to, of, nbytes), (target.keep, source.keep))
 
 
+def pieces_of(session: Session, memory: ArrayMemory) -> list[tuple[int, int]]:
+    """Where each contiguous run of the array's numbers begins, and its bytes.
+
+    Raises:
+        CaptureError: there are more than ``MAX_RUNS``.
+    """
+    _, nbytes, starts = _runs(session, memory, memory.layout)
+    return [(start, nbytes) for start, _ in starts]
+
+
 def _runs(session: Session, memory: ArrayMemory, source: StridedLayout) -> tuple[list[int], int, list[tuple[int, int]]]:
     """The axes from the slowest, the bytes of each run, and where each run begins in the target and the source.
 
@@ -73,7 +83,8 @@ def _runs(session: Session, memory: ArrayMemory, source: StridedLayout) -> tuple
         session.refuse(
             f"one access to {memory.name}, whose numbers form {count} separate pieces of memory: each would be a node, "
             f"and the limit is {MAX_RUNS}",
-            "write it with a kernel, or give the field memory of its own, with the axis order of what it is copied from",
+            "write it with a kernel, or give it memory of its own: a field with the axis order of what it is copied from, "
+            "a contiguous NumPy array",
         )
     starts = [
         (_at(target, outer, index), _at(source, outer, index)) for index in np.ndindex(*(shape[axis] for axis in outer))
