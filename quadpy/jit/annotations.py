@@ -50,7 +50,11 @@ def parameters_of(source: FunctionSource, config: Config) -> tuple[Declared, ...
     made: list[Declared] = []
     for name, parameter in inspect.signature(source.fn).parameters.items():
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
-            raise KernelTypeError(f"{source.name}: *{name} cannot be a parameter of a kernel", source.span)
+            stars = (
+                "**" if parameter.kind is parameter.VAR_KEYWORD else "*" * (parameter.kind is parameter.VAR_POSITIONAL)
+            )
+            raise KernelTypeError(f"{source.name}: {stars}{name} cannot be a parameter of a kernel", source.span,
+                                  hint="name each parameter; a template() parameter takes a tuple")  # fmt: skip
         annotation = source.annotation(name)
         if not made and annotation is None and is_method(source.fn):
             annotation = Template  # self

@@ -52,5 +52,8 @@ def kernel(
         require_options(graph=graph, fuse=fuse, wave_size=wave_size, debug=debug)
         return functools.partial(kernel, graph=graph, fuse=fuse, wave_size=wave_size, debug=debug)
     if not hasattr(fn, "__code__"):
-        raise KernelSourceError(f"{fn!r} is not a Python function")
+        hint = "put @qp.kernel above a def"
+        if isinstance(fn, (staticmethod, classmethod, property)):
+            hint = f"put @{type(fn).__name__} above @qp.kernel"
+        raise KernelSourceError(f"{fn!r} is not a Python function", hint=hint)
     return Kernel(fn, graph=graph, fuse=fuse, wave_size=wave_size, debug=debug)

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Collection, Hashable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from quadpy.errors import ArgumentError
+from quadpy.errors import ArgumentError, KernelTypeError
 from quadpy.jit.annotations import parameters_of
 from quadpy.jit.compile_time_parameters import (
     ContainerParameter,
@@ -48,9 +48,14 @@ def dispatcher_for(
     ``members`` says that calls pass members of their arguments, such as the gradient of an array.
 
     Raises:
-        KernelTypeError: as ``parameters_of``.
+        KernelTypeError: as ``parameters_of``; a method has no parameter for its object.
     """
     declared = parameters_of(source, config)
+    if receiver is not None and not declared:
+        raise KernelTypeError(
+            f"{source.name} is called as a method, and has no parameter for its object", source.span,
+            hint="write self first; or put @staticmethod above @qp.kernel",
+        )  # fmt: skip
     bound = None if receiver is None else (declared[0].name, receiver)
     plain = tuple(p for p in declared if not isinstance(p, (TemplateParameter, ContainerParameter, TensorParameter)))
     if bound is None and len(plain) == len(declared) and not members:

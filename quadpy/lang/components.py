@@ -87,7 +87,11 @@ def named_part(t: Trace, name: str, target: ast.expr) -> MutableVar | ChosenPart
         t.fail_type(f"a kernel cannot set {what}: {ast.unparse(target)}", span,
                     "set an element of an array or field in it, or return the value and set it in Python")  # fmt: skip
     if not isinstance(bound, MutableVar) or not bound.shape:
-        t.fail_type(f"{name!r} is not a vector or struct whose parts can be set", span)
+        owner = name
+        if isinstance(target, (ast.Attribute, ast.Subscript)) and is_object:
+            t.expr(target.value)  # fails with its own message where an attribute is missing
+            owner = ast.unparse(target.value)
+        t.fail_type(f"{owner!r} is not a vector or struct whose parts can be set", span)
     check_assigned(t, name, span)
     return _part_named(t, bound, target)
 

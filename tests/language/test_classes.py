@@ -149,9 +149,29 @@ def test_what_an_object_does_not_have():
         def run(self) -> qp.i32:
             return self.missing
 
+        @qp.kernel
+        def store(self):
+            for i in range(3):
+                self.missing[i] = 1.0
+
+        @qp.kernel
+        def no_self():
+            pass
+
     with pytest.raises(qp.KernelTypeError, match=r"Empty has no attribute 'missing'") as raised:
         Empty().run()
     assert "return self.missing" in str(raised.value)
+    with pytest.raises(qp.KernelTypeError, match=r"Empty has no attribute 'missing'"):
+        Empty().store()
+    with pytest.raises(qp.KernelTypeError, match=r"no_self is called as a method, and has no parameter for its object"):
+        Empty().no_self()
+
+
+def test_the_order_of_decorators_is_told():
+    for wrap in (staticmethod, classmethod, property):
+        with pytest.raises(qp.KernelSourceError) as raised:
+            qp.kernel(wrap(lambda x: x))
+        assert raised.value.hint == f"put @{wrap.__name__} above @qp.kernel"
 
 
 def test_functions_as_methods_can_be_called():
