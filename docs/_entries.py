@@ -26,10 +26,10 @@ _RULES: Final = {
 
 
 _TOGETHER: Final = {
-    True: "All iterations of the block must come here: under a condition that may differ between them it is a "
+    True: "All iterations of the block must reach this call: under a condition that may differ between them, it is a "
     "`KernelSyntaxError`. A number of iterations that is not a multiple of the block is an `ArgumentError`.",
-    False: "All lanes of the wave must come here. Where they do not agree, that is a `KernelDivergenceError` on the CPU, "
-    "and undefined on a GPU.",
+    False: "All lanes of the wave must reach this call. If they diverge, this is a `KernelDivergenceError` on the CPU, "
+    "and the result is undefined on a GPU.",
 }  # fmt: skip
 """Whether a row belongs to blocks, and what it asks for."""
 

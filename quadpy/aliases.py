@@ -63,7 +63,7 @@ _LEVELS: Final = {
 
 
 class extension(enum.Enum):  # noqa: N801  (its name in the languages that it comes from)
-    """What a backend may offer beyond the core of the language; see ``is_extension_enabled``."""
+    """Features of a backend beyond the core of the language; see ``is_extension_enabled``."""
 
     sparse = "sparse"
     quant = "quant"
@@ -99,7 +99,7 @@ def _logger() -> logging.Logger:
 
 def _level_of(level: str) -> int:
     if level not in _LEVELS:
-        raise ArgumentError(f"{level!r} is not a level of logging", hint=one_of(level, _LEVELS))
+        raise ArgumentError(f"{level!r} is not a logging level", hint=one_of(level, _LEVELS))
     return _LEVELS[level]
 
 
@@ -150,6 +150,6 @@ cfg: Final = _Configuration()
 
 @public
 def dump_compile_config() -> None:
-    """Prints the options of the last ``qp.init``, one on each line."""
+    """Print the options of the last ``qp.init``, one on each line."""
     for name in dir(cfg):
         sys.stdout.write(f"{name} = {getattr(cfg, name)!r}\n")

@@ -54,7 +54,7 @@ def init(
 ) -> None:
     """Choose the backend and the defaults of kernels, and load the compiler.
 
-    Kernels are specialised again, and random numbers start again; arrays and fields stay as they are.
+    Kernels are specialised again, and random numbers start again; arrays and fields do not change.
 
     Args:
         arch: one name, or several of which the first available one is used; ``QUADPY_ARCH`` overrides it.  A number
@@ -69,8 +69,8 @@ def init(
         wave_size: lanes of a wave (``qp.simt.subgroup``), 32 or 64, where the device has both, as RDNA and the CPU have; by
             default the device's own, on the CPU 32.  A kernel's own ``wave_size`` comes first.
         cpu_max_num_threads: threads of the CPU backend; by default, all CPUs of the process.
-        print_buffer: bytes for what one launch prints; 1 MiB by default.
-        hazards: look for accesses of the same memory that nothing orders, and raise ``HazardError``; ``"collect"``
+        print_buffer: bytes for the output of one launch; 1 MiB by default.
+        hazards: look for accesses to the same memory that nothing orders, and raise ``HazardError``; ``"collect"``
             only collects them, see ``qp.hazards``.
         enable_fallback: use the CPU, with a warning, if no requested backend is available.
         print_full_traceback: show quadpy's own frames in the tracebacks of kernels' errors; by default, only the
@@ -189,7 +189,7 @@ def _choose(arch: str | Sequence[str], *, enable_fallback: bool) -> tuple[str, i
             return backend, ordinal
     message = "; ".join(reasons)
     if not enable_fallback:
-        hints.append("quadpy doctor shows what was looked for; arch=qp.cpu works everywhere")
+        hints.append("quadpy doctor shows what quadpy looked for; arch=qp.cpu works everywhere")
         raise NoDeviceError(message, hint="; ".join(hints))
     warnings.warn(f"no GPU: quadpy uses the CPU ({message})", RuntimeWarning, stacklevel=4)
     return cpu, 0
@@ -214,8 +214,8 @@ def _parse(name: str) -> tuple[str, int | None]:
         return python, None
     if backend not in (amdgpu, cuda):
         if name.startswith(("gfx", "sm_")):
-            raise NoDeviceError(f"{name!r} is a target, not a backend", hint="use qp.amdgpu or qp.cuda, which find out what "
-                                "the device is; kernel.compile and `quadpy compile` make code for any target")  # fmt: skip
+            raise NoDeviceError(f"{name!r} is a target, not a backend", hint="use qp.amdgpu or qp.cuda, which detect the "
+                                "device; kernel.compile and `quadpy compile` compile for any target")  # fmt: skip
         use = "use qp.cpu, qp.python, qp.amdgpu, qp.cuda or qp.gpu"
         meant = closest(name, (cpu, python, amdgpu, cuda, "gpu"))
         raise NoDeviceError(f"there is no backend {name!r}", hint=" ".join(filter(None, [meant, use])))
@@ -228,7 +228,7 @@ def _parse(name: str) -> tuple[str, int | None]:
 
 @public
 def reset() -> None:
-    """Return to the defaults, as before ``init``; then call what ``on_reset`` was given."""
+    """Return to the defaults, as before ``init``; then call the hooks of ``on_reset``."""
     set_config(Config())
     _set_hazards(_settings().hazards)
     if "quadpy.jit.dumps" in sys.modules:
@@ -242,7 +242,7 @@ _HOOKS: Final[list[Callable[[], object]]] = []
 
 @public
 def on_reset(hook: Callable[[], object]) -> None:
-    """Have each later ``qp.reset()`` call ``hook``, after those that were given before.
+    """Have each later ``qp.reset()`` call ``hook``, after the earlier hooks.
 
     Raises:
         ArgumentError: it cannot be called.

@@ -55,7 +55,7 @@ class HazardAccess:
         return f"{self.location}: {self.what} {self.array}{self.range}{on}"
 
     def to_json(self) -> dict[str, Any]:
-        """The same as data of JSON."""
+        """The same as JSON data."""
         names = ("location", "file", "line", "what", "array", "range", "stream", "iteration")
         return {name: getattr(self, name) for name in names}
 
@@ -86,7 +86,7 @@ class Hazard:
 
     @property
     def hint(self) -> str:
-        """What mends it, in words."""
+        """How to fix it, in words."""
         return self.mend
 
     def __str__(self) -> str:
@@ -100,7 +100,7 @@ class Hazard:
         return "\n".join(lines)
 
     def to_json(self) -> dict[str, Any]:
-        """The same as data of JSON."""
+        """The same as JSON data."""
         names = ("kind", "certain", "reason", "mend", "hint", "allowed")
         facts = {name: getattr(self, name) for name in names}
         return {**facts, "first": self.first.to_json(), "second": self.second.to_json()}
@@ -120,7 +120,7 @@ class Race(Hazard):
         """One line: what is not ordered."""
         place = f"{self.second.array}{self.second.range}"
         if not self.certain:
-            return f"two iterations of the parallel loop of {self.kernel} may touch one element of {place}"
+            return f"two iterations of the parallel loop of {self.kernel} may touch the same element of {place}"
         when = f", where the launch has {self.reason}" if self.reason else ""
         return f"two iterations of the parallel loop of {self.kernel} touch {place}, and iterations have no order{when}"
 
@@ -140,12 +140,12 @@ class Race(Hazard):
         serial = f"run the loop serially ({self.mend} before it)"
         name = f"{self.second.array}{self.second.range}"
         if not self.second.range:
-            ways = [f"combine the iterations, as by qp.atomic_max({name}, value) or {name} += value"]
+            ways = [f"combine the iterations, for example with qp.atomic_max({name}, value) or {name} += value"]
             return "; ".join(
-                [*ways, f"bind {name} inside the loop alone, so that each iteration has its own", f"or {serial}"]
+                [*ways, f"bind {name} only inside the loop, so that each iteration has its own", f"or {serial}"]
             )
         if self.kind == "write after write":
-            return f"give each iteration an element of its own; combine the values, as by qp.atomic_add({name}, value); or {serial}"
+            return f"give each iteration its own element; combine the values, for example with qp.atomic_add({name}, value); or {serial}"
         buffer = "read from one array and write to another (double buffer)"
         return f"{buffer}; if iterations combine values, update the element atomically ({name} += value); or {serial}"
 

@@ -28,11 +28,11 @@ _TABLE: Final = {
     "use qp.kernel": "jit njit wp",
     "use a for loop at the top level of a kernel, which is parallel": "prange parallel_for",
     "use qp.sync": "synchronize",
-    "use qp.ndarray, which is made of zeros": "zeros empty array",
-    "quadpy computes no derivatives: write the gradient's kernel; qp.torch.custom_op gives it to torch": """
+    "use qp.ndarray, which starts as zeros": "zeros empty array",
+    "quadpy computes no derivatives: write the gradient's kernel; qp.torch.custom_op registers it with torch": """
         ad autodiff Tape tape FwdMode grad stop_grad no_grad grad_for grad_replaced clear_all_gradients
     """,
-    "quadpy's graphs have no checkpoints: launch parts of the work as graphs of their own": "checkpoint GraphStatus resume",
+    "quadpy's graphs have no checkpoints: launch parts of the work as separate graphs": "checkpoint GraphStatus resume",
     "use qp.graph.do_while": "graph_do_while",
     "use qp.graph.parallel": "graph_parallel graph_parallel_context",
     "use qp.kernel, which takes pure=True": "pure",

@@ -129,7 +129,7 @@ def made_by(hint: str) -> Callable[[C], C]:
             except TypeError as error:
                 if not _is_misfit(error):
                     raise
-                raise ArgumentError(f"{cls.__name__} is not made by hand", hint=hint) from None
+                raise ArgumentError(f"{cls.__name__} cannot be created directly", hint=hint) from None
 
         cls.__init__ = __init__  # type: ignore[misc]  # as above
         return cls

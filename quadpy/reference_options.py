@@ -54,7 +54,7 @@ def apply_options(options: Mapping[str, object], own: tuple[str, ...]) -> None:
     for name in _SWITCHES:
         require_switch(options.get(name), name)
     if ignored := sorted(name for name in options if name in WITHOUT_MEANING):
-        _log.info("qp.init: %s: ignored, since quadpy has no use for it", ", ".join(ignored))
+        _log.info("qp.init: ignored, because quadpy does not use them: %s", ", ".join(ignored))
     if (level := options.get("log_level")) is not None:
         set_logging_level(str(level))
     _require_version(options.get("require_version"))
@@ -130,5 +130,5 @@ def _choose_cache(options: Mapping[str, object]) -> None:
         case None | "lru" | "fifo" | "version":  # the cache forgets what was used least recently
             pass
         case policy:
-            raise ArgumentError(f"offline_cache_cleaning_policy={shown(policy)}", hint='it is "lru" or "never"')
+            raise ArgumentError(f"offline_cache_cleaning_policy={shown(policy)}", hint='use "lru" or "never"')
     use_cache(chosen)

@@ -116,12 +116,12 @@ class Settings:
     print_buffer: int = _knob(
         1 << 20,
         _print_buffer,
-        "Bytes for what one launch prints, 8 for each number and 8 to 16 for each line; 1 MiB by default.",
+        "Bytes for the output of one launch, 8 for each number and 8 to 16 for each line; 1 MiB by default.",
     )
     hazards: bool | str | None = _knob(
         None,
         _hazards,
-        "1 looks for accesses that nothing orders, and raises `HazardError`; `collect` only collects them.",
+        "1 finds accesses that nothing orders, and raises `HazardError`; `collect` only collects them.",
     )
     allocator: Allocator | None = _knob(
         None,
@@ -137,7 +137,7 @@ class Settings:
         500_000,
         _count,
         "Limit of compile-time steps for one kernel: each expression, and each item that is unrolled or computed at "
-        "compile time, takes one or a few.",
+        "compile time, takes one or more steps.",
     )
     full_traceback: bool = _knob(
         False,
@@ -161,7 +161,7 @@ class Settings:
         "Seconds without an answer after which another rank of a distributed program counts as lost; 300 by default.",
     )
     frames: Path | None = _knob(
-        None, _path, "Folder for the frames of `quadpy.compat.taichi`'s windows, which are not shown then."
+        None, _path, "Folder for the frames of `quadpy.compat.taichi`'s windows, which are then not shown."
     )
     frame_limit: int | None = _knob(
         None, _count, "Frames after which a window of `quadpy.compat.taichi` closes; 100 by default without a display."

@@ -69,12 +69,10 @@ def custom_op(
     """
     for given in (kernel, *(() if backward is None else (backward,))):
         if not isinstance(given, Kernel):
-            raise ArgumentError(
-                f"an operator of torch needs a kernel, not {given!r}", hint="decorate it with @qp.kernel"
-            )
+            raise ArgumentError(f"a torch operator needs a kernel, not {given!r}", hint="decorate it with @qp.kernel")
     label = name or f"quadpy::{kernel.source.name}"
     if not re.fullmatch(r"\w+::\w+", label):
-        raise ArgumentError(f"an operator of torch cannot have the name {name!r}", hint='name="library::operator"')
+        raise ArgumentError(f"a torch operator cannot have the name {name!r}", hint='name="library::operator"')
     forward = _Call.of(kernel, dict(outputs or {}), types)
     op = forward.registered(label)
     if backward is not None:
@@ -113,8 +111,8 @@ class _Call:
             )  # fmt: skip
         if fields := sorted(array for array in written if array.startswith("$")):
             raise ArgumentError(
-                f"{source.name} writes {counted(len(fields), 'field')}, which torch does not see", source.span,
-                hint="pass what it writes as an array",
+                f"{source.name} writes {counted(len(fields), 'field')}, which torch cannot see", source.span,
+                hint="pass these fields as arrays",
             )  # fmt: skip
         inputs: list[_Input] = []
         for parameter in parameters_of(source, current_config()):
@@ -140,7 +138,7 @@ class _Call:
                 raise ArgumentError(f"{self.kernel.source.name} writes no array {name!r}", self.kernel.source.span)
             if like not in arrays if isinstance(like, str) else not callable(like):
                 raise ArgumentError(
-                    f"the output {name!r} is to be like {like!r}, which is not a tensor among the inputs",
+                    f"the output {name!r} should be like {like!r}, which is not a tensor among the inputs",
                     self.kernel.source.span, hint="name an input, or give a function of the inputs that makes a tensor",
                 )  # fmt: skip
 
@@ -205,7 +203,7 @@ def _register_gradients(op: Any, forward: _Call, backward: Kernel, types: dict[s
     if forward.mutated or not forward.outputs:
         what = f"changes {', '.join(forward.mutated)}" if forward.mutated else "has no outputs"
         raise ArgumentError(
-            f"{forward.kernel.source.name} {what}, and torch has no gradients of an operator that changes its inputs",
+            f"{forward.kernel.source.name} {what}, and torch has no gradients for an operator that changes its inputs",
             forward.kernel.source.span, hint='let it return an array: outputs={"y": "x"}',
         )  # fmt: skip
     names = [parameter.name for parameter in forward.inputs]
@@ -215,13 +213,13 @@ def _register_gradients(op: Any, forward: _Call, backward: Kernel, types: dict[s
     results = {name: name.removeprefix("grad_") for name in declared if name not in {*names, *arriving, *given}}
     if unknown := [name for name, like in results.items() if not name.startswith("grad_") or like not in names]:
         raise ArgumentError(
-            f"{source.name}: nothing is known of the parameter {unknown[0]!r}", source.span,
+            f"{source.name}: unknown parameter {unknown[0]!r}", source.span,
             hint=f"name inputs ({', '.join(names)}), {', '.join(arriving)}, or grad_ and the name of an input",
         )  # fmt: skip
     call = _Call.of(backward, dict(results), given, [p for p in forward.inputs if p.name in results.values()])
     if call.mutated:
         raise ArgumentError(
-            f"{source.name} changes {', '.join(call.mutated)}, which torch and other operators use, too", source.span,
+            f"{source.name} changes {', '.join(call.mutated)}, which torch and other operators also use", source.span,
             hint=f"it may write only {', '.join(results) or 'grad_ and the name of an input'}",
         )  # fmt: skip
     gradients = call.registered(f"{op._qualname}_backward")  # noqa: SLF001 - it has no public name

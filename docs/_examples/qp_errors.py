@@ -114,7 +114,7 @@ def example_LinkError() -> None:
 
     try:
         nothing.compile("gfx942")
-    except qp.LinkError as error:  # a defect of quadpy: please report it
+    except qp.LinkError as error:  # a bug in quadpy: please report it
         print(error)
 
 
@@ -354,4 +354,4 @@ def example_KernelDivergenceError() -> None:
     try:
         branch(np.zeros(256, np.int32), 33)
     except qp.KernelDivergenceError as error:
-        print(error.message.partition(",")[0])  # the lanes of a wave do not agree here
+        print(error.message.partition(",")[0])  # the lanes of a wave diverge here

@@ -25,7 +25,7 @@ _CHUNK: Final = 32
 
 
 class ReducedByKey(NamedTuple):
-    """The first ``count[None]`` of ``keys`` and ``values`` are those of runs."""
+    """The first ``count[None]`` elements of ``keys`` and ``values`` are valid, one for each run."""
 
     keys: NDArray
     values: NDArray
@@ -37,20 +37,20 @@ def inclusive_scan_by_key(
     keys: Any, values: Any, op: object = "add", *, identity: object = None, dtype: Scalar | None = None, out: Any = None,
     scratch: object = None, stream: object = None,
 ) -> NDArray:  # fmt: skip
-    """As ``inclusive_scan`` of ``values``, which begins again wherever a key differs from the one before.
+    """As ``inclusive_scan`` of ``values``, which restarts wherever a key differs from the one before.
 
     Args:
         keys: an array of numbers; NaNs are equal to each other, and -0 to 0.
-        values: as many numbers, taken as flattened.
+        values: as many numbers; the array is flattened.
         op: as for ``inclusive_scan``, like all other arguments.
-        identity: for a function, the number that it combines with any x to x.
+        identity: for a function, the number that, combined with any x, gives x.
         dtype: the type of the result.
         out: where to put the result.
         scratch: scratch memory, of at least ``scratch_size(inclusive_scan_by_key, …)`` bytes.
         stream: where the work runs.
 
     Raises:
-        ArgumentError: an argument that is none of these.
+        ArgumentError: an argument has an invalid value.
     """
 
     def body(run: Run) -> NDArray:
@@ -64,21 +64,21 @@ def exclusive_scan_by_key(
     keys: Any, values: Any, op: object = "add", *, initial: object = None, identity: object = None,
     dtype: Scalar | None = None, out: Any = None, scratch: object = None, stream: object = None,
 ) -> NDArray:  # fmt: skip
-    """As ``exclusive_scan`` of ``values``, which begins again wherever a key differs from the one before.
+    """As ``exclusive_scan`` of ``values``, which restarts wherever a key differs from the one before.
 
     Args:
         keys: an array of numbers; NaNs are equal to each other, and -0 to 0.
-        values: as many numbers, taken as flattened.
+        values: as many numbers; the array is flattened.
         op: as for ``exclusive_scan``, like all other arguments.
         initial: what each run begins with.
-        identity: for a function, the number that it combines with any x to x.
+        identity: for a function, the number that, combined with any x, gives x.
         dtype: the type of the result.
         out: where to put the result.
         scratch: scratch memory, of at least ``scratch_size(exclusive_scan_by_key, …)`` bytes.
         stream: where the work runs.
 
     Raises:
-        ArgumentError: an argument that is none of these.
+        ArgumentError: an argument has an invalid value.
     """
 
     def body(run: Run) -> NDArray:
@@ -148,15 +148,15 @@ def reduce_by_key(
 
     Args:
         keys: an array of numbers; NaNs are equal to each other, and -0 to 0.
-        values: as many numbers, taken as flattened.
+        values: as many numbers; the array is flattened.
         op: as for ``reduce``, like all other arguments.
-        identity: for a function, the number that it combines with any x to x.
+        identity: for a function, the number that, combined with any x, gives x.
         dtype: the type of the reduced values.
         scratch: scratch memory, of at least ``scratch_size(reduce_by_key, …)`` bytes.
         stream: where the work runs.
 
     Raises:
-        ArgumentError: an argument that is none of these.
+        ArgumentError: an argument has an invalid value.
     """
 
     def body(run: Run) -> ReducedByKey:

@@ -26,19 +26,19 @@ def histogram(
 ) -> tuple[NDArray, NDArray]:  # fmt: skip
     """How many numbers of ``x`` are in each bin, as i64, and the edges of the bins, as f64.
 
-    A bin contains its lower edge, and the last one its upper edge, too. NaNs and numbers outside are in no bin.
+    A bin contains its lower edge, and the last bin also contains its upper edge. NaNs and numbers outside are in no bin.
 
     Args:
-        x: an array of numbers, taken as flattened.
+        x: an array of numbers, which is flattened.
         bins: how many bins of the same width there are, or an array of edges that do not decrease; in the memory of a GPU
-            and in graphs they are not checked, and others give any counts.
-        range: where the first bin begins and the last one ends; by default the least and the greatest number.
+            and in graphs they are not checked, and decreasing edges give arbitrary counts.
+        range: where the first bin begins and the last one ends; by default the smallest and the largest number.
         out: where to put the counts, an array of i64.
         scratch: scratch memory, of at least ``scratch_size(histogram, …)`` bytes; by default it is allocated on the stream.
         stream: where the work runs; by default the calling thread's stream.
 
     Raises:
-        ArgumentError: an argument that is none of these.
+        ArgumentError: an argument has an invalid value.
     """
 
     def body(run: Run) -> tuple[NDArray, NDArray]:
@@ -96,17 +96,17 @@ def _given_edges(run: Run, bins: Any, limits: object) -> NDArray:
 
 @public
 def bincount(x: Any, length: int, *, out: Any = None, scratch: object = None, stream: object = None) -> NDArray:
-    """How often each of the integers from 0 to ``length - 1`` is in ``x``, as i64; others are not counted.
+    """How often each integer from 0 to ``length - 1`` occurs in ``x``, as i64; other numbers are not counted.
 
     Args:
-        x: an array of integers, taken as flattened.
-        length: how many counts there are.
+        x: an array of integers, which is flattened.
+        length: the number of counts.
         out: where to put the counts, an array of i64.
         scratch: scratch memory; ``scratch_size(bincount, …)`` bytes are enough.
         stream: where the work runs; by default the calling thread's stream.
 
     Raises:
-        ArgumentError: an argument that is none of these.
+        ArgumentError: an argument has an invalid value.
     """
 
     def body(run: Run) -> NDArray:

@@ -77,7 +77,7 @@ def operator_of(op: object, identity: object, dtype: Scalar, name: str) -> Opera
     if isinstance(op, Func):
         if identity is None:
             raise ArgumentError(
-                f"{name}: a function needs identity=, a number that it combines with any x to x",
+                f"{name}: a function needs identity=, a number that, combined with any x, gives x",
                 hint="for example 0 for a sum, or 1 for a product",
             )
         _require_two(op, name)
@@ -89,7 +89,7 @@ def operator_of(op: object, identity: object, dtype: Scalar, name: str) -> Opera
             f"{name}: {op!r} is not an operator", hint="use 'add', 'mul', 'min', 'max' or a @qp.func of two numbers"
         )
     if identity is not None:
-        raise ArgumentError(f"{name}: {known!r} has an identity of its own", hint="identity= is for functions")
+        raise ArgumentError(f"{name}: {known!r} has its own identity", hint="identity= is for functions")
     return _known(known, dtype)
 
 

@@ -34,7 +34,7 @@ def permutation(
         stream: where the work runs; by default the calling thread's stream.
 
     Raises:
-        ArgumentError: an argument that is none of these.
+        ArgumentError: an argument has an invalid value.
     """
 
     def body(run: Run) -> NDArray:
@@ -61,7 +61,7 @@ def shuffle(x: Any, *, seed: int = 0, out: Any = None, scratch: object = None, s
         stream: where the work runs; by default the calling thread's stream.
 
     Raises:
-        ArgumentError: an argument that is none of these.
+        ArgumentError: an argument has an invalid value.
     """
 
     def body(run: Run) -> NDArray:

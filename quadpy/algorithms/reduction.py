@@ -38,7 +38,7 @@ def reduce(
         x: an array of numbers.
         op: ``"add"``, ``"mul"``, ``"min"``, ``"max"``, or an associative ``@qp.func`` of two numbers.
         axis: the axis to reduce; None for all of them.
-        identity: for a function, the number that it combines with any x to x; what an empty reduction gives.
+        identity: for a function, the number that, combined with any x, gives x; also the result of an empty reduction.
         dtype: the type of the result.  By default that of ``out`` or ``x``, but 64 bits for sums and products of integers.
             What an integer type does not hold wraps, as in NumPy; under ``debug=True`` it is a KernelOverflowError where
             ``op`` is not ``"add"`` or ``axis`` is given.
@@ -50,7 +50,7 @@ def reduce(
         An array without axes for ``axis=None``, else one with the axes of ``x`` but ``axis``.
 
     Raises:
-        ArgumentError: an argument that is none of these, or the least or greatest of no numbers.
+        ArgumentError: an argument has an invalid value, or ``op`` is ``"min"`` or ``"max"`` and there are no numbers.
     """
     return run_algorithm("reduce", lambda run: _reduce(run, x, op, axis, identity, dtype, out), stream, scratch)
 
@@ -65,7 +65,7 @@ def _reduce(
     to = output_array(run, out, result, shape)
     length = given.size if axis is None else given.shape[axis]
     if not length and operator.name in ("min", "max") and to.size:
-        raise ArgumentError(f"reduce: there is no {operator.name} of no numbers", hint="test x.size first")
+        raise ArgumentError(f"reduce: an empty array has no {operator.name}", hint="test x.size first")
     if not to.size:
         return to
     if axis is None or given.ndim == 1:
@@ -149,9 +149,9 @@ def _without(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
 def argmin(
     x: Any, *, axis: int | None = None, out: Any = None, scratch: object = None, stream: object = None
 ) -> NDArray:
-    """Where ``x`` is least: the first place, as an i64; in flattened ``x`` if ``axis`` is None.
+    """The index of the first smallest number of ``x``, as an i64; in flattened ``x`` if ``axis`` is None.
 
-    A NaN loses against a number; of NaNs only, the first place is 0.  ``out``, ``scratch`` and ``stream`` are those of
+    Any number wins over a NaN; if there are only NaNs, the index is 0.  ``out``, ``scratch`` and ``stream`` are those of
     ``reduce``.
 
     Raises:
@@ -164,7 +164,7 @@ def argmin(
 def argmax(
     x: Any, *, axis: int | None = None, out: Any = None, scratch: object = None, stream: object = None
 ) -> NDArray:
-    """Where ``x`` is greatest, along ``axis``; ``out``, ``scratch``, ``stream`` and all else as in ``argmin``.
+    """The index of the largest number of ``x``, along ``axis``; ``out``, ``scratch``, ``stream`` and all else as in ``argmin``.
 
     Raises:
         ArgumentError: as ``argmin``.
@@ -177,7 +177,7 @@ def _place(run: Run, x: Any, axis: int | None, out: Any, name: str) -> NDArray:
     shape = () if axis is None else _without(given.shape, axis_of(axis, given.ndim, name))
     to = output_array(run, out, i64, shape)
     if to.size and not (given.size if axis is None else given.shape[axis]):
-        raise ArgumentError(f"{name}: there is no such place among no numbers", hint="test x.size first")
+        raise ArgumentError(f"{name}: an empty array has no such index", hint="test x.size first")
     if not to.size:
         return to
     if axis is None or given.ndim == 1:

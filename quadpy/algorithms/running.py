@@ -136,7 +136,7 @@ def _checked(name: str, scratch: object, needed: int) -> NDArray:
         )
     if scratch.nbytes < needed + (-scratch.pointer % _ALIGNMENT if needed else 0):
         raise ArgumentError(
-            f"{name}: scratch has {scratch.nbytes} bytes, and this call needs {needed}",
+            f"{name}: scratch has {scratch.nbytes} bytes, but this call needs {needed}",
             hint=f"make it with qp.ndarray(qp.u8, qp.algorithms.scratch_size(qp.algorithms.{name}, …))",
         )
     return scratch

@@ -34,7 +34,7 @@ def inclusive_scan(
         x: an array of numbers.
         op: ``"add"``, ``"mul"``, ``"min"``, ``"max"``, or an associative ``@qp.func`` of two numbers.
         axis: the axis along which to scan.
-        identity: for a function, the number that it combines with any x to x.
+        identity: for a function, the number that, combined with any x, gives x.
         dtype: the type of the result.  By default that of ``out`` or ``x``, but 64 bits for sums and products of integers.
         out: where to put the result, an array of the shape of ``x``; it may be ``x`` itself.
         scratch: scratch memory, of at least ``scratch_size(inclusive_scan, …)`` bytes; by default it is allocated on the
@@ -42,7 +42,7 @@ def inclusive_scan(
         stream: where the work runs; by default the calling thread's stream.
 
     Raises:
-        ArgumentError: an argument that is none of these.
+        ArgumentError: an argument has an invalid value.
     """
     name = "inclusive_scan"
     return run_algorithm(name, lambda run: _scan(run, name, x, op, axis, identity, dtype, out, None), stream, scratch)
@@ -61,14 +61,14 @@ def exclusive_scan(
         initial: what ``y`` begins with: by default 0 for ``"add"``, 1 for ``"mul"``, the greatest number for ``"min"`` and
             the least for ``"max"``, and for a function its ``identity``.
         axis: the axis along which to scan.
-        identity: for a function, the number that it combines with any x to x.
+        identity: for a function, the number that, combined with any x, gives x.
         dtype: the type of the result.
         out: where to put the result.
         scratch: scratch memory, of at least ``scratch_size(exclusive_scan, …)`` bytes.
         stream: where the work runs.
 
     Raises:
-        ArgumentError: an argument that is none of these.
+        ArgumentError: an argument has an invalid value.
     """
     name = "exclusive_scan"
 

@@ -23,14 +23,14 @@ __all__ = [
 
 
 class Selected(NamedTuple):
-    """The first ``count[None]`` of ``values`` are selected."""
+    """The first ``count[None]`` elements of ``values`` are the selected ones."""
 
     values: NDArray
     count: NDArray  # type: ignore[assignment]  # of elements; the method of tuples has no use here
 
 
 class Runs(NamedTuple):
-    """The first ``count[None]`` of ``values`` and ``lengths`` are those of runs of equal numbers."""
+    """The first ``count[None]`` elements of ``values`` and ``lengths`` are valid, one for each run of equal numbers."""
 
     values: NDArray
     lengths: NDArray
@@ -41,18 +41,18 @@ class Runs(NamedTuple):
 def select(
     x: Any, flags: Any, *, out: Any = None, count: Any = None, scratch: object = None, stream: object = None
 ) -> Selected:
-    """The numbers of ``x`` whose flag is not 0, in their order.
+    """The numbers of ``x`` whose flag is not 0, in their original order.
 
     Args:
-        x: an array of numbers, taken as flattened.
+        x: an array of numbers, which is flattened.
         flags: truth values or integers, as many as there are numbers.
-        out: where to put the numbers, an array with one axis; those that do not fit are left out, but counted.
-        count: where to put how many there are, an i64.
+        out: where to put the numbers, an array with one axis; numbers that do not fit are left out, but counted.
+        count: where to put their number, an i64.
         scratch: scratch memory, of at least ``scratch_size(select, …)`` bytes; by default it is allocated on the stream.
         stream: where the work runs; by default the calling thread's stream.
 
     Raises:
-        ArgumentError: an argument that is none of these.
+        ArgumentError: an argument has an invalid value.
     """
     return run_algorithm("select", lambda run: _taken(run, "select", x, flags, out, count), stream, scratch)
 
@@ -61,18 +61,18 @@ def select(
 def partition(
     x: Any, flags: Any, *, out: Any = None, count: Any = None, scratch: object = None, stream: object = None
 ) -> Selected:
-    """The numbers of ``x`` whose flag is not 0, and after them the others, both in their order.
+    """The numbers of ``x`` whose flag is not 0, followed by the others, both in their original order.
 
     Args:
         x: as for ``select``, like all other arguments.
         flags: truth values or integers.
         out: where to put the numbers, an array of the size of ``x``.
-        count: where to put how many flags are not 0.
+        count: where to put the number of flags that are not 0.
         scratch: scratch memory, of at least ``scratch_size(partition, …)`` bytes.
         stream: where the work runs.
 
     Raises:
-        ArgumentError: an argument that is none of these.
+        ArgumentError: an argument has an invalid value.
     """
     return run_algorithm("partition", lambda run: _taken(run, "partition", x, flags, out, count), stream, scratch)
 
@@ -135,14 +135,14 @@ def unique_consecutive(
     NaNs are equal to each other, and -0 to 0.
 
     Args:
-        x: an array of numbers, taken as flattened.
-        out: where to put the numbers, an array with one axis; those that do not fit are left out, but counted.
-        count: where to put how many there are, an i64.
+        x: an array of numbers, which is flattened.
+        out: where to put the numbers, an array with one axis; numbers that do not fit are left out, but counted.
+        count: where to put their number, an i64.
         scratch: scratch memory, of at least ``scratch_size(unique_consecutive, …)`` bytes.
         stream: where the work runs; by default the calling thread's stream.
 
     Raises:
-        ArgumentError: an argument that is none of these.
+        ArgumentError: an argument has an invalid value.
     """
 
     def body(run: Run) -> Selected:
@@ -157,17 +157,17 @@ def unique_consecutive(
 
 @public
 def unique(x: Any, *, out: Any = None, count: Any = None, scratch: object = None, stream: object = None) -> Selected:
-    """The different numbers of ``x`` in ascending order.
+    """The distinct numbers of ``x`` in ascending order.
 
     Args:
         x: as for ``unique_consecutive``, like all other arguments.
         out: where to put the numbers.
-        count: where to put how many there are.
+        count: where to put their number.
         scratch: scratch memory, of at least ``scratch_size(unique, …)`` bytes.
         stream: where the work runs.
 
     Raises:
-        ArgumentError: an argument that is none of these.
+        ArgumentError: an argument has an invalid value.
     """
 
     def body(run: Run) -> Selected:
@@ -194,17 +194,17 @@ def _unique(run: Run, x: NDArray, to: NDArray, count: NDArray) -> None:
 
 @public
 def run_length_encode(x: Any, *, scratch: object = None, stream: object = None) -> Runs:
-    """The runs of equal numbers in ``x``: their numbers, and how long they are, as i64.
+    """The runs of equal numbers in ``x``: the number of each run, and its length, as i64.
 
     NaNs are equal to each other, and -0 to 0.
 
     Args:
-        x: an array of numbers, taken as flattened.
+        x: an array of numbers, which is flattened.
         scratch: scratch memory, of at least ``scratch_size(run_length_encode, …)`` bytes.
         stream: where the work runs; by default the calling thread's stream.
 
     Raises:
-        ArgumentError: an argument that is none of these.
+        ArgumentError: an argument has an invalid value.
     """
 
     def body(run: Run) -> Runs:

@@ -32,21 +32,21 @@ def sort(
 ) -> NDArray:  # fmt: skip
     """``keys`` in ascending order, along ``axis``.
 
-    NaNs are greater than all numbers, and -0 is equal to 0.  Equal keys stay in their order.
+    NaNs are greater than all numbers, and -0 is equal to 0.  Equal keys keep their order.
 
     Args:
         keys: an array of numbers.
         axis: the axis along which to sort.
-        descending: from the greatest to the least; NaNs come first, and equal keys stay in their order.
-        segments: sorts each segment of ``keys``, which has one axis, by itself: the i-th begins at ``segments[i]`` and ends
+        descending: from the largest to the smallest; NaNs come first, and equal keys stay in their order.
+        segments: sorts each segment of ``keys``, which has one axis, separately: the i-th begins at ``segments[i]`` and ends
             at ``segments[i + 1]``.  An array of integers that do not decrease, from 0 to the number of keys; in the memory
-            of a GPU and in graphs they are not checked, and others give keys in any order.
+            of a GPU and in graphs they are not checked, and invalid segments give keys in any order.
         out: where to put the result, an array of the type and shape of ``keys``; it may be ``keys`` itself.
         scratch: scratch memory, of at least ``scratch_size(sort, …)`` bytes; by default it is allocated on the stream.
         stream: where the work runs; by default the calling thread's stream.
 
     Raises:
-        ArgumentError: an argument that is none of these.
+        ArgumentError: an argument has an invalid value.
     """
 
     def body(run: Run) -> NDArray:
@@ -70,14 +70,14 @@ def sort_pairs(
         keys: an array of numbers.
         values: an array of the shape of ``keys``.
         axis: as for ``sort``, like all other arguments.
-        descending: from the greatest to the least.
+        descending: from the largest to the smallest.
         segments: where segments begin and end.
         out: where to put the keys and the values; they may be ``keys`` and ``values`` themselves.
         scratch: scratch memory, of at least ``scratch_size(sort_pairs, …)`` bytes.
         stream: where the work runs.
 
     Raises:
-        ArgumentError: an argument that is none of these.
+        ArgumentError: an argument has an invalid value.
     """
 
     def body(run: Run) -> tuple[NDArray, NDArray]:
@@ -106,19 +106,19 @@ def argsort(
     keys: Any, *, axis: int = -1, descending: bool = False, segments: Any = None, out: Any = None,
     scratch: object = None, stream: object = None,
 ) -> NDArray:  # fmt: skip
-    """The places, as i64, at which the keys in ascending order are in ``keys``, along ``axis``.
+    """The indices, as i64, that sort ``keys`` in ascending order, along ``axis``.
 
     Args:
         keys: an array of numbers.
         axis: as for ``sort``, like all other arguments.
-        descending: from the greatest to the least.
-        segments: where segments begin and end; the places are those in ``keys``.
-        out: where to put the places, an array of i64 or of another integer type in which they fit.
+        descending: from the largest to the smallest.
+        segments: where segments begin and end; the indices are those in ``keys``.
+        out: where to put the indices, an array of i64 or of another integer type in which they fit.
         scratch: scratch memory, of at least ``scratch_size(argsort, …)`` bytes.
         stream: where the work runs.
 
     Raises:
-        ArgumentError: an argument that is none of these.
+        ArgumentError: an argument has an invalid value.
     """
 
     def body(run: Run) -> NDArray:

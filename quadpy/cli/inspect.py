@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["HELP", "NAME", "add_arguments", "run"]
 
 NAME: Final = "inspect"
-HELP: Final = "show a kernel's IR, what it touches, its LLVM IR or assembly"
+HELP: Final = "show a kernel's IR, the elements that it touches, its LLVM IR or assembly"
 
 
 class _PrintPasses(argparse.Action):
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "the assembly that LLVM makes of it",
     )  # fmt: skip
     parser.add_argument("--after", metavar="PASS", help="show the IR after this pass; 'trace' is before the first one")
-    parser.add_argument("--passes", action=_PrintPasses, nargs=0, help="print the passes in their order and exit")
+    parser.add_argument("--passes", action=_PrintPasses, nargs=0, help="print the passes in order and exit")
 
 
 def run(args: argparse.Namespace, out: TextIO) -> int:

@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "exit status: 0 without definite races, 1 with some, 2 for a wrong command line, 3 without definite races where "
         "not all kernels could be checked"
     )
-    parser.add_argument("--all", action="store_true", help="also show what is proved free of races")
+    parser.add_argument("--all", action="store_true", help="also show arrays that are proved free of races")
     parser.add_argument("--json", action="store_true", help="print JSON: each array of each loop, and what is known")
 
 

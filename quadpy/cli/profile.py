@@ -17,7 +17,7 @@ from quadpy.errors import QuadpyError
 __all__ = ["HELP", "NAME", "add_arguments", "run"]
 
 NAME: Final = "profile"
-HELP: Final = "run a program, and show what its devices spent their time on"
+HELP: Final = "run a program, and show how its devices spent their time"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

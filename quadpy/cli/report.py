@@ -70,7 +70,7 @@ def _reports(selected: Selected, target: TargetSpec) -> tuple[TaskReport, ...]:
 
     if target.family != "amdgpu":
         raise UnknownTargetError(
-            f"there is no report for {target}: registers and occupancy are counted for AMD targets only",
+            f"there is no report for {target}: quadpy counts registers and occupancy only for AMD targets",
             hint="use a target such as gfx942; quadpy inspect --stage asm shows the code for any target",
         )
     code = compile_with_asm(selected.kernel, target, selected.given)

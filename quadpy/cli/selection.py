@@ -42,7 +42,7 @@ def add_kernel_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--arg", action="append", default=[], metavar="NAME=TYPE", dest="arguments",
-        help="what an annotation leaves open: x=f32[2] for a two-dimensional array, p=f32x3[1] for an array of vectors, "
+        help="types that annotations leave open: x=f32[2] for a two-dimensional array, p=f32x3[1] for an array of vectors, "
         "n=3 or self=Solver(8) for a compile-time value (an expression in the kernel's module)",
     )  # fmt: skip
     parser.add_argument("--fast-math", action="store_true", help="compile as with qp.init(fast_math=True)")

@@ -103,7 +103,7 @@ def _optimized(ir_text: str, spec: TargetSpec, machine: llvm.TargetMachine, opt:
         module = llvm.parse_assembly(ir_text, llvm.create_context())
         module.verify()
     except RuntimeError as error:
-        raise CodegenError(f"LLVM refused the module: {error}", hint="this is a defect of quadpy") from error
+        raise CodegenError(f"LLVM refused the module: {error}", hint="this is a bug in quadpy") from error
     if (module.triple, module.data_layout) != _NAMES[spec.family]:
         raise CodegenError(f"the module does not name the data layout and triple of {spec.family.upper()}")
     options = llvm.create_pipeline_tuning_options(speed_level=opt)

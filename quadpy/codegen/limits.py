@@ -24,9 +24,9 @@ def require_counts(kernel: ir.Kernel, layout: AbiLayout) -> None:
             continue
         if extent_of(task, layout) is None:
             raise KernelTypeError(
-                "how many iterations this loop has must follow from arguments and shapes: its iterations wait for each "
+                "the number of iterations of this loop must follow from arguments and shapes: its iterations wait for each "
                 "other, so it runs in whole blocks", task.axes[0].span,
-                hint="pass the number as an argument, built with + - * // % and min and max only",
+                hint="pass the number as an argument, or compute it from arguments with only + - * // % min and max",
             )  # fmt: skip
 
 
@@ -36,5 +36,5 @@ def require_parameters(kernel: ir.Kernel, layout: AbiLayout, spec: TargetSpec) -
     if most is not None and size > most:
         raise KernelTypeError(
             f"{kernel.name} takes {len(kernel.params):,} parameters, {size:,} bytes; a launch on {spec} takes {most:,}",
-            kernel.span, hint="put arrays of one shape into one array with one more axis",
+            kernel.span, hint="combine arrays of the same shape into one array with one more axis",
         )  # fmt: skip

@@ -47,7 +47,7 @@ def points_of(data: object, dim: int) -> npt.NDArray[np.float64]:
     """Positions of ``dim`` coordinates as an array of shape (n, dim)."""
     points = array_of(data)
     if points.ndim == 0 or points.shape[-1] < dim:
-        raise ArgumentError(f"positions have {dim} coordinates, and these have the shape {points.shape}")
+        raise ArgumentError(f"positions have {dim} coordinates, but these have the shape {points.shape}")
     return points.reshape(-1, points.shape[-1])[:, :dim].astype(np.float64)
 
 
@@ -183,7 +183,7 @@ class Painting:
                 self.triangles([shown[:, k] for k in range(3)], paint)
 
     def save(self, path: str | Path) -> None:
-        """A file, of the kind that the name's suffix says."""
+        """A file, in the format of the name's suffix."""
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         pillow().fromarray(self.pixels).save(path)
 

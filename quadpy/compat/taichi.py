@@ -107,7 +107,7 @@ class _PLYWriter(quadpy.tools.PLYWriter):
     def _is_known(self, key: str, data_type: str) -> bool:
         known = data_type in TYPES
         if not known:
-            warnings.warn(f"{key} is left out: {data_type!r} is not a type of PLY files", RuntimeWarning, stacklevel=3)
+            warnings.warn(f"{key} is left out: {data_type!r} is not a PLY type", RuntimeWarning, stacklevel=3)
         return known
 
 

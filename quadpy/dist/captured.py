@@ -37,7 +37,7 @@ class CapturedStep(OneProcess):
         self.graphs = self._number = 0
 
     def launch(self) -> None:
-        """Run the work again, on the stream on which it was captured; all ranks call it together."""
+        """Run the work again, on the stream on which it was captured; all ranks must call it together."""
         self._calls.add(self._number, f"a launch of the step that was captured at call {self._number}", ())
         for part in self._parts:
             part()
@@ -114,7 +114,7 @@ def capture(function: Callable[[], object]) -> CapturedStep:
     """Capture what ``function`` submits to the calling thread's stream, on every rank, as graphs with messages between them.
 
     ``function`` runs once as it is, which makes halos and buffers, and then once more to be captured, where none of its
-    work runs.  So a program that captures its step has made one step.
+    work runs.  So a program that captures its step has run one step.
 
     Raises:
         CaptureError: it does what cannot be captured, such as using what a kernel returns; or it is inside another capture.

@@ -31,14 +31,14 @@ def explain(kernel: Kernel, /, *args: object, **kwargs: object) -> None:
 
     Raises:
         ArgumentError: no argument is distributed, or the call itself would raise it.
-        DistributedError: the kernel does what ranks cannot do together, with its line.
+        DistributedError: the kernel does something that ranks cannot do together; the error shows the line.
     """
     print("\n".join(kernel.planned(args, kwargs, _lines)))  # noqa: T201 - this is what it is for
 
 
 def _lines(plan: Plan, values: Values, views: Views) -> list[str]:
     if not isinstance(plan, DistributedPlan):
-        raise ArgumentError("none of the arguments is distributed: the call is one of this rank alone")
+        raise ArgumentError("no argument is distributed: the call runs only on this rank")
     program, arrays = plan.program(views), {**dict(zip(plan.arrays, views, strict=False)), **plan.named}
     grid = program.grid
     size = " x ".join(map(str, grid.ranks))

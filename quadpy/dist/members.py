@@ -18,7 +18,7 @@ __all__ = ["World"]
 
 @made_by("qp.dist.world() returns it")
 class World(OneProcess):
-    """All ranks of the program, as one of them sees them.
+    """All ranks of the program, as seen by one of them.
 
     rank        the number of this process, from 0
     size        the number of ranks
@@ -43,7 +43,7 @@ class World(OneProcess):
     def transport(self) -> Transport:
         """What moves data between the ranks, for arrays of the backend that ``qp.init`` chose.
 
-        All ranks ask for it together the first time.
+        At the first access, all ranks must access it together.
 
         Raises:
             TransportError: the engine that connects GPUs failed.

@@ -59,7 +59,7 @@ class DistributedPlan:
         """As ``Plan.run``; all ranks make the call together.
 
         Raises:
-            DistributedError: the kernel does what ranks cannot do together, with its line.
+            DistributedError: the kernel does something that ranks cannot do together; the error shows the line.
         """
         return self.program(views).run(values, views, stream_of(current_device(), stream))
 

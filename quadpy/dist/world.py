@@ -33,7 +33,7 @@ def world() -> World:
 
     Raises:
         TransportError: ranks were started, and what connects them is not installed, or is not the launcher's.
-        RankLostError: a rank does not come in time.
+        RankLostError: a rank does not connect in time.
     """
     if _thread.world is not None:
         return _thread.world

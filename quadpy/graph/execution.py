@@ -98,7 +98,7 @@ class GraphExec(OneProcess):
                 is not freed.
             EventError: an event of its nodes was destroyed.
             StreamError: ``stream`` was destroyed, or is of another device.
-            DeviceError: the device was closed; or called from within a host function.
+            DeviceError: the device was closed; or called from a host function.
             CaptureError: ``stream`` is captured, and the graph allocates or frees memory.
         """
         try:
@@ -186,7 +186,7 @@ class GraphExec(OneProcess):
                 self.device.timelines.order(timeline, stream.timeline)
 
     def upload(self, stream: object = None) -> None:
-        """Upload what a launch needs, in the order of ``stream``, so that the first launch is as quick as the others."""
+        """Upload what a launch needs, in the order of ``stream``, so that the first launch is as fast as the others."""
         with self._lock:
             engine = self._live.check()
             stream_of(self.device, stream)._call(engine.upload)  # noqa: SLF001 - as in ``launch``
@@ -220,7 +220,7 @@ class GraphExec(OneProcess):
         Raises:
             GraphError: there is no such node.
             GraphUpdateError: a node that cannot be changed, or whose graph cannot be rebuilt as it allocates memory.
-            ArgumentError: the arguments are not right.
+            ArgumentError: the arguments are wrong.
         """
         refuse_in_host_function()
         before = self._live.node(name)
@@ -294,10 +294,10 @@ class GraphExec(OneProcess):
     # its end, and what it is
 
     def destroy(self) -> None:
-        """Give it back; launches that are pending complete, and what they use lives until then.  Twice does nothing.
+        """Release the graph; pending launches complete, and their resources live until then.  Destroying twice does nothing.
 
         Raises:
-            DeviceError: called from within a host function.
+            DeviceError: called from a host function.
         """
         refuse_in_host_function()
         with self._lock:
@@ -311,18 +311,18 @@ class GraphExec(OneProcess):
 
     @property
     def nodes(self) -> tuple[Node, ...]:
-        """The nodes as they are now, in the order of their making."""
+        """The current nodes, in the order in which they were made."""
         with self._lock:
             self._live.update_nodes()
             return tuple(self._owner.nodes.values())
 
     @property
     def fusion(self) -> Fusion:
-        """Whether a launch of all nodes is one launch of one kernel, and why it is, or is not."""
+        """Whether all nodes are launched as one kernel, and why or why not."""
         return self._live.choice.fusion
 
     def inspect(self) -> GraphInfo:
-        """As ``Graph.inspect``, of the nodes as they are now, with ``fusion``."""
+        """As ``Graph.inspect``, for the current nodes, with ``fusion``."""
         return describe(self.nodes, self.fusion)
 
     def stats(self) -> GraphStats:

@@ -40,7 +40,7 @@ class allow:  # noqa: N801 - used like a statement, so lower case
     @public
     def __init__(self, array: Any, *, reason: object) -> None:
         if not isinstance(reason, str) or not reason.strip():
-            raise ArgumentError("allow takes the reason why this is not a hazard: reason='…'")
+            raise ArgumentError("allow needs the reason why this is not a hazard: reason='…'")
         self._allowances = [_Allowance(low, low + nbytes, reason) for low, nbytes in _ranges(array)]
 
     def __enter__(self) -> None:

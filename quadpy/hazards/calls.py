@@ -160,7 +160,7 @@ def _entries(access: KernelAccess, place: _Place) -> list[Entry]:
     ]
 
 
-_UNKNOWN_LAYOUT: Final = "how its elements lie in memory is not known"
+_UNKNOWN_LAYOUT: Final = "the memory layout of its elements is not known"
 
 
 def _parts(

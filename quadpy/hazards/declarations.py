@@ -37,7 +37,7 @@ def declare(what: str, *, reads: Iterable[Any] = (), writes: Iterable[Any] = (),
 
     Raises:
         HazardError: nothing orders it after earlier work, certainly, and hazards are not collected.
-        ArgumentError: something else than arrays of quadpy, or no words.
+        ArgumentError: something other than quadpy arrays, or an empty description.
     """
     _require_words(what)
     touched = [*_accesses("reads", reads), *_accesses("writes", writes)]
@@ -53,7 +53,7 @@ def declare(what: str, *, reads: Iterable[Any] = (), writes: Iterable[Any] = (),
 
 def _require_words(what: object) -> None:
     if not isinstance(what, str) or not what.strip():
-        raise ArgumentError("declare takes what the work is, in words: declare('torch.matmul', reads=[x])")
+        raise ArgumentError("declare needs a description of the work: declare('torch.matmul', reads=[x])")
 
 
 def _accesses(kind: str, arrays: Any) -> Iterator[tuple[str, Device | None, ObservedAccess]]:
@@ -67,7 +67,7 @@ def _accesses(kind: str, arrays: Any) -> Iterator[tuple[str, Device | None, Obse
         except AttributeError:
             raise ArgumentError(
                 f"declare takes ndarrays and fields, not {shown(array)}",
-                hint="view = qp.from_dlpack(tensor), once, gives the memory of another library's array a name here",
+                hint="use view = qp.from_dlpack(tensor) for an array of another library",
             ) from None
         for storage in storages:
             inner: Any = storage.inner if isinstance(storage, BlockedStorage) else storage

@@ -105,7 +105,7 @@ def _report(first: ObservedNode, second: ObservedNode, one: Entry, other: Entry,
     reasons = [f"of the first node, {one.reason}"] if one.reason else []
     reasons += [f"of the second node, {other.reason}"] if other.reason else []
     if how is Overlap.POSSIBLE:
-        reasons.append("the two touch some of the same range of bytes, perhaps not the same ones")
+        reasons.append("the two touch parts of the same range of bytes, but perhaps not the same bytes")
     sides = _side(first, one), _side(second, other)
     allowed = allowed_in_both(one.region, other.region)
     reason = "; ".join(reasons)

@@ -20,7 +20,7 @@ class Findings:
     A certain hazard replaces a possible one of the same lines; what was allowed once may be found later.
 
     certain   accesses that both take place, whatever the data
-    possible  those of which the checker cannot tell
+    possible  those that the checker cannot decide
     allowed   those that ``qp.hazards.allow`` covers
     """
 

@@ -22,7 +22,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.getgroup("quadpy").addoption(
         "--quadpy-hazards",
         action="store_true",
-        help="fail each test that has accesses of the same memory which nothing orders (qp.hazards)",
+        help="fail each test with unordered accesses to the same memory (qp.hazards)",
     )
 
 

@@ -48,7 +48,7 @@ def _doubt(before: Operation, earlier: Entry, now: Operation, later: Entry, how:
     reasons = [f"of the first access, {reason}" for reason in (earlier.reason, before.doubt) if reason]
     reasons += [f"of the second access, {later.reason}"] if later.reason else []
     if how is Overlap.POSSIBLE:
-        reasons.append("the two touch some of the same range of bytes, perhaps not the same ones")
+        reasons.append("the two touch parts of the same range of bytes, but perhaps not the same bytes")
     return "; ".join(reasons)
 
 

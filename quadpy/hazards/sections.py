@@ -59,7 +59,7 @@ def _hazard(sides: tuple[HazardAccess, HazardAccess], one: Entry, other: Entry, 
     reasons = [f"of the first section, {one.reason}"] if one.reason else []
     reasons += [f"of the second section, {other.reason}"] if other.reason else []
     if how is Overlap.POSSIBLE:
-        reasons.append("the two touch some of the same range of bytes, perhaps not the same ones")
+        reasons.append("the two touch parts of the same range of bytes, but perhaps not the same bytes")
     allowed = allowed_in_both(one.region, other.region)
-    mend = "let the second section come after the parallel ones"
+    mend = "move the second section after the parallel ones"
     return Hazard(kind_of(one.kind, other.kind), *sides, not reasons, "; ".join(reasons), mend, allowed)

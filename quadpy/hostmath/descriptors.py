@@ -139,7 +139,7 @@ class NDArrayType:
         needs_grad: bool | None,
     ) -> None:
         if self.boundary not in ("unsafe", "clamp"):
-            raise ArgumentError(f"boundary={shown(self.boundary)} is not known", hint='it is "unsafe" or "clamp"')
+            raise ArgumentError(f"boundary={shown(self.boundary)} is not known", hint='use "unsafe" or "clamp"')
         if field_dim is not None:
             if self.ndim not in (None, field_dim):
                 raise ArgumentError(f"ndim={self.ndim} and field_dim={field_dim} mean the same, and differ")

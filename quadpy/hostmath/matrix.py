@@ -50,12 +50,12 @@ class Matrix(Elements):
         return Vector(self._data.diagonal(), self.dtype).sum()
 
     def determinant(self) -> float:
-        """As in a kernel, to the bit; of integers the exact one, which wraps."""
+        """As in a kernel, to the bit; for integers the exact determinant, which wraps."""
         self._need_square("determinant")
         return wrap(determinant(self._data, self.dtype), self.dtype)  # type: ignore[no-any-return]  # a number
 
     def inverse(self) -> Matrix:
-        """As in a kernel, to the bit; of integers in the default float type.
+        """As in a kernel, to the bit; for integers in the default float type.
 
         Raises:
             ArgumentError: the matrix is singular, or not square.

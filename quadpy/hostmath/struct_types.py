@@ -222,7 +222,7 @@ def dataclass(cls: type) -> StructType:
         ArgumentError: an annotation is not the type of a member, or a base class is not a struct and has members.
     """
     if not isinstance(cls, type):
-        raise ArgumentError(f"{cls!r} is not a class", hint="@qp.dataclass stands above a class")
+        raise ArgumentError(f"{cls!r} is not a class", hint="@qp.dataclass decorates a class")
     bases = [_base(base, cls) for base in reversed(cls.__mro__[1:-1])]
     scope = dict(sys._getframe(1).f_locals)  # noqa: SLF001 - annotations that are text may name what is around the class
     try:

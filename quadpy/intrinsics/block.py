@@ -38,17 +38,17 @@ def _vote(name: str, doc: str) -> Row:
 
 GROUPS: Final = {
     "Blocks of iterations": (
-        Row("block.SharedArray", "shape, dtype", "An array of each block's own.  ``shape`` is an int or a tuple, known at "
-            "compile time; ``dtype`` is a scalar or vector type.  Elements that were not written hold any value.", _TRACED,
+        Row("block.SharedArray", "shape, dtype", "An array that belongs to the block.  ``shape`` is an int or a tuple, known at "
+            "compile time; ``dtype`` is a scalar or vector type.  Elements that were not written have arbitrary values.", _TRACED,
             effects=Effect.ALLOCATES, per_block=True),
-        Row("block.sync", "", "All iterations of a block come here before one goes on, and see what the others wrote before.",
+        Row("block.sync", "", "Waits until all iterations of the block arrive; each then sees what the others wrote before.",
             _TRACED, effects=_MEETS, per_block=True),
-        Row("block.mem_fence", "", "The block sees what this iteration wrote before it sees what it writes after.", _TRACED,
+        Row("block.mem_fence", "", "The block sees this iteration's earlier writes before its later ones.", _TRACED,
             effects=Effect.ORDERS, per_block=True),
         Row("block.mem_sync", "", "Another name of ``mem_fence``.", _TRACED, effects=Effect.ORDERS, per_block=True),
         Row("block.thread_idx", "", "The number of this iteration in its block, as i32.", _TRACED, per_block=True),
         Row("block.block_idx", "", "The number of this iteration's block, as i32.", _TRACED, per_block=True),
-        Row("block.block_dim", "", "How many iterations a block has; known at compile time.", _TRACED, per_block=True),
+        Row("block.block_dim", "", "The number of iterations of a block; known at compile time.", _TRACED, per_block=True),
         Row("block.global_thread_idx", "", "The number of this iteration in the loop, as i32.", _TRACED, per_block=True),
     ),
     "Reductions, scans and votes of a block": (
@@ -56,13 +56,13 @@ GROUPS: Final = {
         *_combined("reduce_all", "The {} of the values of the whole block, in every iteration."),
         *_combined("inclusive", "The {} of the values of the block's iterations up to this one."),
         *_combined("exclusive", "The {} of the values of the block's iterations before this one."),
-        _vote("sync_count_nonzero", "As ``sync``; in how many iterations of the block ``cond`` holds."),
+        _vote("sync_count_nonzero", "As ``sync``; the number of iterations of the block in which ``cond`` holds."),
         _vote("sync_count", "Another name of ``sync_count_nonzero``."),
         _vote("sync_any_nonzero", "As ``sync``; whether ``cond`` holds in any iteration of the block."),
         _vote("sync_all_nonzero", "As ``sync``; whether ``cond`` holds in all iterations of the block."),
     ),
     "Fences of the device": (
-        Row("grid.mem_fence", "", "The whole device sees what this iteration wrote before it sees what it writes after.",
+        Row("grid.mem_fence", "", "The whole device sees this iteration's earlier writes before its later ones.",
             _TRACED, effects=Effect.ORDERS, per_block=True),
         Row("grid.memfence", "", "Another name of ``mem_fence``.", _TRACED, effects=Effect.ORDERS, per_block=True),
     ),

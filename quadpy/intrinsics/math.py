@@ -43,16 +43,16 @@ NUMBERS: Final = {
         Row("j1", "x", "Bessel function of the first kind of order 1.", Library("bessel"), _FLOATS),
         Row("sincos", "x", "Sine and cosine of x (radians), a pair: s, c = qp.sincos(x).", Library("trig")),
         Row("frexp", "x", "The fraction m and the exponent e of x = m * 2**e, with 0.5 <= abs(m) < 1; 0, infinities and NaNs give themselves and 0.", Traced()),
-        Row("floor", "x, dtype=None", "The greatest whole number not above x; ``dtype`` casts the result.", Traced()),
-        Row("ceil", "x, dtype=None", "The least whole number not below x; ``dtype`` casts the result.", Traced()),
+        Row("floor", "x, dtype=None", "The largest whole number not above x; ``dtype`` casts the result.", Traced()),
+        Row("ceil", "x, dtype=None", "The smallest whole number not below x; ``dtype`` casts the result.", Traced()),
         Row("round", "x, dtype=None", "The nearest whole number, ties to even; ``dtype`` casts the result.", Traced()),
         Row("trunc", "x, dtype=None", "x without its fraction; ``dtype`` casts the result.", Traced()),
     ),
     "Signs and bits": (
-        Row("abs", "x", "Absolute value; of the least integer, itself.", Traced()),
-        Row("popcnt", "x", "How many bits are set, as i32.", Llvm("ctpop"), _COUNT),
-        Row("clz", "x", "Leading zero bits, as i32; of 0, the width.", Llvm("ctlz", (("i1", "false"),)), _COUNT),
-        Row("ffs", "x", "Position of the lowest set bit, from 1; of 0, 0.", Traced()),
+        Row("abs", "x", "Absolute value; the smallest integer gives itself.", Traced()),
+        Row("popcnt", "x", "The number of set bits, as i32.", Llvm("ctpop"), _COUNT),
+        Row("clz", "x", "The number of leading zero bits, as i32; for 0, the width.", Llvm("ctlz", (("i1", "false"),)), _COUNT),
+        Row("ffs", "x", "The position of the lowest set bit, counted from 1; for 0, 0.", Traced()),
     ),
     "Functions of two numbers": (
         Row("atan2", "y, x", "The angle of the point (x, y), in radians.", Library("inverse_trig"), _FLOATS),
@@ -60,12 +60,12 @@ NUMBERS: Final = {
         Row("pow", "x, y", "x to the power y, as x ** y.", Library("power")),
         Row("fmod", "x, y", "Remainder with the sign of x, exact.", Library("rounding"), _FLOATS),
         Row("copysign", "x, y", "The magnitude of x with the sign of y.", Emitted(), _FLOATS),
-        Row("min", "*args", "The least argument, or the least component (IEEE 754-2019 minimumNumber).", Traced()),
-        Row("max", "*args", "The greatest argument, or the greatest component (IEEE 754-2019 maximumNumber).", Traced()),
+        Row("min", "*args", "The smallest argument, or the smallest component (IEEE 754-2019 minimumNumber).", Traced()),
+        Row("max", "*args", "The largest argument, or the largest component (IEEE 754-2019 maximumNumber).", Traced()),
     ),
     "Functions of three numbers": (
         Row("fma", "x, y, z", "x * y + z with one rounding.", Emitted(), _FLOATS),
-        Row("select", "cond, a, b", "a where cond holds, else b; both are evaluated.", Traced()),
+        Row("select", "cond, a, b", "a if cond holds, else b; both are evaluated.", Traced()),
     ),
 }  # fmt: skip
 """What ``qp`` and ``qp.math`` share."""

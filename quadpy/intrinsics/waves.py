@@ -29,18 +29,18 @@ def _legacy(name: str, parameters: str, doc: str) -> Row:
 
 _SHUFFLES: Final = {
     "sync": "The value of lane ``offset``.",
-    "up": "The value of the lane ``offset`` below; where there is none, the lane's own.",
-    "down": "The value of the lane ``offset`` above; where there is none, the lane's own.",
-    "xor": "The value of the lane whose number differs in the bits of ``offset``.",
+    "up": "The value of the lane ``offset`` below; if there is none, the lane's own value.",
+    "down": "The value of the lane ``offset`` above; if there is none, the lane's own value.",
+    "xor": "The value of the lane whose number is this lane's number xor ``offset``.",
 }  # fmt: skip
 
 GROUPS: Final = {
     "Lanes of a wave": (
-        _known("group_size", "How many lanes a wave has, 32 or 64; known at compile time."),
+        _known("group_size", "The number of lanes of a wave, 32 or 64; known at compile time."),
         _known("log2_group_size", "5 or 6; known at compile time."),
         _known("invocation_id", "The number of this lane in its wave, as i32."),
         _known("subgroup_id", "The number of this wave in its block, as i32."),
-        _known("num_subgroups", "How many waves a block has; known at compile time."),
+        _known("num_subgroups", "The number of waves of a block; known at compile time."),
         _known("elect", "True in lane 0 of each wave."),
         _known("lanemask_eq", "A u64 with the bit of ``lane``, by default this one.", "lane=None"),
         _known("lanemask_lt", "A u64 with the bits of the lanes below ``lane``, by default this one.", "lane=None"),
@@ -49,16 +49,16 @@ GROUPS: Final = {
         _known("lanemask_ge", "A u64 with the bits of the lanes from ``lane`` on, by default this one.", "lane=None"),
     ),
     "Exchange between lanes": (
-        _together("shuffle", "value, lane", "The value of ``lane``, which counts modulo the size of the wave."),
-        _together("shuffle_up", "value, distance", "The value of the lane ``distance`` below; where there is none, the lane's own."),
-        _together("shuffle_down", "value, distance", "The value of the lane ``distance`` above; where there is none, the lane's own."),
-        _together("shuffle_xor", "value, mask", "The value of the lane whose number differs in the bits of ``mask``."),
-        _together("broadcast", "value, lane", "The value of the lane that lane 0 names."),
+        _together("shuffle", "value, lane", "The value of ``lane``, which is taken modulo the wave size."),
+        _together("shuffle_up", "value, distance", "The value of the lane ``distance`` below; if there is none, the lane's own value."),
+        _together("shuffle_down", "value, distance", "The value of the lane ``distance`` above; if there is none, the lane's own value."),
+        _together("shuffle_xor", "value, mask", "The value of the lane whose number is this lane's number xor ``mask``."),
+        _together("broadcast", "value, lane", "The value of the lane that lane 0 specifies."),
         _together("broadcast_first", "value", "The value of lane 0."),
-        _together("sync", "", "All lanes of the wave come here before one goes on, and see what the others wrote before."),
+        _together("sync", "", "Waits until all lanes of the wave arrive; each then sees what the others wrote before."),
         _together("barrier", "", "Another name of ``sync``."),
         Row("subgroup.memory_barrier", "", "Another name of ``mem_fence``.", _TRACED, effects=Effect.ORDERS, per_block=True),
-        Row("subgroup.mem_fence", "", "The wave sees what this lane wrote before it sees what it writes after.", _TRACED,
+        Row("subgroup.mem_fence", "", "The wave sees this lane's earlier writes before its later ones.", _TRACED,
             effects=Effect.ORDERS, per_block=True),
     ),
     "Votes of a wave": (
@@ -86,7 +86,7 @@ GROUPS: Final = {
         _legacy("ballot", "predicate", "The bits of the lanes in which ``predicate`` holds: u32, in waves of 64 u64."),
         _legacy("match_any", "mask, value", "The bits of the lanes that have this lane's value."),
         _legacy("match_all", "mask, value", "The bits of all lanes if they have the same value, else 0."),
-        _legacy("active_mask", "", "The bits of all lanes: where it is called, all are active."),
+        _legacy("active_mask", "", "The bits of all lanes: all lanes are active where it is called."),
         _legacy("sync", "mask", "As ``subgroup.sync``."),
     ),
 }  # fmt: skip

@@ -77,7 +77,7 @@ class _WaveDivergence(Divergence):
         elif isinstance(stmt, ir.Barrier):
             what = "this block.sync() is"
         raise KernelSyntaxError(
-            f"{what} not reached by all lanes of a wave: what line {cause.line} decides differs between them",
+            f"{what} not reached by all lanes of a wave: the condition in line {cause.line} differs between them",
             stmt.span, hint="let all lanes call it, and select the values that count; or let a vote decide "
             "(subgroup.any_true, subgroup.ballot)",
         )  # fmt: skip

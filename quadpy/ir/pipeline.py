@@ -36,8 +36,8 @@ TRACE: Final = "trace"
 """The name under which an observer sees a kernel before its first pass."""
 
 TASK_PASSES: Final = (
-    Pass("split_tasks", split_tasks, "cuts the body into tasks, one launch each"),
-    Pass("drop_unused_results", drop_unused_results, "drops the old values of atomics that nothing reads"),
+    Pass("split_tasks", split_tasks, "splits the body into tasks, one launch each"),
+    Pass("drop_unused_results", drop_unused_results, "drops the old values of atomics that no statement reads"),
     Pass("demote_atomics", demote_atomics, "makes atomics plain where no other iteration can see the element"),
     Pass(
         "hold_elements", hold_elements, "keeps an iteration's own element in a variable while an inner loop updates it"
@@ -46,9 +46,9 @@ TASK_PASSES: Final = (
     Pass(
         "check_meetings",
         check_meetings,
-        "refuses barriers and operations of waves that not all iterations of a block or wave reach",
+        "refuses barriers and wave operations that not all iterations of a block or wave reach",
     ),
-    Pass("watch_races", watch_races, "under ``debug=True``, checks that no two iterations touch one element"),
+    Pass("watch_races", watch_races, "under ``debug=True``, checks that no two iterations touch the same element"),
 )
 """The last one adds accesses of its own: races are looked for before it."""
 

@@ -91,8 +91,8 @@ class Divergence:
             "this block.sync() is" if isinstance(stmt, ir.Barrier) else "a block.sync() comes after this, and is then"
         )
         raise KernelSyntaxError(
-            f"{what} not reached by all threads of a block: what line {cause.line} decides may differ between them",
-            stmt.span, hint="let parameters, shapes, block_idx() or loop counters decide, or move the barrier out",
+            f"{what} not reached by all threads of a block: the condition in line {cause.line} may differ between them",
+            stmt.span, hint="let the condition depend only on parameters, shapes, block_idx() or loop counters, or move the barrier out",
         )  # fmt: skip
 
     def stmt(self, stmt: ir.Stmt, cause: Span | None) -> None:

@@ -48,7 +48,7 @@ class ArrayArguments:
         """ArgumentError where an array is empty whose element 0 decides whether a loop goes on."""
         for name, index in self._extents:
             if not values[index]:
-                raise ArgumentError(f"{name} is empty: its element 0 decides whether the loop goes on")
+                raise ArgumentError(f"{name} is empty: its element 0 decides whether the loop continues")
 
 
 def accesses_of_block(

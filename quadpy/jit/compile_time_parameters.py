@@ -56,7 +56,7 @@ class TemplateParameter:
         """
         if isinstance(given, float) and not self.takes_floats:
             raise ArgumentError(f"{self.name} is a template parameter, and raise_on_templated_floats refuses the float {given!r}",
-                                hint="annotate it with a scalar type: each float would be compiled anew")  # fmt: skip
+                                hint="annotate it with a scalar type: the kernel would be compiled for each float")  # fmt: skip
         if self.type is not None or self.ndim is not None:
             self.check(given)
         return value_key(given)

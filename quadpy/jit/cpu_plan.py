@@ -167,6 +167,6 @@ class CpuPlan:
         if task == OUT_OF_MEMORY:
             raise OutOfDeviceMemory(
                 f"kernel {self._name}: no working memory for a loop's partial results or shared arrays",
-                hint="what the kernel writes is incomplete; free memory, and call it again",
+                hint="the output of the kernel is incomplete; free memory, and call it again",
             )
         return int(self._entry(block, scratch, task))

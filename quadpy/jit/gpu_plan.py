@@ -110,7 +110,9 @@ class GpuPlan:
         if grids is None:
             return self.wider().prepare(values[:given], views, stream)
         if any(view.block is None and view.nbytes for view in views):
-            raise ArgumentError("a launch that is not run at once takes arrays on the device", hint="copy it there")
+            raise ArgumentError(
+                "a launch that does not run immediately takes only arrays on the device", hint="copy it there"
+            )
         return self._prepared(values, grids, views, stream)
 
     def _prepared(self, values: Values, grids: Sequence[int], views: Views, stream: Stream | None) -> Prepared:

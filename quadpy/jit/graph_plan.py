@@ -149,21 +149,23 @@ class GraphPlan:
         try:
             return self._bound(self._program or self._new_program(), values, grids, conditions, on)
         except OutOfDeviceMemory as error:  # the next call may find some
-            self._explain(f"launched one by one, since the memory for a graph is not there: {error.message}")
+            self._explain(f"launched one by one, because there is no memory for a graph: {error.message}")
             return None
         except (CodegenError, DriverError) as error:
             self._program = None
             if self._policy.wants_memory:
                 self._policy.keep_in_nodes()
-                self._explain(f"each node has its arguments, since there is no other code: {error.message}")
+                self._explain(
+                    f"each node has its arguments, because the indirect code is not available: {error.message}"
+                )
                 return self._ready(values, grids, conditions, on)
             if isinstance(error, CodegenError):
                 raise
             if not self._uses_device_loops:
                 self._refused = True
-                self._explain(f"launched one by one, since the driver refused the graph: {error.message}")
+                self._explain(f"launched one by one, because the driver refused the graph: {error.message}")
                 return None
-            self._explain(f"the host repeats loops, since the driver refused them in a graph: {error.message}")
+            self._explain(f"the host repeats loops, because the driver refused them in a graph: {error.message}")
         self._device_loops = False
         return self._ready(values, grids, conditions, on)
 

@@ -74,7 +74,7 @@ class Kernel(ByName):
         code = fn.__code__
         if "stream" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
             raise KernelSyntaxError(
-                f"{fn.__name__}: a parameter cannot be named stream, which is the keyword that says where a kernel runs",
+                f"{fn.__name__}: a parameter cannot be named stream, because this keyword says where a kernel runs",
                 self.source.span, hint="give the parameter another name",
             )  # fmt: skip
         self._by_keyword = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
@@ -138,7 +138,7 @@ class Kernel(ByName):
         return functools.partial(import_late("quadpy.jit.observed_call").run_observed, observer, self.source, plan)
 
     def prepare(self, *args: Argument, **kwargs: Argument) -> Prepared | HostLaunch:
-        """What a call with ``args`` and ``kwargs`` would launch, without launching it; a graph takes it as a node.
+        """Return what a call with ``args`` and ``kwargs`` would launch, without launching it; a graph takes it as a node.
 
         Raises:
             ArgumentError: wrong number or types of arguments, or an array of the host for a GPU.
@@ -203,7 +203,7 @@ class Kernel(ByName):
         """Machine code for ``target``, such as ``"gfx942"``, on any machine: without a device, and without a call.
 
         ``arguments`` are what annotations leave open: ``x=qp.types.ndarray(dtype=qp.f32, ndim=2)`` for an array, a
-        value for a ``template()`` parameter.  The code is that of arrays below 4 GiB that do not overlap, and on a
+        value for a ``template()`` parameter.  The code assumes arrays below 4 GiB that do not overlap, and on a
         GPU begin at multiples of 16 bytes; its ``image`` is the file that the target's driver loads.
 
         Raises:

@@ -46,7 +46,7 @@ class Checked:
         return f"{self.loop.file}:{self.loop.line}: {self.kernel}: {self.array} {_WORDS[self.outcome]}{reason}"
 
     def to_json(self) -> dict[str, Any]:
-        """The same as data of JSON."""
+        """The same as JSON data."""
         place = {"file": self.loop.file, "line": self.loop.line}
         facts = {
             "kernel": self.kernel,
@@ -107,7 +107,7 @@ class LintReport:
         return f"{text}; {_counted(len(self.skipped), 'kernel')} not checked" if self.skipped else text
 
     def to_json(self) -> dict[str, Any]:
-        """The same as data of JSON."""
+        """The same as JSON data."""
         return {
             "outcome": self.outcome,
             "checked": [each.to_json() for each in self.checked],

@@ -148,7 +148,7 @@ def _array_type(parameter: ArrayParameter, given: Argument) -> ArgType:
     if not isinstance(given, NDArrayType) or given.dtype is None or given.ndim is None:
         missing = "nothing" if given is _MISSING else repr(given)
         raise ArgumentError(
-            f"{name!r} needs an array type with dtype and ndim; its annotation leaves them open, and {missing} was given",
+            f"{name!r} needs an array type with dtype and ndim; its annotation leaves them open, but {missing} was given",
             hint=f"Kernel.compile(target, {name}=qp.types.ndarray(dtype=qp.f32, ndim=2)), "
             f"or --arg '{name}=f32[2]' on the command line",
         )

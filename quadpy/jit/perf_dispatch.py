@@ -161,10 +161,10 @@ def perf_dispatch(
     *, get_geometry_hash: Callable[..., Hashable], first_warmup: int = 1, warmup: int = 0, active: int = 1,
     repeat_after_count: int | None = None, repeat_after_seconds: float | None = None, file: str | Path | None = None,
 ) -> Callable[[_Function], PerfDispatch]:  # fmt: skip
-    """Decorator of a function without a body, whose implementations are registered: calls find the fastest of them.
+    """Decorate a function without a body, for which implementations are registered: calls find the fastest one.
 
     Each call runs one implementation, once.  For each geometry, every implementation runs a few times, of which some are
-    timed, then the fastest one is taken.  What is fastest may differ from run to run, and with it the last bits of results:
+    timed, then the fastest one is taken.  The fastest may differ from run to run, and with it the last bits of results:
     with ``file`` the first run decides.
 
     Args:
@@ -172,8 +172,8 @@ def perf_dispatch(
         first_warmup: calls of each implementation that are not timed.
         warmup: the same when it is measured again.
         active: calls of each implementation that are timed; the shortest counts.
-        repeat_after_count: measure again after so many calls.
-        repeat_after_seconds: measure again after so long.
+        repeat_after_count: measure again after this many calls.
+        repeat_after_seconds: measure again after this many seconds.
         file: a JSON file from which decisions are taken, and to which new ones are written.
 
     Raises:
@@ -189,7 +189,7 @@ def perf_dispatch(
     return lambda prototype: PerfDispatch(prototype, rules)
 
 
-_WRONG: Final = "it is a JSON object of texts: the geometry and the name of the implementation"
+_WRONG: Final = "it must be a JSON object of strings: the geometry and the name of the implementation"
 
 
 def _read(file: Path) -> dict[str, str]:

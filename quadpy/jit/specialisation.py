@@ -219,7 +219,7 @@ class Specialisation:
         return fusing(graph, device, self._fuse, lambda: self._fused(tasks, options))
 
     def _distributed(self, options: Options, device: Device | None) -> Plan:
-        """Calls with arrays of which each rank has a part.
+        """Calls with arrays of which each rank has only a part.
 
         Raises:
             CodegenError: Python runs the kernels.
@@ -341,8 +341,8 @@ class Specialisation:
             if digest_of(first.kernel, target) != self._digest:
                 name, span = self._source.name, self._source.span
                 raise CodegenError(
-                    f"what {name} reads from around it has changed since its first call", span,
-                    hint="pass what changes as an argument, or as a template() for code of its own",
+                    f"a value that {name} reads from outside has changed since its first call", span,
+                    hint="pass the value as an argument, or as a template() parameter to compile for each value",
                 )  # fmt: skip
         return Request(self._source, self._args, options, target, reads)
 
@@ -365,7 +365,7 @@ def _footprints_of(code: CodeObject, kernel: Callable[[], Kernel]) -> KernelFoot
 
 
 class _DistributedFields(Exception):
-    """The kernel uses fields of which each rank has a part."""
+    """The kernel uses fields of which each rank has only a part."""
 
 
 def _is_distributed(field: object) -> bool:

@@ -170,7 +170,7 @@ class VariantDispatcher:
         changed = known[-2].difference(args)
         warnings.warn(
             f"{self.source.name} was compiled for {_MANY} values of {changed or 'attributes'}, which are compile-time values: "
-            "pass what changes as an argument, or use @qp.data_oriented(template_primitives=False)",
+            "pass values that change as arguments, or use @qp.data_oriented(template_primitives=False)",
             RuntimeWarning, stacklevel=5,
         )  # fmt: skip
 

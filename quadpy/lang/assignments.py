@@ -95,7 +95,7 @@ def assign_target(t: Trace, target: ast.expr, value: Value, span: Span) -> None:
         case _ if base := base_name(target):
             assign_component(t, base, target, value, span)
         case _:
-            t.fail_syntax("this is not something that can be assigned to", t.span(target),
+            t.fail_syntax("this cannot be assigned to", t.span(target),
                           "parts of vectors are v[i], v.xy or v[1:]; parts of matrices are m[i, j], m[i] or m[:, j]")  # fmt: skip
 
 

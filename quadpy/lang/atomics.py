@@ -75,7 +75,7 @@ def _changed_part(t: Trace, op: ir.AtomicOp, target: ast.expr) -> tuple[str, Mut
     """
     name = target.id if isinstance(target, ast.Name) else base_name(target)
     if name is None:
-        t.fail_type(f"atomic_{op.value} needs a place that can be assigned", t.span(target),
+        t.fail_type(f"atomic_{op.value} needs a target that can be assigned", t.span(target),
                     "such as an element, x[i], or a variable")  # fmt: skip
     key, bound = (t.frame.source.code, name), t.frame.env.get(name)
     if key not in t.changing and (is_numeric(bound) or isinstance(bound, MutableVar)):
@@ -142,8 +142,8 @@ def atomic_update(
     if isinstance(target.shape, RecordType):
         t.fail_type(f"atomic_{op.value} changes numbers and vectors, not a struct", span, "name one of its members")
     if op in (ir.AtomicOp.AND, ir.AtomicOp.OR, ir.AtomicOp.XOR) and type.is_float:
-        t.fail_type(f"atomic_{op.value} needs an integer place, not {type}", span,
-                    "bits are those of integers; atomic_min and atomic_max take floats")  # fmt: skip
+        t.fail_type(f"atomic_{op.value} needs an integer target, not {type}", span,
+                    "bitwise operations need integers; atomic_min and atomic_max take floats")  # fmt: skip
     items = components_for(t, value, target.shape, type, span)
     op = _ON_U1.get(op, op) if type == u1 else op
     compared = components_for(t, expected, target.shape, type, span) if expected is not None else [None] * len(places)

@@ -127,7 +127,7 @@ def _with_peers_parameters(one: Rule) -> Rule:
         if block_dim is not None and block_dim != size:
             given = block_dim if isinstance(block_dim, int) else shape_text(block_dim)
             t.fail_type(f"the block has {size} iterations, not {given}", span,
-                        "leave block_dim out, or say the same as qp.loop_config(block_dim=...)")  # fmt: skip
+                        "leave block_dim out, or pass the same value as qp.loop_config(block_dim=...)")  # fmt: skip
         if dtype is not None and not isinstance(dtype := t.scalar_type(dtype), Scalar):
             t.fail_type(f"a scalar type is needed, not {shape_text(dtype)}", span)
         if dtype is None:

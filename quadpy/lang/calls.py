@@ -139,7 +139,7 @@ def _need_block(t: Trace, row: Row, span: Span) -> None:
     """The loop around this has blocks; it remembers that it needs them."""
     if t.loop is None:
         t.fail_syntax(
-            f"{row.name}() belongs to the iterations of a parallel loop, and there is none here", span,
+            f"{row.name}() can only be called inside a parallel loop", span,
             "put it into a top-level for loop that is not serialized",
         )  # fmt: skip
     t.loop.uses_block = True

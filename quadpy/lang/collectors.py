@@ -41,7 +41,7 @@ def add_to_collector(t: Trace, node: ast.AugAssign, add: Method, span: Span) -> 
     assert isinstance(node.target, ast.Subscript)
     if not isinstance(node.op, (ast.Add, ast.Sub)):
         name = type(add.instance).__name__
-        t.fail_syntax(f"a {name} only takes += and -=", span, "add the value that is to be there")
+        t.fail_syntax(f"a {name} only takes += and -=", span, "add the final value")
     index = index_values(t, node.target.slice)
     value = t.expr(node.value)
     if isinstance(node.op, ast.Sub):

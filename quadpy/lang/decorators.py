@@ -118,7 +118,7 @@ def data_oriented(cls: Any = None, /, *, template_primitives: bool = True) -> An
     if cls is None:
         return functools.partial(data_oriented, template_primitives=template_primitives)
     if not isinstance(cls, type):
-        raise KernelSourceError(f"{cls!r} is not a class", hint="@qp.data_oriented stands above a class")
+        raise KernelSourceError(f"{cls!r} is not a class", hint="@qp.data_oriented decorates a class")
     cls.__quadpy_template_primitives__ = template_primitives  # type: ignore[attr-defined]  # read by quadpy.jit
     return cls
 
@@ -145,7 +145,7 @@ class OfArrays:
 class Template(OfArrays):
     """The annotation of a parameter that is a compile-time value: one specialisation for each value.
 
-    ``qp.Template[qp.f32, 2]`` takes a field of that type and number of axes only.
+    ``qp.Template[qp.f32, 2]`` takes only a field of that type and number of axes.
     """
 
     __slots__ = ()
@@ -155,7 +155,7 @@ class Template(OfArrays):
 def template(dtype: object = None, ndim: int | None = None) -> Any:
     """Annotates a compile-time parameter: a field, a number, a function, or any Python object.
 
-    With ``dtype`` or ``ndim``, it takes fields of this type and number of axes only.
+    With ``dtype`` or ``ndim``, it takes only fields of this type and number of axes.
     """
     return Template(dtype, ndim)
 

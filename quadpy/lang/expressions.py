@@ -38,7 +38,7 @@ __all__ = [
 def expr_Constant(t: Trace, node: ast.Constant) -> Value:
     if isinstance(node.value, (complex, bytes)):
         t.fail_syntax(f"kernels have no {type(node.value).__name__} literals", t.span(node),
-                      "complex numbers are vectors of two numbers: qp.math.cmul and its kin"
+                      "use vectors of two numbers with qp.math.cmul and similar functions"
                       if isinstance(node.value, complex) else "write its numbers into an array")  # fmt: skip
     return node.value
 

@@ -59,7 +59,7 @@ def _check_form(t: Trace, marker: Builtin, node: ast.With, span: Span) -> None:
     call = item.context_expr
     if others:
         t.fail_syntax(
-            f"{marker.__name__} must stand alone in its with statement", span, f"write {form} on a line of its own"
+            f"{marker.__name__} must be the only item of its with statement", span, f"write {form} on a line of its own"
         )
     if item.optional_vars is not None:
         t.fail_syntax(f"{marker.__name__} has no value to bind with as", span, f"write {form}")
@@ -71,9 +71,9 @@ def _check_place(t: Trace, marker: Builtin, span: Span) -> None:
     """At the top level of a kernel, and of a graph kernel unless it is a stream's section."""
     if t.tasks.section is not None:
         hint = "put the loop around the sections" if marker is do_while else "write sections one after the other"
-        t.fail_syntax(f"{marker.__name__} cannot stand inside a section", span, hint)
+        t.fail_syntax(f"{marker.__name__} cannot be used inside a section", span, hint)
     if not t.at_top_level() or len(t.frames) > 1:
-        t.fail_syntax(f"{marker.__name__} must stand at the top level of a kernel", span,
+        t.fail_syntax(f"{marker.__name__} must be at the top level of a kernel", span,
                       "not inside a loop, a branch or a function")  # fmt: skip
     if marker is not stream_parallel and not t.tasks.graph:
         t.fail_syntax(f"{marker.__name__} needs a graph kernel", span, "decorate it with @qp.kernel(graph=True)")

@@ -81,7 +81,7 @@ GRAMMAR: Final = Grammar(
         ast.ImportFrom: ("import", "import outside the kernel"),
         ast.Nonlocal: ("nonlocal", "write to a field, or to an element of an array"),
         ast.Raise: ("raise", "kernels cannot raise exceptions: store what happened, and raise outside"),
-        ast.Starred: ("a star here", "stars stand in lists, tuples, calls and targets of assignments"),
+        ast.Starred: ("a star here", "stars are allowed in lists, tuples, calls and targets of assignments"),
         ast.Try: ("try", "kernels cannot raise exceptions: test for the case with if"),
         **(
             {ast.TryStar: ("try", "kernels cannot raise exceptions: test for the case with if")}

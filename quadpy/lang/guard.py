@@ -86,7 +86,7 @@ def _unexpected(name: str, error: Exception, span: Span) -> CompilationError:
     """The user's own Python, run while compiling, or a defect of the compiler."""
     text = f"{type(error).__name__}: {error}"
     if isinstance(error, ValueError) and "integer string conversion" in text:
-        return KernelValueError("an integer is too long to be written as text", span, hint="use a float")
+        return KernelValueError("an integer is too long to be converted to a string", span, hint="use a float")
     frames = traceback.extract_tb(error.__traceback__)
     if frames and not frames[-1].filename.startswith(_OWN):
         line = f"{frames[-1].filename}:{frames[-1].lineno}"
@@ -95,5 +95,5 @@ def _unexpected(name: str, error: Exception, span: Span) -> CompilationError:
         return CompilationError(f"Python code that {name} needs while compiling raised {text} ({line})", span)
     return CompilationError(
         f"internal error while compiling {name}: {text}", span,
-        hint="this is a defect of quadpy: please report it with the kernel",
+        hint="this is a bug in quadpy: please report it with the kernel",
     )  # fmt: skip

@@ -222,7 +222,7 @@ def _static_print(t: Trace, span: Span, *args: Value) -> None:
 def _hint(t: Trace, span: Span, *arrays: Value) -> None:
     for array in arrays:
         if not isinstance(array, ArrayRef):
-            t.fail_type(f"a hint names arrays and fields, not {shape_text(array)}", span)
+            t.fail_type(f"a hint takes arrays and fields, not {shape_text(array)}", span)
 
 
 def _global_thread_idx(t: Trace, span: Span) -> Value:

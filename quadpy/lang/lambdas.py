@@ -42,7 +42,7 @@ class Lambda:
 def expr_Lambda(t: Trace, node: ast.Lambda) -> Value:
     given = node.args
     if given.vararg or given.kwarg:
-        t.fail_syntax("a lambda in a kernel names each parameter", t.span(node))
+        t.fail_syntax("a lambda in a kernel must name each parameter", t.span(node))
     plain = [*given.posonlyargs, *given.args]
     defaults = dict(zip((arg.arg for arg in plain[len(plain) - len(given.defaults) :]), given.defaults, strict=True))
     defaults |= {arg.arg: value for arg, value in zip(given.kwonlyargs, given.kw_defaults, strict=True) if value}

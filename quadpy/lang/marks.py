@@ -45,7 +45,7 @@ def mark_breakpoint(t: Trace, name: str, span: Span) -> None:
         KernelSyntaxError: the kernel is compiled, and no debugger can stop in it.
     """
     if not t.options.interpreted:
-        t.fail_syntax(f"{name}() stops kernels that Python runs, and this one is compiled", span,
+        t.fail_syntax(f"{name}() works only in kernels that Python runs, and this one is compiled", span,
                       "call it under qp.init(arch=qp.python), and remove it elsewhere")  # fmt: skip
     if t.options.lines:
         t.build.emit(ir.Breakpoint(span=span))

@@ -40,7 +40,7 @@ def loop_config(t: Trace, call: ast.Call) -> None:
     span, known = t.span(call), ("block_dim", "serialize", "name")
     t.loop_options.span = span
     if call.args:
-        t.fail_type("loop_config takes keyword arguments only", span)
+        t.fail_type("loop_config takes only keyword arguments", span)
     for keyword in call.keywords:
         option = keyword.arg
         if option not in (*known, *_IGNORED):

@@ -34,7 +34,7 @@ def to_scalar(t: Trace, value: Value, span: Span) -> ir.Expr:
         return value
     if is_number(value):
         return literal(value, t.defaults.of(value), span)
-    hint = "kernels compute with numbers; a value that is known while compiling can be asked for with qp.static"
+    hint = "kernels compute with numbers; use qp.static for a value that is known at compile time"
     t.fail_type(f"a number is needed here, not {shape_text(value)}", span,
                 "give the variable a number first, such as 0.0; a function returns one" if value is None else hint)  # fmt: skip
 

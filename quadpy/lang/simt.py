@@ -20,7 +20,7 @@ def _shared_array(t: Trace, span: Span, shape: Value, dtype: Value) -> ArrayRef:
     extents = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
     if not extents or not all(type(n) is int and n > 0 for n in extents):
         given = ", ".join(str(n) if isinstance(n, (int, float)) else shape_text(n) for n in extents)
-        t.fail_type(f"the shape of a SharedArray is made of integers above 0 that are known at compile time, not ({given})",
+        t.fail_type(f"the shape of a SharedArray must consist of positive integers that are known at compile time, not ({given})",
                     span, "such as constants, block_dim(), template parameters and shapes of fields")  # fmt: skip
     elem, element = _element_type(t, dtype, span)
     type_ = array_of(elem, len(extents), element, extents, space=Space.SHARED)

@@ -242,7 +242,7 @@ class FunctionSource:
         tree = lambda_tree(lines, self.code)
         if tree is None:
             raise KernelSourceError(
-                "the text of this lambda cannot be found", self.span,
+                "the source of this lambda cannot be found", self.span,
                 hint="write it on a line of its own, in a file or a notebook cell, or make it a @qp.func",
             )  # fmt: skip
         return tree

@@ -170,7 +170,7 @@ def _append(t: Trace, span: Span, node: Value, index: Value, value: Value) -> Va
     found = _list_node(t, node, "append", span)
     fields = t.deps.attribute(found, "fields_below")
     if len(fields) != 1:
-        t.fail_type(f"append needs a list of one field, and this node has {len(fields)}", span,
+        t.fail_type(f"append needs a list of one field, but this node has {len(fields)}", span,
                     "place a field of structs; or append to one of the fields: x[i].append(value)")  # fmt: skip
     array = import_value(t, fields[0])
     return _append_to(t, array, found, indices_of(t, index, len(found.cells) - 1, "append", span), value, span)

@@ -26,7 +26,7 @@ class _Tensors(type):
 class Tensor(OfArrays, metaclass=_Tensors):
     """The annotation of a parameter that takes a field, an array or None; ``qp.Tensor[qp.f32, 2]`` also says of what.
 
-    ``isinstance(x, qp.Tensor)`` is whether ``x`` is a field or an array of quadpy's.
+    ``isinstance(x, qp.Tensor)`` tests whether ``x`` is a quadpy field or array.
     """
 
     __slots__ = ()

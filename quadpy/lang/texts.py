@@ -131,7 +131,7 @@ def parts_of_value(
         t.fail_type(f"the width in {spec!r} is above {_MOST_WIDTH:,}", span)
     if isinstance(value, Text):
         if conversion not in ("", "s") or spec not in ("", "%s"):
-            t.fail_type("a text with run-time values has no format of its own", span, "format the values in it")
+            t.fail_type("a string with run-time values cannot be formatted as a whole", span, "format the values in it")
         return value.parts
     if not holds_runtime(value):
         return [_checked(t, value, conversion, spec, style, span)]

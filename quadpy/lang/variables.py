@@ -201,7 +201,7 @@ def undefined(t: Trace, name: str, span: Span) -> KernelNameError:
         )  # fmt: skip
     if name in t.frame.nones and isinstance(t.frame.env.get(name), MutableVar):
         return KernelNameError(
-            f"{name!r} is None on a path to this line, and a number on another", span,
+            f"{name!r} is None on one path to this line, and a number on another", span,
             hint=f"begin with a number that says its type, such as {name} = 0.0",
         )  # fmt: skip
     if name in source.locals:

@@ -30,8 +30,8 @@ def _need_all_lanes(t: Trace, mask: Value, span: Span) -> None:
     size = t.options.wave_size
     if int(constant) not in (-1, (1 << size) - 1):
         t.fail_type(
-            f"the mask {int(constant):#x} does not name all {size} lanes: each of them takes part", span,
-            "pass all bits, and select the values that count; qp.simt.subgroup does without masks",
+            f"the mask {int(constant):#x} does not name all {size} lanes, and all of them must take part", span,
+            "pass all bits, and select the values that count; qp.simt.subgroup needs no masks",
         )  # fmt: skip
 
 

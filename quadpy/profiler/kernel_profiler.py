@@ -24,7 +24,7 @@ __all__ = [
 
 
 class KernelTimes(NamedTuple):
-    """How often a kernel ran, and the times of its calls in milliseconds; all 0 for one that did not run."""
+    """How often a kernel ran, and the times of its calls in milliseconds; all 0 for a kernel that did not run."""
 
     counter: int
     min: float
@@ -62,7 +62,7 @@ def _records() -> tuple[Record, ...]:
 
 @public
 def print_kernel_profiler_info(mode: str = "count") -> None:
-    """Print what ran on devices: ``"count"`` for a row for each task and kind of work, ``"trace"`` for each one.
+    """Print the work of the devices: ``"count"`` for a row for each task and kind of work, ``"trace"`` for each one.
 
     Raises:
         ArgumentError: ``mode`` is neither.
@@ -107,7 +107,7 @@ def get_kernel_profiler_total_time() -> float:
 
 @public
 def clear_kernel_profiler_info() -> None:
-    """Forget everything so far."""
+    """Delete all records so far."""
     if _Process.profile is not None:
         _Process.profile.clear()
 

@@ -145,7 +145,7 @@ class profile(contextlib.ContextDecorator):  # noqa: N801 - used like a statemen
         return tuple(sorted((work.record(self._begin) for work in tuple(self._works)), key=lambda each: each.start))
 
     def clear(self) -> None:
-        """Forget everything so far."""
+        """Delete all records so far."""
         if self._open:
             _SWITCH.settle()
         self._works = []
@@ -169,7 +169,7 @@ class profile(contextlib.ContextDecorator):  # noqa: N801 - used like a statemen
 
     @public
     def to_json(self) -> list[dict[str, Any]]:
-        """The rows of the table as data of JSON; times in milliseconds."""
+        """The rows of the table as JSON data; times in milliseconds."""
         return [row.to_json() for row in rows_of(self.records)]
 
     @public

@@ -45,7 +45,7 @@ class Row:
         return self.total / len(self.times)
 
     def to_json(self) -> dict[str, Any]:
-        """The same as data of JSON."""
+        """The same as JSON data."""
         names = ("kind", "label", "where", "device", "calls", "total", "mean", "nbytes")
         facts = {name: getattr(self, name) for name in names}
         return {
@@ -144,7 +144,7 @@ def _notes(records: Sequence[Record], overheads: Mapping[str, tuple[int, int]]) 
     for device, peak in peaks.items():
         yield f"{device}: at most {peak / 2**20:.1f} MiB in use"
     if unknown := sum(record.on_device and record.duration is None for record in records):
-        yield f"{unknown} works have no time: the device was lost, or they never ran"
+        yield f"{unknown} records have no time: the device was lost, or the work never ran"
     for device, (empty, error) in overheads.items():
         yield (
             f"{device}: each time includes about {empty / 1e3:.1f} us between its two events; "

@@ -51,10 +51,10 @@ class PLYWriter:
         self._face_channels: _Channels = {}
 
     def add_vertex_channel(self, key: str, data_type: str, data: object) -> None:
-        """``data``, a number of each vertex, under the name ``key``; ``data_type`` is one of PLY's, such as ``float``.
+        """``data``, one number for each vertex, under the name ``key``; ``data_type`` is one of PLY's, such as ``float``.
 
         Raises:
-            ArgumentError: the type is none of PLY's, or there is not one number for each vertex.
+            ArgumentError: the type is not a PLY type, or there is not one number for each vertex.
         """
         self._channels[key] = _numbers(key, data_type, data, self.num_vertices, "vertices")
 
@@ -104,10 +104,10 @@ class PLYWriter:
         self._face_channels = {"vertex_indices": corners.reshape(-1, each).astype(np.int32), **self._face_channels}
 
     def add_face_channel(self, key: str, data_type: str, data: object) -> None:
-        """``data``, a number of each face, under the name ``key``; ``data_type`` is one of PLY's, such as ``float``.
+        """``data``, one number for each face, under the name ``key``; ``data_type`` is one of PLY's, such as ``float``.
 
         Raises:
-            ArgumentError: the type is none of PLY's, or there is not one number for each face.
+            ArgumentError: the type is not a PLY type, or there is not one number for each face.
         """
         self._face_channels[key] = _numbers(key, data_type, data, self.num_faces, "faces")
 
@@ -132,11 +132,11 @@ class PLYWriter:
         self._export(path, text=True)
 
     def export_frame(self, series_num: int, path: str | Path) -> None:
-        """As ``export``; the file has ``series_num`` after the name in ``path``: ``path_000000.ply`` and so on."""
+        """As ``export``; ``series_num`` is appended to the name in ``path``: ``path_000000.ply`` and so on."""
         self.export(_numbered(path, series_num))
 
     def export_frame_ascii(self, series_num: int, path: str | Path) -> None:
-        """As ``export_ascii``; the file has ``series_num`` after the name in ``path``: ``path_000000.ply`` and so on."""
+        """As ``export_ascii``; ``series_num`` is appended to the name in ``path``: ``path_000000.ply`` and so on."""
         self.export_ascii(_numbered(path, series_num))
 
     def _add(self, channels: Mapping[str, object], data_type: str) -> None:
@@ -156,7 +156,7 @@ class PLYWriter:
 
 def _numbers(key: str, data_type: str, data: object, count: int, what: str) -> npt.NDArray[Any]:
     if data_type not in TYPES:
-        raise ArgumentError(f"{key}: {data_type!r} is not a type of PLY files", hint=f"use {', '.join(TYPES)}")
+        raise ArgumentError(f"{key}: {data_type!r} is not a PLY type", hint=f"use {', '.join(TYPES)}")
     values = on_host(data).ravel()
     if values.size != count:
         raise ArgumentError(f"{key}: {values.size} numbers for {count} {what}")

@@ -50,7 +50,7 @@ def imread(filename: str | Path, channels: int = 0) -> npt.NDArray[np.uint8]:
 
 @public
 def imwrite(img: object, filename: str | Path) -> None:
-    """Write an array or field of shape (width, height[, channels]) as a picture, of the kind that the name's suffix says.
+    """Write an array or field of shape (width, height[, channels]) as a picture, in the format of the name's suffix.
 
     Args:
         img: floats from 0 to 1, bytes, or 32-bit integers ``0xRRGGBB``.

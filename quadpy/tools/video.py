@@ -109,12 +109,12 @@ class VideoManager:
     """The frames of a film, as ``frames/000000.png`` and so on in ``output_dir``, and the film made of them.
 
     Args:
-        output_dir: a folder, which is made if it is not there.
+        output_dir: a folder, which is created if it does not exist.
         video_filename: the name of the film in it, without suffix; by default ``video``.
         width, height: if given, the size that frames must have.
         post_processor: changes each picture before it is written: an object with ``process``, or a function.
         framerate: frames in a second.
-        automatic_build: for programs that pass it; the film is made by ``make_video``.
+        automatic_build: accepted but ignored; ``make_video`` makes the film.
     """
 
     @public

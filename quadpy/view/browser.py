@@ -50,7 +50,7 @@ class Browser:
         self._http, uvicorn = library("rendercanvas.http"), library("uvicorn")
         library("websockets")  # without which the server would take no connections of pages
         if [canvas for canvas in self._http.loop.get_canvases() if not canvas.get_closed()]:
-            raise QuadpyError("there is one window in a browser at a time", hint="close the other one")
+            raise QuadpyError("there can be only one window in a browser at a time", hint="close the other one")
         page = _PAGE.format(title=html.escape(title), width=size[0], height=size[1])
         self._http.resources["index.html"] = "text/html", page
         self._loop = asyncio.new_event_loop()

@@ -29,7 +29,7 @@ def points_of(data: Any) -> Array:
     """
     points = on_host(data)
     if points.ndim == 0 or points.shape[-1] not in (2, 3):
-        raise ArgumentError(f"positions have 2 or 3 coordinates, and these have the shape {points.shape}")
+        raise ArgumentError(f"positions have 2 or 3 coordinates, but these have the shape {points.shape}")
     if points.dtype.kind not in "fiu":
         raise ArgumentError(f"positions are numbers, not {points.dtype}")
     return points.reshape(-1, points.shape[-1])
@@ -90,7 +90,7 @@ def pixels_of(image: Any) -> Array:
     pixels = on_host(image)
     if pixels.ndim not in (2, 3) or 0 in pixels.shape or (pixels.ndim == 3 and pixels.shape[2] > 4):
         raise ArgumentError(
-            f"an image has two axes, or three with up to four colours, and this one has the shape {pixels.shape}"
+            f"an image has two axes, or three with up to four colours, but this one has the shape {pixels.shape}"
         )
     if pixels.dtype.kind in "iu" and pixels.dtype.itemsize == 4 and pixels.ndim == 2:  # 0xRRGGBB
         parts = np.ascontiguousarray(pixels, "<u4").view(np.uint8).reshape(*pixels.shape, 4)

@@ -33,7 +33,7 @@ def put_image(
         raise ArgumentError(f"axes={axes!r} are not axes of an image", hint="use 'xy' or 'rows'")
     pixels = pixels_of(image)
     if colormap is not None and pixels.ndim == 3:
-        raise ArgumentError("a colormap is for an image of numbers, and this one has colours")
+        raise ArgumentError("a colormap is for an image of numbers, but this one has colours")
     scale = 255 if pixels.dtype == np.uint8 else 1
     clim = limits[0] * scale, limits[1] * scale
 

@@ -110,7 +110,9 @@ def surface(title: str, size: Size, where: Place | None) -> Surface:
     """
     chosen = where or settings().view or "screen"
     if chosen not in get_args(Place):
-        raise ArgumentError(f"where={chosen!r} is not a place for a window", hint="use 'screen', 'browser' or 'memory'")
+        raise ArgumentError(
+            f"where={chosen!r} is not a valid place for a window", hint="use 'screen', 'browser' or 'memory'"
+        )
     if chosen == "screen" and not has_display():
         raise QuadpyError("there is no display to open a window on: DISPLAY is not set", hint=_HINT)
     return _PLACES[chosen](title, size)

@@ -26,7 +26,7 @@ __all__ = ["Window"]
 class Window:
     """A window that shows arrays and fields, which are drawn again for each frame.
 
-    Positions of two coordinates are parts of the window, from (0, 0) at the lower left to (1, 1); positions of three
+    Positions of two coordinates are fractions of the window, from (0, 0) at the lower left to (1, 1); positions of three
     coordinates are points in space, which ``camera`` sees.  A ``color`` is ``0xRRGGBB``, or three or four numbers from 0 to
     1; an array of colours has one for each position.  What is drawn later covers what was drawn before, except that
     things in space hide each other.  Arrays are read by ``show``: their own memory, without a copy, if they are float32 (or
@@ -156,7 +156,7 @@ class Window:
     ) -> None:
         """See the scene from ``position`` towards ``look_at``; ``up`` is upwards, ``fov`` the angle from bottom to top in degrees.
 
-        After one call the user turns the scene with the mouse; a program that calls this for each frame turns it itself.
+        After one call the user can rotate the scene with the mouse; a program that calls this for each frame controls the view itself.
         """
         eye, target, upwards = (points_of(v)[0] for v in (position, look_at, up))
         if not len(eye) == len(target) == len(upwards) == 3 or np.array_equal(eye, target):
@@ -178,7 +178,7 @@ class Window:
     def show(self) -> None:
         """Show what was drawn since the last call, and begin a new frame; in a closed window, only begin one.
 
-        What the user did meanwhile is handled here: without calls of ``show``, a window does not answer.
+        This also handles what the user did meanwhile: without calls of ``show``, a window does not respond.
         """
         self._surface.handle_events()
         if self.running:
@@ -201,7 +201,7 @@ class Window:
     # what the user does
 
     def events(self) -> list[Event]:
-        """What the user did since this was called before."""
+        """What the user did since the last call of this method."""
         if self.running:
             self._surface.handle_events()
         return self._inputs.take()
@@ -212,7 +212,7 @@ class Window:
 
     @property
     def pointer(self) -> tuple[float, float]:
-        """Where the pointer was last seen, in parts of the window."""
+        """The last position of the pointer, in fractions of the window."""
         return self._inputs.pointer
 
     def _handle(self, event: dict[str, Any]) -> None:

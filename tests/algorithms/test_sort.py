@@ -109,7 +109,7 @@ def test_segments(rng, place, n, count, offsets):
         (lambda x: al.sort(x, segments=qp.ndarray(qp.i32, 0)), "segments takes an array of integers"),
         (lambda x: al.sort(qp.ndarray(qp.f32, (2, 3)), segments=qp.ndarray(qp.i32, 2)), "keys with one axis, not 2"),
         (lambda x: al.argsort(x, out=x), "out takes an array of integers, not of f32"),
-        (lambda x: al.sort(x, scratch=qp.ndarray(qp.u8, 10)), "scratch has 10 bytes, and this call needs"),
+        (lambda x: al.sort(x, scratch=qp.ndarray(qp.u8, 10)), "scratch has 10 bytes, but this call needs"),
     ],
 )  # fmt: skip
 def test_bad_input(call, message):

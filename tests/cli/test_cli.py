@@ -118,7 +118,7 @@ def test_doctor_says_that_others_may_write_the_cache(tmp_path, capsys):
     main(["doctor"])
     (line,) = [line for line in capsys.readouterr().out.splitlines() if " cache " in line]
     assert line.startswith("  --")
-    assert "it is not used, since other users may write to it (its mode is 777)" in line
+    assert "it is not used, because other users may write to it (its mode is 777)" in line
 
 
 def test_cache_and_doctor_print_json(tmp_path, capsys):

@@ -290,7 +290,7 @@ def test_a_folder_that_others_may_write_is_not_used(cache, mode):
     cache.path.chmod(mode)
     again = Cache(cache.path, MIB)
     assert f"mode is {mode:o}" in again.trouble()
-    with pytest.warns(RuntimeWarning, match=f"not used, since other users may write to it .*{mode:o}.*chmod go-w"):
+    with pytest.warns(RuntimeWarning, match=f"not used, because other users may write to it .*{mode:o}.*chmod go-w"):
         assert again.load(DIGEST) is None
     again.store(DIGEST, b"mine")  # silently: warnings are errors here
     assert again.load(DIGEST) == b"mine"
@@ -301,7 +301,7 @@ def test_a_folder_of_another_user_is_not_used_though_it_was_asked_for(cache, mon
     cache.store(DIGEST, PAYLOAD)
     give_away(cache.path, monkeypatch)
     again = open_cache(Settings(cache_dir=cache.path))
-    with pytest.warns(RuntimeWarning, match="not used, since it belongs to another user"):
+    with pytest.warns(RuntimeWarning, match="not used, because it belongs to another user"):
         assert again.load(DIGEST) is None
 
 

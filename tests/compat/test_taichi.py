@@ -49,7 +49,7 @@ def test_a_program_changes_its_import_only():
 def test_init_has_taichis_default_and_ignores_what_means_nothing_here(caplog):
     with caplog.at_level(logging.INFO, "quadpy"):
         ti.init(arch=ti.x64, packed=True, default_fp=ti.f64, device_memory_GB=2)
-    assert caplog.messages == ["qp.init: device_memory_GB, packed: ignored, since quadpy has no use for it"]
+    assert caplog.messages == ["qp.init: ignored, because quadpy does not use them: device_memory_GB, packed"]
     a = ti.field(float, shape=())
     assert a.dtype == qp.f64
 
@@ -308,7 +308,7 @@ def test_channels_of_unknown_types_are_left_out_of_ply_files(tmp_path):
     pytest.importorskip("plyfile", reason="plyfile is not installed")
     writer = ti.tools.PLYWriter(num_vertices=2)
     writer.add_vertex_pos(np.zeros(2), np.ones(2), np.ones(2))
-    with pytest.warns(RuntimeWarning, match="mass is left out: 'colour' is not a type of PLY files"):
+    with pytest.warns(RuntimeWarning, match="mass is left out: 'colour' is not a PLY type"):
         writer.add_vertex_channel("mass", "colour", np.ones(2))
     writer.export_ascii(tmp_path / "two.ply")
     text = (tmp_path / "two.ply").read_text()

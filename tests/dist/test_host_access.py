@@ -76,7 +76,7 @@ def test_a_graph_keeps_the_memory_that_it_writes(write: Callable[[Any], None]):
         grid = Grid((12,))
         u, v = grid.ndarray(qp.f32), grid.ndarray(qp.f32)
         made = qp.dist.capture(lambda: write(u))
-        with pytest.raises(qp.CaptureError, match="would move in memory, and a graph uses it"):
+        with pytest.raises(qp.CaptureError, match="would move in memory, but a graph uses it"):
             with_left(u, v)
         made.launch()
 

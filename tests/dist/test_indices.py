@@ -427,9 +427,9 @@ def side_by_side(u: A1, v: A1):
 
 
 REFUSED: list[tuple[Any, str, str, str]] = [
-    (conditional_minimum, "low is set by iterations of a loop", "low = qp.min(low, u[i])", "qp.atomic_min(low"),
+    (conditional_minimum, "low is set in iterations of a loop", "low = qp.min(low, u[i])", "qp.atomic_min(low"),
     (last_one, "each rank would have its own found", "found = u[i]", "found += "),
-    (numbered, "n is set by iterations", "v[i] = u[i] + qp.atomic_add(n, 1)", "whose result is not used"),
+    (numbered, "n is set in iterations", "v[i] = u[i] + qp.atomic_add(n, 1)", "whose result is not used"),
     (in_a_while, "is not in a loop over the grid", "v[i] += u[i]", "at the top level of the kernel"),
     (under_an_if, "is not in a loop over the grid", "v[i] += u[i]", "at the top level of the kernel"),
     (in_blocks, "blocks and waves of a loop", "qp.simt.block.thread_idx()", "without shared arrays"),

@@ -367,7 +367,7 @@ def test_one_launch_alone_and_none(arch):
     refused(qp.graph.Graph(), arch, "there is nothing to launch")
     graph = qp.graph.Graph()
     graph.add_kernel(count, integers(1))
-    refused(graph, arch, "there is one launch only")
+    refused(graph, arch, "there is only one launch")
 
 
 def test_arguments_that_do_not_fit_and_too_many_tasks(arch):

@@ -279,7 +279,7 @@ def test_there_is_no_one_launch_of_kernels_that_would_say_something_else_now(her
 
     sizes = Sizes()
     fusion, x = stepped_twice(here, lambda: setattr(sizes, "size", 5), stepped)
-    assert fusion == (False, "what stepped reads from around it has changed since its first call")
+    assert fusion == (False, "a value that stepped reads from outside has changed since its first call")
     assert x == [3, 4]
 
 
@@ -337,7 +337,7 @@ def test_auto_is_for_what_was_measured_to_win(here):
     graph, _ = chain(here)
     here.driver.name = "cuda"
     with graph.instantiate() as run:
-        assert "separate launches are quicker on this device" in run.fusion.reason
+        assert "separate launches are faster on this device" in run.fusion.reason
     with graph.instantiate(fuse=True) as run:
         assert run.fusion.fused
     here.driver.name = "amdgpu"

@@ -69,7 +69,7 @@ def test_debug_does_not_look_for_them_but_for_others():
     assert x[2] == 2
     (race,) = found.allowed
     assert (race.second.array, race.certain, race.allowed) == ("x", False, ANY)
-    assert "may touch one element of x" in str(race)
+    assert "may touch the same element of x" in str(race)
 
 
 def test_lint_lists_them_and_succeeds():
@@ -233,7 +233,7 @@ def no_variable_of_the_loop(x: I1, n: qp.i32):
 @pytest.mark.parametrize(
     ("kernel", "error", "said"),
     [
-        (inside_a_loop, KernelSyntaxError, "must stand around parallel loops"),
+        (inside_a_loop, KernelSyntaxError, "must be around parallel loops"),
         (without_a_reason, KernelSyntaxError, "takes an array and a reason"),
         (empty_reason, KernelTypeError, "takes the reason as a string, not ' '"),
         (an_element, KernelTypeError, "takes an array, a field or a variable that a loop assigns"),

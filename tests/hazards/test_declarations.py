@@ -120,7 +120,7 @@ def test_without_the_checker_nothing_happens():
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"what": ""}, "what the work is, in words"),
+        ({"what": ""}, "declare needs a description of the work"),
         ({"what": "theirs", "reads": "x"}, "takes a list of arrays, not 'x'"),
         ({"what": "theirs", "writes": [np.zeros(3)]}, "takes ndarrays and fields"),
         ({"what": "theirs", "reads": [ctypes.c_int(3)]}, "takes ndarrays and fields"),

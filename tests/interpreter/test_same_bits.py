@@ -182,7 +182,7 @@ def diverges(x: qp.types.ndarray(dtype=qp.i32, ndim=1)):
 def test_lanes_that_do_not_meet_are_an_error_with_the_line():
     x = np.arange(32, dtype=np.int32)
     qp.init(arch=qp.python)
-    with pytest.raises(qp.KernelDivergenceError, match="lanes of a wave do not agree") as error:
+    with pytest.raises(qp.KernelDivergenceError, match="lanes of a wave diverge") as error:
         diverges(x)
     assert error.value.span.line == diverges.source.span.line + 5
 

@@ -91,7 +91,7 @@ def test_none_that_becomes_a_number_in_a_branch_says_how_to_begin():
             x[i] = s
 
     with pytest.raises(
-        qp.KernelNameError, match="'s' is None on a path to this line, and a number on another"
+        qp.KernelNameError, match="'s' is None on one path to this line, and a number on another"
     ) as caught:
         run(np.zeros(1, np.float32), 1)
     assert "s = 0.0" in caught.value.hint

@@ -404,7 +404,7 @@ FAILS = {
     "a lambda that calls itself": ("f = lambda a: f(a)\nx[0] = f(1)", qp.KernelSyntaxError, "this lambda calls itself", "loop"),
     "a lambda that changes in a branch": ("f = lambda a: a\nif n > 1: f = lambda a: a + 1\nx[0] = f(1)", qp.KernelTypeError, "'f' cannot become", "outside run-time branches"),
     "None that changes in a branch": ("s = None\nif n > 1: s = 'b'\nx[0] = 1 if qp.static(s is None) else 2", qp.KernelTypeError, "'s' cannot become str", "outside run-time branches"),
-    "None that becomes a number in a branch": ("s = None\nif n > 1: s = 5\nx[0] = 1 if qp.static(s is None) else 2", qp.KernelNameError, "'s' is None on a path", "such as s = 0.0"),
+    "None that becomes a number in a branch": ("s = None\nif n > 1: s = 5\nx[0] = 1 if qp.static(s is None) else 2", qp.KernelNameError, "'s' is None on one path", "such as s = 0.0"),
     "a text that changes in a parallel loop": ("s = 'a'\nfor i in range(n): s = 'b'\nx[0] = len(s)", qp.KernelNameError, "each iteration of the loop in line", "use another name inside"),
     "a tuple that changes in a parallel loop": ("s = (1, 2)\nfor i in range(n): s = (3, 4)\nx[0] = s[0]", qp.KernelNameError, "binds 's' for itself", "use another name inside"),
     "texts swapped in a parallel loop": ("a, b = 'a', 'b'\nfor i in range(n): a, b = b, a\nx[0] = len(a)", qp.KernelTypeError, "'a' cannot become str", "and loops"),

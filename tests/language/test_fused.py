@@ -456,7 +456,7 @@ def test_one_launch_is_none_the_less(arch):
     run(x)
     assert (x == np.arange(10)).all()
     if arch != "cpu":
-        assert run.fusion(x) == (False, "there is one launch only")
+        assert run.fusion(x) == (False, "there is only one launch")
 
 
 def test_auto_leaves_large_loops_to_separate_launches(arch):
@@ -466,7 +466,7 @@ def test_auto_leaves_large_loops_to_separate_launches(arch):
     small, large = qp.ndarray(qp.i32, 100), qp.ndarray(qp.i32, 1 << 25)
     left = qp.ndarray(qp.i32, ())
     assert kernel.fusion(small, left).fused
-    assert "separate launches are quicker" in kernel.fusion(large, left).reason
+    assert "separate launches are faster" in kernel.fusion(large, left).reason
 
 
 def test_an_empty_condition():

@@ -194,7 +194,7 @@ def test_a_hint_names_arrays():
     def k():
         qp.block_local(3)
 
-    with pytest.raises(qp.KernelTypeError, match="a hint names arrays and fields, not int"):
+    with pytest.raises(qp.KernelTypeError, match="a hint takes arrays and fields, not int"):
         k()
 
 

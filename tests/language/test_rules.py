@@ -67,9 +67,9 @@ RULES = {
     "a condition that is a struct": ("if s: pass", "a condition must be a single value", ""),
     "a dict's item at run time": ("y = {'a': 1}[n]", "must be known at compile time", "make the index static"),
     # hints and options
-    "a hint about a number": ("qp.block_local(n)", "a hint names arrays and fields, not i32", ""),
+    "a hint about a number": ("qp.block_local(n)", "a hint takes arrays and fields, not i32", ""),
     "blocks of text": ("qp.loop_config(block_dim='x')\nfor i in x: pass", "block_dim must be a number", ""),
-    "options by position": ("qp.loop_config(True)", "keyword arguments only", ""),
+    "options by position": ("qp.loop_config(True)", "only keyword arguments", ""),
 }  # fmt: skip
 
 

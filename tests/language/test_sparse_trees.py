@@ -408,7 +408,7 @@ def test_bad_uses_say_what_is_wrong():
         no_node: "is_active takes a node of a layout, or a field, not int",
         no_list: "append takes a dynamic node, not a pointer one",
         floats: "an index must be an integer, not f32",
-        several: "append needs a list of one field, and this node has 2",
+        several: "append needs a list of one field, but this node has 2",
         too_far: "there are fewer than 5 nodes around this one",
         list_arguments: "append of a list takes 1 argument",
         list_index: "append of a list takes 1 index here, not 2",
@@ -417,7 +417,7 @@ def test_bad_uses_say_what_is_wrong():
     for body, text in expected.items():
         assert text in message(body), body.__name__
     for wrong, text in (
-        (lambda: qp.root.dynamic(qp.i, 4).dense(qp.k, 2), "a dynamic node holds fields only"),
+        (lambda: qp.root.dynamic(qp.i, 4).dense(qp.k, 2), "a dynamic node can hold only fields"),
         (lambda: qp.root.dense(qp.j, 2).dynamic(qp.i, 2), "one axis, which comes after those of the outer nodes"),
         (lambda: qp.root.dynamic(qp.ij, 2), "one axis"),
     ):
@@ -444,7 +444,7 @@ def test_too_much_memory_is_refused_with_a_reason():
     qp.root.pointer(qp.ijk, 1 << 14).dense(qp.ijk, 4).place(x)
     with pytest.raises(qp.OutOfDeviceMemory) as caught:
         x[0, 0, 0] = 1
-    assert "inactive cells of sparse trees need memory, too" in caught.value.hint
+    assert "inactive cells of sparse trees also need memory" in caught.value.hint
 
 
 class Model:

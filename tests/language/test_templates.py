@@ -300,7 +300,7 @@ def test_lambdas_from_python(arch):
     assert [run(f, 1.0) for f in pair] == [2.0, 5.0]
     same = (lambda x: x, lambda x: x)
     assert run(same[1], 2.0) == 4.0
-    with pytest.raises(qp.KernelSourceError, match="the text of this lambda cannot be found"):
+    with pytest.raises(qp.KernelSourceError, match="the source of this lambda cannot be found"):
         run(eval("lambda x: x"), 1.0)
     with pytest.raises(qp.CompilationError, match="missing a required argument: 'z'"):
         run(lambda x, z: x + z, 1.0)

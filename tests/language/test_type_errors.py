@@ -116,7 +116,7 @@ CASES = {
     "a cast of two values": ("y = qp.f32(1, 2)", TYPE, "a cast takes one value"),
     "a value of a function that gives none": ("y = 1 + sometimes(0)", TYPE, ""),
     "names for too few values": ("a, b, c = 1, 2", TYPE, "3 names for"),
-    "an atomic on a value": ("qp.atomic_add(1.0, 1.0)", TYPE, "a place that can be assigned"),
+    "an atomic on a value": ("qp.atomic_add(1.0, 1.0)", TYPE, "a target that can be assigned"),
     "an atomic with one argument": ("qp.atomic_add(x[0])", TYPE, "takes 2 arguments"),
     "atomic bits of a float": ("x[0] |= 1", TYPE, "integer"),
     "an array in +=": ("x += 1", TYPE, "array"),

@@ -45,7 +45,7 @@ def test_lanes_that_agree_go_on(on_cpu, n):
 @pytest.mark.parametrize(("n", "first"), [(1, 0), (33, 32), (255, 224)])
 def test_lanes_that_disagree_are_an_error_with_the_line(on_cpu, n, first):
     x = np.zeros(256, np.int32)
-    with pytest.raises(KernelDivergenceError, match="lanes of a wave do not agree here") as caught:
+    with pytest.raises(KernelDivergenceError, match="lanes of a wave diverge here") as caught:
         branch(x, n)
     assert caught.value.span.line == line_of(branch, "if i < n")
     assert caught.value.iteration == {"i": first}

@@ -147,7 +147,7 @@ def test_logging(restored):
     assert not qp.is_logging_effective(qp.INFO)
     qp.set_logging_level("off")
     assert not qp.is_logging_effective(qp.CRITICAL)
-    with pytest.raises(qp.ArgumentError, match=r"'loud' is not a level of logging"):
+    with pytest.raises(qp.ArgumentError, match=r"'loud' is not a logging level"):
         qp.set_logging_level("loud")
 
 
@@ -200,7 +200,7 @@ def test_options_with_a_meaning(restored, tmp_path):
         ({"archs": qp.cpu}, "did you mean 'arch'"),
         ({"defualt_fp": qp.f32}, "qp.init has no option 'defualt_fp'(?s:.)*did you mean 'default_fp'"),
         ({"require_version": (9, 9, 9)}, "version 9.9.9 is required"),
-        ({"log_level": "loud"}, "'loud' is not a level"),
+        ({"log_level": "loud"}, "'loud' is not a logging level"),
         ({"offline_cache_max_size_of_files": 0}, "takes a number of bytes above 0"),
         ({"offline_cache_cleaning_policy": "oldest"}, "offline_cache_cleaning_policy='oldest'"),
         ({"default_gpu_block_dim": 2000}, "a number of threads from 1 to 1024, not 2000"),

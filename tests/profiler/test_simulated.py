@@ -164,7 +164,7 @@ def test_events_that_the_driver_refuses_leave_work_without_a_time(recording):
         add(x, y)
         add(x, y)
     assert [each.duration for each in sorted(of(p, "kernel"), key=lambda each: each.number)] == [None, None, BETWEEN]
-    assert "2 works have no time" in p.table()
+    assert "2 records have no time" in p.table()
 
 
 def test_a_device_that_is_closed_in_the_block():

@@ -137,7 +137,7 @@ def test_a_mesh_is_written_as_ply(tmp_path, text, face_type):
     [
         (lambda w: w.add_vertex_channel("a", "float", [1, 2]), "a: 2 numbers for 3 vertices"),
         (lambda w: w.add_face_channel("a", "float", [1, 2]), "a: 2 numbers for 1 faces"),
-        (lambda w: w.add_vertex_channel("a", "half", [1, 2, 3]), "'half' is not a type of PLY files.*double"),
+        (lambda w: w.add_vertex_channel("a", "half", [1, 2, 3]), "'half' is not a PLY type.*double"),
         (lambda w: w.add_faces([0, 1]), "2 corners for 1 faces of 3"),
         (lambda w: w.add_faces([0, 1, 3]), "the corners go from 0 to 3: 3 vertices"),
         (lambda w: w.export("nowhere.ply"), "1 faces without corners.*add_faces"),

@@ -146,7 +146,7 @@ def test_float32_on_the_host_is_uploaded_from_the_memory_of_the_field(window):
 @pytest.mark.parametrize(
     ("draw", "says"),
     [
-        (lambda w: w.points(np.zeros((3, 4))), r"positions have 2 or 3 coordinates, and these have the shape \(3, 4\)"),
+        (lambda w: w.points(np.zeros((3, 4))), r"positions have 2 or 3 coordinates, but these have the shape \(3, 4\)"),
         (lambda w: w.points(np.zeros((3, 2)), color=np.zeros((2, 3))), "neither one colour nor one for each of 3"),
         (lambda w: w.points(np.zeros((3, 2)), radius=[1, 2]), "2 radii for 3 points"),
         (lambda w: w.points([["a", "b"]]), "positions are numbers"),

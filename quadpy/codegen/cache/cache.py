@@ -21,8 +21,8 @@ __all__ = [
     "Cache", "CacheKey", "CacheStats", "IndexKey", "IndexRecord", "open_cache", "pack_parts", "unpack_parts",
 ]  # fmt: skip
 
-_OWN: Final = "make it yours alone (chmod go-w), or set QUADPY_CACHE_DIR to a folder of your own"
-_HINT: Final = "set QUADPY_CACHE_DIR to a folder that can be written, or QUADPY_CACHE=0 to work without a cache"
+_OWN: Final = "make it writable only by you (chmod go-w), or set QUADPY_CACHE_DIR to a folder of your own"
+_HINT: Final = "set QUADPY_CACHE_DIR to a writable folder, or QUADPY_CACHE=0 to work without a cache"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class Cache:
     def distrust(self) -> str:
         """Why the folder is not used though it can be, and what to do; empty where it is."""
         why = self._folder.distrust() if self._folder else ""
-        return f"it is not used, since {why}: {_OWN}" if why else ""
+        return f"it is not used, because {why}: {_OWN}" if why else ""
 
     def _trusted_folder(self) -> CacheFolder | None:
         """The folder, if code from it may run; where it may not, one warning says so."""
@@ -101,7 +101,7 @@ class Cache:
             return folder
         if why := folder.distrust():
             self._folder = None
-            message = f"the kernel cache in {folder.path} is not used, since {why}: {_OWN}"
+            message = f"the kernel cache in {folder.path} is not used, because {why}: {_OWN}"
             warnings.warn(message, RuntimeWarning, stacklevel=3)
             return None
         self._trusted = folder.path.exists()

@@ -108,7 +108,7 @@ def _chunk(section: Section) -> Chunk:
     if header.type not in _LOADABLE or header.flags & elf.SHF_TLS:
         raise LinkError(f"section {section.name!r} is of a kind that code objects do not have")
     if align & (align - 1) or align > PAGE:
-        raise LinkError(f"section {section.name!r} asks for an alignment of {align}; at most {PAGE} is possible")
+        raise LinkError(f"section {section.name!r} requests an alignment of {align}; at most {PAGE} is possible")
     if header.type == elf.SHT_NOBITS and not header.flags & elf.SHF_WRITE:
         raise LinkError(f"section {section.name!r} is read-only and has no contents")
     flags = header.flags & (elf.SHF_ALLOC | elf.SHF_WRITE | elf.SHF_EXEC)

@@ -45,10 +45,10 @@ class Lanes(Protocol):
         """The word of the lane whose number differs in the bits of ``mask``."""
 
     def up(self, word: str, distance: str) -> str:
-        """The word of the lane ``distance`` below; where there is none, the lane's own."""
+        """The word of the lane ``distance`` below; if there is none, the lane's own value."""
 
     def down(self, word: str, distance: str) -> str:
-        """The word of the lane ``distance`` above; where there is none, the lane's own."""
+        """The word of the lane ``distance`` above; if there is none, the lane's own value."""
 
     def fold(self, word: str, distance: int, fill: str) -> str:
         """In the last lane of each group of twice ``distance``, the word of the group's other half.

@@ -34,7 +34,7 @@ class DistributedArray(HostAccess):
     """An array that kernels take as a parameter; made by ``grid.ndarray``.
 
     Kernels see the global shape and global indices.  From the host, all ranks read and write it together; only
-    ``owned_to_numpy`` is a call of one rank alone.
+    ``owned_to_numpy`` may be called on one rank alone.
 
     local       the rank's block and its halo
     start       the global index of the first local element; it may be outside of the grid
@@ -105,7 +105,8 @@ class DistributedArray(HostAccess):
         if halo != self.halo:
             if self.halo_state.in_graph:
                 raise CaptureError(
-                    f"this call reads further around its cells than others before, so {self!r} would move in memory, and a graph uses it",
+                    f"this call reads further around its cells than earlier calls, so {self!r} would move in memory, but a "
+                    "graph uses it",
                     hint="make the call once before the first capture",
                 )
             owned = self.owned_to_numpy()
@@ -134,7 +135,8 @@ class DistributedArray(HostAccess):
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise ArgumentError(
-            f"{self!r} cannot be pickled: each rank has a part of it", hint="pickle to_numpy(), which all ranks call"
+            f"{self!r} cannot be pickled: each rank has only a part of it",
+            hint="pickle to_numpy(), which all ranks call",
         )
 
     def __getattr__(self, name: str) -> NoReturn:
@@ -142,7 +144,7 @@ class DistributedArray(HostAccess):
 
     def __array__(self, dtype: object = None, copy: object = None) -> NoReturn:
         raise ArgumentError(
-            f"NumPy cannot take {self!r}, of which each rank has a part", hint="to_numpy() has all elements"
+            f"NumPy cannot take {self!r}, of which each rank has only a part", hint="to_numpy() has all elements"
         )
 
     def __iter__(self) -> Iterator[Any]:

@@ -49,7 +49,7 @@ class HostAccess:
 
     @public
     def owned_to_numpy(self) -> npt.NDArray[Any]:
-        """A copy of the elements that this rank owns.  The only call that a rank may make alone."""
+        """A copy of the elements that this rank owns.  This is the only call that a rank may make alone."""
         found: npt.NDArray[Any] = self.local[(*self._where(self.grid.block), ...)]
         return found
 
@@ -58,7 +58,7 @@ class HostAccess:
         """Set the elements that this rank owns; all ranks set theirs together.
 
         Raises:
-            ArgumentError: ``values`` has not the shape of the block.
+            ArgumentError: ``values`` does not have the shape of the block.
             RanksDisagreeError: another rank makes another call.
         """
         expected, source = self.grid.block.shape + self.element_shape, np.asarray(values)

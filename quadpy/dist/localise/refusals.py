@@ -25,7 +25,7 @@ def require_tasks_in_order(kernel: ir.Kernel) -> None:
     if kernel.flow:
         raise KernelSyntaxError(
             f"{kernel.name}: kernels with parallel sections or loops over tasks cannot take distributed arrays",
-            kernel.span, hint="make a kernel of each task, and call them in a loop of Python; qp.dist.capture makes graphs of them",
+            kernel.span, hint="make a kernel of each task, and call them in a Python loop; qp.dist.capture makes graphs of them",
         )  # fmt: skip
     if any(param.name in _RANDOM for param in kernel.params):
         raise KernelSyntaxError(
@@ -56,6 +56,6 @@ def require_loop(kernel: ir.Kernel, task: ir.Task, touched: ir.Element | None) -
         if isinstance(node, (ir.Store, ir.Atomic)) and isinstance(node.place, ir.Slot):
             name = kernel.called(slot_name(node.place.number))
             raise KernelSyntaxError(
-                f"{name} is set by iterations of a loop over a distributed grid, and each rank would have its own {name}",
-                node.span, hint=f"accumulate, as by {name} += …, qp.atomic_min({name}, …) or qp.atomic_max({name}, …), whose result is not used",
+                f"{name} is set in iterations of a loop over a distributed grid, so each rank would have its own {name}",
+                node.span, hint=f"accumulate, for example with {name} += …, qp.atomic_min({name}, …) or qp.atomic_max({name}, …), whose result is not used",
             )  # fmt: skip

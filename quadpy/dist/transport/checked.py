@@ -73,7 +73,7 @@ class CheckedTransport:
             peer, tag = next(message for message in messages if messages.count(message) > 1)
             raise TransportError(
                 f"an exchange has two {kind} rank {peer} with tag {tag}",
-                hint="give each message between two ranks a tag of its own, such as the number of the face",
+                hint="give each message between two ranks its own tag, such as the number of the face",
             )
 
     def _check(self, call: str) -> None:

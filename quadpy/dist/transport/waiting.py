@@ -42,7 +42,7 @@ def lost(rank: int, reason: str | None, here: int, timeout: float) -> RankLostEr
     elif rank == here:
         message, hint = f"the other ranks have given up this rank, {rank}: {reason}", ""
     else:
-        message, hint = f"rank {rank} has failed: {reason}", "mend that error first; this rank only waited for it"
+        message, hint = f"rank {rank} has failed: {reason}", "fix that error first; this rank only waited for it"
     error = RankLostError(message, hint=hint)
     error.rank, error.reason = rank, reason
     return error

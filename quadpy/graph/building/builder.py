@@ -114,7 +114,7 @@ class GraphBuilder(OrderedNodes):
         return self._add(make.child_node(self.device, graph), deps, name, "child")
 
     def add_event_record(self, event: Any, *, deps: Dependencies = None, name: str | None = None) -> Node:
-        """Add a record of ``event``, so that work outside of the graph can wait for this point."""
+        """Add a record of ``event``, so that work outside the graph can wait for this point."""
         return self._add(make.event_record_node(self.device, event), deps, name, "event_record")
 
     def add_event_wait(self, event: Any, *, deps: Dependencies = None, name: str | None = None) -> Node:

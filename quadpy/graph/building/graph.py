@@ -148,7 +148,7 @@ class Graph(GraphBuilder):
         if self._withheld:
             raise CaptureError(self._withheld, call_site(), hint=self._hint)
         if self._allocations.torn:
-            raise GraphError("an interrupt left the graph without a part of a node", hint="build a new graph")
+            raise GraphError("an interrupt left a node of the graph incomplete", hint="build a new graph")
 
     def inspect(self) -> GraphInfo:
         """The graph as plain data: name, kind, dependencies, memory and source line of each node."""

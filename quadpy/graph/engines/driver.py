@@ -108,7 +108,7 @@ class DriverGraph:
     def _driver_nodes_of(self, node: Node) -> list[DriverNode]:
         if not self._can_have(node):
             raise GraphError(
-                f"{node.name!r} has a loop, and a graph that allocates memory is made in one piece, which cannot have it",
+                f"{node.name!r} has a loop, and a graph that allocates memory is built in one piece, which cannot contain loops",
                 hint="allocate before the graph is made",
             )
         if not isinstance(node, ChildNode):

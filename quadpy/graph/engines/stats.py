@@ -10,7 +10,7 @@ __all__ = ["Counts", "GraphKernelStats", "GraphStats"]
 
 @dataclass(frozen=True, slots=True)
 class GraphStats:
-    """What an executable graph has done.
+    """Counters of an executable graph.
 
     launches  how often it was launched
     updates   how many nodes were changed

@@ -47,7 +47,7 @@ def _observed(node: Node, after: tuple[str, ...], *, idle: bool) -> ObservedNode
         return ObservedNode(node.name, "", node.span, after, (), tuple, "", ())
     touches = (*((low, n, False) for low, n in node.reads), *((low, n, True) for low, n in node.writes))
     anything = isinstance(node, HostNode) and not touches
-    unknown = "the host function does not say what it reads and writes" if anything else ""
+    unknown = "the host function does not declare what it reads and writes" if anything else ""
     records = (node.event._ref,) if isinstance(node, EventRecordNode) else ()  # noqa: SLF001 - by which observers know it
     waits = (node.event._ref,) if isinstance(node, EventWaitNode) else ()  # noqa: SLF001 - as above
     return ObservedNode(
@@ -86,7 +86,7 @@ def _accesses(node: Node) -> Iterator[RawAccess | tuple[ArrayMemory, KernelAcces
 def _kernel_accesses(node: KernelNode) -> Sequence[RawAccess | tuple[ArrayMemory, KernelAccess]]:
     known = {id(launch.accesses): launch.accesses for launch in node.launches}
     if not known or None in known.values():
-        return list(_ranges(node, "what it touches of its arrays is not known"))
+        return list(_ranges(node, "it is not known which elements of its arrays it touches"))
     return [each for accesses in known.values() if accesses is not None for each in accesses()]
 
 

@@ -121,7 +121,7 @@ class Replay(ByName):
 
     @property
     def stats(self) -> ReplayStats:
-        """What the function has done so far."""
+        """Counters of what the function has done so far."""
         return self._counters.stats()
 
     __quadpy_replay__ = True

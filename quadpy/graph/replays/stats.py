@@ -11,7 +11,7 @@ __all__ = ["Counters", "ReplayStats"]
 
 @dataclass(frozen=True, slots=True)
 class ReplayStats:
-    """What a replayed function has done.
+    """Counters of a replayed function.
 
     captures   how many graphs were made
     replays    how many calls launched a graph, first calls included

@@ -25,10 +25,11 @@ __all__ = ["watch_all_waves", "watch_checked_waves"]
 _FAULT: Final = "$fault"
 _SITES: Final = "$sites"
 _TEXT: Final = (
-    "the lanes of a wave do not agree here, and a subgroup operation needs all of them: some go on to it, others do not"
+    "the lanes of a wave diverge here, but a subgroup operation needs all of them: some reach it, others do not"
 )
 _HINT: Final = (
-    "let all lanes call it, and select the values that count; or let a vote decide (subgroup.any_true, subgroup.ballot)"
+    "call it in all lanes, and select the values that count; or use a vote as the condition "
+    "(subgroup.any_true, subgroup.ballot)"
 )
 
 

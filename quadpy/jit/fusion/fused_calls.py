@@ -76,7 +76,7 @@ def _compiled(levels: Sequence[Sequence[ir.Kernel]], target: TargetSpec) -> Code
     try:
         kernel = fuse(levels)
         if (needed := layout_of(kernel).size + 8) > _ARGUMENT_BYTES:
-            return f"its arguments together have {needed} bytes; {_ARGUMENT_BYTES} are the most of one launch"
+            return f"its arguments together have {needed} bytes; a launch can have at most {_ARGUMENT_BYTES}"
         return compiled_code(kernel, target, Form(fused=True))[1]
     except CodegenError as error:  # of one that cannot be fused, too
         return error.message

@@ -88,9 +88,9 @@ class Code:
         every = list(chain.from_iterable(codes))
         arguments = [block for level in levels for _, block in level]
         if sum(code.launches for code in every) < 2 and not any(code.loops for code in every):
-            return "there is one launch only"
+            return "there is only one launch"
         if any(code.mode != self.mode for code in every):
-            return "its kernels do not all count in as many bits, with the same exactness, in waves of one size"
+            return "its kernels differ in the width of their indices, in fast_math, or in their wave size"
         iterations = max(code.iterations(block) for code, block in zip(every, arguments, strict=True))
         if why := why_separate(self.device.driver, iterations, loops=any(code.loops for code in every), fuse=fuse):
             return why

@@ -127,7 +127,7 @@ class FusingPlan:
     def _choose(self, values: Values) -> FusedPlan | str:
         """The plan for one launch, or why it is several."""
         if len(self.code.tasks) == 1 and not self.code.flow:
-            return "there is one launch only"
+            return "there is only one launch"
         try:
             why = self._why_separate(values)
         except MISFITS as error:
@@ -176,7 +176,7 @@ def why_separate(driver: Driver, iterations: int, *, loops: bool, fuse: Fuse) ->
     looped, plain = _WORTH[driver.name]
     most = (looped if loops else plain) * BLOCKS_OF_UNIT * driver.info.units * _THREADS
     if not most:
-        return "separate launches are quicker on this device unless some of them are in a loop"
+        return "separate launches are faster on this device unless some of them are in a loop"
     if iterations > most:
-        return f"a loop has {iterations} iterations: from {most} on separate launches are quicker on this device"
+        return f"a loop has {iterations} iterations: from {most} on, separate launches are faster on this device"
     return ""

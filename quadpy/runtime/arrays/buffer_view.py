@@ -70,8 +70,8 @@ class BufferView(NDArray):
 
 def _require_one_axis(array: object) -> None:
     if not isinstance(array, NDArray) or array.ndim != 1:
-        raise ArgumentError(f"a BufferView is made of an ndarray of one axis, not {shown(array)}",
-                            hint="a part of a NumPy array is an array, and can be an argument, too")  # fmt: skip
+        raise ArgumentError(f"a BufferView takes an ndarray of one axis, not {shown(array)}",
+                            hint="a slice of a NumPy array is also an array, and can be an argument")  # fmt: skip
 
 
 def _require_counts(**given: object) -> None:

@@ -6,7 +6,7 @@ import functools
 import math
 import operator
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Final, overload
 
 import numpy as np
 
@@ -27,13 +27,22 @@ __all__ = ["DenseArray", "fixed", "shape_of"]
 Index = tuple[int, ...]
 
 
+_TEXTS: Final = {
+    "dtype": "The type of the elements' numbers, or of structs.",
+    "element_shape": "``()`` for numbers, ``(n,)`` for vectors, ``(n, m)`` for matrices.",
+    "ndim": "The number of axes.",
+    "shape": "The extent of each axis.",
+    "size": "The number of elements.",
+}
+
+
 def fixed(name: str) -> property:
-    """The attribute ``name``, which users read and cannot set; the class sets ``_name``."""
+    """The attribute ``name``, which users can read but not set; the class sets ``_name``."""
 
     def refuse(self: object, value: object) -> None:
-        raise AttributeError(f"the {name} of {self!r} cannot be changed: make another array, and fill it from this one")
+        raise AttributeError(f"the {name} of {self!r} cannot be changed: make another array, and copy this one into it")
 
-    return property(operator.attrgetter(f"_{name}"), refuse)
+    return property(operator.attrgetter(f"_{name}"), refuse, doc=_TEXTS.get(name))
 
 
 class DenseArray(Exchange, OfElements[T_co, I_contra]):

@@ -335,8 +335,8 @@ class _Freed:
 
     def bind(self) -> None:
         raise ArgumentError(
-            f"{self._what} was destroyed: its memory was given back",
-            hint="make another one, or destroy the tree of a FieldsBuilder only when none of its fields is used any more",
+            f"{self._what} was destroyed: its memory was freed",
+            hint="make another one, or destroy the tree of a FieldsBuilder only when its fields are no longer used",
         )
 
 

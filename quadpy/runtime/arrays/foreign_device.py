@@ -102,7 +102,7 @@ def describe_device_array(obj: Any, device: Device, element: tuple[int, ...] = (
             f"the {type(obj).__name__} is masked, which kernels do not support", hint="fill the gaps first"
         )
     if stream == 0:  # None, or no entry before version 3, means the default stream
-        raise ArgumentError(f"the {type(obj).__name__} names the stream 0, which the interface does not allow")
+        raise ArgumentError(f"the {type(obj).__name__} specifies stream 0, which the interface does not allow")
     device.follow(0 if stream in (None, _DEFAULT, _PER_THREAD) else stream, device.current_stream())
     return _describe(device, layout, None, obj, element)
 

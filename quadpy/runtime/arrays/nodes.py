@@ -60,7 +60,7 @@ class Tree:
                     memory = allocate_lasting(nbytes)
                 except OutOfDeviceMemory as error:
                     if any(node.activity is not None for node in nodes_of(self.top)):
-                        error.hint = "inactive cells of sparse trees need memory, too: use smaller extents"
+                        error.hint = "inactive cells of sparse trees also need memory: use smaller extents"
                     raise
                 assign(self.top, memory, 0, ())
                 self._bound = True
@@ -129,7 +129,7 @@ class Node:
     def dynamic(self, axis: Axes, dimension: int, chunk_size: int | None = None) -> GridNode:
         """A list of up to ``dimension`` elements inside each cell, to which kernels ``append``; loops visit what it holds.
 
-        ``axis`` is the index in a list.  ``chunk_size`` means nothing here: each list has memory for all its elements.
+        ``axis`` is the index in a list.  ``chunk_size`` is ignored: each list has memory for all its elements.
         """
         return self.child(NodeKind.DYNAMIC, axis, dimension)
 
@@ -163,7 +163,7 @@ class GridNode(Node):
     def child(self, kind: NodeKind, axes: Axes, dimensions: int | tuple[int, ...]) -> GridNode:
         self.tree.need_open()
         if self.kind is NodeKind.DYNAMIC:
-            raise ArgumentError("a dynamic node holds fields only", hint="place fields in it, or structs")
+            raise ArgumentError("a dynamic node can hold only fields", hint="place fields in it, or structs")
         if not isinstance(axes, tuple):
             raise ArgumentError(
                 f"{shown(axes)} is not a choice of axes", hint="write qp.i, qp.ij, qp.ijk, or qp.axes(0, 1)"

@@ -73,7 +73,7 @@ def _spread(index: object, ndim: int, array: object) -> tuple[object, ...]:
     if len(items) != ndim:
         raise ArgumentError(
             f"the index {shown(index)} has {len(items)} items, but {array!r} takes {ndim}",
-            hint="an Ellipsis stands for all other axes: a[0, ...]",
+            hint="an Ellipsis replaces all other axes: a[0, ...]",
         )
     return items
 

@@ -75,7 +75,7 @@ class _Roots(Node):
 
     @public
     def deactivate_all(self) -> None:
-        """Make all cells of all sparse nodes inactive, and what is in them zero."""
+        """Deactivate all cells of all sparse nodes, and set their contents to zero."""
         for tree in list(self._trees):
             tree.top.deactivate_all()
 
@@ -110,7 +110,7 @@ class Root(_Roots):
 
 @shows("empty", "finalize", "finalized", "root")
 class FieldsBuilder(_Roots):
-    """Trees whose memory can be given back: ``finalize()`` allocates them, and ``destroy()`` of its result frees them."""
+    """Trees whose memory can be freed: ``finalize()`` allocates them, and ``destroy()`` of its result frees them."""
 
     _name = "FieldsBuilder"
 
@@ -183,7 +183,7 @@ class FieldsTree:
 
 @public
 def deactivate_all_snodes() -> None:
-    """Make all cells of all sparse nodes inactive, and what is in them zero."""
+    """Deactivate all cells of all sparse nodes, and set their contents to zero."""
     for tree in list(_TREES):
         tree.top.deactivate_all()
 

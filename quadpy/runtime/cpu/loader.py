@@ -89,7 +89,7 @@ def name_in_crashes(loaded: LoadedObject, image: bytes, symbol: str, name: str, 
 def _text(name: str, span: Span | None) -> bytes:
     where = f" ({span.file}:{span.line})" if span else ""
     return (
-        f"\nquadpy: the process crashed in kernel {name}{where}, which accessed memory that is not its own.\n"
+        f"\nquadpy: the process crashed in kernel {name}{where}, which accessed invalid memory.\n"
         "    The cause is most likely an index out of range. To see the line and the index, run it with checks:\n"
         "    qp.init(debug=True), @qp.kernel(debug=True), or QUADPY_DEBUG=1 in the environment.\n\n"
     ).encode(errors="replace")

@@ -67,7 +67,7 @@ def link(image: bytes, imports: Mapping[str, int]) -> LoadedObject:
     if missing := sorted(set(symbols.undefined) - imports.keys()):
         raise CodegenError(
             f"the machine code needs {', '.join(missing)}, which quadpy does not provide",
-            hint="this is a defect of quadpy's code generation: please report it with the kernel",
+            hint="this is a bug in quadpy's code generation: please report it with the kernel",
         )
     library = llvm.JITLibraryBuilder().add_object_img(image)
     for name in symbols.undefined:

@@ -148,11 +148,11 @@ class Elements(NDArrayOperatorsMixin):
         return wrap(np.add.accumulate(self._data.ravel(), dtype=self._data.dtype)[-1], self.dtype)
 
     def max(self, *_numpy: None, **_options: None) -> Any:
-        """The greatest number; a NaN loses against any other."""
+        """The largest number; any number wins over a NaN."""
         return np.fmax.reduce(self._data, axis=None).item()
 
     def min(self, *_numpy: None, **_options: None) -> Any:
-        """The least number; a NaN loses against any other."""
+        """The smallest number; any number wins over a NaN."""
         return np.fmin.reduce(self._data, axis=None).item()
 
     def any(self, *_numpy: None, **_options: None) -> bool:

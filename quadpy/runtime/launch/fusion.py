@@ -31,7 +31,7 @@ class Fusion(NamedTuple):
 def require_fuse(fuse: object, *, graph: bool = True) -> None:
     """ArgumentError where ``fuse`` is none of the three, or ``True`` for a kernel that is not a graph kernel."""
     if not isinstance(fuse, (bool, str)) or fuse not in ("auto", True, False):
-        raise ArgumentError(f"fuse is {fuse!r}", hint='it is "auto", True or False')
+        raise ArgumentError(f"fuse is {fuse!r}", hint='use "auto", True or False')
     if fuse is True and not graph:
         raise ArgumentError("fuse=True is for graph kernels", hint="qp.kernel(graph=True, fuse=True)")
 

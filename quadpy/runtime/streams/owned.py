@@ -74,7 +74,7 @@ class Owned(OneProcess, Generic[H]):
             raise shortened(error)  # noqa: B904 - the error itself
 
     def destroy(self) -> None:
-        """Give the handle back.  Submitted work still completes; destroying twice does nothing."""
+        """Release the handle.  Submitted work still completes; destroying twice does nothing."""
         self._ref.owner = None
         self.device.reaper.drain()
 

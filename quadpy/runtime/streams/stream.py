@@ -50,7 +50,7 @@ class StreamDevice(OwningDevice, Protocol):
 class Stream(Owned[StreamHandle]):
     """A queue of device work that runs in order; ``qp.create_stream`` makes one.  Safe from any thread.
 
-    Work on two streams is ordered by events only.  A ``with`` block destroys the stream at its end.
+    Only events order work on two streams.  A ``with`` block destroys the stream at its end.
     """
 
     __slots__ = ("_death", "_free", "timeline")

@@ -106,7 +106,7 @@ def _define_shared(s: Scope, task: ir.ParallelTask, *, dynamic: bool) -> None:
         if used > gpu.most_shared_bytes:
             raise CodegenError(
                 f"the shared arrays of this loop have {used} bytes up to this one; {s.rules.family} has "
-                f"{gpu.most_shared_bytes} a block", array.span, hint="make them smaller, or of a narrower type",
+                f"{gpu.most_shared_bytes} a block", array.span, hint="make them smaller, or use a narrower type",
             )  # fmt: skip
         name, t = symbol(array.name), array.type
         if dynamic:

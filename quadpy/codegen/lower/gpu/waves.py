@@ -30,7 +30,7 @@ def lower_wave(s: Scope, stmt: ir.Wave, operands: list[str]) -> None:
     """
     lane = s.text.op(f"and i32 {s.thread}, {stmt.size - 1}")
     lanes = gpu_rules(s).lanes(s.text, lane)
-    assert lanes.size == stmt.size, "the trace and the target disagree about the size of waves"
+    assert lanes.size == stmt.size, "the trace and the target disagree about the wave size"
     if not _stays_in_half(stmt) and (why := lanes.why_not(stmt.op)):
         raise KernelTypeError(
             f"this subgroup operation does not exist here: {why}", stmt.span,

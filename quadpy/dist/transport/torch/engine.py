@@ -50,7 +50,7 @@ class TorchEngine:
         """Connect to all ranks, which all do the same; ``torch`` is the module.
 
         Raises:
-            RankLostError: a rank does not come in time.
+            RankLostError: a rank does not connect in time.
         """
         self._torch, self.rank, self.size, self.timeout = torch, rank, size, timeout
         self._everyone: Final = [other for other in range(size) if other != rank]
