@@ -30,8 +30,8 @@ GROUPS: Final = {
         Row("one", "x", "1 of the shape and type of x.", Traced()),
     ),
     "Memory and time": (
-        Row("volatile_load", "x", "What the element x holds now: it is read again each time, also what other iterations, "
-            "streams or the host write meanwhile.", Traced(), effects=Effect.OBSERVES),
+        Row("volatile_load", "x", "Reads the element x from memory each time, so it sees what other iterations, streams "
+            "or the host wrote meanwhile.", Traced(), effects=Effect.OBSERVES),
         Row("clock_counter", "", "Ticks of a counter of the processor, as i64; ``qp.clock_freq_hz()`` of them are a second. Only "
             "differences within one iteration have a meaning.", Traced(), effects=Effect.OBSERVES),
         Row("get_addr", "x, index", "The address of an element, as u64; x is an array, a field, or the node of a field.",
@@ -43,11 +43,11 @@ GROUPS: Final = {
         Row("activate", "node, index", "Activates a cell and the cells that contain it.", Traced(), compile_time=True),
         Row("deactivate", "node, index", "Deactivates a cell and sets its contents to 0; for a list, removes all elements.", Traced(),
             compile_time=True),
-        Row("append", "node, index, value", "Adds an element to a list; returns its position, or the capacity or more where "
-            "the list is full and nothing is stored.", Traced(), compile_time=True),
+        Row("append", "node, index, value", "Appends an element to a list and returns its position; if the list is full, "
+            "nothing is stored, and the result is the capacity or more.", Traced(), compile_time=True),
         Row("length", "node, index=None", "The number of elements of a list.", Traced(), compile_time=True),
-        Row("rescale_index", "a, b, index", "The index of the cell of b around the cell of a with this index; a and b are "
-            "nodes or fields.", Traced(), compile_time=True),
+        Row("rescale_index", "a, b, index", "The index of the cell of b that contains the cell of a with this index; a and "
+            "b are nodes or fields.", Traced(), compile_time=True),
         Row("no_activate", "*fields", "A hint that has no effect: writes to active cells cost next to nothing.", Traced(),
             compile_time=True),
     ),

@@ -54,7 +54,7 @@ def global_thread_idx() -> Any: """The number of this iteration in its parallel 
 def ifte(cond: Any, a: Any, b: Any) -> Any: """a if cond holds, else b; only that one is evaluated: ``a if cond else b``."""
 def zero(x: _T) -> _T: """0 of the shape and type of x."""
 def one(x: _T) -> _T: """1 of the shape and type of x."""
-def volatile_load(x: Any) -> Any: """What the element x holds now: it is read again each time, also what other iterations, streams or the host write meanwhile."""
+def volatile_load(x: Any) -> Any: """Reads the element x from memory each time, so it sees what other iterations, streams or the host wrote meanwhile."""
 def clock_counter() -> Any: """Ticks of a counter of the processor, as i64; ``qp.clock_freq_hz()`` of them are a second. Only differences within one iteration have a meaning."""
 def get_addr(x: Any, index: Any) -> Any: """The address of an element, as u64; x is an array, a field, or the node of a field."""
 def is_active(node: Any, index: Any) -> Any: """Whether the cell of a node is active; for a list, whether the element exists."""

@@ -165,7 +165,7 @@ def test_debug_checks_on_every_backend():
     x, y = np.zeros(256, np.int32), np.ones(256, np.int32)
     branch_checked(x, y, 128)
     qp.sync()
-    with pytest.raises(KernelDivergenceError, match="do not agree"):
+    with pytest.raises(KernelDivergenceError, match="diverge here"):
         run_to_the_end(lambda: branch_checked(x, y, 100))
 
 
