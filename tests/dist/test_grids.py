@@ -120,7 +120,7 @@ def test_copies_and_pickles():
         assert copy.deepcopy(grid) is grid
         assert copy.copy(grid.world) is grid.world
         for thing, words in (
-            (u, "each rank has a part of it"),
+            (u, "each rank has only a part of it"),
             (grid, "pickle its shape"),
             (grid.world, "call quadpy.dist.world"),
             (qp.dist.capture(lambda: u.fill(1.0)), "pickle the function"),

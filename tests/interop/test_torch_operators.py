@@ -201,7 +201,7 @@ def test_what_torch_cannot_pass_is_named():
         ((chosen,), {}, "how"),
         ((scale,), {"outputs": {"x": "y"}}, "writes no array 'x'"),
         ((scale,), {"outputs": {"y": "z"}}, "like 'z'"),
-        ((scale,), {"backward": scale_backward}, "no gradients of an operator that changes its inputs"),
+        ((scale,), {"backward": scale_backward}, "no gradients for an operator that changes its inputs"),
         ((scale,), {"outputs": {"y": "x"}, "backward": wrong_backward}, "'grad_z'"),
         ((scale,), {"outputs": {"y": 7}}, "like 7"),
         (
