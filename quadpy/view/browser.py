@@ -13,7 +13,7 @@ from concurrent.futures import wait
 from typing import Any, Final, TypeVar
 
 from quadpy.errors import QuadpyError
-from quadpy.view.library import library
+from quadpy.view.library import drawn, library
 
 __all__ = ["Browser"]
 
@@ -79,20 +79,11 @@ class Browser:
         while self._seen is None and not self.canvas.get_closed():
             time.sleep(0.02)
             self.handle_events()
-        raised: list[BaseException] = []
 
-        async def send() -> None:
-            def guarded() -> None:
-                try:
-                    frame()
-                except BaseException as error:  # noqa: BLE001  (rendercanvas would log it and go on)
-                    raised.append(error)
+        async def send() -> list[BaseException]:
+            return drawn(self.canvas, frame)
 
-            self.canvas.request_draw(guarded)
-            self.canvas.force_draw()
-
-        self._run(send())
-        if raised:
+        if raised := self._run(send()):
             raise raised[0]
 
     def close(self) -> None:

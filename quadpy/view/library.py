@@ -1,12 +1,13 @@
-"""The graphics library, pygfx, which is imported when a window is made."""
+"""The graphics library, pygfx, which is imported when a window is made, and how it draws a frame at once."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from quadpy.importing import import_extra
 
-__all__ = ["library"]
+__all__ = ["drawn", "library"]
 
 
 def library(name: str) -> Any:
@@ -16,3 +17,18 @@ def library(name: str) -> Any:
         QuadpyError: it is not installed.
     """
     return import_extra(name, "windows", "view")
+
+
+def drawn(canvas: Any, frame: Callable[[], None]) -> list[BaseException]:
+    """Draw ``frame`` on ``canvas`` now; what it raised, which rendercanvas would log and go on."""
+    raised: list[BaseException] = []
+
+    def guarded() -> None:
+        try:
+            frame()
+        except BaseException as error:  # noqa: BLE001 - the caller raises it
+            raised.append(error)
+
+    canvas.request_draw(guarded)
+    canvas.force_draw()
+    return raised

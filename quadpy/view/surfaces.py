@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol, TypeAlias, get_args
 from quadpy.errors import ArgumentError, QuadpyError
 from quadpy.settings import Place, settings
 from quadpy.view.browser import Browser
-from quadpy.view.library import library
+from quadpy.view.library import drawn, library
 
 __all__ = ["Surface", "has_display", "surface"]
 
@@ -45,17 +45,7 @@ class _Canvas:
         self.canvas = canvas
 
     def draw(self, frame: Callable[[], None]) -> None:
-        raised: list[BaseException] = []
-
-        def guarded() -> None:
-            try:
-                frame()
-            except BaseException as error:  # noqa: BLE001  (rendercanvas would log it and go on)
-                raised.append(error)
-
-        self.canvas.request_draw(guarded)
-        self.canvas.force_draw()
-        if raised:
+        if raised := drawn(self.canvas, frame):
             raise raised[0]
 
     def close(self) -> None:

@@ -28,7 +28,7 @@ SMALL = {
     "leaves that `import quadpy` loads without what they belong to": {
         "jit.misfits", "lang.members_found", "narrow", "other_project", "runtime.memory.accounting",
     },
-    "one door to an optional library": {"tools.libraries", "view.library"},
+    "one door to an optional library": {"tools.libraries"},
     "loaded in notebooks only": {"jit.rich"},
     "what several modules share that must not import each other": {
         "dist.transport.ending", "lang.hidden", "math.linalg.rotations", "runtime.drivers.vendor_calls",

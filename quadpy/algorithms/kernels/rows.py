@@ -18,7 +18,6 @@ Flat = qp.types.ndarray(ndim=1)
 block = qp.simt.block
 
 ROW = 128
-STRIP = 512
 TILE = 4096
 
 
