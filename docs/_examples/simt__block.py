@@ -137,3 +137,24 @@ def example_sync_count_nonzero() -> None:
     out = np.zeros(4, np.int32)
     votes(np.arange(32, dtype=np.int32), out)
     print(out)  # [31 31  1  0]
+
+
+def example_reduce() -> None:
+    @qp.func
+    def after(f, g):
+        """The map x -> g(f(x)) of two maps x -> a x + b."""
+        return qp.Vector([g[0] * f[0], g[0] * f[1] + g[1]])
+
+    @qp.kernel
+    def composed(maps: qp.Array1D[qp.types.vector(2, qp.i32)], out: qp.Array2D[qp.i32]) -> None:
+        qp.loop_config(block_dim=32)
+        for i in range(32):
+            out[0, i] = qp.simt.block.reduce(maps[i], op=after)[1]
+            out[1, i] = qp.simt.block.reduce_all(maps[i], op=after)[1]
+            out[2, i] = qp.simt.block.inclusive_scan(maps[i], op=after)[1]
+            out[3, i] = qp.simt.block.exclusive_scan(maps[i], op=after, identity=qp.Vector([1, 0]))[1]
+
+    maps = np.array([[1 + i % 2, 1] for i in range(32)], np.int32)
+    out = np.zeros((4, 32), np.int32)
+    composed(maps, out)
+    print(out[:, 3])  # [196605 196605      9      4]

@@ -164,3 +164,111 @@ def example_exclusive_add() -> None:
     out = np.zeros((7, 32), np.int32)
     combined(out)
     print(out[:, 3])  # [3 2 0 2 0 3 3]
+
+
+def example_reduce_add_tiled() -> None:
+    @qp.kernel
+    def combined(out: qp.Array2D[qp.i32]) -> None:
+        qp.loop_config(block_dim=32)
+        for i in range(32):
+            out[0, i] = qp.simt.subgroup.reduce_add_tiled(i, 3)
+            out[1, i] = qp.simt.subgroup.reduce_mul_tiled(1 + i % 2, 3)
+            out[2, i] = qp.simt.subgroup.reduce_min_tiled(i, 3)
+            out[3, i] = qp.simt.subgroup.reduce_max_tiled(i, 3)
+            out[4, i] = qp.simt.subgroup.reduce_and_tiled(i, 3)
+            out[5, i] = qp.simt.subgroup.reduce_or_tiled(i, 3)
+            out[6, i] = qp.simt.subgroup.reduce_xor_tiled(i, 3)
+
+    out = np.zeros((7, 32), np.int32)
+    combined(out)
+    print(out[:, 11])  # [92 16  8 15  8 15  0]
+
+
+def example_reduce_all_add_tiled() -> None:
+    @qp.kernel
+    def combined(out: qp.Array2D[qp.i32]) -> None:
+        qp.loop_config(block_dim=32)
+        for i in range(32):
+            out[0, i] = qp.simt.subgroup.reduce_all_add_tiled(i, 3)
+            out[1, i] = qp.simt.subgroup.reduce_all_mul_tiled(1 + i % 2, 3)
+            out[2, i] = qp.simt.subgroup.reduce_all_min_tiled(i, 3)
+            out[3, i] = qp.simt.subgroup.reduce_all_max_tiled(i, 3)
+            out[4, i] = qp.simt.subgroup.reduce_all_and_tiled(i, 3)
+            out[5, i] = qp.simt.subgroup.reduce_all_or_tiled(i, 3)
+            out[6, i] = qp.simt.subgroup.reduce_all_xor_tiled(i, 3)
+
+    out = np.zeros((7, 32), np.int32)
+    combined(out)
+    print(out[:, 11])  # [92 16  8 15  8 15  0]
+
+
+def example_inclusive_add_tiled() -> None:
+    @qp.kernel
+    def combined(out: qp.Array2D[qp.i32]) -> None:
+        qp.loop_config(block_dim=32)
+        for i in range(32):
+            out[0, i] = qp.simt.subgroup.inclusive_add_tiled(i, 3)
+            out[1, i] = qp.simt.subgroup.inclusive_mul_tiled(1 + i % 2, 3)
+            out[2, i] = qp.simt.subgroup.inclusive_min_tiled(i, 3)
+            out[3, i] = qp.simt.subgroup.inclusive_max_tiled(i, 3)
+            out[4, i] = qp.simt.subgroup.inclusive_and_tiled(i, 3)
+            out[5, i] = qp.simt.subgroup.inclusive_or_tiled(i, 3)
+            out[6, i] = qp.simt.subgroup.inclusive_xor_tiled(i, 3)
+
+    out = np.zeros((7, 32), np.int32)
+    combined(out)
+    print(out[:, 11])  # [38  4  8 11  8 11  0]
+
+
+def example_exclusive_add_tiled() -> None:
+    @qp.kernel
+    def combined(out: qp.Array2D[qp.i32]) -> None:
+        qp.loop_config(block_dim=32)
+        for i in range(32):
+            out[0, i] = qp.simt.subgroup.exclusive_add_tiled(i, 3)
+            out[1, i] = qp.simt.subgroup.exclusive_mul_tiled(1 + i % 2, 3)
+            out[2, i] = qp.simt.subgroup.exclusive_min_tiled(i, 3)
+            out[3, i] = qp.simt.subgroup.exclusive_max_tiled(i, 3)
+            out[4, i] = qp.simt.subgroup.exclusive_and_tiled(i, 3)
+            out[5, i] = qp.simt.subgroup.exclusive_or_tiled(i, 3)
+            out[6, i] = qp.simt.subgroup.exclusive_xor_tiled(i, 3)
+
+    out = np.zeros((7, 32), np.int32)
+    combined(out)
+    print(out[:, 11])  # [27  2  8 10  8 11 11]
+
+
+def example_segmented_reduce_add() -> None:
+    @qp.kernel
+    def combined(out: qp.Array2D[qp.i32]) -> None:
+        qp.loop_config(block_dim=32)
+        for i in range(32):
+            out[0, i] = qp.simt.subgroup.segmented_reduce_add(i, i % 5 == 0)
+            out[1, i] = qp.simt.subgroup.segmented_reduce_mul(1 + i % 2, i % 5 == 0)
+            out[2, i] = qp.simt.subgroup.segmented_reduce_min(i, i % 5 == 0)
+            out[3, i] = qp.simt.subgroup.segmented_reduce_max(i, i % 5 == 0)
+            out[4, i] = qp.simt.subgroup.segmented_reduce_and(i, i % 5 == 0)
+            out[5, i] = qp.simt.subgroup.segmented_reduce_or(i, i % 5 == 0)
+            out[6, i] = qp.simt.subgroup.segmented_reduce_xor(i, i % 5 == 0)
+
+    out = np.zeros((7, 32), np.int32)
+    combined(out)
+    print(out[:, 11])  # [21  2 10 11 10 11  1]
+
+
+def example_segmented_reduce_add_tiled() -> None:
+    @qp.kernel
+    def combined(out: qp.Array2D[qp.i32]) -> None:
+        qp.loop_config(block_dim=32)
+        for i in range(32):
+            out[0, i] = qp.simt.subgroup.segmented_reduce_add_tiled(i, i % 5 == 0, 3)
+            out[1, i] = qp.simt.subgroup.segmented_reduce_mul_tiled(1 + i % 2, i % 5 == 0, 3)
+            out[2, i] = qp.simt.subgroup.segmented_reduce_min_tiled(i, i % 5 == 0, 3)
+            out[3, i] = qp.simt.subgroup.segmented_reduce_max_tiled(i, i % 5 == 0, 3)
+            out[4, i] = qp.simt.subgroup.segmented_reduce_and_tiled(i, i % 5 == 0, 3)
+            out[5, i] = qp.simt.subgroup.segmented_reduce_or_tiled(i, i % 5 == 0, 3)
+            out[6, i] = qp.simt.subgroup.segmented_reduce_xor_tiled(i, i % 5 == 0, 3)
+
+    out = np.zeros((7, 32), np.int32)
+    combined(out)
+    print(out[:, 11])  # [21  2 10 11 10 11  1]

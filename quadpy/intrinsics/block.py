@@ -32,6 +32,19 @@ def _combined(kind: str, doc: str) -> tuple[Row, ...]:
     )
 
 
+_BY_FUNCTION: Final = {
+    "reduce(value, block_dim=None, op=None, dtype=None)": "The values of the whole block, numbers, vectors or structs, combined by ``op``, an associative function of two; in every iteration.",
+    "reduce_all(value, block_dim=None, op=None, dtype=None)": "Another name of ``reduce``.",
+    "inclusive_scan(value, block_dim=None, op=None, dtype=None)": "The values of the block's iterations up to this one, combined by ``op``.",
+    "exclusive_scan(value, block_dim=None, op=None, identity=None, dtype=None)": "The values of the block's iterations before this one, combined by ``op``; in the first iteration ``identity``.",
+}  # fmt: skip
+
+
+def _by_function(signature: str, doc: str) -> Row:
+    name, _, parameters = signature.removesuffix(")").partition("(")
+    return Row(f"block.{name}", parameters, doc, _TRACED, effects=_MEETS, per_block=True)
+
+
 def _vote(name: str, doc: str) -> Row:
     return Row(f"block.{name}", "cond", doc, _TRACED, effects=_MEETS, per_block=True)
 
@@ -56,6 +69,7 @@ GROUPS: Final = {
         *_combined("reduce_all", "The {} of the values of the whole block, in every iteration."),
         *_combined("inclusive", "The {} of the values of the block's iterations up to this one."),
         *_combined("exclusive", "The {} of the values of the block's iterations before this one."),
+        *(_by_function(signature, doc) for signature, doc in _BY_FUNCTION.items()),
         _vote("sync_count_nonzero", "As ``sync``; the number of iterations of the block in which ``cond`` holds."),
         _vote("sync_count", "Another name of ``sync_count_nonzero``."),
         _vote("sync_any_nonzero", "As ``sync``; whether ``cond`` holds in any iteration of the block."),

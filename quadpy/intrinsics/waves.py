@@ -34,6 +34,13 @@ _SHUFFLES: Final = {
     "xor": "The value of the lane whose number is this lane's number xor ``offset``.",
 }  # fmt: skip
 
+_TILED: Final = {
+    "reduce": "The {} of the values of the tile of ``2**log2_size`` lanes, in each of them.",
+    "reduce_all": "The {} of the values of the tile of ``2**log2_size`` lanes, in each of them.",
+    "inclusive": "The {} of the values of the lanes of the tile up to this one.",
+    "exclusive": "The {} of the values of the lanes of the tile before this one.",
+}
+
 GROUPS: Final = {
     "Lanes of a wave": (
         _known("group_size", "The number of lanes of a wave, 32 or 64; known at compile time."),
@@ -77,6 +84,14 @@ GROUPS: Final = {
           for op, name in OPERATIONS.items()),
         *(_together(f"exclusive_{op}", "value", f"The {name} of the values of the lanes before this one.")
           for op, name in OPERATIONS.items()),
+    ),
+    "Tiles and segments of a wave": (
+        *(_together(f"{kind}_{op}_tiled", "value, log2_size", text.format(name))
+          for kind, text in _TILED.items() for op, name in OPERATIONS.items()),
+        *(_together(f"segmented_reduce_{op}", "value, head", f"The {name} of the values from the last lane up to this one in "
+                    "which ``head`` holds, or from lane 0.") for op, name in OPERATIONS.items()),
+        *(_together(f"segmented_reduce_{op}_tiled", "value, head, log2_size", f"As ``segmented_reduce_{op}``; each tile begins a "
+                    "segment.") for op in OPERATIONS),
     ),
     "Warps by Taichi's names": (
         *(_legacy(f"shfl_{how}_{t}", "mask, value, offset", doc) for how, doc in _SHUFFLES.items() for t in ("i32", "f32")),

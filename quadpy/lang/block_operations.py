@@ -20,7 +20,7 @@ from quadpy.lang.subgroup import OPERATIONS, by_component, combinable, wave
 from quadpy.lang.values import Value, shape_text
 from quadpy.source import Span
 
-__all__ = ["BLOCK_RULES"]
+__all__ = ["BLOCK_RULES", "checked_block", "results_of_waves", "waves_of"]
 
 Rule: TypeAlias = Callable[..., Any]
 
@@ -28,7 +28,7 @@ _NEUTRAL: Final = {AtomicOp.ADD: 0, AtomicOp.MUL: 1, AtomicOp.XOR: 0}
 """What changes nothing, for operations that count a value each time; of floats, -0.0 under addition."""
 
 
-def _waves(t: Trace) -> int:
+def waves_of(t: Trace) -> int:
     """How many waves a block has."""
     return t.loop_around.block_dim // t.options.wave_size
 
@@ -42,9 +42,9 @@ def _is(a: ir.Expr, b: int, span: Span, op: ir.CmpOp = ir.CmpOp.EQ) -> ir.Expr:
     return ir.Compare(op, a, ir.Const(b, a.type, span=span), u1, span=span)
 
 
-def _results_of_waves(t: Trace, value: ir.Expr, from_lane: int, how: AtomicOp, span: Span) -> ir.Expr:
+def results_of_waves(t: Trace, value: ir.Expr, from_lane: int, how: AtomicOp | None, span: Span) -> ir.Expr:
     """In each lane k the ``value`` that lane ``from_lane`` of wave k has; lanes beyond the waves have what changes nothing."""
-    count, lane = _waves(t), lane_of(t, span)
+    count, lane = waves_of(t), lane_of(t, span)
     name, type_ = f"shared${t.shared_count}", array_of(value.type, 1, (), (count,), space=Space.SHARED)
     t.shared_count += 1
     t.loop_around.shared.append(ir.SharedArray(name, type_, span=span))
@@ -63,8 +63,8 @@ def _results_of_waves(t: Trace, value: ir.Expr, from_lane: int, how: AtomicOp, s
 
 def _merged(t: Trace, value: ir.Expr, how: AtomicOp, span: Span) -> ir.Expr:
     """The results ``value`` of all waves combined, which the whole block then has in common."""
-    if _waves(t) > 1:
-        value = wave(t, WaveOp.REDUCE, (_results_of_waves(t, value, 0, how, span),), span, how)
+    if waves_of(t) > 1:
+        value = wave(t, WaveOp.REDUCE, (results_of_waves(t, value, 0, how, span),), span, how)
     return wave(t, WaveOp.COMMON, (value,), span)
 
 
@@ -81,9 +81,9 @@ def _scan(how: AtomicOp, op: WaveOp) -> Rule:
         value = combinable(t, how, value, span)
         upto = wave(t, WaveOp.INCLUSIVE, (value,), span, how)
         before = wave(t, WaveOp.EXCLUSIVE, (value,), span, how) if op is WaveOp.EXCLUSIVE else upto
-        if _waves(t) == 1:
+        if waves_of(t) == 1:
             return before
-        totals = _results_of_waves(t, upto, t.options.wave_size - 1, how, span)
+        totals = results_of_waves(t, upto, t.options.wave_size - 1, how, span)
         for distance, below in _below(t, totals, how, span):
             before = _with_below(t, before, below, distance, how, op, span)
         return before
@@ -94,10 +94,10 @@ def _scan(how: AtomicOp, op: WaveOp) -> Rule:
 def _below(t: Trace, totals: ir.Expr, how: AtomicOp, span: Span) -> Iterator[tuple[int, ir.Expr]]:
     """For each power of two, what the group of so many waves has that is this wave's group's neighbour."""
     distance, number = 1, wave_of(t, span)
-    while distance < _waves(t):
+    while distance < waves_of(t):
         yield distance, wave(t, WaveOp.BROADCAST, (totals, _binary(ir.BinOp.XOR, number, distance, span)), span)
         distance *= 2
-        if distance < _waves(t):
+        if distance < waves_of(t):
             other = wave(t, WaveOp.XOR, (totals, ir.Const(distance // 2, i32, span=span)), span)
             totals = t.build.let(_binary(ir.COMBINES[how], totals, other, span))
 
@@ -116,6 +116,15 @@ def _with_below(
     return t.build.let(ir.Select(is_above, both, value, value.type, span=span))
 
 
+def checked_block(t: Trace, block_dim: Value, span: Span) -> None:
+    """Refuses another size of blocks than that of the loop."""
+    size = t.loop_around.block_dim
+    if block_dim is not None and block_dim != size:
+        given = block_dim if isinstance(block_dim, int) else shape_text(block_dim)
+        t.fail_type(f"the block has {size} iterations, not {given}", span,
+                    "leave block_dim out, or pass the same value as qp.loop_config(block_dim=...)")  # fmt: skip
+
+
 def _with_peers_parameters(one: Rule) -> Rule:
     """``one`` for scalars and for the components of vectors.
 
@@ -123,11 +132,7 @@ def _with_peers_parameters(one: Rule) -> Rule:
     """
 
     def run(t: Trace, span: Span, value: Value, block_dim: Value = None, dtype: Value = None) -> Value:
-        size = t.loop_around.block_dim
-        if block_dim is not None and block_dim != size:
-            given = block_dim if isinstance(block_dim, int) else shape_text(block_dim)
-            t.fail_type(f"the block has {size} iterations, not {given}", span,
-                        "leave block_dim out, or pass the same value as qp.loop_config(block_dim=...)")  # fmt: skip
+        checked_block(t, block_dim, span)
         if dtype is not None and not isinstance(dtype := t.scalar_type(dtype), Scalar):
             t.fail_type(f"a scalar type is needed, not {shape_text(dtype)}", span)
         if dtype is None:

@@ -13,6 +13,7 @@ from quadpy.intrinsics.rows import Library, Operator, Row, Syntax, Traced, Types
 from quadpy.ir import nodes as ir
 from quadpy.ir.types import Space
 from quadpy.lang.arrays import element_at, places_of, spread_indices
+from quadpy.lang.block_functions import FUNCTION_RULES
 from quadpy.lang.block_operations import BLOCK_RULES
 from quadpy.lang.checked_values import checked_unary
 from quadpy.lang.comparisons import compare
@@ -20,6 +21,7 @@ from quadpy.lang.context import Trace
 from quadpy.lang.fractions import FORMS, fraction_and_exponent
 from quadpy.lang.functions import inline
 from quadpy.lang.iteration import Grouped, NdRange
+from quadpy.lang.lane_trees import TILE_RULES
 from quadpy.lang.literals import greatest, least
 from quadpy.lang.operators import binary, bit_cast, select
 from quadpy.lang.promotion import literal
@@ -261,6 +263,8 @@ TRACED: Final[Mapping[str, Rule]] = {
     **SIMT_RULES,
     **SUBGROUP_RULES,
     **BLOCK_RULES,
+    **FUNCTION_RULES,
+    **TILE_RULES,
     **WARP_RULES,
     **SPARSE_RULES,
     **{name: _rounding(name) for name in _ROUNDING},

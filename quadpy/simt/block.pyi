@@ -3,7 +3,7 @@
 from typing import Any
 
 
-__all__ = ["SharedArray", "sync", "mem_fence", "mem_sync", "thread_idx", "block_idx", "block_dim", "global_thread_idx", "reduce_add", "reduce_mul", "reduce_min", "reduce_max", "reduce_and", "reduce_or", "reduce_xor", "reduce_all_add", "reduce_all_mul", "reduce_all_min", "reduce_all_max", "reduce_all_and", "reduce_all_or", "reduce_all_xor", "inclusive_add", "inclusive_mul", "inclusive_min", "inclusive_max", "inclusive_and", "inclusive_or", "inclusive_xor", "exclusive_add", "exclusive_mul", "exclusive_min", "exclusive_max", "exclusive_and", "exclusive_or", "exclusive_xor", "sync_count_nonzero", "sync_count", "sync_any_nonzero", "sync_all_nonzero"]
+__all__ = ["SharedArray", "sync", "mem_fence", "mem_sync", "thread_idx", "block_idx", "block_dim", "global_thread_idx", "reduce_add", "reduce_mul", "reduce_min", "reduce_max", "reduce_and", "reduce_or", "reduce_xor", "reduce_all_add", "reduce_all_mul", "reduce_all_min", "reduce_all_max", "reduce_all_and", "reduce_all_or", "reduce_all_xor", "inclusive_add", "inclusive_mul", "inclusive_min", "inclusive_max", "inclusive_and", "inclusive_or", "inclusive_xor", "exclusive_add", "exclusive_mul", "exclusive_min", "exclusive_max", "exclusive_and", "exclusive_or", "exclusive_xor", "reduce", "reduce_all", "inclusive_scan", "exclusive_scan", "sync_count_nonzero", "sync_count", "sync_any_nonzero", "sync_all_nonzero"]
 
 def SharedArray(shape: Any, dtype: Any) -> Any: """An array that belongs to the block.  ``shape`` is an int or a tuple, known at compile time; ``dtype`` is a scalar or vector type.  Elements that were not written have arbitrary values."""
 def sync() -> Any: """Waits until all iterations of the block arrive; each then sees what the others wrote before."""
@@ -41,6 +41,10 @@ def exclusive_max(value: Any, block_dim: Any = ..., dtype: Any = ...) -> Any: ""
 def exclusive_and(value: Any, block_dim: Any = ..., dtype: Any = ...) -> Any: """The bitwise and of the values of the block's iterations before this one."""
 def exclusive_or(value: Any, block_dim: Any = ..., dtype: Any = ...) -> Any: """The bitwise or of the values of the block's iterations before this one."""
 def exclusive_xor(value: Any, block_dim: Any = ..., dtype: Any = ...) -> Any: """The bitwise exclusive or of the values of the block's iterations before this one."""
+def reduce(value: Any, block_dim: Any = ..., op: Any = ..., dtype: Any = ...) -> Any: """The values of the whole block, numbers, vectors or structs, combined by ``op``, an associative function of two; in every iteration."""
+def reduce_all(value: Any, block_dim: Any = ..., op: Any = ..., dtype: Any = ...) -> Any: """Another name of ``reduce``."""
+def inclusive_scan(value: Any, block_dim: Any = ..., op: Any = ..., dtype: Any = ...) -> Any: """The values of the block's iterations up to this one, combined by ``op``."""
+def exclusive_scan(value: Any, block_dim: Any = ..., op: Any = ..., identity: Any = ..., dtype: Any = ...) -> Any: """The values of the block's iterations before this one, combined by ``op``; in the first iteration ``identity``."""
 def sync_count_nonzero(cond: Any) -> Any: """As ``sync``; the number of iterations of the block in which ``cond`` holds."""
 def sync_count(cond: Any) -> Any: """Another name of ``sync_count_nonzero``."""
 def sync_any_nonzero(cond: Any) -> Any: """As ``sync``; whether ``cond`` holds in any iteration of the block."""

@@ -1,0 +1,186 @@
+"""Reductions and scans made of exchanges between lanes: in tiles of a wave, in segments, and by functions of the user's.
+
+Their shape is that of the operations on whole waves (``ir.waves``): neighbours first, so that the bits do not depend on how
+many lanes a wave has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+from quadpy.dtypes import i32, u1, u64
+from quadpy.ir import nodes as ir
+from quadpy.ir.nodes import AtomicOp, BinOp, CmpOp, WaveOp
+from quadpy.ir.waves import first_of_scan
+from quadpy.lang.context import Trace
+from quadpy.lang.lanes import lane_of, whole_waves
+from quadpy.lang.scalars import to_condition
+from quadpy.lang.subgroup import OPERATIONS, by_component, combinable, wave
+from quadpy.lang.values import Record, Value, Vec, elems_of, shape_text, shaped
+from quadpy.records import Shape
+from quadpy.source import Span
+
+__all__ = ["TILE_RULES", "Combine", "Numbers", "choose", "exchange", "scan", "shape_of", "tree"]
+
+Rule: TypeAlias = Callable[..., Any]
+Numbers: TypeAlias = ir.Expr | Vec | Record
+Combine: TypeAlias = Callable[[Numbers, Numbers], Numbers]
+"""The values of lower lanes and those of higher ones become one; both have one type, and so has the result."""
+
+_ROW: Final = 16
+"""Lanes in which scans double distances."""
+
+
+def _integer(op: BinOp, a: ir.Expr, b: int) -> ir.Expr:
+    return ir.Binary(op, a, ir.Const(b, a.type, span=a.span), a.type, span=a.span)
+
+
+def _compare(op: CmpOp, a: ir.Expr, b: int) -> ir.Expr:
+    return ir.Compare(op, a, ir.Const(b, a.type, span=a.span), u1, span=a.span)
+
+
+def _has_bit(lane: ir.Expr, bit: int) -> ir.Expr:
+    return _compare(CmpOp.NE, _integer(BinOp.AND, lane, bit), 0)
+
+
+def exchange(t: Trace, op: WaveOp, value: Numbers, number: ir.Expr | int, span: Span) -> Numbers:
+    """The value of another lane, one scalar after the other."""
+    other = ir.Const(number, i32, span=span) if isinstance(number, int) else number
+    return shaped(shape_of(value), [wave(t, op, (e, other), span) for e in elems_of(value)])
+
+
+def choose(t: Trace, cond: ir.Expr, a: Numbers, b: Numbers) -> Numbers:
+    """``a`` where ``cond`` holds, else ``b``."""
+    cond = t.build.let(cond)
+    pairs = zip(elems_of(a), elems_of(b), strict=True)
+    return shaped(shape_of(a), [t.build.let(ir.Select(cond, x, y, x.type, span=x.span)) for x, y in pairs])
+
+
+def shape_of(value: Numbers) -> Shape:
+    return value.shape if isinstance(value, (Vec, Record)) else ()
+
+
+def tree(t: Trace, value: Numbers, count: int, combine: Combine, span: Span) -> Numbers:
+    """In every lane, what the ``count`` lanes of its tile have together; or the first ``count`` lanes of the wave."""
+    lane, distance = lane_of(t, span), 1
+    while distance < count:
+        other, is_upper = exchange(t, WaveOp.XOR, value, distance, span), _has_bit(lane, distance)
+        both = combine(choose(t, is_upper, other, value), choose(t, is_upper, value, other))
+        if count % (2 * distance):  # the last one may have no neighbour
+            start = _integer(BinOp.AND, lane, -2 * distance)
+            both = choose(t, _compare(CmpOp.LT, _integer(BinOp.ADD, start, distance), count), both, value)
+        value, distance = both, 2 * distance
+    return value
+
+
+def scan(t: Trace, value: Numbers, count: int, combine: Combine, span: Span) -> Numbers:
+    """What the lanes of a tile of ``count`` up to this one have together."""
+    lane, distance = lane_of(t, span), 1
+    while distance < count:
+        if distance < _ROW:
+            below = exchange(t, WaveOp.UP, value, distance, span)
+            within = _integer(BinOp.AND, lane, min(count, _ROW) - 1)
+            is_above = _compare(CmpOp.GE, within, distance)
+        else:
+            last = _integer(BinOp.AND, _integer(BinOp.OR, lane, distance - 1), ~distance)
+            below, is_above = exchange(t, WaveOp.SHUFFLE, value, last, span), _has_bit(lane, distance)
+        value = choose(t, is_above, combine(below, value), value)
+        distance *= 2
+    return value
+
+
+def _by_operation(t: Trace, how: AtomicOp) -> Combine:
+    def combine(a: Numbers, b: Numbers) -> Numbers:
+        assert not isinstance(a, (Vec, Record))
+        assert not isinstance(b, (Vec, Record))
+        return t.build.let(ir.Binary(ir.COMBINES[how], a, b, a.type, span=a.span))
+
+    return combine
+
+
+def _lanes(t: Trace, log2_size: Value, span: Span) -> int:
+    """The lanes of a tile."""
+    most = whole_waves(t, span).bit_length() - 1
+    if not isinstance(log2_size, int) or not 0 <= log2_size <= most:
+        given = log2_size if isinstance(log2_size, int) else shape_text(log2_size)
+        t.fail_type(f"log2_size is an integer from 0 to {most} here that is known at compile time, not {given}", span,
+                    f"tiles of 2**log2_size lanes lie in waves of {2**most}")  # fmt: skip
+    return 1 << int(log2_size)
+
+
+def _tiled(make: Callable[[Trace, Span, ir.Expr, AtomicOp, int], Value], how: AtomicOp) -> Rule:
+    """``make`` for each component of a value, in tiles."""
+
+    def run(t: Trace, span: Span, value: Value, log2_size: Value) -> Value:
+        size = _lanes(t, log2_size, span)
+
+        def one(t: Trace, span: Span, each: ir.Expr) -> Value:
+            return make(t, span, combinable(t, how, each, span), how, size)
+
+        return by_component(one)(t, span, value)
+
+    return run
+
+
+def _reduced(t: Trace, span: Span, value: ir.Expr, how: AtomicOp, size: int) -> Value:
+    return tree(t, value, size, _by_operation(t, how), span)
+
+
+def _scanned(t: Trace, span: Span, value: ir.Expr, how: AtomicOp, size: int) -> Value:
+    return scan(t, value, size, _by_operation(t, how), span)
+
+
+def _scanned_before(t: Trace, span: Span, value: ir.Expr, how: AtomicOp, size: int) -> Value:
+    before = exchange(t, WaveOp.UP, scan(t, value, size, _by_operation(t, how), span), 1, span)
+    is_first = _compare(CmpOp.EQ, _integer(BinOp.AND, lane_of(t, span), size - 1), 0)
+    return choose(t, is_first, ir.Const(first_of_scan(how, value.type), value.type, span=span), before)
+
+
+def _steps_to_head(t: Trace, head: Value, size: int, span: Span) -> ir.Expr:
+    """How many lanes the segment's first lane is below this one; a tile begins a segment."""
+    lane = lane_of(t, span)
+    heads = wave(t, WaveOp.BALLOT, (t.build.let(to_condition(t, head, span)),), span)
+    start = _integer(BinOp.AND, lane, -size)
+    bit = ir.Binary(BinOp.SHL, ir.Const(1, u64, span=span), ir.Cast(start, u64, span=span), u64, span=span)
+    heads = ir.Binary(BinOp.OR, heads, bit, u64, span=span)
+    shift = ir.Binary(BinOp.SUB, ir.Const(63, i32, span=span), lane, i32, span=span)
+    upto = ir.Binary(BinOp.SHL, heads, ir.Cast(shift, u64, span=span), u64, span=span)
+    return t.build.let(ir.Intrinsic("clz", (upto,), i32, span=span))
+
+
+def _segmented(t: Trace, span: Span, value: Value, head: Value, how: AtomicOp, size: int) -> Value:
+    """Each lane has what its segment's lanes up to it have together."""
+    steps, combine = _steps_to_head(t, head, size, span), _by_operation(t, how)
+
+    def one(t: Trace, span: Span, each: ir.Expr) -> Value:
+        total: Numbers = combinable(t, how, each, span)
+        distance = 1
+        while distance < size:
+            below = exchange(t, WaveOp.UP, total, distance, span)
+            total = choose(t, _compare(CmpOp.GE, steps, distance), combine(below, total), total)
+            distance *= 2
+        return total
+
+    return by_component(one)(t, span, value)
+
+
+def _segments_of_waves(how: AtomicOp) -> Rule:
+    return lambda t, span, value, head: _segmented(t, span, value, head, how, whole_waves(t, span))
+
+
+def _segments_of_tiles(how: AtomicOp) -> Rule:
+    def run(t: Trace, span: Span, value: Value, head: Value, log2_size: Value) -> Value:
+        return _segmented(t, span, value, head, how, _lanes(t, log2_size, span))
+
+    return run
+
+
+TILE_RULES: Final[dict[str, Rule]] = {
+    **{f"subgroup.{prefix}_{name}_tiled": _tiled(_reduced, op)
+       for name, op in OPERATIONS.items() for prefix in ("reduce", "reduce_all")},
+    **{f"subgroup.inclusive_{name}_tiled": _tiled(_scanned, op) for name, op in OPERATIONS.items()},
+    **{f"subgroup.exclusive_{name}_tiled": _tiled(_scanned_before, op) for name, op in OPERATIONS.items()},
+    **{f"subgroup.segmented_reduce_{name}": _segments_of_waves(op) for name, op in OPERATIONS.items()},
+    **{f"subgroup.segmented_reduce_{name}_tiled": _segments_of_tiles(op) for name, op in OPERATIONS.items()},
+}  # fmt: skip
