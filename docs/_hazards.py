@@ -13,13 +13,13 @@ import quadpy as qp
 from quadpy.runtime.device.current import Config, current_config, set_config
 
 PROGRAMS = Path(__file__).parent / "hazards"
-"""Each says in a comment what is missing: ``# mended by:`` a line, or ``# mended to:`` what the next line must be."""
+"""Each says in a comment what is missing: ``# fixed by:`` a line, or ``# fixed to:`` what the next line must be."""
 
 
 def print_hazard(name: str) -> str:
     """The program ``name`` and its report."""
     text = (PROGRAMS / f"{name}.py").read_text(encoding="utf-8")
-    shown = "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("# mended "))
+    shown = "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("# fixed "))
     return f'```python title="{name}.py" linenums="1"\n{shown}\n```\n\n```text\n{report_of(shown, name)}\n```'
 
 
@@ -48,14 +48,14 @@ def _said(file: Path) -> str:
     return "\n".join(f"{warning.category.__name__}: {warning.message}" for warning in warned)
 
 
-def mended(name: str) -> str:
+def fixed(name: str) -> str:
     """The program ``name`` with what is missing."""
     found: list[str] = []
     instead = False
     for line in (PROGRAMS / f"{name}.py").read_text(encoding="utf-8").splitlines():
         indent = line[: len(line) - len(line.lstrip())]
-        if line.startswith((f"{indent}# mended by: ", f"{indent}# mended to: ")):
-            instead = line.startswith(f"{indent}# mended to: ")
+        if line.startswith((f"{indent}# fixed by: ", f"{indent}# fixed to: ")):
+            instead = line.startswith(f"{indent}# fixed to: ")
             found.append(indent + line.partition(": ")[2])
         elif instead:
             instead = False

@@ -66,7 +66,7 @@ class Hazard:
 
     first, second  in the order of the calls
     certain  whether both take place whatever the data; if not, ``reason`` says what is uncertain
-    mend     a line that orders them, to be put before the second access; inside a kernel, before the loop
+    fix      a line that orders them, to put before the second access; inside a kernel, before the loop
     allowed  the reason that ``allow`` gave, if it covers the hazard
     """
 
@@ -75,7 +75,7 @@ class Hazard:
     second: HazardAccess
     certain: bool
     reason: str
-    mend: str
+    fix: str
     allowed: str = ""
 
     @property
@@ -87,7 +87,7 @@ class Hazard:
     @property
     def hint(self) -> str:
         """How to fix it, in words."""
-        return self.mend
+        return self.fix
 
     def __str__(self) -> str:
         lines = [self.headline]
@@ -95,13 +95,13 @@ class Hazard:
             lines.append(f"  {name:6}  {access}")
             lines += [] if access.span is None else filter(None, [access.span.excerpt()])
         lines += [] if self.certain else [f"  only possible: {self.reason}"]
-        lines += [f"  mend: {self.hint}"] if self.hint and not self.allowed else []
+        lines += [f"  fix: {self.hint}"] if self.hint and not self.allowed else []
         lines += [f"  allowed: {self.allowed}"] if self.allowed else []
         return "\n".join(lines)
 
     def to_json(self) -> dict[str, Any]:
         """The same as JSON data."""
-        names = ("kind", "certain", "reason", "mend", "hint", "allowed")
+        names = ("kind", "certain", "reason", "fix", "hint", "allowed")
         facts = {name: getattr(self, name) for name in names}
         return {**facts, "first": self.first.to_json(), "second": self.second.to_json()}
 
@@ -136,8 +136,8 @@ class Race(Hazard):
 
     @property
     def hint(self) -> str:
-        """What mends it: one of several ways."""
-        serial = f"run the loop serially ({self.mend} before it)"
+        """One of several ways to fix it."""
+        serial = f"run the loop serially ({self.fix} before it)"
         name = f"{self.second.array}{self.second.range}"
         if not self.second.range:
             ways = [f"combine the iterations, for example with qp.atomic_max({name}, value) or {name} += value"]

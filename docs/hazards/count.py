@@ -20,5 +20,5 @@ graph.add_kernel(count, valid, number)
 graph.add_memcpy(on_host, number)
 with graph.instantiate() as run, qp.create_stream() as stream:
     run.launch(stream)
-    # mended by: stream.synchronize()
+    # fixed by: stream.synchronize()
     length.from_numpy(on_host)

@@ -17,5 +17,5 @@ weights, x = qp.ndarray(qp.f32, 4096), qp.ndarray(qp.f32, 4096)
 pretrained = np.full(4096, 0.5, np.float32)
 with qp.create_stream() as transfer, qp.create_event() as there:
     weights.from_numpy(pretrained, stream=transfer)
-    # mended by: there.record(transfer); there.wait()
+    # fixed by: there.record(transfer); there.wait()
     multiply(weights, x)

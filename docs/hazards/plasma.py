@@ -12,7 +12,7 @@ def step(field: F32, current: F32, place: F32, speed: F32):
             cell = int(place[p]) % field.shape[0]
             speed[p] += 0.01 * field[cell]
             place[p] += 0.01 * speed[p]
-    # mended to: if True:
+    # fixed to: if True:
     with qp.stream_parallel():
         for i in field:
             field[i] = field[i] - 0.01 * current[i]

@@ -10,7 +10,7 @@ def update(height: F32, speed: F32, next_height: F32):
     for i, j in qp.ndrange((1, 127), (1, 127)):
         pull = height[i - 1, j] + height[i + 1, j] + height[i, j - 1] + height[i, j + 1] - 4 * height[i, j]
         speed[i, j] = speed[i, j] + 0.1 * pull
-        # mended to: next_height[i, j] = height[i, j] + 0.1 * speed[i, j]
+        # fixed to: next_height[i, j] = height[i, j] + 0.1 * speed[i, j]
         height[i, j] = height[i, j] + 0.1 * speed[i, j]
 
 

@@ -109,7 +109,7 @@ def _report(first: ObservedNode, second: ObservedNode, one: Entry, other: Entry,
     sides = _side(first, one), _side(second, other)
     allowed = allowed_in_both(one.region, other.region)
     reason = "; ".join(reasons)
-    return Hazard(kind_of(one.kind, other.kind), *sides, not reason, reason, _mend(first, second), allowed)
+    return Hazard(kind_of(one.kind, other.kind), *sides, not reason, reason, _fix(first, second), allowed)
 
 
 def _of_unknown(nodes: Sequence[ObservedNode], number: int, ancestors: list[int]) -> Iterator[Hazard]:
@@ -123,7 +123,7 @@ def _of_unknown(nodes: Sequence[ObservedNode], number: int, ancestors: list[int]
                 for each in (nodes[first], nodes[second])
             ]
             yield Hazard(
-                "write after write", sides[0], sides[1], False, node.unknown, _mend(nodes[first], nodes[second])
+                "write after write", sides[0], sides[1], False, node.unknown, _fix(nodes[first], nodes[second])
             )
 
 
@@ -138,7 +138,7 @@ def place(span: Span | None) -> tuple[str, int]:
     return ("quadpy", 0) if span is None else (span.file, span.line)
 
 
-def _mend(first: ObservedNode, second: ObservedNode) -> str:
+def _fix(first: ObservedNode, second: ObservedNode) -> str:
     if second.span is not None and "deps" in linecache.getline(second.span.file, second.span.line):
         return f"add {first.name!r} to the deps of {second.name!r}"
     line = "?" if first.span is None else first.span.line

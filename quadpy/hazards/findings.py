@@ -70,7 +70,7 @@ def _places(hazard: Hazard) -> tuple[str, str, str]:
 
 def raise_hazard(hazard: Hazard) -> NoReturn:
     """Raise the HazardError of ``hazard``."""
-    hint = f"before line {hazard.second.line}: {hazard.mend}" if hazard.mend else ""
+    hint = f"before line {hazard.second.line}: {hazard.fix}" if hazard.fix else ""
     error = HazardError(f"{hazard.headline}\n    first   {hazard.first}\n    second  {hazard.second}", hint=hint)
     error.hazard = hazard
     raise error

@@ -23,8 +23,8 @@ def hazard_of(first: tuple[Operation, Entry], second: tuple[Operation, Entry], h
     sides = _access(before, earlier), _access(now, later)
     allowed = allowed_in_both(earlier.region, later.region)
     late = f"let line {before.line} come after this one" if earlier.kind == FREE else ""
-    mend = late or _mend(before.lane, now.lane)
-    return Hazard(kind_of(earlier.kind, later.kind), *sides, not reason, reason, mend, allowed)
+    fix = late or _fix(before.lane, now.lane)
+    return Hazard(kind_of(earlier.kind, later.kind), *sides, not reason, reason, fix, allowed)
 
 
 def allowed_in_both(one: Region, other: Region) -> str:
@@ -97,7 +97,7 @@ def stream_name(lane: Lane) -> str:
     return "the default stream" if lane.default else f"stream number {lane.number}"
 
 
-def _mend(before: Lane, now: Lane) -> str:
+def _fix(before: Lane, now: Lane) -> str:
     """A line that orders ``now`` after ``before``."""
     first, second = _expression(before), _expression(now)
     if first is None:

@@ -61,5 +61,5 @@ def _hazard(sides: tuple[HazardAccess, HazardAccess], one: Entry, other: Entry, 
     if how is Overlap.POSSIBLE:
         reasons.append("the two touch parts of the same range of bytes, but perhaps not the same bytes")
     allowed = allowed_in_both(one.region, other.region)
-    mend = "move the second section after the parallel ones"
-    return Hazard(kind_of(one.kind, other.kind), *sides, not reasons, "; ".join(reasons), mend, allowed)
+    fix = "move the second section after the parallel ones"
+    return Hazard(kind_of(one.kind, other.kind), *sides, not reasons, "; ".join(reasons), fix, allowed)

@@ -28,14 +28,14 @@ def test_definite_races_are_printed_with_both_lines_and_what_mends_them(capsys):
 
 
 @pytest.mark.parametrize(
-    ("kernel", "place", "mend"),
+    ("kernel", "place", "fix"),
     [("keeps_last", "writes last", "qp.atomic_max(last, value)"), ("keeps_best", "writes best[None]", "qp.atomic_add(best[None], value)")],
 )  # fmt: skip
-def test_variables_and_fields_have_the_names_of_the_source(capsys, kernel, place, mend):
+def test_variables_and_fields_have_the_names_of_the_source(capsys, kernel, place, fix):
     assert main(["lint", f"{PROGRAM}:{kernel}"]) == 1
     shown = capsys.readouterr().out
     assert place in shown
-    assert mend in shown
+    assert fix in shown
 
 
 def test_a_clean_kernel_succeeds(capsys):

@@ -1,4 +1,4 @@
-"""The guide to hazards: each of its programs has the report that it promises, and none when it is mended."""
+"""The guide to hazards: each of its programs has the report that it promises, and none when it is fixed."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def test_the_report_names_both_lines(page, name):
 
 
 @pytest.mark.parametrize("name", PROMISED)
-def test_mended_it_is_clean(page, name):
-    assert page.report_of(page.mended(name), name) == ""
+def test_fixed_it_is_clean(page, name):
+    assert page.report_of(page.fixed(name), name) == ""
 
 
 def test_the_guide_shows_each_program():

@@ -100,7 +100,7 @@ def test_a_missing_event_is_found_with_both_lines(streams):
     assert "produce" in hazard.first.what
     assert "consume" in hazard.second.what
     assert (hazard.first.array, hazard.first.stream, hazard.second.stream) == ("x", "s1", "s2")
-    assert hazard.mend == "ready = qp.create_event(); ready.record(s1); ready.wait(s2)"
+    assert hazard.fix == "ready = qp.create_event(); ready.record(s1); ready.wait(s2)"
 
 
 def test_the_line_that_mends_it_does(streams):
@@ -417,7 +417,7 @@ def test_the_host_has_no_stream(streams):
         y.from_numpy(result)
     (hazard,) = found.certain
     assert hazard.second.stream == ""
-    assert hazard.mend == "s1.synchronize()"
+    assert hazard.fix == "s1.synchronize()"
 
 
 def test_a_fork_leaves_the_checker_usable():
@@ -486,8 +486,8 @@ def test_the_default_stream_needs_no_name_in_the_line_that_mends(streams):
         produce(x)
         produce(x, stream=qp.Stream.from_handle(0))
     qp.sync()
-    assert [hazard.mend for hazard in found.certain] == ["ready = qp.create_event(); ready.record(s1); ready.wait()"]
-    assert [hazard.mend for hazard in elsewhere.certain] == [
+    assert [hazard.fix for hazard in found.certain] == ["ready = qp.create_event(); ready.record(s1); ready.wait()"]
+    assert [hazard.fix for hazard in elsewhere.certain] == [
         "ready = qp.create_event(); ready.record(s1); ready.wait(qp.Stream.from_handle(0))"
     ]
 

@@ -36,8 +36,8 @@ racy, possible, clean = (
     [pytest.param(program, id=program.name) for program in PROGRAMS if program.verdict == verdict]
     for verdict in ("racy", "possible", "clean")
 )
-IN_WORDS = ("record an event after line", "free ", "let ")
-"""How reports begin that no single line of code mends."""
+IN_WORDS = ("record an event after line", "free ", "let ", "move ")
+"""How reports begin that no single line of code fixes."""
 NUMBERS = {"x": 1, "y": 1, "z": 1, "u": 2, "v": 2, "w": 2}
 INTEGERS = ("c", "d", "index")
 STREAMS = ("s1", "s2", "s3")
@@ -141,21 +141,21 @@ def test_programs_without_hazards_are_clean(program):
 
 
 @pytest.mark.parametrize("program", [*racy, *possible], indirect=True)
-def test_the_mended_program_is_clean(program):
-    found = run(program.mended)
+def test_the_fixed_program_is_clean(program):
+    found = run(program.fixed)
     assert not found.certain, said(found.certain)
     assert not found.possible, said(found.possible)
     assert not found.races, said(found.races)
 
 
 @pytest.mark.parametrize("program", [*racy, *possible], indirect=True)
-def test_the_program_is_clean_when_it_is_mended_as_the_report_says(arch, program):
+def test_the_program_is_clean_when_it_is_fixed_as_the_report_says(arch, program):
     if arch == "recording" or program.kinds[0] in IN_KERNELS:
-        pytest.skip("the reports are those of the CPU, or no line can mend the program")
+        pytest.skip("the reports are those of the CPU, or no line can fix the program")
     found = run(program.function)
     for hazard in (*found.certain, *found.possible)[:1]:
-        if not hazard.mend.startswith(IN_WORDS):
-            found = run(program.mended_as_said(hazard.mend))
+        if not hazard.fix.startswith(IN_WORDS):
+            found = run(program.fixed_as_said(hazard.fix))
             assert not found.certain, said(found.certain)
             assert not found.possible, said(found.possible)
 

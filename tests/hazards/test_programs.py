@@ -854,4 +854,4 @@ def test_streams_and_arrays_of_objects_have_names():
         put(w.x, 0, N, stream=w.t)
     (hazard,) = found.certain
     assert (hazard.first.array, hazard.first.stream, hazard.second.stream) == ("w.x", "w.s", "w.t")
-    assert hazard.mend == "ready = qp.create_event(); ready.record(w.s); ready.wait(w.t)"
+    assert hazard.fix == "ready = qp.create_event(); ready.record(w.s); ready.wait(w.t)"

@@ -9,28 +9,28 @@ from .program import clean, possible, racy
 @racy("write after write")
 def cleared_while_counted(s1, s2, c, ready):
     count(c, stream=s1)  # first
-    # mended by: ready.record(s1); ready.wait(s2)
+    # fixed by: ready.record(s1); ready.wait(s2)
     clear(c, stream=s2)  # second
 
 
 @racy("write after write", "read after write")
 def counted_before_it_is_cleared(s1, s2, c, ready):
     clear(c, stream=s1)  # first
-    # mended by: ready.record(s1); ready.wait(s2)
+    # fixed by: ready.record(s1); ready.wait(s2)
     count(c, stream=s2)  # second
 
 
 @racy("read after write")
 def read_while_counted(s1, s2, c, d, ready):
     count(c, stream=s1)  # first
-    # mended by: ready.record(s1); ready.wait(s2)
+    # fixed by: ready.record(s1); ready.wait(s2)
     note(c, d, stream=s2)  # second
 
 
 @racy("write after read")
 def counted_while_read(s1, s2, c, d, ready):
     note(c, d, stream=s1)  # first
-    # mended by: ready.record(s1); ready.wait(s2)
+    # fixed by: ready.record(s1); ready.wait(s2)
     count(c, stream=s2)  # second
 
 
@@ -38,7 +38,7 @@ def counted_while_read(s1, s2, c, d, ready):
 def a_sum_and_a_maximum(s1, s2, c, ready):
     """Each commutes with itself, and not with the other."""
     count(c, stream=s1)  # first
-    # mended by: ready.record(s1); ready.wait(s2)
+    # fixed by: ready.record(s1); ready.wait(s2)
     largest(c, stream=s2)  # second
 
 
@@ -48,7 +48,7 @@ def cleared_while_two_count(s1, s2, s3, c, ready, done):
     count(c, stream=s2)  # first
     ready.record(s1)
     ready.wait(s3)
-    # mended by: done.record(s2); done.wait(s3)
+    # fixed by: done.record(s2); done.wait(s3)
     clear(c, stream=s3)  # second
 
 
@@ -56,14 +56,14 @@ def cleared_while_two_count(s1, s2, s3, c, ready, done):
 def two_reductions_of_one_total(s1, s2, x, y, z, ready):
     """Each adds its sum to the total, without an atomic."""
     sum_to(x, z, stream=s1)  # first
-    # mended by: ready.record(s1); ready.wait(s2)
+    # fixed by: ready.record(s1); ready.wait(s2)
     sum_to(y, z, stream=s2)  # second
 
 
 @racy("read after write")
 def a_reduction_is_read(s1, s2, x, y, z, ready):
     sum_to(x, y, stream=s1)  # first
-    # mended by: ready.record(s1); ready.wait(s2)
+    # fixed by: ready.record(s1); ready.wait(s2)
     copy(y, z, stream=s2)  # second
 
 
@@ -73,7 +73,7 @@ def a_bin_that_the_data_choose(s1, s2, index, c, ready):
     ready.record()
     ready.wait(s1)
     histogram(index, c, stream=s1)  # first
-    # mended by: ready.record(s1); ready.wait(s2)
+    # fixed by: ready.record(s1); ready.wait(s2)
     clear(c, stream=s2)  # second
 
 

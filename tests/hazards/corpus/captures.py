@@ -18,7 +18,7 @@ def two_branches(s1, x, y, ready, done):
         ready.record()
         ready.wait(s1)
         copy(x, y, stream=s1)  # first
-        # mended by: done.record(s1); done.wait()
+        # fixed by: done.record(s1); done.wait()
         ramp(x)  # second
         done.record(s1)
         done.wait()
@@ -28,9 +28,9 @@ def two_branches(s1, x, y, ready, done):
 @racy("read after write")
 def forked_too_early(s1, x, y, ready, done):
     with qp.graph.capture() as graph:
-        # mended to: ramp(x)
+        # fixed to: ramp(x)
         ready.record()
-        # mended to: ready.record()
+        # fixed to: ready.record()
         ramp(x)  # first
         ready.wait(s1)
         copy(x, y, stream=s1)  # second
@@ -45,7 +45,7 @@ def joined_too_late(s1, x, y, z, ready, done):
         ready.record()
         ready.wait(s1)
         ramp(x, stream=s1)  # first
-        # mended by: done.record(s1); done.wait()
+        # fixed by: done.record(s1); done.wait()
         copy(x, y)  # second
         done.record(s1)
         done.wait()
@@ -58,7 +58,7 @@ def branches_of_a_capture_that_overlap(s1, x, ready, done):
         ready.record()
         ready.wait(s1)
         part(x, 0, 40, stream=s1)  # first
-        # mended to: part(x, 40, 64)
+        # fixed to: part(x, 40, 64)
         part(x, 32, 64)  # second
         done.record(s1)
         done.wait()
@@ -72,7 +72,7 @@ def a_fill_in_a_branch(s1, x, ready, done):
         ready.record()
         ready.wait(s1)
         x.fill(0.0)  # first
-        # mended to: ramp(x)
+        # fixed to: ramp(x)
         ramp(x, stream=s1)  # second
         done.record(s1)
         done.wait()
@@ -86,7 +86,7 @@ def captured_and_read_elsewhere(s1, s2, x, y, z, ready):
         ones(y)
     run = graph.instantiate()
     run.launch(s1)  # first
-    # mended by: ready.record(s1); ready.wait(s2)
+    # fixed by: ready.record(s1); ready.wait(s2)
     copy(y, z, stream=s2)  # second
 
 
@@ -99,7 +99,7 @@ def a_captured_graph_on_two_streams(s1, s2, x, y, z, ready):
         ramp(x)
     first, second = one.instantiate(), two.instantiate()
     first.launch(s1)  # first
-    # mended by: ready.record(s1); ready.wait(s2)
+    # fixed by: ready.record(s1); ready.wait(s2)
     second.launch(s2)  # second
 
 
@@ -115,7 +115,7 @@ def a_replay_and_a_reader(s1, s2, x, y, z, ready):
     s1.synchronize()
     with qp.use_stream(s1):
         step(x)  # first
-    # mended by: ready.record(s1); ready.wait(s2)
+    # fixed by: ready.record(s1); ready.wait(s2)
     copy(x, z, stream=s2)  # second
 
 
@@ -126,7 +126,7 @@ def a_replay_that_forks(s1, x, y, ready, done):
         ready.record()
         ready.wait(s1)
         copy(x, y, stream=s1)  # first
-        # mended by: done.record(s1); done.wait()
+        # fixed by: done.record(s1); done.wait()
         ramp(x)  # second
         done.record(s1)
         done.wait()
@@ -148,7 +148,7 @@ def replays_on_two_streams(s1, s2, x, y, z, ready):
 
     with qp.use_stream(s1):
         consume(x, y)  # first
-    # mended by: ready.record(s1); ready.wait(s2)
+    # fixed by: ready.record(s1); ready.wait(s2)
     with qp.use_stream(s2):
         produce(x)  # second
 
@@ -163,7 +163,7 @@ def captured_values_of_the_host(s1, x, y):
         graph.instantiate().launch()
     run = outer.instantiate()
     run.launch(s1)  # first
-    # mended by: s1.synchronize()
+    # fixed by: s1.synchronize()
     y.from_numpy(result)  # second
 
 

@@ -14,13 +14,13 @@ from .program import clean, racy
 def filled_on_the_default_stream(s1, x, y, ready):
     """The mistake of most programs: ``fill`` without a stream."""
     x.fill(1.0)  # first
-    # mended by: ready.record(); ready.wait(s1)
+    # fixed by: ready.record(); ready.wait(s1)
     copy(x, y, stream=s1)  # second
 
 
 @racy("write after write")
 def cleared_on_the_default_stream(s1, x):
-    # mended to: x.fill(0.0, stream=s1)
+    # fixed to: x.fill(0.0, stream=s1)
     x.fill(0.0)  # first
     ramp(x, stream=s1)  # second
 
@@ -28,49 +28,49 @@ def cleared_on_the_default_stream(s1, x):
 @racy("read after write")
 def a_copy_and_its_reader(s1, s2, x, y, z, ready):
     y.copy_from(x, stream=s1)  # first
-    # mended by: ready.record(s1); ready.wait(s2)
+    # fixed by: ready.record(s1); ready.wait(s2)
     copy(y, z, stream=s2)  # second
 
 
 @racy("write after read")
 def a_copy_and_the_next_value(s1, s2, x, y, ready):
     y.copy_from(x, stream=s1)  # first
-    # mended by: ready.record(s1); ready.wait(s2)
+    # fixed by: ready.record(s1); ready.wait(s2)
     ramp(x, stream=s2)  # second
 
 
 @racy("write after write")
 def a_copy_and_a_writer(s1, s2, x, y, ready):
     y.copy_from(x, stream=s1)  # first
-    # mended by: ready.record(s1); ready.wait(s2)
+    # fixed by: ready.record(s1); ready.wait(s2)
     ramp(y, stream=s2)  # second
 
 
 @racy("read after write")
 def uploaded_on_another_stream(s1, s2, x, y, ready):
     x.from_numpy(np.ones(64, np.float32), stream=s1)  # first
-    # mended by: ready.record(s1); ready.wait(s2)
+    # fixed by: ready.record(s1); ready.wait(s2)
     copy(x, y, stream=s2)  # second
 
 
 @racy("write after write")
 def uploaded_without_a_stream(s1, x):
     x.from_numpy(np.ones(64, np.float32))  # first
-    # mended by: qp.sync()
+    # fixed by: qp.sync()
     ramp(x, stream=s1)  # second
 
 
 @racy("write after write")
 def one_element_of_the_host(s1, x):
     x[3] = 1.0  # first
-    # mended to: part(x, 4, 8, stream=s1)
+    # fixed to: part(x, 4, 8, stream=s1)
     part(x, 0, 8, stream=s1)  # second
 
 
 @racy("write after write")
 def a_slice_of_the_host(s1, x):
     x[10:20] = 1.0  # first
-    # mended to: part(x, 20, 64, stream=s1)
+    # fixed to: part(x, 20, 64, stream=s1)
     part(x, 19, 64, stream=s1)  # second
 
 
@@ -85,7 +85,7 @@ def a_field_is_filled(s1, y, ready):
             y[i] = f[i]
 
     f.fill(1.0)  # first
-    # mended by: ready.record(); ready.wait(s1)
+    # fixed by: ready.record(); ready.wait(s1)
     take(y, stream=s1)  # second
 
 

@@ -12,7 +12,7 @@ from .program import clean, racy
 def recorded_too_early(s1, s2, x, y, ready):
     ready.record(s1)
     ramp(x, stream=s1)  # first
-    # mended by: ready.record(s1)
+    # fixed by: ready.record(s1)
     ready.wait(s2)
     copy(x, y, stream=s2)  # second
 
@@ -20,9 +20,9 @@ def recorded_too_early(s1, s2, x, y, ready):
 @racy("read after write")
 def recorded_between_two_kernels(s1, s2, x, y, ready):
     ramp(y, stream=s1)
-    # mended to: ramp(x, stream=s1)
+    # fixed to: ramp(x, stream=s1)
     ready.record(s1)
-    # mended to: ready.record(s1)
+    # fixed to: ready.record(s1)
     ramp(x, stream=s1)  # first
     ready.wait(s2)
     copy(x, y, stream=s2)  # second
@@ -32,7 +32,7 @@ def recorded_between_two_kernels(s1, s2, x, y, ready):
 def the_wrong_stream_waits(s1, s2, s3, x, y, ready):
     ramp(x, stream=s1)  # first
     ready.record(s1)
-    # mended to: ready.wait(s2)
+    # fixed to: ready.wait(s2)
     ready.wait(s3)
     copy(x, y, stream=s2)  # second
 
@@ -40,7 +40,7 @@ def the_wrong_stream_waits(s1, s2, s3, x, y, ready):
 @racy("read after write")
 def the_wrong_stream_is_recorded(s1, s2, s3, x, y, ready):
     ramp(x, stream=s1)  # first
-    # mended to: ready.record(s1)
+    # fixed to: ready.record(s1)
     ready.record(s3)
     ready.wait(s2)
     copy(x, y, stream=s2)  # second
@@ -52,7 +52,7 @@ def a_wait_for_the_wrong_event(s1, s2, s3, x, y, z, ready, done):
     ready.record(s1)
     ramp(z, stream=s3)
     done.record(s3)
-    # mended to: ready.wait(s2)
+    # fixed to: ready.wait(s2)
     done.wait(s2)
     copy(x, y, stream=s2)  # second
 
@@ -63,7 +63,7 @@ def recorded_again_elsewhere(s1, s2, s3, x, y, z, ready, done):
     ramp(x, stream=s1)  # first
     ready.record(s1)
     ramp(y, stream=s2)
-    # mended by: done.record(s1); done.wait(s2)
+    # fixed by: done.record(s1); done.wait(s2)
     ready.record(s2)
     ready.wait(s3)
     copy(x, z, stream=s3)  # second
@@ -72,18 +72,18 @@ def recorded_again_elsewhere(s1, s2, s3, x, y, z, ready, done):
 @racy("read after write")
 def a_wait_before_the_record(s1, s2, x, y, ready):
     """The event was never recorded, so the wait is for nothing."""
-    # mended to: pass
+    # fixed to: pass
     ready.wait(s2)
     ramp(x, stream=s1)  # first
     ready.record(s1)
-    # mended by: ready.wait(s2)
+    # fixed by: ready.wait(s2)
     copy(x, y, stream=s2)  # second
 
 
 @racy("read after write")
 def never_recorded(s1, s2, x, y, ready):
     ramp(x, stream=s1)  # first
-    # mended by: ready.record(s1)
+    # fixed by: ready.record(s1)
     ready.wait(s2)
     copy(x, y, stream=s2)  # second
 
@@ -92,7 +92,7 @@ def never_recorded(s1, s2, x, y, ready):
 def recorded_on_the_current_stream(s1, s2, x, y, ready):
     """Without a stream, ``record`` means the thread's."""
     ramp(x, stream=s1)  # first
-    # mended to: ready.record(s1)
+    # fixed to: ready.record(s1)
     ready.record()
     ready.wait(s2)
     copy(x, y, stream=s2)  # second
@@ -102,7 +102,7 @@ def recorded_on_the_current_stream(s1, s2, x, y, ready):
 def the_current_stream_waits(s1, s2, x, y, ready):
     ramp(x, stream=s1)  # first
     ready.record(s1)
-    # mended to: ready.wait(s2)
+    # fixed to: ready.wait(s2)
     ready.wait()
     copy(x, y, stream=s2)  # second
 
@@ -111,7 +111,7 @@ def the_current_stream_waits(s1, s2, x, y, ready):
 def the_host_waits_for_an_early_record(s1, s2, x, y, ready):
     ready.record(s1)
     copy(x, y, stream=s1)  # first
-    # mended by: ready.record(s1)
+    # fixed by: ready.record(s1)
     ready.synchronize()
     ramp(x, stream=s2)  # second
 
@@ -122,7 +122,7 @@ def an_event_with_the_number_of_an_old_one(s1, s2, x, y):
     old = qp.create_event()
     ramp(x, stream=s1)  # first
     old.record(s1)
-    # mended by: old.wait(s2)
+    # fixed by: old.wait(s2)
     old.destroy()
     new = qp.create_event()
     new.wait(s2)
@@ -134,10 +134,10 @@ def a_wait_for_the_last_round(s1, s2, x, ready):
     """The wait comes before the record of its round, so it is always one behind."""
     for _ in range(2):
         ready.wait(s2)
-        # mended to: ramp(x, stream=s1); ready.record(s1); ready.wait(s2)
+        # fixed to: ramp(x, stream=s1); ready.record(s1); ready.wait(s2)
         ramp(x, stream=s1)  # first
         ready.record(s1)
-    # mended by: ready.wait(s2)
+    # fixed by: ready.wait(s2)
     ones(x, stream=s2)  # second
 
 

@@ -54,14 +54,14 @@ def view(x, begin, end):
 def their_stream_and_ours(s1, x, y, ready):
     theirs = qp.Stream.from_handle(0)
     ramp(x, stream=theirs)  # first
-    # mended by: ready.record(theirs); ready.wait(s1)
+    # fixed by: ready.record(theirs); ready.wait(s1)
     copy(x, y, stream=s1)  # second
 
 
 @racy("read after write")
 def ours_and_their_stream(s1, x, y, ready):
     ramp(x, stream=s1)  # first
-    # mended by: ready.record(s1); ready.wait(TheirStream(0))
+    # fixed by: ready.record(s1); ready.wait(TheirStream(0))
     copy(x, y, stream=TheirStream(0))  # second
 
 
@@ -70,7 +70,7 @@ def their_array(s1, s2, x, ready):
     """Two names of one array."""
     theirs = view(x, 0, 64)
     ramp(x, stream=s1)  # first
-    # mended by: ready.record(s1); ready.wait(s2)
+    # fixed by: ready.record(s1); ready.wait(s2)
     ones(theirs, stream=s2)  # second
 
 
@@ -78,7 +78,7 @@ def their_array(s1, s2, x, ready):
 def their_array_from_the_default_stream(s1, x, y, ready):
     theirs = view(x, 0, 64)
     ones(theirs)  # first
-    # mended by: ready.record(); ready.wait(s1)
+    # fixed by: ready.record(); ready.wait(s1)
     copy(x, y, stream=s1)  # second
 
 
@@ -87,7 +87,7 @@ def the_host_reads_what_another_name_writes(s1, x):
     """A read waits for what wrote the array, and knows nothing of other names of its memory."""
     theirs = view(x, 0, 32)
     ramp(theirs, stream=s1)  # first
-    # mended by: s1.synchronize()
+    # fixed by: s1.synchronize()
     x.to_numpy()  # second
 
 
@@ -95,7 +95,7 @@ def the_host_reads_what_another_name_writes(s1, x):
 def a_fill_knows_no_other_name(s1, x, ready):
     theirs = view(x, 0, 32)
     ramp(theirs, stream=s1)  # first
-    # mended by: ready.record(s1); ready.wait()
+    # fixed by: ready.record(s1); ready.wait()
     x.fill(0.0)  # second
 
 
@@ -104,21 +104,21 @@ def their_kernel_reads_too_soon(s1, x, ready):
     """Work of another library, which the program declares."""
     theirs = qp.Stream.from_handle(0)
     ramp(x, stream=s1)  # first
-    # mended by: ready.record(s1); ready.wait(theirs)
+    # fixed by: ready.record(s1); ready.wait(theirs)
     qp.hazards.declare("their matmul", reads=[x], stream=theirs)  # second
 
 
 @racy("read after write")
 def their_kernel_has_not_written_yet(s1, x, y, ready):
     qp.hazards.declare("their matmul", writes=[x], stream=TheirStream(0))  # first
-    # mended by: ready.record(TheirStream(0)); ready.wait(s1)
+    # fixed by: ready.record(TheirStream(0)); ready.wait(s1)
     copy(x, y, stream=s1)  # second
 
 
 @racy("write after read")
 def numpy_writes_what_a_kernel_reads(s1, x, y):
     copy(x, y, stream=s1)  # first
-    # mended by: s1.synchronize()
+    # fixed by: s1.synchronize()
     qp.hazards.declare("np.add(…, out=x)", writes=[x], stream="host")  # second
 
 

@@ -14,7 +14,7 @@ from .program import clean, possible, racy
 def an_edge_between_kernels(x, y):
     graph = qp.graph.Graph()
     graph.add_kernel(ramp, x, deps=[])  # first
-    # mended to: graph.add_kernel(copy, x, y, deps=["ramp"])
+    # fixed to: graph.add_kernel(copy, x, y, deps=["ramp"])
     graph.add_kernel(copy, x, y, deps=[])  # second
     graph.instantiate().launch()
 
@@ -23,7 +23,7 @@ def an_edge_between_kernels(x, y):
 def an_edge_between_fills(x):
     graph = qp.graph.Graph()
     graph.add_memset(x, 1.0, deps=[])  # first
-    # mended to: graph.add_memset(x, 2.0, deps=["memset"])
+    # fixed to: graph.add_memset(x, 2.0, deps=["memset"])
     graph.add_memset(x, 2.0, deps=[])  # second
     graph.instantiate().launch()
 
@@ -32,7 +32,7 @@ def an_edge_between_fills(x):
 def an_edge_from_a_reader(x, y):
     graph = qp.graph.Graph()
     graph.add_kernel(copy, x, y, deps=[])  # first
-    # mended to: graph.add_memset(x, 0.0, deps=["copy"])
+    # fixed to: graph.add_memset(x, 0.0, deps=["copy"])
     graph.add_memset(x, 0.0, deps=[])  # second
     graph.instantiate().launch()
 
@@ -41,7 +41,7 @@ def an_edge_from_a_reader(x, y):
 def an_edge_from_a_copy(x, y, z):
     graph = qp.graph.Graph()
     graph.add_memcpy(y, x, deps=[])  # first
-    # mended to: graph.add_kernel(copy, y, z, deps=["memcpy"])
+    # fixed to: graph.add_kernel(copy, y, z, deps=["memcpy"])
     graph.add_kernel(copy, y, z, deps=[])  # second
     graph.instantiate().launch()
 
@@ -52,7 +52,7 @@ def an_edge_of_two(x, y, z):
     graph = qp.graph.Graph()
     one = graph.add_kernel(ramp, x, deps=[])
     graph.add_kernel(ones, y, deps=[])  # first
-    # mended to: graph.add_kernel(add, x, y, z, deps=[one, "ones"])
+    # fixed to: graph.add_kernel(add, x, y, z, deps=[one, "ones"])
     graph.add_kernel(add, x, y, z, deps=[one])  # second
     graph.instantiate().launch()
 
@@ -62,7 +62,7 @@ def an_edge_to_the_wrong_node(x, y, z):
     graph = qp.graph.Graph()
     first = graph.add_kernel(ramp, z, deps=[])
     graph.add_kernel(ramp, x, deps=[first])  # first
-    # mended to: graph.add_kernel(copy, x, y, deps=["ramp.1"])
+    # fixed to: graph.add_kernel(copy, x, y, deps=["ramp.1"])
     graph.add_kernel(copy, x, y, deps=[first])  # second
     graph.instantiate().launch()
 
@@ -72,7 +72,7 @@ def a_result_that_is_copied_too_early(x):
     result = np.zeros(64, np.float32)
     graph = qp.graph.Graph()
     graph.add_kernel(ramp, x, deps=[])  # first
-    # mended to: graph.add_memcpy(result, x, deps=["ramp"])
+    # fixed to: graph.add_memcpy(result, x, deps=["ramp"])
     graph.add_memcpy(result, x, deps=[])  # second
     graph.instantiate().launch()
 
@@ -81,7 +81,7 @@ def a_result_that_is_copied_too_early(x):
 def a_host_function_that_says_what_it_reads(x):
     graph = qp.graph.Graph()
     graph.add_kernel(ramp, x, deps=[])  # first
-    # mended to: graph.add_host(str, reads=[x], deps=["ramp"])
+    # fixed to: graph.add_host(str, reads=[x], deps=["ramp"])
     graph.add_host(str, reads=[x], deps=[])  # second
     graph.instantiate().launch()
 
@@ -92,7 +92,7 @@ def a_graph_in_a_graph(x, y):
     inner.add_kernel(ramp, x)
     graph = qp.graph.Graph()
     graph.add_child(inner, deps=[])  # first
-    # mended to: graph.add_kernel(copy, x, y, deps=["child"])
+    # fixed to: graph.add_kernel(copy, x, y, deps=["child"])
     graph.add_kernel(copy, x, y, deps=[])  # second
     graph.instantiate().launch()
 
@@ -101,7 +101,7 @@ def a_graph_in_a_graph(x, y):
 def parts_of_a_graph_that_overlap(x):
     graph = qp.graph.Graph()
     graph.add_kernel(part, x, 0, 40, deps=[])  # first
-    # mended to: graph.add_kernel(part, x, 40, 64, deps=[])
+    # fixed to: graph.add_kernel(part, x, 40, 64, deps=[])
     graph.add_kernel(part, x, 32, 64, deps=[])  # second
     graph.instantiate().launch()
 
@@ -110,7 +110,7 @@ def parts_of_a_graph_that_overlap(x):
 def fused_without_an_edge(x, y):
     graph = qp.graph.Graph()
     graph.add_kernel(ramp, x, deps=[])  # first
-    # mended to: graph.add_kernel(copy, x, y, deps=["ramp"])
+    # fixed to: graph.add_kernel(copy, x, y, deps=["ramp"])
     graph.add_kernel(copy, x, y, deps=[])  # second
     graph.instantiate(fuse="auto").launch()
 
@@ -121,7 +121,7 @@ def a_graph_and_a_reader(s1, s2, x, y, ready):
     graph.add_kernel(ramp, x)
     run = graph.instantiate()
     run.launch(s1)  # first
-    # mended by: ready.record(s1); ready.wait(s2)
+    # fixed by: ready.record(s1); ready.wait(s2)
     copy(x, y, stream=s2)  # second
 
 
@@ -132,7 +132,7 @@ def a_graph_reads_what_is_replaced(s1, s2, x, y, z, ready):
     graph.add_kernel(copy, y, z)
     run = graph.instantiate()
     run.launch(s1)  # first
-    # mended by: ready.record(s1); ready.wait(s2)
+    # fixed by: ready.record(s1); ready.wait(s2)
     ramp(x, stream=s2)  # second
 
 
@@ -142,7 +142,7 @@ def a_producer_and_a_graph(s1, s2, x, y, ready):
     graph.add_kernel(copy, x, y)
     run = graph.instantiate()
     ramp(x, stream=s1)  # first
-    # mended by: ready.record(s1); ready.wait(s2)
+    # fixed by: ready.record(s1); ready.wait(s2)
     run.launch(s2)  # second
 
 
@@ -153,7 +153,7 @@ def two_graphs(s1, s2, x, ready):
     two.add_kernel(ramp, x)
     first, second = one.instantiate(), two.instantiate()
     first.launch(s1)  # first
-    # mended by: ready.record(s1); ready.wait(s2)
+    # fixed by: ready.record(s1); ready.wait(s2)
     second.launch(s2)  # second
 
 
@@ -163,7 +163,7 @@ def launches_that_may_overlap(s1, s2, x):
     graph.add_kernel(ramp, x)
     run = graph.instantiate()
     run.launch(s1)  # first
-    # mended to: run.launch(s2)
+    # fixed to: run.launch(s2)
     run.launch(s2, overlap=True)  # second
 
 
@@ -176,7 +176,7 @@ def updated_arguments(s1, s2, x, y, z, ready):
     run.launch(s1)
     run.update("produce", y)
     run.launch(s1)  # first
-    # mended by: ready.record(s1); ready.wait(s2)
+    # fixed by: ready.record(s1); ready.wait(s2)
     copy(y, z, stream=s2)  # second
 
 
@@ -189,7 +189,7 @@ def the_host_reads_too_soon(s1, x, y):
     graph.add_memcpy(result, x)
     run = graph.instantiate()
     run.launch(s1)  # first
-    # mended by: s1.synchronize()
+    # fixed by: s1.synchronize()
     y.from_numpy(result)  # second
 
 
@@ -200,7 +200,7 @@ def a_kernel_reads_the_hosts_copy_too_soon(s1, s2, x, y):
     graph.add_memcpy(result, x)
     run = graph.instantiate()
     run.launch(s1)  # first
-    # mended by: run.synchronize()
+    # fixed by: run.synchronize()
     copy(result, y, stream=s2)  # second
 
 
@@ -212,7 +212,7 @@ def the_hosts_array_is_reused(s1, s2, x, y):
     graph.add_memcpy(x, source)
     run = graph.instantiate()
     run.launch(s1)  # first
-    # mended by: s1.synchronize()
+    # fixed by: s1.synchronize()
     copy(y, source, stream=s2)  # second
 
 
@@ -225,15 +225,15 @@ def the_hosts_array_is_reused_in_a_loop(s1, s2, x, y):
     for _ in range(2):
         copy(y, source, stream=s2)  # second
         run.launch(s1)  # first
-        # mended by: s1.synchronize()
+        # fixed by: s1.synchronize()
 
 
 @racy("read after write")
 def an_event_of_a_graph_comes_too_early(s1, s2, x, y, ready):
     graph = qp.graph.Graph()
-    # mended to: graph.add_kernel(ramp, x); graph.add_event_record(ready, deps=["ramp"])
+    # fixed to: graph.add_kernel(ramp, x); graph.add_event_record(ready, deps=["ramp"])
     graph.add_event_record(ready, deps=[])
-    # mended to: pass
+    # fixed to: pass
     graph.add_kernel(ramp, x, deps=[])
     run = graph.instantiate()
     run.launch(s1)  # first
@@ -245,7 +245,7 @@ def an_event_of_a_graph_comes_too_early(s1, s2, x, y, ready):
 def a_counter_that_is_cleared(c):
     graph = qp.graph.Graph()
     graph.add_memset(c, 0, deps=[])  # first
-    # mended to: graph.add_kernel(count, c, deps=["memset"])
+    # fixed to: graph.add_kernel(count, c, deps=["memset"])
     graph.add_kernel(count, c, deps=[])  # second
     graph.instantiate().launch()
 
@@ -255,7 +255,7 @@ def a_host_function_that_does_not_say(x):
     """Without ``reads`` and ``writes`` it may touch anything, and nothing orders it here."""
     graph = qp.graph.Graph()
     graph.add_kernel(ramp, x, deps=[])  # first
-    # mended to: graph.add_host(str, deps=["ramp"])
+    # fixed to: graph.add_host(str, deps=["ramp"])
     graph.add_host(str, deps=[])  # second
     graph.instantiate().launch()
 

@@ -19,7 +19,7 @@ def all_write_one_element(x):
     @qp.kernel
     def last(x: F32):
         for i in range(64):
-            # mended to: qp.atomic_max(x[0], i)
+            # fixed to: qp.atomic_max(x[0], i)
             x[0] = i  # first and second
 
     last(x)
@@ -29,7 +29,7 @@ def all_write_one_element(x):
 def each_writes_what_the_next_reads(x):
     @qp.kernel
     def shift(x: F32):
-        # mended by: qp.loop_config(serialize=True)
+        # fixed by: qp.loop_config(serialize=True)
         for i in range(63):
             x[i + 1] = x[i]  # first and second
 
@@ -40,7 +40,7 @@ def each_writes_what_the_next_reads(x):
 def a_sum_of_neighbours_in_place(x):
     @qp.kernel
     def smooth(x: F32):
-        # mended by: qp.loop_config(serialize=True)
+        # fixed by: qp.loop_config(serialize=True)
         for i in range(1, 63):
             x[i] = 0.5 * (x[i - 1] + x[i + 1])  # first and second
 
@@ -51,7 +51,7 @@ def a_sum_of_neighbours_in_place(x):
 def reversed_in_place(x):
     @qp.kernel
     def reverse(x: F32):
-        # mended by: qp.loop_config(serialize=True)
+        # fixed by: qp.loop_config(serialize=True)
         for i in range(64):
             x[i] = x[63 - i]  # first and second
 
@@ -62,7 +62,7 @@ def reversed_in_place(x):
 def transposed_in_place(u):
     @qp.kernel
     def transpose(u: PLANE):
-        # mended by: qp.loop_config(serialize=True)
+        # fixed by: qp.loop_config(serialize=True)
         for i, j in qp.ndrange(16, 16):
             u[i, j] = u[j, i]  # first and second
 
@@ -76,7 +76,7 @@ def one_axis_is_missing(x):
     @qp.kernel
     def rows(x: F32):
         for i, j in qp.ndrange(16, 16):
-            # mended to: qp.atomic_max(x[i], j)
+            # fixed to: qp.atomic_max(x[i], j)
             x[i] = j  # first and second
 
     rows(x)
@@ -87,7 +87,7 @@ def pairs_share_an_element(x):
     @qp.kernel
     def halve(x: F32):
         for i in range(64):
-            # mended to: x[i] = i
+            # fixed to: x[i] = i
             x[i // 2] = i  # first and second
 
     halve(x)
@@ -98,7 +98,7 @@ def a_ring_that_is_too_small(x):
     @qp.kernel
     def ring(x: F32):
         for i in range(64):
-            # mended to: x[i % 64] = i
+            # fixed to: x[i % 64] = i
             x[i % 16] = i  # first and second
 
     ring(x)
@@ -110,7 +110,7 @@ def two_stores_that_meet(x):
 
     @qp.kernel
     def both(x: F32):
-        # mended to: for i in range(0, 62, 2):
+        # fixed to: for i in range(0, 62, 2):
         for i in range(62):
             x[i] = 1.0  # first
             x[i + 1] = i  # second
@@ -124,7 +124,7 @@ def written_here_and_read_there(x):
 
     @qp.kernel
     def fold(x: F32):
-        # mended to: for i in range(32):
+        # fixed to: for i in range(32):
         for i in range(64):
             x[i] = x[i] + x[i + 32 - 32 * (i // 32)]  # first and second
 
@@ -136,7 +136,7 @@ def a_plain_sum_is_no_atomic(c):
     @qp.kernel
     def count(c: I32):
         for i in range(64):
-            # mended to: c[0] += i % 2
+            # fixed to: c[0] += i % 2
             c[0] = c[0] + i % 2  # first and second
 
     count(c)
@@ -148,7 +148,7 @@ def two_indices_are_equal(x, index):
 
     @qp.kernel(debug=True)
     def scatter(index: I32, x: F32):
-        # mended by: qp.loop_config(serialize=True)
+        # fixed by: qp.loop_config(serialize=True)
         for i in index:
             x[index[i]] = i  # first and second
 
@@ -163,7 +163,7 @@ def a_histogram_without_atomics(index, c):
     @qp.kernel(debug=True)
     def histogram(index: I32, bins: I32):
         for i in index:
-            # mended to: qp.atomic_add(bins[index[i]], 1)
+            # fixed to: qp.atomic_add(bins[index[i]], 1)
             bins[index[i]] = bins[index[i]] + 1  # first and second
 
     histogram(index, c)
@@ -177,7 +177,7 @@ def a_list_that_points_to_itself(x, index):
 
     @qp.kernel(debug=True)
     def follow(index: I32, x: F32):
-        # mended by: qp.loop_config(serialize=True)
+        # fixed by: qp.loop_config(serialize=True)
         for i in index:
             x[i] = x[index[i]] + 1.0  # first and second
 

@@ -34,7 +34,7 @@ def freed_while_it_is_used(s1, x, streams, ready):
     memory = array_at(pointer, x)
     qp.sync()
     ramp(memory, stream=s1)  # first
-    # mended by: ready.record(s1); ready.wait()
+    # fixed by: ready.record(s1); ready.wait()
     streams.free_async(pointer, 0)  # second
 
 
@@ -42,9 +42,9 @@ def freed_while_it_is_used(s1, x, streams, ready):
 def used_after_it_was_freed(x, streams):
     pointer = streams.malloc_async(256, 0)
     memory = array_at(pointer, x)
-    # mended by: copy(memory, x)
+    # fixed by: copy(memory, x)
     streams.free_async(pointer, 0)  # first
-    # mended to: pass
+    # fixed to: pass
     copy(memory, x)  # second
 
 
@@ -53,9 +53,9 @@ def used_on_another_stream_after_it_was_freed(s1, x, y, streams, ready):
     pointer = streams.malloc_async(256, 0)
     memory = array_at(pointer, x)
     qp.sync()
-    # mended by: copy(memory, y, stream=s1); ready.record(s1); ready.wait()
+    # fixed by: copy(memory, y, stream=s1); ready.record(s1); ready.wait()
     streams.free_async(pointer, 0)  # first
-    # mended to: pass
+    # fixed to: pass
     copy(memory, y, stream=s1)  # second
 
 
@@ -64,7 +64,7 @@ def used_before_it_is_there(s1, x, streams, ready):
     """Memory by handle is there when its stream gets to the allocation."""
     pointer = streams.malloc_async(256, 0)  # first
     memory = array_at(pointer, x)
-    # mended by: ready.record(); ready.wait(s1)
+    # fixed by: ready.record(); ready.wait(s1)
     ramp(memory, stream=s1)  # second
     s1.synchronize()
     streams.free_async(pointer, 0)
@@ -74,7 +74,7 @@ def used_before_it_is_there(s1, x, streams, ready):
 def a_graph_uses_memory_before_it_allocates_it():
     graph = qp.graph.Graph()
     memory = graph.add_alloc(256)  # first
-    # mended to: fill = graph.add_memset(memory, 0, element=4, deps=[memory])
+    # fixed to: fill = graph.add_memset(memory, 0, element=4, deps=[memory])
     fill = graph.add_memset(memory, 0, element=4, deps=[])  # second
     graph.add_free(memory, deps=[memory, fill])
     with graph.instantiate() as run:
@@ -86,7 +86,7 @@ def a_graph_frees_memory_that_it_uses():
     graph = qp.graph.Graph()
     memory = graph.add_alloc(256)
     graph.add_memset(memory, 0, element=4, deps=[memory])  # first
-    # mended to: graph.add_free(memory, deps=["memset"])
+    # fixed to: graph.add_free(memory, deps=["memset"])
     graph.add_free(memory, deps=[memory])  # second
     with graph.instantiate() as run:
         run.launch()

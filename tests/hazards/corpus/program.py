@@ -1,7 +1,7 @@
-"""What a program of the corpus is: its function, what is expected of it, and its mended form.
+"""What a program of the corpus is: its function, what is expected of it, and its fixed form.
 
-A racy program marks the two lines that a report must name with ``# first`` and ``# second``.  The comment ``# mended by:
-line`` stands where a line is missing, and ``# mended to: line`` says what the line after it must be: the mended program
+A racy program marks the two lines that a report must name with ``# first`` and ``# second``.  The comment ``# fixed by:
+line`` stands where a line is missing, and ``# fixed to: line`` says what the line after it must be: the fixed program
 has both, on the same lines.
 """
 
@@ -20,7 +20,7 @@ import quadpy as qp
 
 PROGRAMS = []
 """All programs, in the order of their definition."""
-_MENDED = re.compile(r"^(?P<indent> *)# mended (?P<how>by|to): (?P<code>.*)$")
+_MENDED = re.compile(r"^(?P<indent> *)# fixed (?P<how>by|to): (?P<code>.*)$")
 _numbers = itertools.count()
 
 
@@ -50,11 +50,11 @@ class Program:
         return line
 
     @functools.cached_property
-    def mended(self):
-        """The function with the lines that mend it."""
-        return self._with_lines(mend(self._text()[0]))
+    def fixed(self):
+        """The function with the lines that fix it."""
+        return self._with_lines(fix(self._text()[0]))
 
-    def mended_as_said(self, how):
+    def fixed_as_said(self, how):
         """The function with what a report says: a line before the second access, or an edge of its node."""
         lines, start = self._text()
         k = self.lines[1] - start
@@ -71,14 +71,14 @@ class Program:
     def _with_lines(self, lines):
         """The function of other ``lines``, which have the numbers of the old ones."""
         source = "\n" * (self._text()[1] - 1) + textwrap.dedent("\n".join(lines)) + "\n"
-        file = f"<{self.name}, mended, {next(_numbers)}>"
+        file = f"<{self.name}, fixed, {next(_numbers)}>"
         linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
         names = {**self.function.__globals__, "qp": qp, "racy": _plain, "possible": _plain}
         exec(compile(source, file, "exec"), names)
         return names[self.function.__name__]
 
 
-def mend(lines):
+def fix(lines):
     """``lines`` with what their comments say; the number of lines stays."""
     found = []
     replaced = False
@@ -88,7 +88,7 @@ def mend(lines):
         given = _MENDED.match(line)
         replaced = given is not None and given["how"] == "to"
         found.append(line if given is None else given["indent"] + given["code"])
-    assert found != lines, "nothing mends this program"
+    assert found != lines, "nothing fixes this program"
     return found
 
 

@@ -30,13 +30,13 @@ from .program import clean, possible, racy
 @racy("write after write")
 def parts_that_overlap(s1, s2, x, ready):
     part(x, 0, 40, stream=s1)  # first
-    # mended by: ready.record(s1); ready.wait(s2)
+    # fixed by: ready.record(s1); ready.wait(s2)
     part(x, 30, 64, stream=s2)  # second
 
 
 @racy("write after write")
 def one_element_too_many(s1, s2, x):
-    # mended to: part(x, 0, 32, stream=s1)
+    # fixed to: part(x, 0, 32, stream=s1)
     part(x, 0, 33, stream=s1)  # first
     part(x, 32, 64, stream=s2)  # second
 
@@ -44,7 +44,7 @@ def one_element_too_many(s1, s2, x):
 @racy("read after write")
 def a_part_is_read(s1, s2, x, y, ready):
     part(x, 16, 48, stream=s1)  # first
-    # mended by: ready.record(s1); ready.wait(s2)
+    # fixed by: ready.record(s1); ready.wait(s2)
     copy_part(x, 40, 64, y, stream=s2)  # second
 
 
@@ -52,7 +52,7 @@ def a_part_is_read(s1, s2, x, y, ready):
 def the_halo_is_forgotten(s1, s2, x, y, ready):
     """The second half reads one element of the first."""
     neighbours(x, 32, 63, y, stream=s1)  # first
-    # mended by: ready.record(s1); ready.wait(s2)
+    # fixed by: ready.record(s1); ready.wait(s2)
     part(x, 0, 32, stream=s2)  # second
 
 
@@ -60,7 +60,7 @@ def the_halo_is_forgotten(s1, s2, x, y, ready):
 def the_halo_comes_too_late(s1, s2, x, y, ready):
     """The halo is filled on its own stream while the step that reads it runs."""
     part(x, 0, 1, stream=s1)  # first
-    # mended by: ready.record(s1); ready.wait(s2)
+    # fixed by: ready.record(s1); ready.wait(s2)
     neighbours(x, 1, 63, y, stream=s2)  # second
 
 
@@ -68,21 +68,21 @@ def the_halo_comes_too_late(s1, s2, x, y, ready):
 def steps_that_meet(s1, s2, x, ready):
     """Multiples of 2 and of 3 meet in those of 6."""
     every(x, 0, 2, stream=s1)  # first
-    # mended by: ready.record(s1); ready.wait(s2)
+    # fixed by: ready.record(s1); ready.wait(s2)
     every(x, 0, 3, stream=s2)  # second
 
 
 @racy("write after write")
 def the_same_half(s1, s2, x):
     every(x, 0, 2, stream=s1)  # first
-    # mended to: every(x, 1, 2, stream=s2)
+    # fixed to: every(x, 1, 2, stream=s2)
     every(x, 2, 2, stream=s2)  # second
 
 
 @racy("read after write")
 def odd_elements_read_even_ones(s1, s2, x, ready):
     every(x, 0, 2, stream=s1)  # first
-    # mended by: ready.record(s1); ready.wait(s2)
+    # fixed by: ready.record(s1); ready.wait(s2)
     odd_from_even(x, stream=s2)  # second
 
 
@@ -90,13 +90,13 @@ def odd_elements_read_even_ones(s1, s2, x, ready):
 def red_and_black(s1, s2, x, ready):
     """Each colour writes its own elements, and reads the other's."""
     parity(x, 0, stream=s1)  # first
-    # mended by: ready.record(s1); ready.wait(s2)
+    # fixed by: ready.record(s1); ready.wait(s2)
     parity(x, 1, stream=s2)  # second
 
 
 @racy("write after write")
 def rows_that_overlap(s1, s2, u):
-    # mended to: rows(u, 0, 8, stream=s1)
+    # fixed to: rows(u, 0, 8, stream=s1)
     rows(u, 0, 9, stream=s1)  # first
     rows(u, 8, 16, stream=s2)  # second
 
@@ -105,14 +105,14 @@ def rows_that_overlap(s1, s2, u):
 def a_row_and_a_column(s1, s2, u, ready):
     """They have one element in common."""
     rows(u, 5, 6, stream=s1)  # first
-    # mended by: ready.record(s1); ready.wait(s2)
+    # fixed by: ready.record(s1); ready.wait(s2)
     columns(u, 3, 4, stream=s2)  # second
 
 
 @racy("write after write")
 def boxes_with_a_common_corner(s1, s2, u):
     box(u, 0, 9, 0, 9, stream=s1)  # first
-    # mended to: box(u, 9, 16, 9, 16, stream=s2)
+    # fixed to: box(u, 9, 16, 9, 16, stream=s2)
     box(u, 8, 16, 8, 16, stream=s2)  # second
 
 
@@ -120,7 +120,7 @@ def boxes_with_a_common_corner(s1, s2, u):
 def a_step_reads_rows_that_are_replaced(s1, s2, u, v, ready):
     """The inner rows are computed from all, while the first row is written for the next step."""
     laplace(u, v, 1, 15, stream=s1)  # first
-    # mended by: ready.record(s1); ready.wait(s2)
+    # fixed by: ready.record(s1); ready.wait(s2)
     rows(u, 0, 1, stream=s2)  # second
 
 
@@ -129,7 +129,7 @@ def two_halves_of_a_plane(s1, s2, u, v, w, ready):
     """The upper half of the second step reads a row of the lower half of the first step."""
     laplace(u, v, 1, 8, stream=s1)
     laplace(u, v, 8, 15, stream=s2)  # first
-    # mended by: ready.record(s2); ready.wait(s1)
+    # fixed by: ready.record(s2); ready.wait(s1)
     laplace(v, w, 1, 8, stream=s1)  # second
 
 
@@ -137,7 +137,7 @@ def two_halves_of_a_plane(s1, s2, u, v, w, ready):
 def views_that_overlap(s1, s2, x, ready):
     left, right = view(x, 0, 40), view(x, 30, 64)
     ramp(left, stream=s1)  # first
-    # mended by: ready.record(s1); ready.wait(s2)
+    # fixed by: ready.record(s1); ready.wait(s2)
     ramp(right, stream=s2)  # second
 
 
@@ -145,7 +145,7 @@ def views_that_overlap(s1, s2, x, ready):
 def a_view_and_its_array(s1, s2, x, y, ready):
     middle = view(x, 20, 40)
     ramp(middle, stream=s1)  # first
-    # mended by: ready.record(s1); ready.wait(s2)
+    # fixed by: ready.record(s1); ready.wait(s2)
     copy(x, y, stream=s2)  # second
 
 
@@ -153,7 +153,7 @@ def a_view_and_its_array(s1, s2, x, y, ready):
 def a_view_of_a_view(s1, s2, x, y, ready):
     inner = view(view(x, 16, 48), 8, 24)
     copy_part(x, 30, 31, y, stream=s1)  # first
-    # mended by: ready.record(s1); ready.wait(s2)
+    # fixed by: ready.record(s1); ready.wait(s2)
     ramp(inner, stream=s2)  # second
 
 
@@ -162,7 +162,7 @@ def places_that_only_the_data_know(s1, s2, x, index):
     index.from_numpy(np.arange(64, dtype=np.int32) // 2)
     qp.sync()
     scatter(index, x, stream=s1)  # first
-    # mended by: s1.synchronize()
+    # fixed by: s1.synchronize()
     part(x, 48, 64, stream=s2)  # second
 
 
@@ -171,14 +171,14 @@ def read_where_the_data_say(s1, s2, x, y, index):
     index.fill(3)
     qp.sync()
     part(x, 0, 8, stream=s1)  # first
-    # mended by: s1.synchronize()
+    # fixed by: s1.synchronize()
     gather(index, x, y, stream=s2)  # second
 
 
 @possible("write after read", reason="whether it takes place")
 def written_if_negative(s1, s2, x, y, ready):
     copy(x, y, stream=s1)  # first
-    # mended by: ready.record(s1); ready.wait(s2)
+    # fixed by: ready.record(s1); ready.wait(s2)
     clip(x, stream=s2)  # second
 
 

@@ -15,7 +15,7 @@ def two_sections_write(x):
         with qp.stream_parallel():
             for i in x:
                 x[i] = i  # first
-        # mended to: if True:
+        # fixed to: if True:
         with qp.stream_parallel():
             for i in x:
                 x[i] = 1.0  # second
@@ -30,7 +30,7 @@ def a_section_reads_what_another_writes(x, y):
         with qp.stream_parallel():
             for i in x:
                 x[i] = i  # first
-        # mended to: if True:
+        # fixed to: if True:
         with qp.stream_parallel():
             for i in y:
                 y[i] = x[i]  # second
@@ -45,7 +45,7 @@ def a_section_writes_what_another_reads(x, y):
         with qp.graph.parallel():
             for i in y:
                 y[i] = x[i]  # first
-        # mended to: if True:
+        # fixed to: if True:
         with qp.graph.parallel():
             for i in x:
                 x[i] = 0.0  # second
@@ -58,7 +58,7 @@ def sections_with_a_common_element(x):
     @qp.kernel
     def halves(x: F32):
         with qp.stream_parallel():
-            # mended to: for i in range(32):
+            # fixed to: for i in range(32):
             for i in range(33):
                 x[i] = 1.0  # first
         with qp.stream_parallel():
@@ -79,7 +79,7 @@ def a_section_reads_its_neighbours_edge(u, v):
                 for i, j in qp.ndrange(8, 16):
                     u[i, j] = 1.0  # first
             with qp.graph.parallel():
-                # mended to: for i, j in qp.ndrange((9, 16), 16):
+                # fixed to: for i, j in qp.ndrange((9, 16), 16):
                 for i, j in qp.ndrange((8, 16), 16):
                     v[i, j] = u[i - 1, j]  # second
 
@@ -92,7 +92,7 @@ def a_counter_is_cleared_beside_a_section(c):
     def count(c: I32):
         with qp.stream_parallel():
             c[0] = 0  # first
-        # mended to: if True:
+        # fixed to: if True:
         with qp.stream_parallel():
             for i in range(64):
                 qp.atomic_add(c[i % 8], 1)  # second
@@ -112,7 +112,7 @@ def three_sections(x, y, z):
         with qp.stream_parallel():
             for i in y:
                 y[i] = i
-        # mended to: if True:
+        # fixed to: if True:
         with qp.stream_parallel():
             for i in z:
                 z[i] = x[i]  # second
@@ -133,7 +133,7 @@ def one_array_for_two_parameters(x, y):
             for i in b:
                 b[i] = 1.0  # second
 
-    # mended to: both(x, y)
+    # fixed to: both(x, y)
     both(x, x)
 
 

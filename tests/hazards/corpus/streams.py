@@ -11,28 +11,28 @@ from .program import clean, racy
 @racy("read after write")
 def no_event(s1, s2, x, y, ready):
     ramp(x, stream=s1)  # first
-    # mended by: ready.record(s1); ready.wait(s2)
+    # fixed by: ready.record(s1); ready.wait(s2)
     copy(x, y, stream=s2)  # second
 
 
 @racy("write after read")
 def overwritten_while_read(s1, s2, x, y, done):
     copy(x, y, stream=s1)  # first
-    # mended by: done.record(s1); done.wait(s2)
+    # fixed by: done.record(s1); done.wait(s2)
     ramp(x, stream=s2)  # second
 
 
 @racy("write after write")
 def two_writers(s1, s2, x):
     ramp(x, stream=s1)  # first
-    # mended by: s1.synchronize()
+    # fixed by: s1.synchronize()
     ones(x, stream=s2)  # second
 
 
 @racy("read after write")
 def the_default_stream_does_not_wait(s1, x, y, ready):
     ramp(x, stream=s1)  # first
-    # mended by: ready.record(s1); ready.wait()
+    # fixed by: ready.record(s1); ready.wait()
     copy(x, y)  # second
 
 
@@ -40,7 +40,7 @@ def the_default_stream_does_not_wait(s1, x, y, ready):
 def nobody_waits_for_the_default_stream(s1, x, y, ready):
     """Its first use of ``x`` waits for the stream that ``x`` was made on, and the second would not."""
     ramp(x)  # first
-    # mended by: ready.record(); ready.wait(s1)
+    # fixed by: ready.record(); ready.wait(s1)
     copy(x, y, stream=s1)  # second
 
 
@@ -49,7 +49,7 @@ def the_home_stream_is_no_order(s1, s2, ready):
     """As above, with an array that was made on one of the two."""
     x = qp.ndarray(qp.f32, 64, stream=s1)
     ramp(x, stream=s1)  # first
-    # mended by: ready.record(s1); ready.wait(s2)
+    # fixed by: ready.record(s1); ready.wait(s2)
     ones(x, stream=s2)  # second
 
 
@@ -57,13 +57,13 @@ def the_home_stream_is_no_order(s1, s2, ready):
 def current_stream(s1, x, y, ready):
     with qp.use_stream(s1):
         ramp(x)  # first
-    # mended by: ready.record(s1); ready.wait()
+    # fixed by: ready.record(s1); ready.wait()
     copy(x, y)  # second
 
 
 @racy("read after write")
 def priorities_are_no_order(x, y):
-    # mended to: high = low = qp.create_stream(priority=-1)
+    # fixed to: high = low = qp.create_stream(priority=-1)
     high, low = qp.create_stream(priority=-1), qp.create_stream(priority=0)
     ramp(x, stream=high)  # first
     copy(x, y, stream=low)  # second
@@ -75,7 +75,7 @@ def a_chain_with_a_gap(s1, s2, s3, x, y, z, ready, done):
     ready.record(s1)
     ready.wait(s2)
     copy(x, y, stream=s2)
-    # mended by: done.record(s2); done.wait(s3)
+    # fixed by: done.record(s2); done.wait(s3)
     copy(x, z, stream=s3)  # second
 
 
@@ -85,7 +85,7 @@ def one_of_two_producers(s1, s2, s3, x, y, z, ready, done):
     ones(y, stream=s2)  # first
     ready.record(s1)
     ready.wait(s3)
-    # mended by: done.record(s2); done.wait(s3)
+    # fixed by: done.record(s2); done.wait(s3)
     add(x, y, z, stream=s3)  # second
 
 
@@ -95,7 +95,7 @@ def one_of_two_readers(s1, s2, s3, x, y, z, ready, done):
     copy(x, z, stream=s2)  # first
     ready.record(s1)
     ready.wait(s3)
-    # mended by: done.record(s2); done.wait(s3)
+    # fixed by: done.record(s2); done.wait(s3)
     ramp(x, stream=s3)  # second
 
 
@@ -107,7 +107,7 @@ def one_buffer_of_a_pipeline(s1, s2, x, y, ready, done):
         ready.record(s1)
         ready.wait(s2)
         copy(x, y, stream=s2)  # first
-        # mended by: done.record(s2); done.wait(s1)
+        # fixed by: done.record(s2); done.wait(s1)
 
 
 @racy("write after read")
@@ -115,7 +115,7 @@ def two_buffers_of_a_pipeline(s1, s2, x, y, z, ready, done, other):
     """Two buffers in turn hide the missing wait for one round more."""
     for step in range(3):
         buffer, free = (x, y)[step % 2], (done, other)[step % 2]
-        # mended by: free.wait(s1)
+        # fixed by: free.wait(s1)
         ramp(buffer, stream=s1)  # second
         ready.record(s1)
         ready.wait(s2)
@@ -126,7 +126,7 @@ def two_buffers_of_a_pipeline(s1, s2, x, y, z, ready, done, other):
 @racy("read after write")
 def synchronised_with_another_stream(s1, s2, x, y):
     ramp(x, stream=s1)  # first
-    # mended to: s1.synchronize()
+    # fixed to: s1.synchronize()
     s2.synchronize()
     copy(x, y, stream=s2)  # second
 
@@ -136,7 +136,7 @@ def a_new_stream_in_the_place_of_an_old_one(x, y):
     """The driver may give the new stream the number of the old one, whose work is still pending."""
     old = qp.create_stream()
     ramp(x, stream=old)  # first
-    # mended by: old.synchronize()
+    # fixed by: old.synchronize()
     old.destroy()
     copy(x, y, stream=qp.create_stream())  # second
 
@@ -147,7 +147,7 @@ def the_third_iteration(s1, s2, x, y, ready):
     ready.record(s2)
     ready.wait(s1)
     for _ in range(2):
-        # mended by: ready.record(s2); ready.wait(s1)
+        # fixed by: ready.record(s2); ready.wait(s1)
         ramp(x, stream=s1)  # second
         ready.record(s1)
         ready.wait(s2)

@@ -21,7 +21,7 @@ def on_a_thread(function, *arguments):
 def joined_and_not_synchronised(s1, s2, x, y):
     def produce():
         ramp(x, stream=s1)  # first
-        # mended by: s1.synchronize()
+        # fixed by: s1.synchronize()
 
     on_a_thread(produce)
     copy(x, y, stream=s2)  # second
@@ -32,7 +32,7 @@ def a_stream_for_each_thread(x):
     def first():
         with qp.create_stream() as own, qp.use_stream(own):
             ramp(x)  # first
-            # mended by: own.synchronize()
+            # fixed by: own.synchronize()
 
     def second():
         with qp.create_stream() as own, qp.use_stream(own):
@@ -51,16 +51,16 @@ def a_thread_does_not_inherit_the_stream(s1, x, y, ready):
 
     with qp.use_stream(s1):
         ramp(x)  # first
-        # mended by: ready.record(); ready.wait(qp.Stream.from_handle(0))
+        # fixed by: ready.record(); ready.wait(qp.Stream.from_handle(0))
         on_a_thread(consume)
 
 
 @racy("write after read")
 def an_event_of_another_thread_comes_too_early(s1, s2, x, y, ready):
     def consume():
-        # mended to: copy(x, y, stream=s1); ready.record(s1)
+        # fixed to: copy(x, y, stream=s1); ready.record(s1)
         ready.record(s1)
-        # mended to: pass
+        # fixed to: pass
         copy(x, y, stream=s1)  # first
 
     on_a_thread(consume)
