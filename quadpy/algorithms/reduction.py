@@ -8,7 +8,7 @@ from typing import Any, Final
 import quadpy as qp
 from quadpy.algorithms.kernels.chunks import finish, fold, fold_flat
 from quadpy.algorithms.kernels.copies import fill
-from quadpy.algorithms.kernels.places import best_of_chunks, best_places
+from quadpy.algorithms.kernels.places import best_numbers, best_of_chunks, best_places, place_of_best
 from quadpy.algorithms.kernels.sums import add_all, extreme, first_place
 from quadpy.algorithms.operands import axis_of, dtype_of, input_array, output_array
 from quadpy.algorithms.operators import Operator, bits_of, operator_of, working_type
@@ -22,6 +22,8 @@ __all__ = ["CHUNK", "argmax", "argmin", "as_numbers", "cube_of", "folded_once", 
 
 CHUNK: Final = 64
 """Numbers along an axis that one iteration folds; part of the shape of floating sums."""
+_PLACE_CHUNK: Final = 4096
+"""Numbers of which ``argmin`` first finds the least on a CPU, and through which it looks for it then."""
 
 
 @public
@@ -188,9 +190,16 @@ def _place(run: Run, x: Any, axis: int | None, out: Any, name: str) -> NDArray:
 
 
 def _place_flat(run: Run, x: NDArray, to: NDArray, name: str) -> None:
-    value = run.temporary(x.dtype, 1)
-    reduce_flat(run, x, "min" if name == "argmin" else "max", value)
-    run.launch(first_place, x, value, run.temporary(i64, 1), to)
+    op, least = ("min" if name == "argmin" else "max"), name == "argmin"
+    if run.by_blocks:
+        value = run.temporary(x.dtype, 1)
+        reduce_flat(run, x, op, value)
+        run.launch(first_place, x, value, run.temporary(i64, 1), to)
+        return
+    best = run.temporary(x.dtype, -(-x.size // _PLACE_CHUNK))  # on a CPU, which thus reads x once
+    worst = operator_of(op, None, x.dtype, name).start
+    run.launch(best_numbers, x, best, worst, least, _PLACE_CHUNK)
+    run.launch(place_of_best, x, best, to, worst, least, _PLACE_CHUNK)
 
 
 def _place_along(run: Run, cube: NDArray, to: NDArray, *, least: bool) -> None:

@@ -116,6 +116,21 @@ def test_places(rng, place, dtype, n):
     assert al.argmax(place(x))[None] == most.argmax()
 
 
+@pytest.mark.parametrize("n", [4095, 4096, 4097, 8200])
+def test_places_in_several_chunks(rng, n):
+    x = np.full(n, np.nan, np.float32)
+    assert al.argmin(x)[None] == al.argmax(x)[None] == 0
+    x[n - 1] = np.inf  # the worst number, in the last chunk
+    assert al.argmin(x)[None] == n - 1
+    x[n - 2] = 5.0
+    assert [al.argmin(x)[None], al.argmax(x)[None]] == [n - 2, n - 1]
+    for dtype in (np.uint8, np.int64):
+        y = rng.integers(0, 3, n).astype(dtype)
+        assert [al.argmin(y)[None], al.argmax(y)[None]] == [y.argmin(), y.argmax()]
+        y[:] = np.iinfo(dtype).max
+        assert al.argmin(y)[None] == 0
+
+
 def test_places_among_infinities_and_nans(place):
     x = np.array([np.nan, np.inf, np.nan, np.inf], np.float32)
     assert al.argmin(place(x))[None] == 1

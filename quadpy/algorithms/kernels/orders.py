@@ -20,15 +20,10 @@ def ordered(bits, dtype: T, kind: T, infinity: T, descending: T):
     if qp.static(kind == "int"):
         key = bits ^ top
     elif qp.static(kind == "float"):
-        size = bits & ~top
-        if size > qp.cast(infinity, dtype):
-            key = ~qp.cast(0, dtype)
-        elif size == 0:
-            key = top
-        elif bits != size:
-            key = ~bits
-        else:
-            key = bits | top
+        size = bits & ~top  # selected, since a CPU guesses the branches of mixed signs wrongly half of the time
+        key = qp.select(bits != size, ~bits, bits | top)
+        key = qp.select(size == 0, top, key)
+        key = qp.select(size > qp.cast(infinity, dtype), ~qp.cast(0, dtype), key)
     if qp.static(descending):
         key = ~key
     return key
