@@ -15,6 +15,7 @@ from quadpy.lang.displays import unpacked
 from quadpy.lang.frames import ChosenPart, MutableVar
 from quadpy.lang.names import base_name
 from quadpy.lang.operators import binary
+from quadpy.lang.replacements import instead_of
 from quadpy.lang.scalars import cast
 from quadpy.lang.structs import record_of
 from quadpy.lang.values import (
@@ -56,7 +57,7 @@ def stmt_AnnAssign(t: Trace, node: ast.AnnAssign) -> None:
     if not _is_type(wanted):
         hint = "without quotes" if isinstance(wanted, str) else "or qp.types.vector(3, qp.f32)"
         t.fail_type(f"the annotation {ast.unparse(node.annotation)} is not a type", t.span(node.annotation),
-                    f"write a type such as qp.f32, {hint}")  # fmt: skip
+                    (isinstance(wanted, type) and instead_of(wanted)) or f"write a type such as qp.f32, {hint}")  # fmt: skip
     if node.value is None:
         t.fail_syntax("an annotated name needs a value", span)
     given = t.expr(node.value)

@@ -96,6 +96,7 @@ def test_init_refuses_what_cannot_be(init, options):
             "give the variable a number first, such as 0.0; a function returns one",
         ),
         ("y: list = 3", "a list is needed here, not int", "leave the annotation out, or write the type of a number"),
+        ("y: np.float32 = 0.5", r"the annotation np\.float32 is not a type", "there is qp.f32"),
         (
             "y: qp.sin = 0.5",
             r"the annotation qp\.sin is not a type",
