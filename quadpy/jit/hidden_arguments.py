@@ -1,7 +1,7 @@
 """The arguments that a launch adds to the caller's: where their values come from, and how they are packed.
 
-A hidden argument is a row of ``ROWS`` and a use in code generation: ``Functions.hidden_argument`` in a rule of the
-language, or an operand that ``codegen.abi.appended`` lists.
+A hidden argument is a row of ``ROWS`` and a use: ``lang.hidden.hidden_argument`` in a rule of the language, or an operand
+that ``codegen.abi.hidden_of`` adds after the layout.
 """
 
 from __future__ import annotations
