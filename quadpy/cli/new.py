@@ -42,9 +42,10 @@ _README: Final = """\
 
 ```sh
 pip install -e '.[dev]'
-pytest                                                              # the test
-python benchmarks/diffusion.py                                      # the time of a step
-quadpy report {package}/diffusion.py --target gfx942 --max-spills 0  # what it needs on an AMD GPU
+pytest                          # the test
+python benchmarks/diffusion.py  # the time of a step
+# what the kernel needs on an AMD GPU, and a budget for it
+quadpy report {package}/diffusion.py --target gfx942 --max-spills 0
 ```
 """
 

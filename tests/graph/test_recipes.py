@@ -13,6 +13,7 @@ from shared_kernels import LEVELS, Tank, raise_levels, scale_into, square, take_
 
 import quadpy as qp
 from quadpy.errors import CaptureError, GraphError, NoDeviceError
+from quadpy.public import frames_of, is_own_frame
 from quadpy.runtime.device import devices
 from quadpy.runtime.device.current import Config, current_config, set_config
 
@@ -236,6 +237,8 @@ def test_what_cannot_travel_says_why_and_where(arch, build):
     assert "the graph cannot be pickled" in str(caught.value)
     assert line in str(caught.value)
     assert "qp.graph.replay" in caught.value.hint
+    own = [frame for frame in frames_of(caught.value.__traceback__) if is_own_frame(frame)]
+    assert len(own) == 1
 
 
 def test_views_of_one_array_do_not_become_two():

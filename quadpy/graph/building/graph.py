@@ -123,6 +123,7 @@ class Graph(GraphBuilder):
     def __deepcopy__(self, memo: object) -> Graph:
         return self.clone()
 
+    @public
     def __reduce_ex__(self, protocol: object) -> tuple[Any, ...]:
         """Pickles the calls that made the nodes, with their arguments: kernels by name, arrays with their values."""
         self.require_complete()

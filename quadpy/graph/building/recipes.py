@@ -13,6 +13,7 @@ from quadpy.graph.model.extents import extent_of, written_extent_of
 from quadpy.graph.model.makers import MAKERS
 from quadpy.graph.model.nodes import Call, ChildNode, EmptyNode, KernelNode, MemcpyNode, MemsetNode, Node
 from quadpy.graph.model.travelling import Travelling, in_order, refuse, travelling_arrays
+from quadpy.public import public
 from quadpy.runtime.arrays.dense import DenseArray
 from quadpy.runtime.arrays.ndarray import ndarray
 from quadpy.runtime.device.device import Device
@@ -75,6 +76,7 @@ def recipes_of(nodes: Iterable[Node]) -> tuple[NodeRecipe, ...]:
     return _recipes(nodes, travelling_arrays(nodes))
 
 
+@public
 def restored(recipes: Sequence[NodeRecipe]) -> Graph:
     """A graph on the current device that does what the pickled one did."""
     graph = Graph()
