@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import struct
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 from quadpy.completion import shows
 from quadpy.dtypes import BY_NAME, Scalar, bf16
@@ -70,7 +70,11 @@ class NDArray(DenseArray[T_co, I_contra]):
         layout: _Layout | None = None,
     ) -> None:  # fmt: skip
         """An array over C-ordered memory, which ``storage`` keeps alive; ``layout`` is that of the type and shape."""
-        layout = layout or array_layout(dtype.name, shape, element)
+        self._begin(dtype, shape, element, storage, layout or array_layout(dtype.name, shape, element))
+
+    def _begin(
+        self, dtype: Scalar, shape: tuple[int, ...], element: tuple[int, ...], storage: Storage, layout: _Layout
+    ) -> None:
         self._dtype, self._shape, self._element_shape = dtype, shape, element
         self._ndim, self._size, self.nbytes, self.wide = len(shape), layout.size, layout.nbytes, layout.wide
         device, block, pointer = storage.device, storage.block, storage.pointer
@@ -147,7 +151,9 @@ def ndarray(dtype: DType, shape: int | tuple[int, ...], needs_grad: bool = False
 
 def _zeros(scalar: Scalar, element: tuple[int, ...], shape: tuple[int, ...], stream: object = None) -> NDArray:
     layout = array_layout(scalar.name, shape, element)
-    return NDArray(scalar, shape, element, storage_at(allocate(layout.nbytes, stream), layout.strided), layout)
+    made = _new_array(NDArray)  # a call of the class takes longer
+    made._begin(scalar, shape, element, storage_at(allocate(layout.nbytes, stream), layout.strided), layout)  # noqa: SLF001 - as above
+    return made
 
 
 @public
@@ -210,6 +216,9 @@ def array_layout(scalar: str, shape: tuple[int, ...], element: tuple[int, ...]) 
     row, packing = row_bytes(shape, math.prod(element) * dtype.nbytes), struct.Struct(f"=Q{len(shape)}i")
     keys = (type_key(kind, scalar, len(shape), element) for kind in ("nd", device_kind(0, row), device_kind(1, row)))
     return _Layout(math.prod(shape), nbytes, row, is_wide(shape, nbytes), packing, strided, *keys)
+
+
+_new_array: Final = NDArray.__new__
 
 
 def _restored(dtype: str, element: tuple[int, ...], stored: Numbers, grad: Numbers | None = None) -> NDArray:

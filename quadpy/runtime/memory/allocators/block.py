@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ def move(source: list[Any] | None, target: list[Any], count: int = 1) -> None:
     """Move up to ``count`` entries from the end of ``source`` to ``target``, each in one step."""
     if source:
         try:
-            target.extend(map(_pop, repeat(source, count)))
+            target.extend(map(_pop, (source,) * count))
         except IndexError:  # another thread took it
             return
 

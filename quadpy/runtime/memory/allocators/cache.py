@@ -62,7 +62,8 @@ class CachingAllocator:
             cell.extend(map(self._driver.alloc, (size,)))
 
     def release(self, block: Block) -> None:
-        block.marks = [self._timelines.mark(guest) for guest in tuple(block.guests) if guest is not block.home]
+        if block.guests:
+            block.marks = [self._timelines.mark(guest) for guest in tuple(block.guests) if guest is not block.home]
         self._await(block)
 
     def trim(self) -> None:
