@@ -114,7 +114,7 @@ class GraphExec(OneProcess):
                 resources = live.resources
                 resources.check(auto_free=self._auto_free)
                 told = None if CAPTURES.observer is None else self._tell(CAPTURES.observer, on, overlap=overlap)
-                if on.timeline is not live.announced:  # else all is said, and what came before is in order
+                if on.timeline is not live.announced:  # otherwise it is announced already, and earlier work is ordered
                     self._move(engine, on, overlap=overlap and engine.overlaps)
                     resources = live.resources
                 if resources.memory:  # before the launch, as what a Ctrl-C interrupts may have been submitted

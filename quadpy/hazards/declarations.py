@@ -29,7 +29,7 @@ def declare(what: str, *, reads: Iterable[Any] = (), writes: Iterable[Any] = (),
     what the program asks for by events and waits, as for quadpy's own work.
 
     Args:
-        what: the work, in the words of reports, such as ``"torch.matmul"``.
+        what: the work, as reports will describe it, such as ``"torch.matmul"``.
         reads: ndarrays and fields of which it may read all elements.
         writes: those of which it writes all elements.
         stream: where it runs: a stream of quadpy's or of the library, None for the calling thread's current stream, or

@@ -1,6 +1,6 @@
 """The rules that every kernel handed to code generation keeps.
 
-A broken rule is a defect of quadpy, not of the user's program.  Here it is an exception with a location; in LLVM it
+A broken rule is a bug in quadpy, not in the user's program.  Here it is an exception with a location; in LLVM it
 could end the process.
 """
 

@@ -75,7 +75,7 @@ def chained(t: Trace, node: ast.expr) -> Value:
 
 
 def member_place(t: Trace, node: ast.expr) -> ElementRef | MutableVar | None:
-    """The place of a struct's member, in memory or in a variable: of a struct, only what is asked for is read."""
+    """The place of a struct's member, in memory or in a variable; only the requested part of a struct is read."""
     if isinstance(node, ast.Attribute):
         if struct_element(t, node.value) is not None and is_element(t, node):
             return element_ref(t, node)
@@ -101,7 +101,7 @@ def attribute_of(t: Trace, value: Value, name: str, span: Span) -> Value:
 
 
 def _scalar_attribute(t: Trace, value: ir.Expr, name: str, span: Span) -> Value:
-    if is_our_module(t.frame.source.fn.__module__):  # the attribute is of no interest to who called the function
+    if is_our_module(t.frame.source.fn.__module__):  # the caller of the function does not care about the attribute
         t.fail_type(f"a vector or matrix is needed, not {with_article(str(value.type))}", span)
     t.fail_type(f"{with_article(str(value.type))} has no attribute {name!r}", span)
 
@@ -145,7 +145,7 @@ def expr_Subscript(t: Trace, node: ast.Subscript) -> Value:
 
 
 def _part_of_variable(t: Trace, bound: MutableVar, node: ast.Subscript) -> Value:
-    """Of a variable, only the component or row that is asked for is read."""
+    """Reads only the requested component or row of a variable."""
     span = t.span(node)
     check_assigned(t, ast.unparse(node.value), t.span(node.value))
     index = spread_indices(index_values(t, node.slice))

@@ -1,7 +1,7 @@
-"""Which cells of sparse trees are active: what writes do to them, and what loops ask.
+"""Which cells of sparse trees are active: how writes change this, and how loops test it.
 
-Beside the cells of a sparse node there is a field with a number for each: whether the cell is active, or for a list how
-many elements it holds.  A cell is active only if all cells around it are, and what is in inactive cells is 0.
+Each sparse node has a companion field with a number for each cell: whether it is active, or for a list how many
+elements it holds.  A cell is active only if all cells that contain it are, and the contents of inactive cells are 0.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def is_list(node: TreeNode) -> bool:
 
 
 def position_of(t: Trace, ref: ElementRef) -> Position | None:
-    """Where an element is in its tree; None where no node around it is sparse."""
+    """The position of an element in its tree; None if no node around it is sparse."""
     field = field_of(t, ref.array)
     if not is_sparse(field):
         return None
@@ -91,7 +91,7 @@ def position_of(t: Trace, ref: ElementRef) -> Position | None:
 
 
 def activity_of(t: Trace, node: TreeNode, name: str = "activity") -> ArrayRef:
-    """The field that says which cells are active, or were so before."""
+    """The field that says which cells are active, or were active before the loop."""
     found = import_value(t, t.deps.attribute(node, name))
     assert isinstance(found, ArrayRef)
     return found
@@ -108,14 +108,14 @@ def _key(place: ir.Element, position: Position, node: TreeNode) -> tuple[object,
 
 
 def activate_element(t: Trace, ref: ElementRef, span: Span) -> None:
-    """Makes the cells around an element that is written active."""
+    """Activates the cells that contain an element that is written."""
     if not t.cells.suppressed and (position := position_of(t, ref)) is not None:
         with only_where(t, ref.inside, span):
             activate(t, position, span)
 
 
 def activate(t: Trace, position: Position, span: Span) -> None:
-    """Makes the cells around a position active, the outermost first, where that is not known already."""
+    """Activates the cells that contain a position, the outermost first, unless they are known to be active."""
     for node in position.nodes:
         place = place_in(t, position, node, span)
         if any(_key(place, position, node) in keys for keys in t.cells.known):
@@ -139,7 +139,7 @@ def set_activity(t: Trace, place: ir.Element, number: int, span: Span) -> None:
 
 
 def is_active(t: Trace, position: Position, span: Span, name: str = "activity") -> ir.Expr:
-    """Whether the cell of the innermost node is active; then those around it are, too."""
+    """Whether the cell of the innermost node is active; then the cells that contain it are also active."""
     node = position.nodes[-1]
     place = place_in(t, position, node, span, name)
     if t.loop is not None and not is_list(node):

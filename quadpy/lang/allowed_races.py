@@ -1,4 +1,4 @@
-"""``with qp.hazards.allow(x, reason="…"):`` in a kernel: iterations of the loops inside may race for ``x``."""
+"""``with qp.hazards.allow(x, reason="…"):`` in a kernel: iterations of the loops inside may race on ``x``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arithmetic, comparison and selection of scalars: at compile time as Python does it, else as IR."""
+"""Arithmetic, comparison and selection of scalars: at compile time as in Python, otherwise as IR."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def fold(t: Trace, op: type[ast.AST], a: Value, b: Value, span: Span) -> Value:
 
 
 def _fold_numbers(t: Trace, op: type[ast.AST], a: Number, b: Number, span: Span) -> ScalarValue:
-    """As Python does it; where Python has no real result, as at run time."""
+    """As in Python; where Python has no real result, as at run time."""
     check_size(t, op, a, b, span)
     try:
         result: ScalarValue | complex = LITERAL.get(op, _PYTHON[op])(a, b)

@@ -130,7 +130,7 @@ def spread_indices(index: tuple[Value, ...]) -> tuple[Value, ...]:
 
 
 def part_indices(index: tuple[Value, ...], shape: Shape) -> tuple[Value, ...]:
-    """What names a part of a vector or matrix; with a ``k`` of run time, ``m[k, :]`` is the row ``m[k]``."""
+    """The index of a part of a vector or matrix; with a run-time ``k``, ``m[k, :]`` is the row ``m[k]``."""
     step = spread_indices(index)
     if (
         isinstance(shape, tuple)
@@ -173,7 +173,7 @@ def _member_shape(struct: RecordType, name: str) -> Shape | None:
 
 
 def _elements_of(t: Trace, node: ast.expr) -> Shape | None:
-    """The shape of an element where ``node`` is an array, else None; found out without emitting anything."""
+    """The shape of an element if ``node`` is an array, else None; computed without emitting anything."""
     bound: Value = None
     if isinstance(node, ast.Name):
         bound = t.frame.env.get(node.id)
@@ -313,7 +313,7 @@ def store_element(t: Trace, ref: ElementRef, value: Value, span: Span) -> None:
 
 
 def _store_chosen(t: Trace, ref: ElementRef, value: Value, span: Span) -> None:
-    """Stores the component or row that a run-time index names, and nothing else."""
+    """Stores only the component or row that a run-time index selects."""
     parts, at = chosen_parts(t, ref, span)
     items = [t.build.let(e) for e in scalars_for(t, value, parts[0].shape, parts[0].types, span)]
     with only_where(t, ref.inside, span):
@@ -323,7 +323,7 @@ def _store_chosen(t: Trace, ref: ElementRef, value: Value, span: Span) -> None:
 
 
 def chosen_parts(t: Trace, ref: ElementRef, span: Span) -> tuple[list[ElementRef], ir.Expr]:
-    """The components, rows or columns of which ``ref``, which ``chooses``, is one; and the number of that one."""
+    """The components, rows or columns from which ``ref``, which ``chooses``, selects one; and the number of that one."""
     index, shape = ref.steps[0], ref.shape
     assert isinstance(index, tuple)
     assert isinstance(shape, tuple)

@@ -19,7 +19,7 @@ __all__ = ["stmt_Assert"]
 
 
 def stmt_Assert(t: Trace, node: ast.Assert) -> None:
-    """The condition is evaluated at run time only under ``debug=True``; what is known now is decided now."""
+    """The condition is evaluated at run time only under ``debug=True``; a compile-time condition is decided at once."""
     span = t.span(node)
     with t.build.block() as stmts:
         cond = t.expr(node.test)

@@ -1,4 +1,4 @@
-"""Atomic operations: on memory, and on variables of one thread, where they are plain ones."""
+"""Atomic operations: on memory, and on variables of one thread, where they are plain operations."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _ON_U1: Final = {
     ir.AtomicOp.ADD: ir.AtomicOp.OR, ir.AtomicOp.MAX: ir.AtomicOp.OR, ir.AtomicOp.SUB: ir.AtomicOp.XOR,
     ir.AtomicOp.MUL: ir.AtomicOp.AND, ir.AtomicOp.MIN: ir.AtomicOp.AND,
 }  # fmt: skip
-"""What gives the same u1 as arithmetic in the default integer type, converted back: 1 + 1 is not 0, so it is True."""
+"""Operations that give the same u1 as arithmetic in the default integer type, converted back: 1 + 1 is not 0, so True."""
 
 
 def atomic_call(t: Trace, op: ir.AtomicOp, node: ast.Call) -> Value:

@@ -57,7 +57,7 @@ def _combining(t: Trace, op: Value, like: Numbers, span: Span) -> Combine:
 
 
 def _of_waves(t: Trace, value: Numbers, lane: int, span: Span) -> Numbers:
-    """In lane k, what ``lane`` of wave k has."""
+    """In lane k, the value of ``lane`` of wave k."""
     return shaped(shape_of(value), [results_of_waves(t, e, lane, None, span) for e in elems_of(value)])
 
 
@@ -75,7 +75,7 @@ def _reduce(
 
 
 def _upto(t: Trace, span: Span, own: Numbers, combine: Combine) -> Numbers:
-    """What the block's iterations up to this one have together: the waves' own, then those below from near to far."""
+    """The combined values of the block's iterations up to this one: the wave's own, then the lower waves, nearest first."""
     size, number = whole_waves(t, span), wave_of(t, span)
     upto = scan(t, own, size, combine, span)
     if waves_of(t) == 1:

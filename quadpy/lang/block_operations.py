@@ -1,7 +1,7 @@
-"""What the iterations of a block compute together: by waves, whose results meet in shared memory.
+"""Operations over all iterations of a block: waves compute partial results, which are combined in shared memory.
 
-The waves' results are combined as a balanced tree, and scans add what is below a wave from near to far.  So the bits do not
-depend on the size of waves: waves of 32 continue as the lanes of a wave of 64 do.
+The waves' results are combined as a balanced tree, and scans add the lower waves to a wave, nearest first.  So the bits
+do not depend on the wave size: waves of 32 continue as the lanes of a wave of 64 do.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["BLOCK_RULES", "checked_block", "results_of_waves", "waves_of"]
 Rule: TypeAlias = Callable[..., Any]
 
 _NEUTRAL: Final = {AtomicOp.ADD: 0, AtomicOp.MUL: 1, AtomicOp.XOR: 0}
-"""What changes nothing, for operations that count a value each time; of floats, -0.0 under addition."""
+"""The identities of the operations that are not idempotent; for floats, -0.0 under addition."""
 
 
 def waves_of(t: Trace) -> int:
@@ -43,12 +43,12 @@ def _is(a: ir.Expr, b: int, span: Span, op: ir.CmpOp = ir.CmpOp.EQ) -> ir.Expr:
 
 
 def results_of_waves(t: Trace, value: ir.Expr, from_lane: int, how: AtomicOp | None, span: Span) -> ir.Expr:
-    """In each lane k the ``value`` that lane ``from_lane`` of wave k has; lanes beyond the waves have what changes nothing."""
+    """In each lane k, the ``value`` of lane ``from_lane`` of wave k; lanes beyond the waves have the identity."""
     count, lane = waves_of(t), lane_of(t, span)
     name, type_ = f"shared${t.shared_count}", array_of(value.type, 1, (), (count,), space=Space.SHARED)
     t.shared_count += 1
     t.loop_around.shared.append(ir.SharedArray(name, type_, span=span))
-    t.build.emit(ir.Barrier(span=span))  # in a loop, all have read what the turn before left
+    t.build.emit(ir.Barrier(span=span))  # in a loop, all have read the values of the previous iteration
     own = ir.Element(name, (wave_of(t, span),), 0, value.type, span=span)
     t.build.branch(_is(lane, from_lane, span), [ir.Store(own, value, span=span)], [], span)
     t.build.emit(ir.Barrier(span=span))
@@ -92,7 +92,7 @@ def _scan(how: AtomicOp, op: WaveOp) -> Rule:
 
 
 def _below(t: Trace, totals: ir.Expr, how: AtomicOp, span: Span) -> Iterator[tuple[int, ir.Expr]]:
-    """For each power of two, what the group of so many waves has that is this wave's group's neighbour."""
+    """For each power of two, the value of the neighbouring group of that many waves."""
     distance, number = 1, wave_of(t, span)
     while distance < waves_of(t):
         yield distance, wave(t, WaveOp.BROADCAST, (totals, _binary(ir.BinOp.XOR, number, distance, span)), span)
@@ -105,7 +105,7 @@ def _below(t: Trace, totals: ir.Expr, how: AtomicOp, span: Span) -> Iterator[tup
 def _with_below(
     t: Trace, value: ir.Expr, below: ir.Expr, distance: int, how: AtomicOp, op: WaveOp, span: Span
 ) -> ir.Expr:
-    """``value`` and ``below``, where the neighbour is below; a lane that has nothing yet takes it as it is."""
+    """``value`` combined with ``below`` if the neighbour is below; a lane without a value takes ``below`` unchanged."""
     number = wave_of(t, span)
     both = _binary(ir.COMBINES[how], value, below, span)
     if op is WaveOp.EXCLUSIVE:
@@ -117,7 +117,7 @@ def _with_below(
 
 
 def checked_block(t: Trace, block_dim: Value, span: Span) -> None:
-    """Refuses another size of blocks than that of the loop."""
+    """Refuses a block size that differs from the loop's."""
     size = t.loop_around.block_dim
     if block_dim is not None and block_dim != size:
         given = block_dim if isinstance(block_dim, int) else shape_text(block_dim)
@@ -128,7 +128,7 @@ def checked_block(t: Trace, block_dim: Value, span: Span) -> None:
 def _with_peers_parameters(one: Rule) -> Rule:
     """``one`` for scalars and for the components of vectors.
 
-    Programs written for Quadrants say the block's size and the type once more: both must be right.
+    Programs written for Quadrants repeat the block size and the type: both must match.
     """
 
     def run(t: Trace, span: Span, value: Value, block_dim: Value = None, dtype: Value = None) -> Value:

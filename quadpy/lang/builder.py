@@ -44,7 +44,7 @@ class Builder:
         self._names: Counter[str] = Counter()
         self._mutable: set[Var] = set()
         self.lets: dict[Var, Expr] | None = None
-        """Where ``let`` notes what its names stand for; None where they are not wanted."""
+        """Where ``let`` notes what its names stand for; None if this is not needed."""
 
     def emit(self, stmt: Stmt) -> None:
         self._open[-1].append(stmt)
@@ -86,7 +86,7 @@ class Builder:
         return VarRead(var, span=value.span)
 
     def chain(self, join: Callable[[T, T], T], items: Iterable[T]) -> T:
-        """``items`` joined from the first to the last; long chains get names on the way."""
+        """``items`` combined from the first to the last; long chains get intermediate names."""
         first, *rest = items
         value = first
         for position, item in enumerate(rest, 1):
@@ -96,7 +96,7 @@ class Builder:
         return value
 
     def freeze(self, value: Expr) -> Expr:
-        """``value`` as it is now: bound to a name if a variable it reads may change."""
+        """The current ``value``: bound to a name if a variable that it reads may change."""
         changes = any(isinstance(node, VarRead) and node.var in self._mutable for node in walk(value))
         return self.let(value) if changes else value
 
@@ -113,7 +113,7 @@ class Builder:
         self.emit(Assign(var, value, span=span))
 
     def retract(self, stmt: Stmt) -> bool:
-        """Takes ``stmt`` back if it is the last one of the open block, but for marks."""
+        """Removes ``stmt`` if it is the last statement of the open block, apart from marks."""
         stmts = self._open[-1]
         marks = next((n for n, other in enumerate(reversed(stmts)) if not isinstance(other, (Line, Names))), 0)
         last = len(stmts) - 1 - marks

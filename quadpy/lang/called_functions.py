@@ -101,13 +101,13 @@ def _traced(t: Trace, func: RealFunc, values: Mapping[str, Value], span: Span) -
             scalars = scalars_of(sub, result, span)
             sub.build.emit(ir.Return(tuple(scalars), span=span))
     except CompilationError:
-        return None  # tracing in place says what is wrong, and where
+        return None  # tracing in place reports what is wrong, and where
     except Exception:
         t.trail, t.doing = sub.trail, sub.doing
         raise
     finally:
         t.already_printed = max(t.already_printed, sub.printed)  # tracing in place does not print again
-        t.signature.functions.update(sub.signature.functions)  # as ``called`` has them, whatever comes of this one
+        t.signature.functions.update(sub.signature.functions)  # as in ``called``, even if this fails
     body = ir.Block(tuple(stmts), span=span)
     if not scalars or not sub.signature.is_pure or not all(isinstance(node, _PURE) for node in walk(body)):
         return None
@@ -121,7 +121,7 @@ def _traced(t: Trace, func: RealFunc, values: Mapping[str, Value], span: Span) -
 def _named(
     name: str, params: tuple[ir.Var, ...], results: tuple[Scalar, ...], body: ir.Block, span: Span
 ) -> ir.Function:
-    """The function under a name that follows from what it does: kernels that are joined share it, or have two."""
+    """The function under a name that its text determines: fused kernels share it if it is the same, else they have two."""
     made = ir.Function("", params, results, body, is_called=True, span=span)
     digest = hashlib.sha256(print_function(made).encode()).hexdigest()[:16]
     plain = "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in name[:64])

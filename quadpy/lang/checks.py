@@ -1,7 +1,7 @@
-"""What ``debug=True`` inserts: conditions that must hold, and what happens where one does not.
+"""Checks of ``debug=True``: conditions that must hold, and what happens if one does not.
 
-A failed check leaves a record, and ends its iteration; where iterations wait for each other at barriers, and in the code
-outside of loops, it goes on instead, and skips what the check protects.
+A failed check leaves a record, and ends its iteration.  Where iterations wait for each other at barriers, and in code
+outside loops, execution continues instead, and skips what the check protects.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def require(
 
 
 def report(t: Trace, holds: ir.Expr, site: Site, saying: Sequence[ir.Stmt], words: Sequence[ir.Expr]) -> None:
-    """Emits a check, whose ``site`` gets the loops around; where it fails, ``saying`` makes the values ``words``."""
+    """Emits a check, whose ``site`` gets the enclosing loops; if it fails, ``saying`` makes the values ``words``."""
     checks, span = t.checks, site.span
     assert checks is not None
     site = _without_own_line(t, site)
@@ -65,10 +65,10 @@ def report(t: Trace, holds: ir.Expr, site: Site, saying: Sequence[ir.Stmt], word
 
 
 def _without_own_line(t: Trace, site: Site) -> Site:
-    """In kernels of quadpy's, as those of qp.algorithms, a line tells the user nothing unless it is of the user's function."""
+    """In quadpy's own kernels, such as those of qp.algorithms, only a line of the user's function tells the user anything."""
     if not is_our_module(t.frames[0].source.fn.__module__):
         return site
-    if t.options.serial and len(t.frames) > 1:  # called from Python: the function is all that the user knows of
+    if t.options.serial and len(t.frames) > 1:  # called from Python: the user knows only the function
         site = replace(site, kernel=t.frames[1].source.name)
     else:
         site = replace(site, kernel=f"{site.kernel} of qp.algorithms")
@@ -94,7 +94,7 @@ def _word(value: ir.Expr) -> ir.Expr:
 def stoppable(t: Trace, node: ast.stmt) -> Iterator[None]:
     """Context manager around the trace of the loop ``node``, or of its iterations: a failed check inside leaves it.
 
-    Does nothing where one around it is left, or where iterations meet inside.
+    Does nothing if an enclosing loop is left instead, or if iterations wait for each other inside.
     """
     checks = t.checks
     key = (t.frame.source.code, node.lineno, node.col_offset)
@@ -114,7 +114,7 @@ def stoppable(t: Trace, node: ast.stmt) -> Iterator[None]:
 
 
 def meet(t: Trace) -> None:
-    """All iterations of a block, or of a wave, come here: none may have left its loop.
+    """All iterations of a block or wave must reach this point: none may have left its loop.
 
     Raises:
         BlockMeets: a failed check would leave it; the trace starts again and remembers that.
@@ -126,7 +126,7 @@ def meet(t: Trace) -> None:
 
 @contextmanager
 def counting(t: Trace, names: Sequence[str], axes: Sequence[ir.Axis]) -> Iterator[None]:
-    """Context manager: inside, faults tell the variables of these loops, and their ranges are known."""
+    """Context manager: inside, faults report the variables of these loops, whose ranges are known."""
     checks = t.checks
     if checks is None:
         yield

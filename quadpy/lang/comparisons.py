@@ -1,7 +1,7 @@
 """Comparisons of values of every kind, ``in`` and ``is``.
 
-The structure of a tuple or list is known at compile time; the run-time values in it are not.  So comparisons go item by
-item, and become run-time operations.
+The structure of a tuple or list is known at compile time, but the run-time values in it are not.  So comparisons are
+made item by item, and become run-time operations.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ _CONTAINERS: Final = (list, tuple, dict, set, frozenset, str, range)
 _GO_THROUGH: Final[tuple[Any, ...]] = (
     sum, sorted, list, tuple, set, frozenset, dict, min, max, any, all, str, zip, enumerate, reversed, operator.contains,
 )  # fmt: skip
-"""Functions of Python's that look at each item of a container."""
+"""Python functions that process each item of a container."""
 
 
 def _length(value: Any) -> int:
@@ -83,7 +83,7 @@ def python_call(t: Trace, fn: Callable[..., Any], args: Sequence[Any], kwargs: M
 
 
 def evaluated(t: Trace, fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], span: Span) -> Any:
-    """What the user's Python function gives, which ``qp.static`` calls while compiling; iterators come back as lists."""
+    """The result of the user's Python function, which ``qp.static`` calls at compile time; iterators become lists."""
     name = getattr(fn, "__name__", shape_text(fn))
     for value in (*args, *kwargs.values()):
         if holds_runtime(value):
@@ -108,7 +108,7 @@ def _listed(t: Trace, made: Any) -> Any:
 
 
 def _is_pure(fn: Callable[..., Any]) -> bool:
-    """Whether ``fn`` gives the same for the same arguments, in every process: of Python's own, what is known to."""
+    """Whether ``fn`` gives the same result for the same arguments in every process: some of Python's own functions do."""
     receiver = getattr(fn, "__self__", None)
     return getattr(fn, "__module__", None) in ("math", "operator", "_operator") or type(receiver) in _CONTAINERS
 

@@ -1,8 +1,8 @@
 """Places of assignments: variables, whole or in part.
 
-An assignment writes what its target names, and nothing else.  Iterations of a parallel loop, and sections that run at
-once, share the variables from outside of them: to load a vector, change a component and store all of it would undo what
-others stored in the meantime.
+An assignment writes only what its target names.  Iterations of a parallel loop, and concurrent sections, share the
+variables from outside: loading a vector, changing a component and storing all of it would undo what others stored in
+the meantime.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ def part_at(t: Trace, bound: MutableVar, index: tuple[Value, ...], span: Span) -
 
 
 def _write_chosen(t: Trace, chosen: ChosenPart, items: Sequence[ir.Expr], span: Span) -> None:
-    """Writes only the chosen part in memory; all of a variable of this thread, which is in registers."""
+    """Writes only the chosen part in memory, but all of a variable of this thread, which is in registers."""
     for number, part in enumerate(chosen.parts):
         hit = chosen.is_at(number, span)
         if in_memory(part, t):

@@ -43,7 +43,7 @@ class Grammar:
 
     A rule for a statement returns True where control does not reach its end.  Rules take the type of node that they are
     for, which a mapping cannot express: hence ``Any``.  ``begin`` and ``end`` mark the source, before a statement and after
-    the last of a block.  ``missing`` has what users may write in vain, and what instead.
+    the last of a block.  ``missing`` has constructs that users may try in vain, with alternatives.
     """
 
     expressions: Mapping[type[ast.expr], Callable[[Trace, Any], Value]]

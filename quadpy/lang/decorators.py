@@ -164,7 +164,7 @@ def template(dtype: object = None, ndim: int | None = None) -> Any:
 def ref(dtype: object = None) -> Any:
     """Annotates a parameter of a ``qp.func`` or ``qp.real_func`` that the function changes: a variable, a component, an element.
 
-    ``dtype`` is for readers: a reference has the type of what it stands for.
+    ``dtype`` only informs readers: a reference has the type of the argument.
     """
     return Template()
 

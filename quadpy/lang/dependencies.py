@@ -20,7 +20,7 @@ from quadpy.lang.source import FunctionSource
 __all__ = ["MISSING", "Dependencies", "Read", "Spot"]
 
 MISSING: Final[Any] = type("Missing", (), {"__repr__": lambda self: "MISSING"})()
-"""What a read of something that is not there gives."""
+"""The result of a read of something that does not exist."""
 
 Spot: TypeAlias = "list[int]"
 """Where an object comes from: the number of a root or of a read, then positions in containers."""
@@ -77,7 +77,7 @@ class Dependencies:
         return self._arguments[name]
 
     def name(self, source: FunctionSource, name: str) -> Any:
-        """What a free name of a function means; MISSING where it is bound nowhere."""
+        """The value of a free name of a function; MISSING if it is not bound."""
         return self._read("name", source, name)
 
     def default(self, source: FunctionSource, name: str) -> Any:
@@ -97,7 +97,7 @@ class Dependencies:
         return self._read("attribute", value, name)
 
     def computed(self, name: str, location: str, compute: Callable[[], Any], *, pure: bool) -> Any:
-        """What a Python function gave, called at ``location``; a later trace of the same signature takes the same."""
+        """The result of a Python function called at ``location``; a later trace of the same signature uses it again."""
         key = f"call {name} at {location}", len(self.values), ""
         value = self._before[key] if key in self._before else compute()
         self.values[key] = value
@@ -153,7 +153,7 @@ class Dependencies:
         return path
 
     def text(self, value: Any) -> str:
-        """How the source says ``value``, such as ``self.grid.v``; empty where it comes from elsewhere."""
+        """How the source spells ``value``, such as ``self.grid.v``; empty if it comes from elsewhere."""
         spot = self._spots.get(id(value))
         return "" if spot is None else self._text_of(spot)
 

@@ -1,7 +1,7 @@
 """Determinants, inverses and systems of equations: Gaussian elimination with partial pivoting, unrolled.
 
-Backward-stable (Higham, Accuracy and Stability of Numerical Algorithms, 9.3): what is computed solves a system whose matrix
-differs from the given one by a few units of rounding of its greatest entry.
+Backward-stable (Higham, Accuracy and Stability of Numerical Algorithms, 9.3): the result solves a system whose matrix
+differs from the given one by a few units of rounding of its largest entry.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class _System:
                     self.rows[i][j] = self._minus_product(self.rows[i][j], factor, self.rows[k][j])
 
     def _greater_first(self, k: int, i: int) -> None:
-        """Row ``i`` changes places with row ``k`` if its entry in column ``k`` is the greater one."""
+        """Swaps row ``i`` with row ``k`` if its entry in column ``k`` is larger."""
         ours, other = (ir.Unary(ir.UnOp.ABS, self.rows[r][k], self.rows[r][k].type, span=self.span) for r in (k, i))
         swap = self.t.build.let(ir.Compare(ir.CmpOp.GT, other, ours, u1, span=self.span))
         self.swaps.append(swap)

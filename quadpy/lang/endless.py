@@ -15,7 +15,7 @@ def never_ends(loop: ir.While) -> bool:
 
 
 def _stays(loop: ir.While) -> bool:
-    """Whether the condition follows from what the loop does not change."""
+    """Whether the condition depends only on values that the loop does not change."""
     asked = [node for part in (loop.head, loop.cond) for node in walk(part)]
     if any(isinstance(node, (ir.Load, ir.Atomic, ir.ReadClock, ir.CallMany, ir.SlotRead)) for node in asked):
         return False  # others may change memory, and time passes

@@ -98,7 +98,7 @@ def expr_BoolOp(t: Trace, node: ast.BoolOp) -> Value:
 
 
 def short_circuit(t: Trace, left: Value, right_node: ast.expr, op: ir.BinOp, span: Span) -> Value:
-    """``left and right``: what ``right`` does happens only where it is needed."""
+    """``left and right``: the effects of ``right`` happen only if it is evaluated."""
     if not is_runtime(left):
         return t.expr(right_node) if decide(t, left, span) == (op is ir.BinOp.AND) else left
     cond = to_condition(t, left, span)

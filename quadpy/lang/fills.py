@@ -1,4 +1,4 @@
-"""What kernels do to all elements of arrays, in the kernel language itself."""
+"""Operations of kernels on all elements of arrays, in the kernel language itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tasks that do not follow the order of the text: sections that run at once, and loops over tasks."""
+"""Tasks that do not follow the order of the text: concurrent sections, and loops over tasks."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _sections_of_context(t: Trace, node: ast.With, span: Span) -> None:
 
 
 def _one_section(t: Trace, node: ast.With, span: Span) -> None:
-    """One more branch of the fork before it, if nothing stands between; else the first of a new one."""
+    """Another branch of the fork before it, if there is nothing in between; otherwise the first branch of a new one."""
     frame = t.frame
     joins = t.tasks.fork is not None and t.tasks.fork.node is not None and t.build.retract(t.tasks.fork.node)
     fork = t.tasks.fork = t.tasks.fork if joins and t.tasks.fork else OpenFork()

@@ -19,7 +19,7 @@ from quadpy.source import Span
 __all__ = ["MOST_BITS", "Effort", "guarded"]
 
 MOST_BITS: Final = 1 << 16
-"""Of an integer while compiling: far more than any type holds, and little enough for Python's arithmetic."""
+"""The limit on the bits of an integer at compile time: far more than any type holds, but manageable for Python."""
 
 _OWN: Final = str(Path(__file__).parent.parent)
 
@@ -83,7 +83,7 @@ def _users_frames(found: TracebackType | None) -> TracebackType | None:
 
 
 def _unexpected(name: str, error: Exception, span: Span) -> CompilationError:
-    """The user's own Python, run while compiling, or a defect of the compiler."""
+    """An error of the user's own Python code, run at compile time, or a bug of the compiler."""
     text = f"{type(error).__name__}: {error}"
     if isinstance(error, ValueError) and "integer string conversion" in text:
         return KernelValueError("an integer is too long to be converted to a string", span, hint="use a float")

@@ -1,4 +1,4 @@
-"""What a call of each builtin means in a trace."""
+"""The meaning of a call of each builtin in a trace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a ``for`` runs over, and its loop variables."""
+"""The iteration space of a ``for``, and its loop variables."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def loop_axes(t: Trace, names: list[str], bounds: Bounds, span: Span) -> list[ir
 
 
 def _require_step(t: Trace, step: ir.Expr, span: Span) -> None:
-    """A range in steps of 0 runs nothing; under ``debug=True`` it is an error, as in Python."""
+    """A range with step 0 runs no iteration; under ``debug=True`` it is an error, as in Python."""
     if t.checks is None or isinstance(step, ir.Const):
         return
     low, high = t.checks.ranges.of(step)

@@ -1,4 +1,4 @@
-"""What is known of integers at compile time, so that checks that cannot fail are left out."""
+"""Known ranges of integers at compile time, so that checks that cannot fail are omitted."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from quadpy.ir import nodes as ir
 __all__ = ["Range", "Ranges"]
 
 Range: TypeAlias = tuple[int, int]
-"""The least and the greatest value."""
+"""The smallest and the largest value."""
 
 _DEEPEST: Final = 16
 _COUNTS: Final = ("clz", "ctz", "popcnt")

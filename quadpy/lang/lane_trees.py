@@ -62,7 +62,7 @@ def shape_of(value: Numbers) -> Shape:
 
 
 def tree(t: Trace, value: Numbers, count: int, combine: Combine, span: Span) -> Numbers:
-    """In every lane, what the ``count`` lanes of its tile have together; or the first ``count`` lanes of the wave."""
+    """In every lane, the combined values of the ``count`` lanes of its tile, or of the first ``count`` lanes of the wave."""
     lane, distance = lane_of(t, span), 1
     while distance < count:
         other, is_upper = exchange(t, WaveOp.XOR, value, distance, span), _has_bit(lane, distance)
@@ -75,7 +75,7 @@ def tree(t: Trace, value: Numbers, count: int, combine: Combine, span: Span) -> 
 
 
 def scan(t: Trace, value: Numbers, count: int, combine: Combine, span: Span) -> Numbers:
-    """What the lanes of a tile of ``count`` up to this one have together."""
+    """The combined values of the lanes of a tile of ``count`` up to this one."""
     lane, distance = lane_of(t, span), 1
     while distance < count:
         if distance < _ROW:
@@ -150,7 +150,7 @@ def _steps_to_head(t: Trace, head: Value, size: int, span: Span) -> ir.Expr:
 
 
 def _segmented(t: Trace, span: Span, value: Value, head: Value, how: AtomicOp, size: int) -> Value:
-    """Each lane has what its segment's lanes up to it have together."""
+    """Each lane has the combined values of its segment's lanes up to it."""
     steps, combine = _steps_to_head(t, head, size, span), _by_operation(t, how)
 
     def one(t: Trace, span: Span, each: ir.Expr) -> Value:

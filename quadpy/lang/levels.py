@@ -31,7 +31,7 @@ def on_levels(t: Trace, at: ir.Expr, extents: Sequence[int], span: Span) -> list
 def _by(
     t: Trace, op: type[ast.operator], of_bits: type[ast.operator], value: ir.Expr, number: int, span: Span
 ) -> ir.Expr:
-    """``value`` divided by ``number``, or the rest; of powers of two by their bits, which is right for negative values, too."""
+    """``value`` divided by ``number``, or the remainder; powers of two use bit operations, which also suit negative values."""
     log = number.bit_length() - 1
     if number == 1 << log:
         op, number = of_bits, log if of_bits is ast.RShift else number - 1

@@ -17,7 +17,7 @@ _made: dict[str, Function] = {}
 
 
 def set_tracer(trace: Callable[[LibraryFunction, str], Function]) -> None:
-    """``lang.trace`` hands in the function that traces: it stands above this module."""
+    """``lang.trace`` passes in the function that traces, because it imports this module."""
     _tracer[:] = [trace]
 
 

@@ -66,7 +66,7 @@ def shift_left(a: int, b: int) -> int:
 
 
 def shift_right(a: int, b: int) -> int:
-    """By a negative count, everything is shifted out."""
+    """A negative count shifts everything out."""
     return a >> b if b >= 0 else -1 if a < 0 else 0
 
 

@@ -52,7 +52,7 @@ def mark_breakpoint(t: Trace, name: str, span: Span) -> None:
 
 
 def _seen(value: object) -> ir.Seen | None:
-    """How a debugger shows what a name is bound to; None where it has nothing to show."""
+    """How a debugger shows the value of a name; None if there is nothing to show."""
     if isinstance(value, MutableVar):
         return _seen(value.stand_in(Span("", 0)))
     if isinstance(value, Vec):

@@ -24,7 +24,7 @@ from quadpy.source import Span
 __all__ = ["stmt_Match"]
 
 Names = dict[str, Value]
-"""What the names of a pattern stand for."""
+"""The values of the names of a pattern."""
 
 
 def stmt_Match(t: Trace, node: ast.Match) -> bool:
@@ -67,7 +67,7 @@ def _bound(t: Trace, names: Names) -> Iterator[None]:
 
 
 def _fits(t: Trace, pattern: ast.pattern, value: Value, names: Names) -> ScalarValue:
-    """Whether ``value`` fits, at compile time or at run time; adds what the pattern names."""
+    """Whether ``value`` matches, at compile time or at run time; adds the names that the pattern binds."""
     span = t.span(pattern)
     match pattern:
         case ast.MatchValue(value=wanted):

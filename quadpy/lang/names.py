@@ -10,7 +10,7 @@ __all__ = ["base_name", "item_targets", "local_names", "reads", "single_assignme
 
 
 def local_names(body: Iterable[ast.AST]) -> frozenset[str]:
-    """What a function with this body assigns, and what its loops name: all of it local, as in Python."""
+    """The names that a function with this body assigns, including loop variables: all are local, as in Python."""
     inside = [node for stmt in body for node in ast.walk(stmt)]
     own = {id(name) for node in inside if isinstance(node, ast.comprehension) for name in ast.walk(node.target)}
     return frozenset(

@@ -43,7 +43,7 @@ class _Roots:
         return replace(node, function=f"inverse_root.{node.type}")
 
     def least(self, e: ir.Expr, depth: int = 0) -> float:
-        """A number that ``e`` is not below; ``e`` may also be NaN."""
+        """A lower bound of ``e``; ``e`` may also be NaN."""
         if e.type not in _LEAST_NORMAL or depth > _DEEPEST:
             return -math.inf
         found = _least(e, lambda operand: self.least(operand, depth + 1), self.lets)
@@ -66,7 +66,7 @@ def _least(e: ir.Expr, of: Callable[[ir.Expr], float], lets: dict[ir.Var, ir.Exp
                 return a * b
             return 0.0 if lhs == rhs else -math.inf
         case ir.Binary(op=ir.BinOp.MAX, lhs=ir.Const() as c) | ir.Binary(op=ir.BinOp.MAX, rhs=ir.Const() as c):
-            return of(c)  # whatever the other is, a NaN too
+            return of(c)  # whatever the other is, even a NaN
         case ir.Binary(op=ir.BinOp.MIN, lhs=lhs, rhs=rhs):
             return min(of(lhs), of(rhs))
         case ir.Select(then=then, orelse=orelse):

@@ -73,7 +73,7 @@ def _by_component(t: Trace, op: type[ast.operator], a: Value, b: Value, span: Sp
 
 
 def _sequences(t: Trace, op: type[ast.operator], a: Value, b: Value, span: Span) -> Value:
-    """Containers are joined and repeated as in Python, whatever they contain; in all else they are vectors."""
+    """Containers are concatenated and repeated as in Python, whatever they contain; otherwise they act as vectors."""
     joins = op is ast.Add and any(isinstance(a, kind) and isinstance(b, kind) for kind in (tuple, list))
     repeats = op is ast.Mult and isinstance(a, (tuple, list)) and isinstance(b, int)
     return (fold if joins or repeats else _by_component)(t, op, a, b, span)
@@ -102,7 +102,7 @@ BINARY: Final[Mapping[Kind, Binary]] = {
     Kind.TEXT: _texts,
     Kind.CONTAINER: _no_operator,
 }
-"""What an operator does, by the greater kind of its operands."""
+"""The meaning of an operator, by the higher-ranked kind of its operands."""
 
 
 def select(t: Trace, cond: Value, then: Value, orelse: Value, span: Span) -> Value:

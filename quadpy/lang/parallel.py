@@ -32,7 +32,7 @@ _log: Final = logging.getLogger("quadpy")
 _IGNORED: Final = {
     "parallelize": "a number of threads", "block_dim_adaptive": "True or False", "bit_vectorize": "True or False",
 }  # fmt: skip
-"""Options of Taichi's that mean nothing here."""
+"""Options of Taichi that have no effect in quadpy."""
 
 
 def loop_config(t: Trace, call: ast.Call) -> None:
@@ -68,7 +68,7 @@ def loop_config(t: Trace, call: ast.Call) -> None:
 
 
 def parallel_loop(t: Trace, node: ast.For, items: Value, bounds: Bounds, form: IndexForm, options: LoopOptions) -> None:
-    """A top-level loop: what its body binds is private to an iteration."""
+    """A top-level loop: names that its body binds are private to an iteration."""
     span, frame = t.span(node), t.frame
     axes = loop_axes(t, target_names(t, node, len(bounds), form), bounds, span)
     cells = cell_by_cell(t, items, axes, span)
@@ -133,7 +133,7 @@ def _iteration_number(t: Trace, axes: list[ir.Axis], span: Span) -> ir.Expr:
 
 
 def _order_number(t: Trace, axes: Sequence[ir.Axis], span: Span) -> ir.Expr:
-    """A number that grows from each iteration to the next, in the order in which one thread would run them."""
+    """A number that increases from each iteration to the next, in the order in which a single thread would run them."""
     total: ir.Expr | None = None
     for axis in axes:
         down: ir.Expr = ir.Compare(ir.CmpOp.LT, cast(t, axis.step, i64, span), literal(0, i64, span), u1, span=span)

@@ -13,7 +13,7 @@ __all__ = ["member_parameter", "parameter_value", "passed_array", "passed_attrib
 
 
 def parameter_value(t: Trace, name: str, arg: ArgType) -> Value:
-    """What the parameter stands for; a launch passes its scalars and arrays in the order of these calls."""
+    """The value of the parameter in the trace; a launch passes its scalars and arrays in the order of these calls."""
     span, params = t.frames[0].source.span, t.signature.params
     match arg:
         case ScalarArg(type=type):

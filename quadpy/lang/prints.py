@@ -56,5 +56,5 @@ def _emit(t: Trace, text: Text, *, flush: bool, span: Span) -> None:
 
 
 def loop_begins(t: Trace, loop: int, span: Span) -> None:
-    """Notes before the parallel loop of the number ``loop`` that what it prints comes from here on."""
+    """Records, before parallel loop number ``loop``, that its output follows."""
     t.build.emit(ir.Print(hidden_argument(t, "print", span), Message((), loop, begins=True), (), span=span))

@@ -1,6 +1,6 @@
 """Calls of Python's own functions.
 
-They may look at the structure of a tuple, list or dict that holds run-time values; looking at the values is an error.
+They may read the structure of a tuple, list or dict that holds run-time values, but reading the values is an error.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ _PYTHON_NAMES: Final[dict[Any, str]] = {
 
 
 def is_pythons_own(fn: Value) -> bool:
-    """Whether ``fn`` is one of Python's functions of which the language has its own."""
+    """Whether ``fn`` is a Python function that has an equivalent in the language."""
     return type(fn).__hash__ is not None and fn in _PYTHON_NAMES
 
 
@@ -214,7 +214,7 @@ def _refuse(t: Trace, fn: Any, span: Span, *, known: bool) -> NoReturn:
 
 
 def _belongs_to_python(fn: Any) -> bool:
-    """Whether ``fn`` is quadpy's own, and makes or changes what is outside of kernels."""
+    """Whether ``fn`` is quadpy's own, and makes or changes objects outside kernels."""
     module = _module_of(fn)
     if getattr(fn, "__quadpy_compile_time__", False):
         return False

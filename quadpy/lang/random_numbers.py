@@ -33,7 +33,7 @@ def random_number(t: Trace, kind: str, type: Scalar, span: Span) -> ir.Expr:
 
 
 def _leading_bits(word: ir.Expr, type: Scalar, span: Span) -> ir.Expr:
-    """As many bits as ``type`` holds below 1 exactly: with more, the greatest numbers would round to 1."""
+    """As many bits as ``type`` holds below 1 exactly: with more, the largest numbers would round to 1."""
     mask = {f16: 0xFFE00000, bf16: 0xFF000000}.get(type)
     return word if mask is None else ir.Binary(ir.BinOp.AND, word, literal(mask, u32, span), u32, span=span)
 

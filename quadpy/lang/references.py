@@ -1,4 +1,4 @@
-"""Arguments by reference: a template parameter that its function assigns stands for a place of the caller."""
+"""Arguments by reference: a template parameter that its function assigns refers to a place of the caller."""
 
 from __future__ import annotations
 

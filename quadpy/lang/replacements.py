@@ -1,4 +1,4 @@
-"""What kernels have in place of functions of Python, NumPy and other libraries."""
+"""Kernel equivalents of functions of Python, NumPy and other libraries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What makes a trace start again: the syntax does not show it, and the next trace knows it from the start."""
+"""Reasons for a trace to start again: the syntax does not show them, and the next trace knows them from the start."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def end_with(engine: LeavingEngine) -> None:
 
 
 def _ignore_news_of_the_launcher() -> None:
-    """MPICH's launcher tells the ranks by this signal that one was killed, which would end them without a word."""
+    """With this signal, MPICH's launcher tells the ranks that one was killed; it would end them without a message."""
     if signal.getsignal(signal.SIGUSR1) is signal.SIG_DFL:
         signal.signal(signal.SIGUSR1, signal.SIG_IGN)
 
