@@ -35,6 +35,15 @@ def _numpy_type(dtype: Any) -> Any:
     return _TYPES[dtype]
 
 
+def _order(elements: Array, values: Array) -> Array:
+    """By element, then by value: as one number where that has 64 bits, which is sorted faster than two."""
+    if values.dtype != np.float32 or elements.max(initial=0) >= 1 << 31:
+        return np.lexsort((values, elements))
+    bits = values.view(np.int32)
+    rising = np.where(bits < 0, bits ^ 0x7FFFFFFF, bits)  # integers in the order of the floats
+    return np.argsort((elements << 32) + rising)
+
+
 @qp.data_oriented
 class SparseMatrixBuilder:
     """Collects what kernels add to the elements of a matrix, ``builder[i, j] += x``; ``build`` sums it up.
@@ -68,6 +77,12 @@ class SparseMatrixBuilder:
             QuadpyError: kernels added more than ``max_num_triplets``.
             ArgumentError: they named an element outside the matrix.
         """
+        places, values = self._sorted()
+        columns, rows = np.divmod(places, self.shape[0])
+        return rows, columns, values
+
+    def _sorted(self) -> tuple[Array, Array]:
+        """The numbers of elements, by columns, and what was added to them."""
         count, room = int(self.count[None]), self.values.shape[0]
         if count > room:
             raise QuadpyError(
@@ -75,13 +90,15 @@ class SparseMatrixBuilder:
                 hint=f"SparseMatrixBuilder(…, max_num_triplets={count})",
             )
         places, values = self.places.to_numpy()[:count], self.values.to_numpy()[:count]
-        order = np.lexsort((values, places[:, 1].astype(np.int64) * self.shape[0] + places[:, 0]))
-        places, values = places[order], values[order]
-        outside = ((places < 0) | (places >= self.shape)).any(axis=1)
+        rows, columns = places.view(np.uint32).T  # negative ones are outside, too
+        outside = (rows >= self.shape[0]) | (columns >= self.shape[1])
         if outside.any():
-            i, j = places[outside.argmax()]
+            wrong = places[outside]
+            i, j = wrong[np.lexsort(wrong.T)[0]]
             raise ArgumentError(f"a kernel added to the element ({i}, {j}) of a matrix of shape {self.shape}")
-        return places[:, 0], places[:, 1], values
+        elements = columns.astype(np.int64) * self.shape[0] + rows
+        order = _order(elements, values)
+        return elements[order], values[order]
 
     def build(self, dtype: Any = None, _format: str = "CSR") -> SparseMatrix:
         """The matrix; the builder is empty afterwards.
@@ -89,13 +106,15 @@ class SparseMatrixBuilder:
         Raises:
             QuadpyError: as ``triplets``.
         """
-        rows, columns, values = self.triplets()
+        elements, values = self._sorted()
         self.count[None] = 0
-        first = np.ones(len(rows), bool)  # of the values that belong to one element
-        first[1:] = (rows[1:] != rows[:-1]) | (columns[1:] != columns[:-1])
-        sums = np.add.reduceat(values, np.flatnonzero(first)) if len(values) else values
-        begins = np.searchsorted(columns[first], np.arange(self.shape[1] + 1)).astype(np.int32)
-        made = _scipy("sparse").csc_array((sums, rows[first], begins), shape=self.shape)
+        first = np.ones(len(elements), bool)  # of the values that belong to one element
+        np.not_equal(elements[1:], elements[:-1], out=first[1:])
+        starts = np.flatnonzero(first)
+        columns, rows = np.divmod(elements[starts], self.shape[0])
+        sums = np.add.reduceat(values, starts) if len(values) else values
+        begins = np.searchsorted(columns, np.arange(self.shape[1] + 1)).astype(np.int32)
+        made = _scipy("sparse").csc_array((sums, rows.astype(np.int32), begins), shape=self.shape)
         return SparseMatrix(matrix=made, dtype=self.dtype if dtype is None else dtype)
 
     def print_triplets(self) -> None:
