@@ -53,7 +53,7 @@ def declare(what: str, *, reads: Iterable[Any] = (), writes: Iterable[Any] = (),
 
 def _require_words(what: object) -> None:
     if not isinstance(what, str) or not what.strip():
-        raise ArgumentError("declare needs a description of the work: declare('torch.matmul', reads=[x])")
+        raise ArgumentError("declare needs a description of the work", hint="declare('torch.matmul', reads=[x])")
 
 
 def _accesses(kind: str, arrays: Any) -> Iterator[tuple[str, Device | None, ObservedAccess]]:
