@@ -7,6 +7,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import NoReturn, TypeVar
 
+from quadpy.importing import import_late
 from quadpy.messages import no_attribute
 from quadpy.public import public_method
 
@@ -22,7 +23,8 @@ def public_names(module: str) -> tuple[Callable[[], list[str]], Callable[[str], 
         return list(sys.modules[module].__all__)
 
     def unknown(name: str) -> NoReturn:
-        raise no_attribute(f"module {module!r}", name, [] if name == "__all__" else names())
+        instead = import_late("quadpy.elsewhere").INSTEAD
+        raise no_attribute(f"module {module!r}", name, [] if name == "__all__" else names(), instead)
 
     return names, unknown
 
