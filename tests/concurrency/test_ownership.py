@@ -184,7 +184,7 @@ def test_a_copy_of_what_has_one_owner_is_the_same_object(make, way):
         del one
 
 
-@pytest.mark.parametrize("way", [copy.copy, copy.deepcopy])
+@pytest.mark.parametrize("way", [copy.copy, copy.deepcopy, lambda graph: pickle.loads(pickle.dumps(graph))])
 def test_a_copy_of_a_graph_is_a_clone(way):
     driver = RecordingDriver()
     with simulated(driver):
@@ -194,8 +194,6 @@ def test_a_copy_of_a_graph_is_a_clone(way):
         graph.add_empty(name="one")
         other.add_empty(name="other")
         assert [[node.name for node in nodes] for nodes in (graph, other)] == [["both", "one"], ["both", "other"]]
-        with pytest.raises(QuadpyError, match="cannot be pickled"):
-            pickle.dumps(graph)
 
 
 @qp.func
