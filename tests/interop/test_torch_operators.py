@@ -109,6 +109,9 @@ def test_a_compiled_function_is_one_graph(backend):
     assert x.grad.tolist() == [0, 8, 16, 24]
 
 
+@pytest.mark.filterwarnings(
+    "ignore:The .grad attribute:UserWarning"
+)  # of torch's opcheck itself, which hides it otherwise
 def test_gradients_come_from_the_second_kernel():
     op = operator(product, outputs={"y": "x"}, backward=product_backward)
     x, w = (torch.randn(5, dtype=torch.float32, requires_grad=True) for _ in range(2))
