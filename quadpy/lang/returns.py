@@ -1,4 +1,4 @@
-"""``return``: in functions that are inlined, from any place, in the type in which all returns meet; in kernels at the end."""
+"""``return``: anywhere in an inlined function, where all returns are cast to a common type; at the end of a kernel."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ __all__ = [
 
 
 def return_value(t: Trace, value: Value, span: Span) -> None:
-    """``return value``: the value itself where nothing else returns, else through variables."""
+    """``return value``: the value itself if there is no other return, otherwise variables."""
     frame = t.frame
     if t.is_library and len(t.frames) == 1:
         t.build.emit(ir.Return(tuple(scalars_of(t, value, span)), span=span))
@@ -59,7 +59,7 @@ def return_value(t: Trace, value: Value, span: Span) -> None:
 
 
 def annotated(t: Trace, value: Value, annotation: Any, span: Span, what: str = "the result") -> Value:
-    """``value`` cast to what an annotation says: a scalar type, a vector type, or a tuple of these.
+    """``value`` cast to the annotated type: a scalar type, a vector type, or a tuple of these.
 
     Raises:
         KernelTypeError: ``value`` has another shape.
@@ -87,7 +87,7 @@ def annotated(t: Trace, value: Value, annotation: Any, span: Span, what: str = "
 
 
 def _keep_result(t: Trace, frame: Frame, value: Value, span: Span) -> None:
-    """Assigns the result to variables of its own types; ``leave`` brings those of all returns together."""
+    """Assigns the result to variables of its types; ``leave_function`` merges the variables of all returns."""
     for item in items_of(value):
         if not (is_runtime(item) or is_number(item)):
             t.fail_type(f"a return under a run-time condition gives numbers, not {shape_text(item)}", span,
@@ -107,7 +107,7 @@ def _keep_result(t: Trace, frame: Frame, value: Value, span: Span) -> None:
 
 
 def leave_function(t: Trace, frame: Frame, stmts: list[ir.Stmt], span: Span, *, ends: bool) -> Value:
-    """Emits the traced body and gives what it returned; ``ends`` where no path runs off its end."""
+    """Emits the traced body and gives the returned value; ``ends`` if no path runs off its end."""
     if not frame.early_returns:
         t.build.splice(stmts)
         return frame.returned
@@ -122,7 +122,7 @@ def leave_function(t: Trace, frame: Frame, stmts: list[ir.Stmt], span: Span, *, 
 
 
 def _meeting_results(t: Trace, frame: Frame, body: ir.Block) -> tuple[ir.Block, list[ir.Var]]:
-    """``body`` with one variable for each result, of the type in which its returns meet."""
+    """``body`` with one variable for each result, of the common type of its returns."""
     if len(frame.results) == 1:
         return body, frame.results[0]
     types = [reduce(promote, (var.type for var in column)) for column in zip(*frame.results, strict=True)]
@@ -140,7 +140,7 @@ def _meeting_results(t: Trace, frame: Frame, body: ir.Block) -> tuple[ir.Block, 
 
 
 def require_return(t: Trace, source: FunctionSource) -> None:
-    """Refuses a function that returns nothing where its annotation says what it returns."""
+    """Refuses a function that returns nothing although its annotation promises a result."""
     annotation = t.deps.annotation(source, "return")
     if annotation is not None and annotation is not Any and not isinstance(annotation, Template):
         t.fail_type(f"{source.name} returns nothing, but its annotation says {_annotation_text(annotation)}",
@@ -157,7 +157,7 @@ def scalars_of(t: Trace, value: Value, span: Span) -> list[ir.Expr]:
 
 
 def items_of(value: Value) -> list[Value]:
-    """As ``scalars_of``, but literals have no type yet."""
+    """Like ``scalars_of``, but literals have no type yet."""
     if value is None:
         return []
     if isinstance(value, (tuple, list)):
@@ -182,7 +182,7 @@ def outline_of(value: Value) -> Outline:
 
 
 def rebuilt(outline: Outline, scalars: Iterator[ir.Expr]) -> Value:
-    """A value of this shape, of the next ``scalars``."""
+    """A value of the shape ``outline``, made of the next ``scalars``."""
     if outline is None:
         return None
     if isinstance(outline, list):
@@ -237,12 +237,12 @@ def _result_shape(outline: Outline | Plain) -> ResultShape:
         return {name: _result_shape(member) for name, member in outline.members}
     if isinstance(outline, Plain):
         return outline.shape or "scalar"
-    assert not isinstance(outline, dict)  # which a kernel does not return
+    assert not isinstance(outline, dict)  # a kernel cannot return a dict
     return [_result_shape(part) for part in outline] if isinstance(outline, list) else outline
 
 
 def _result_types(t: Trace, annotation: Any, span: Span) -> list[Scalar] | None:
-    """The scalars that a return annotation stands for; None where there is none, or ``Any``."""
+    """The scalars that a return annotation stands for; None if there is no annotation, or it is ``Any``."""
     if annotation is None or annotation is Any:
         return None
     scalar = t.scalar_type(annotation)

@@ -1,7 +1,7 @@
 """Whether a text is the source of a function that Python runs.
 
-A file may be edited after Python has read it and before a decorator does.  The text at the function's lines is then
-another one.
+A file may be edited after Python has read it and before a decorator reads it.  The function's lines then hold other
+text.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _PRIVATE: Final = re.compile(r"'_[^_']\w*?__")
 
 
 def is_text_of(text: str, code: CodeType, first_line: int, *, exact: bool = False) -> bool:
-    """Whether Python would make ``code`` of ``text``, which begins in line ``first_line`` of its file.
+    """Whether Python would compile ``text`` to ``code``; ``text`` begins in line ``first_line`` of its file.
 
-    Tools that add to functions while they are imported are let through, as pytest is, which rewrites ``assert``; so
-    are lines that the function lost, but not those that it got; with ``exact``, neither.
+    Code that a tool added on import is accepted: pytest, for example, rewrites ``assert``.  So are lines that the text
+    has lost, but not lines that it has gained.  With ``exact``, none of these is accepted.
     """
     if code.co_name == "<lambda>":
         return True  # refused later, as a lambda
@@ -44,16 +44,16 @@ def is_text_of(text: str, code: CodeType, first_line: int, *, exact: bool = Fals
         found = _compiled(_WithoutAssertions().visit(tree), code, around)
     except (SyntaxError, ValueError):
         return False
-    steps = iter(_steps(code))  # the search for a step goes on after the one before it: all are there, in this order
+    steps = iter(_steps(code))  # each search starts after the step found last: all are there, in this order
     return all(step in steps for step in _steps(found))
 
 
 def _around(code: CodeType) -> tuple[str, tuple[str, ...]]:
-    """Lines for the text of a method, or of a function in another, whose names it may use; and what they define."""
+    """Lines to put around a method or nested function, whose text uses outer names; and the names that they define."""
     nested, names = code.co_flags & inspect.CO_NESTED, code.co_freevars
     outer = f"def outer({', '.join(name for name in names if name != '__class__')}):\n"
     lines, around = (outer, ("outer",)) if nested else ("", ())
-    if "__class__" in names:  # it has ``super()``, which is other code outside of a class
+    if "__class__" in names:  # outside a class, ``super()`` compiles to other code
         return f"{lines}{' ' if nested else ''}class Around:\n", (*around, "Around")
     return lines or "if True:\n", around
 
@@ -64,7 +64,7 @@ class _WithoutAssertions(ast.NodeTransformer):
 
 
 def _defines(tree: ast.Module, name: str, *, depth: int) -> bool:
-    """Whether there is one function of that name, and nothing else, inside of ``depth`` statements."""
+    """Whether there is one function of that name, and nothing else, inside ``depth`` statements."""
     body: list[ast.stmt] = tree.body
     for _ in range(depth):
         body = getattr(body[0], "body", [])
@@ -73,7 +73,7 @@ def _defines(tree: ast.Module, name: str, *, depth: int) -> bool:
 
 
 def _compiled(tree: ast.Module, code: CodeType, around: tuple[str, ...]) -> CodeType:
-    """The code of the one function in ``tree``, inside of what is ``around`` it."""
+    """The code of the one function in ``tree``, compiled with ``around`` as its surroundings."""
     found: CodeType = compile(tree, code.co_filename, "exec", code.co_flags & _FUTURE, dont_inherit=True)
     for name in (*around, code.co_name):
         inside = [inner for inner in found.co_consts if isinstance(inner, CodeType) and inner.co_name == name]
@@ -82,7 +82,7 @@ def _compiled(tree: ast.Module, code: CodeType, around: tuple[str, ...]) -> Code
 
 
 def _steps(code: CodeType) -> list[tuple[str, str]]:
-    """What the function does, without where it jumps to, and without what depends on the module or class around it."""
+    """The function's instructions, without jump targets and without anything that depends on its module or class."""
     return [
         (step.opname.replace("LOAD_METHOD", "LOAD_ATTR"), _PRIVATE.sub("'__", _told(step.argval)))
         for step in dis.get_instructions(code)

@@ -50,7 +50,7 @@ def cast(t: Trace, value: Value, type: Scalar, span: Span) -> ir.Expr:
 
 
 def operand(t: Trace, value: Value, what: str, span: Span) -> ScalarValue:
-    """``value``, which must be a scalar; ``what`` says so in the error."""
+    """``value``, which must be a scalar; ``what`` names it in the error."""
     if is_runtime(value) or is_number(value):
         return value
     t.fail_type(f"{what}, not {shape_text(value)}", span)
@@ -62,13 +62,13 @@ def type_of(t: Trace, value: ScalarValue) -> Scalar:
 
 
 def meet(t: Trace, a: ScalarValue, b: ScalarValue, span: Span) -> tuple[ir.Expr, ir.Expr]:
-    """Both operands in the type in which they meet."""
+    """Both operands, cast to their common type."""
     type = promote(type_of(t, a), type_of(t, b))
     return convert(t, a, type, span), convert(t, b, type, span)
 
 
 def convert(t: Trace, value: Value, type: Scalar, span: Span) -> ir.Expr:
-    """An implicit conversion: as ``cast``, but a literal must fit."""
+    """An implicit conversion: like ``cast``, but a literal must fit."""
     return literal(value, type, span) if is_number(value) else cast(t, value, type, span)
 
 
@@ -119,7 +119,7 @@ def square_root(t: Trace, value: ir.Expr, span: Span) -> ir.Expr:
 
 
 def call_library(t: Trace, name: str, args: tuple[ir.Expr, ...], span: Span) -> ir.Expr:
-    """A function of the math library with one result, for operands of one float type.
+    """A call of a math function with one result, for operands of one float type.
 
     16-bit floats are computed in f32, and rounded once.
     """
@@ -131,7 +131,7 @@ def call_library(t: Trace, name: str, args: tuple[ir.Expr, ...], span: Span) -> 
 
 
 def library_results(t: Trace, name: str, args: tuple[ir.Expr, ...], span: Span) -> tuple[ir.Expr, ...]:
-    """The results of a function of the math library."""
+    """The results of a call of a math function."""
     function = library_function(name, tuple(a.type for a in args), fast_math=t.options.fast_math)
     if function is None:
         t.fail_type(f"{name} is not defined for {', '.join(a.type.name for a in args)}", span)
@@ -139,14 +139,14 @@ def library_results(t: Trace, name: str, args: tuple[ir.Expr, ...], span: Span) 
 
 
 def call_function(t: Trace, function: ir.Function, args: tuple[ir.Expr, ...], span: Span) -> tuple[ir.Expr, ...]:
-    """The results of a function that the kernel carries with it."""
+    """The results of a call of ``function``, which is added to the kernel."""
     for needed in required(function):
         t.signature.functions.setdefault(needed.name, needed)
     return emit_call(t, function, args, span)
 
 
 def emit_call(t: Trace, function: ir.Function, args: tuple[ir.Expr, ...], span: Span) -> tuple[ir.Expr, ...]:
-    """The results of a function that the kernel has."""
+    """The results of a call of ``function``, which the kernel already has."""
     if len(function.results) == 1:
         return (ir.Call(function.name, args, function.results[0], span=span),)
     results = tuple(t.build.var("result", type) for type in function.results)

@@ -29,7 +29,7 @@ def _field_ref(t: Trace, value: Any) -> ArrayRef:
     if id(value) not in t.signature.fields:
         try:
             stored = value.stored_members()
-        except ArgumentError as error:  # it has no memory, or none any more
+        except ArgumentError as error:  # it has no memory, or has lost it
             t.fail_type(error.message, t.here(), error.hint)
         members = tuple(Member(*member) for member in stored)
         size = sum(member.scalar.nbytes * member.count for member in members)
@@ -46,7 +46,7 @@ def _field_ref(t: Trace, value: Any) -> ArrayRef:
 
 
 def static_object(t: Trace, node: ast.expr) -> Any:
-    """The Python object that is ``a.b.c`` or ``a["b"][0]``, or the array of an argument; None for run-time values."""
+    """The Python object that ``a.b.c`` or ``a["b"][0]`` denotes, or an argument's array; None for run-time values."""
     if isinstance(node, ast.Subscript):
         return _static_item(t, node)
     if isinstance(node, ast.Attribute):
@@ -125,7 +125,7 @@ def lookup(t: Trace, name: str, span: Span) -> Value:
 
 
 def read_part(t: Trace, name: str, part: MutableVar, span: Span) -> Value:
-    """The variable ``name``, or a part of it, as it is now: what follows in the same statement may change it."""
+    """The variable ``name``, or a part of it, as it is now: the rest of the statement may change it."""
     value = read_variable(t, part, span)
     return freeze_all(t, value) if (t.frame.source.code, name) in t.changing else value
 
@@ -133,7 +133,7 @@ def read_part(t: Trace, name: str, part: MutableVar, span: Span) -> Value:
 def outside(t: Trace, name: str) -> Any:
     """What a name that is not bound here means in the closure or module of the function.
 
-    What the math library defines for each width is that of the function being traced.
+    Names that the math library defines for each width mean those of the function being traced.
 
     Raises:
         KeyError: it is not defined, or the function has a local variable of that name.

@@ -1,4 +1,4 @@
-"""What ``qp.simt`` does in a trace."""
+"""How a trace handles ``qp.simt``."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The sine and the cosine of one number are computed together.
 
 Half of the work is the reduction of the argument, which ends in a branch that LLVM does not merge with its copy.
-The bits are those of the separate functions.
+The results have the same bits as those of the separate functions.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ __all__ = ["paired"]
 NewVar: TypeAlias = Callable[[str, Scalar], ir.Var]
 _FUNCTIONS: Final = ("sin", "cos")
 _MOST: Final = 24
-"""Pairs of a kernel.  A function that calls many more stays a call, and only one with a single result has a form for several values."""
+"""Most pairs in a kernel.  A function called more often is not inlined, and only one with a single result can then be
+vectorised."""
 
 
 def paired(stmts: tuple[ir.Stmt, ...], new_var: NewVar) -> tuple[tuple[ir.Stmt, ...], set[Scalar]]:
-    """``stmts`` with one call for the sine and the cosine of the same value, and the types that the call is needed for."""
+    """``stmts`` with one call for the sine and cosine of the same value, and the types for which it is needed."""
     calls = [call for stmt in stmts for call in walk(stmt) if _argument(call) is not None]
     if not 1 < len(calls) <= 2 * _MOST:
         return stmts, set()
@@ -33,7 +34,7 @@ def paired(stmts: tuple[ir.Stmt, ...], new_var: NewVar) -> tuple[tuple[ir.Stmt, 
 
 
 def _argument(node: ir.Node) -> ir.Expr | None:
-    """What ``node`` is the sine or cosine of."""
+    """The operand, if ``node`` is a sine or a cosine."""
     if isinstance(node, ir.Call) and node.function.partition(".")[0] in _FUNCTIONS:
         return node.args[0]
     return None
@@ -48,7 +49,7 @@ def _directly(node: ir.Node) -> Iterator[ir.Node]:
 
 
 class _Pairs:
-    """Rewrites blocks; ``changing`` are the variables whose values are not the same everywhere."""
+    """Rewrites blocks; ``changing`` are the variables whose values change."""
 
     def __init__(self, changing: set[ir.Var], new_var: NewVar) -> None:
         self.changing, self.new_var, self.types = changing, new_var, set[Scalar]()
@@ -74,7 +75,7 @@ class _Pairs:
         return all(not isinstance(node, ir.VarRead) or node.var not in self.changing for node in walk(argument))
 
     def _together(self, argument: ir.Expr, known: dict[ir.Node, ir.Expr]) -> ir.Stmt:
-        """The call of both; ``known`` is told what it stands for."""
+        """The call that computes both; records in ``known`` the expressions that it replaces."""
         type, span = argument.type, argument.span
         self.types.add(type)
         results = tuple(self.new_var(name, type) for name in ("sine", "cosine"))

@@ -24,13 +24,13 @@ __all__ = ["FunctionSource"]
 
 
 _DIGESTS: dict[str, tuple[list[str], str]] = {}
-"""File -> its lines, which all functions of one version of it share, and their digest."""
+"""File -> its lines, shared by all functions from one version of the file, and their digest."""
 
 
 class FunctionSource:
     """A function that the compiler may read; nothing is parsed before it is needed.
 
-    Its text is that of its file when the function was decorated: the file may be edited while the program runs.
+    Its text is the text of its file at the time of decoration: the file may be edited while the program runs.
     """
 
     def __init__(self, fn: Callable[..., Any]) -> None:
@@ -43,7 +43,7 @@ class FunctionSource:
         if not self._file and self.span.file.startswith("<"):
             self.span = Span(executed_file(fn), self.span.line)
             self._file = self._read()
-        # No functools.cached_property: before Python 3.12 it has a lock, which a fork may leave held for ever.
+        # No functools.cached_property: before Python 3.12 it has a lock, which a fork may leave locked forever.
         self._tree: ast.FunctionDef | None = None
         self._locals: frozenset[str] | None = None
         self._item_targets: frozenset[str] | None = None
@@ -52,7 +52,7 @@ class FunctionSource:
 
     @property
     def item_targets(self) -> frozenset[str]:
-        """The names of which the function assigns items."""
+        """The names whose items the function assigns."""
         if self._item_targets is None:
             self._item_targets = item_targets(self.tree.body)
         return self._item_targets
@@ -78,7 +78,7 @@ class FunctionSource:
 
     @property
     def locals(self) -> frozenset[str]:
-        """Names that the function assigns: inside, they never mean what its module has."""
+        """Names that the function assigns: inside, they never refer to the module's names."""
         if self._locals is None:
             self._locals = local_names(self.tree.body)
         return self._locals
@@ -91,7 +91,7 @@ class FunctionSource:
         return self._signature
 
     def span_of(self, node: ast.AST) -> Span:
-        """Where ``node`` stands in the user's file."""
+        """The position of ``node`` in the user's file."""
         line = getattr(node, "lineno", 1)
         start, end = getattr(node, "col_offset", 0), getattr(node, "end_col_offset", 0) or 0
         text = self._lines[line - 1] if line <= len(self._lines) else ""
@@ -102,7 +102,7 @@ class FunctionSource:
         return Span(self.span.file, self._first_line + line - 1, start, end)
 
     def file_digest(self) -> str:
-        """The digest of the whole text of the file, for the keys of the disk cache; empty where there is none."""
+        """The digest of the whole text of the file, for the keys of the disk cache; empty if there is no file."""
         lines, (known, digest) = self._text(), _DIGESTS.get(self.span.file, (None, ""))
         if known is not lines:
             digest = text_digest("".join(lines)) if lines else ""
@@ -110,11 +110,11 @@ class FunctionSource:
         return digest
 
     def identity(self) -> str:
-        """Which function of which text this is."""
+        """Identifies the function and the text that it comes from."""
         return f"{self.file_digest()}:{self.fn.__qualname__}:{self.span.line}"
 
     def recipe(self, options: Mapping[str, object]) -> Recipe:
-        """How another process, which may not have the file, makes what ``options`` made of the function."""
+        """How another process, which may not have the file, repeats what ``options`` made of the function."""
         return Recipe(
             self.fn,
             options,
@@ -124,7 +124,7 @@ class FunctionSource:
         )
 
     def _known(self, name: str) -> Any:
-        """The annotation of a parameter as an object, as its text may name what only this process has."""
+        """The annotation of a parameter as an object: its text may name objects that only this process has."""
         try:
             return self.annotation(name)
         except (KernelNameError, KernelTypeError):
@@ -148,7 +148,7 @@ class FunctionSource:
         return table[name]
 
     def names(self) -> list[str]:
-        """What the function can name: of its closure, its module and Python."""
+        """The names that the function can use: from its closure, its module and Python."""
         builtins = self.fn.__globals__["__builtins__"]
         return [
             *self.code.co_freevars,
@@ -169,7 +169,7 @@ class FunctionSource:
         None where there is none.
 
         Raises:
-            KernelNameError: text that names what neither the module nor a closure of the function has.
+            KernelNameError: the text uses a name that neither the module nor a closure of the function has.
         """
         written = self.fn.__annotations__.get(name)
         return meant(self._evaluated(written) if isinstance(written, str) else written)

@@ -1,4 +1,4 @@
-"""What kernels do to the cells of sparse trees: activate, deactivate, append and the like."""
+"""Operations on the cells of sparse trees: activate, deactivate, append and the like."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _deactivate(t: Trace, span: Span, node: Value, index: Value) -> None:
 
 
 def _forget_known(t: Trace) -> None:
-    """Writes of the loops around can no longer rely on what the loops ask at the start of an iteration."""
+    """Writes in the enclosing loops can no longer rely on the test at the start of an iteration."""
     for loop in t.cells.loops:
         if loop not in t.cells.changing:
             raise CellsChange(loop)
@@ -110,7 +110,7 @@ def _parts(array: Value) -> Iterator[ArrayRef]:
 
 
 def _clear_box(t: Trace, node: TreeNode, at: Sequence[ir.Expr], array: ArrayRef, inside: TreeNode, span: Span) -> None:
-    """Makes zero what of a field, whose cells are those of ``inside``, is in one cell of ``node``."""
+    """Zeroes the elements of a field that are in one cell of ``node``; the field's cells are those of ``inside``."""
     bounds: list[tuple[ir.Expr | int, ir.Expr | int]] = []
     starts = array.offset or (0,) * array.ndim
     index = dict(zip(node.cells, at, strict=True))
@@ -145,7 +145,7 @@ def _clear_list(t: Trace, node: TreeNode, at: list[ir.Expr], span: Span) -> None
 
 
 def _list_position(t: Trace, node: TreeNode, at: Sequence[ir.Expr], span: Span) -> Position:
-    """The position of a list: of its first element."""
+    """The position of a list, which is that of its first element."""
     return position_in(t, node, [*at, literal(0, i32, span)], span)
 
 
@@ -177,7 +177,7 @@ def _append(t: Trace, span: Span, node: Value, index: Value, value: Value) -> Va
 
 
 def _append_to(t: Trace, array: Value, node: TreeNode, at: list[ir.Expr], value: Value, span: Span) -> Value:
-    """The position of the new element; the capacity, or more, where the list is full and nothing is stored."""
+    """The position of the new element; the capacity, or more, if the list is full and nothing is stored."""
     assert isinstance(array, ArrayRef)
     start = _list_position(t, node, at, span)
     around = replace(start, nodes=start.nodes[:-1])
@@ -205,7 +205,7 @@ def _append_to(t: Trace, array: Value, node: TreeNode, at: list[ir.Expr], value:
 
 
 def _rescale_index(t: Trace, span: Span, a: Value, b: Value, index: Value) -> Value:
-    """The index, in ``b``, of the cell that has to do with an index of ``a``."""
+    """The index in ``b`` of the cell that corresponds to an index of ``a``."""
     source, target = (node_of(t, each, "rescale_index", span) for each in (a, b))
     given = dict(zip(source.cells, indices_of(t, index, len(source.cells), "rescale_index", span), strict=True))
     extents = dict(zip(source.cells, source.shape, strict=True))
@@ -220,7 +220,7 @@ def _rescale_index(t: Trace, span: Span, a: Value, b: Value, index: Value) -> Va
 
 
 def _hinted(t: Trace, span: Span, *fields: Value) -> None:
-    """Accepted: writes to active cells cost next to nothing."""
+    """Accepted and ignored: writes to active cells cost next to nothing."""
     for each in fields:
         node_of(t, each, "no_activate", span)
 
@@ -238,7 +238,7 @@ SPARSE_RULES: Final[dict[str, Callable[..., Any]]] = {
 
 @dataclass(frozen=True, slots=True)
 class ListMethod:
-    """``x[i].append``, ``x[i].length`` or ``x[i].deactivate`` before it is called: of the list of ``x`` at an index."""
+    """``x[i].append``, ``x[i].length`` or ``x[i].deactivate`` before it is called."""
 
     array: ArrayRef
     node: Any
@@ -251,7 +251,7 @@ _METHODS: Final = {"append": 1, "length": 0, "deactivate": 0}
 
 
 def list_method(t: Trace, node: ast.expr) -> ListMethod | None:
-    """The method of a list that ``node`` names, without evaluating anything else; None for all else."""
+    """The method of a list that ``node`` names, without evaluating anything else; None for any other expression."""
     if not isinstance(node, ast.Attribute) or node.attr not in _METHODS:
         return None
     owner = node.value.value if isinstance(node.value, ast.Subscript) else node.value
@@ -268,7 +268,7 @@ def list_method(t: Trace, node: ast.expr) -> ListMethod | None:
 
 
 def _field_named(t: Trace, node: ast.expr) -> Any:
-    """The field that ``node`` is; None for all else."""
+    """The field that ``node`` names; None for any other expression."""
     if isinstance(node, ast.Name):
         found: Any = t.frame.env.get(node.id)
         if found is None:

@@ -43,7 +43,7 @@ __all__ = ["active_only", "cell_by_cell", "remember_cells"]
 
 
 def remember_cells(t: Trace, items: Value, span: Span) -> bool:
-    """Before a loop over ``items``: copies which cells are active; False where all are visited."""
+    """Before a loop over ``items``: copies the set of active cells; False if all cells are visited."""
     nodes = _sparse_nodes(t, items)
     if nodes:
         now, before = (activity_of(t, nodes[-1], name) for name in ("activity", "before"))
@@ -53,10 +53,10 @@ def remember_cells(t: Trace, items: Value, span: Span) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class CellByCell:
-    """How a loop goes through a field cell by cell: ``axes`` are the number of the cell, and that of the element in it.
+    """How a loop goes through a field cell by cell: ``axes`` number the cells, and the elements in a cell.
 
-    ``indices`` are the loop's own, ``cell`` is the position of the cell.  The elements of a cell lie together in memory,
-    and whether it is active is one question for all of them.
+    ``indices`` are the indices of the user's loop, ``cell`` is the position of the cell.  The elements of a cell lie
+    together in memory, and one test tells for all of them whether the cell is active.
     """
 
     axes: tuple[ir.Axis, ir.Axis]
@@ -65,9 +65,9 @@ class CellByCell:
 
 
 def cell_by_cell(t: Trace, items: Any, axes: Sequence[ir.Axis], span: Span) -> CellByCell | None:
-    """The order of a parallel loop over cells of several elements; None where it has no use for one.
+    """The order of a parallel loop over cells of several elements; None if the loop does not need one.
 
-    Checks of indices know the loop's own axes only, so there is none under ``debug=True``.
+    There is none under ``debug=True``, since index checks know only the axes of the user's loop.
     """
     nodes = _sparse_nodes(t, items)
     if not nodes or t.checks is not None or is_list(nodes[-1]):
@@ -107,9 +107,9 @@ def active_only(
     t: Trace, node: ast.For, items: Value, axes: Sequence[ir.Axis], *, top: bool, remembered: bool = False,
     order: CellByCell | None = None,
 ) -> Iterator[Visit]:  # fmt: skip
-    """Context manager around the trace of a loop's body: it runs where the cells over which the loop runs are active.
+    """Context manager around the trace of a loop's body: the body runs only for active cells.
 
-    With ``remembered`` or, at the ``top`` level, where the body changes them: where they were active before the loop.
+    With ``remembered``, or if a loop at the ``top`` level changes them, those are the cells active before the loop.
     """
     visit, span = Visit(), t.span(node)
     position = _position(t, items, [ir.VarRead(axis.var, span=span) for axis in axes], span)
@@ -137,14 +137,14 @@ def active_only(
 
 @dataclass(slots=True)
 class Visit:
-    """Whether a loop visits some cells only, and whether its body changes which."""
+    """Whether a loop visits only some cells, and whether its body changes which cells are active."""
 
     is_partial: bool = False
     changes: bool = False
 
 
 def _sparse_nodes(t: Trace, items: Any) -> Any:
-    """The sparse nodes around what a loop runs over, the outermost first."""
+    """The sparse nodes that contain the object a loop runs over, outermost first."""
     items = items.over if isinstance(items, Grouped) else items
     if isinstance(items, ArrayRef):
         field = field_of(t, items)
@@ -153,7 +153,7 @@ def _sparse_nodes(t: Trace, items: Any) -> Any:
 
 
 def _position(t: Trace, items: Any, index: list[ir.Expr], span: Span) -> Position | None:
-    """Where the loop is in a sparse tree; None where all cells are visited."""
+    """Where the loop is in a sparse tree; None if all cells are visited."""
     if not _sparse_nodes(t, items):
         return None
     items = items.over if isinstance(items, Grouped) else items

@@ -32,7 +32,7 @@ def is_node(value: Value) -> bool:
 
 
 def node_of(t: Trace, value: Any, what: str, span: Span) -> TreeNode:
-    """The grid that ``value`` is, or that holds the elements of the field ``value``."""
+    """The node ``value`` itself, or the node that holds the elements of the field ``value``."""
     if isinstance(value, ArrayRef) and (field := field_of(t, value)) is not None:
         value = t.deps.attribute(field, "snode")
     if not is_node(value):
@@ -44,14 +44,14 @@ def node_of(t: Trace, value: Any, what: str, span: Span) -> TreeNode:
 
 
 def array_of_place(t: Trace, value: Any) -> ArrayRef | None:
-    """The array that ``value`` is, or that of the field whose node it is."""
+    """The array ``value`` itself, or the array of the field whose node it is."""
     if is_node(value) and hasattr(value, "field"):
         value = import_value(t, t.deps.attribute(value, "field"))
     return value if isinstance(value, ArrayRef) else None
 
 
 def indices_of(t: Trace, index: Value, count: int, what: str, span: Span) -> list[ir.Expr]:
-    """The indices that users write as a vector, a list, or a number."""
+    """Indices that the user wrote as a vector, a list, or a number."""
     items = index.elems if isinstance(index, Vec) else index if isinstance(index, (tuple, list)) else (index,)
     if index is None:
         items = ()
@@ -67,7 +67,7 @@ def indices_of(t: Trace, index: Value, count: int, what: str, span: Span) -> lis
 
 
 def position_in(t: Trace, node: TreeNode, index: Sequence[ir.Expr], span: Span) -> Position:
-    """The cell of ``node`` with this index, one for each of its axes."""
+    """The cell of ``node`` at ``index``, which has one number for each axis."""
     nodes = t.deps.attribute(node, "sparse_nodes")
     check_element(t, "this node", index, node.shape, (0,) * len(index), span)
     levels = [

@@ -59,7 +59,7 @@ def stmt_If(t: Trace, node: ast.If) -> bool:
 
 
 def branches(t: Trace, cond: ir.Expr, then: Callable[[], bool], orelse: Callable[[], bool], span: Span) -> bool:
-    """A branch at run time, of statements that ``then`` and ``orelse`` trace; True where neither reaches its end."""
+    """A run-time branch, whose sides ``then`` and ``orelse`` trace; True if neither side reaches its end."""
     frame, before = t.frame, t.frame.assigned()
     then_stmts, then_ends = _branch_block(t, then)
     paths = [] if then_ends else [frame.assigned()]
@@ -105,7 +105,7 @@ def stmt_Continue(t: Trace, node: ast.Continue) -> bool:
 
 
 def _innermost_loop(t: Trace, what: str, node: ast.stmt) -> str:
-    """The kind of the loop that a jump leaves or continues, where it may."""
+    """The kind of the loop that a jump leaves or continues; raises if the jump is not allowed."""
     kind = t.frame.loops[-1] if t.frame.loops else "none"
     if kind == "do_while":  # the jump would leave its tasks in the middle
         t.fail_syntax(f"{what} cannot be used in a do_while loop", t.span(node),

@@ -1,4 +1,4 @@
-"""Structs: made from their members, converted member by member, and called by their methods."""
+"""Structs: construction, conversion member by member, and errors about their methods."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def record_of(t: Trace, value: Value, wanted: RecordType, span: Span, what: str 
 def _member_scalars(
     t: Trace, value: Value, member: Plain | RecordType, name: str, span: Span, *, explicit: bool = False
 ) -> list[ir.Expr]:
-    """The scalars of a member that gets ``value``; an ``explicit`` conversion may cut floats to integers."""
+    """The scalars of a member that is set to ``value``; an ``explicit`` conversion may cut floats to integers."""
     if isinstance(member, RecordType):
         return list(record_of(t, value, member, span, f"the member {name!r}").elems)
     if isinstance(value, (tuple, list)) and member.shape:
@@ -105,7 +105,7 @@ def make_record(
     kwargs: dict[str, Value],
     span: Span,
 ) -> Record:
-    """The struct of these members, by position and by name; members that are not given have their defaults, or 0."""
+    """The struct of these members, by position and by name; missing members get their defaults, or 0."""
     if len(args) > len(type.members):
         t.fail_type(f"{len(args)} values for the {len(type.members)} members of {type!r}", span)
     given = dict(zip(type.names, args, strict=False))

@@ -1,4 +1,4 @@
-"""What ``qp.simt.subgroup`` does in a trace."""
+"""How a trace handles ``qp.simt.subgroup``."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ OPERATIONS: Final = {
 
 
 def wave(t: Trace, op: WaveOp, args: tuple[ir.Expr, ...], span: Span, combine: AtomicOp | None = None) -> ir.Expr:
-    """The result of ``op``, which all lanes of a wave do together."""
+    """The result of ``op``, which all lanes of a wave execute together."""
     meet(t)
     size = whole_waves(t, span)
     type = wave_result(op, [arg.type for arg in args])
@@ -45,7 +45,7 @@ def wave(t: Trace, op: WaveOp, args: tuple[ir.Expr, ...], span: Span, combine: A
 
 
 def by_component(rule: Rule) -> Rule:
-    """``rule`` takes a scalar first; of a vector, it is done with each component."""
+    """Extends ``rule``, whose first operand is a scalar, to vectors, component by component."""
 
     def run(t: Trace, span: Span, value: Value, *args: Value) -> Value:
         if isinstance(value, (Vec, list, tuple)):
@@ -98,7 +98,7 @@ def _ballot_first_n(t: Trace, span: Span, cond: Value, n: Value) -> Value:
 
 
 def _equal(t: Trace, value: ir.Expr, span: Span) -> ir.Expr:
-    """Whether this lane's value is lane 0's, to the bit."""
+    """Whether this lane's value has the same bits as lane 0's."""
     first = wave(t, WaveOp.BROADCAST, (value, ir.Const(0, i32, span=span)), span)
     word = BY_NAME[f"u{value.type.bits}"]
     own, other = (bit_cast(t, each, word, span) if each.type.is_float else each for each in (value, first))
@@ -139,7 +139,7 @@ def _combine(op: WaveOp, how: AtomicOp) -> Rule:
 
 
 def combinable(t: Trace, how: AtomicOp, value: ir.Expr, span: Span) -> ir.Expr:
-    """``value`` in a type that can be combined so: truths are counted as integers."""
+    """``value`` in a type that ``how`` can combine: truth values become integers."""
     if how in _BITWISE and value.type.is_float:
         t.fail_type(f"{how.value} combines integers and truths, not {value.type}", span)
     if how not in _BITWISE and value.type == u1:

@@ -1,4 +1,4 @@
-"""``super()`` in methods: the functions that a class overrides."""
+"""``super()`` in methods: access to functions that a class overrides."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Super", "import_attribute", "make_super", "super_attribute"]
 
 @dataclass(frozen=True, slots=True)
 class Super:
-    """What ``super()`` gives: attributes of ``bases``, the first that has one, for ``receiver``, called ``name``."""
+    """The value of ``super()``: looks attributes up in ``bases``, in order, for ``receiver``, called ``name``."""
 
     bases: tuple[type, ...]
     receiver: Value
@@ -46,7 +46,7 @@ def make_super(t: Trace, args: list[Value], span: Span) -> Super:
 
 
 def _order(t: Trace, receiver: Value, cls: type) -> tuple[type, ...]:
-    """The classes of which ``receiver`` is, in the order in which they are asked."""
+    """The classes of ``receiver``, in the order in which attributes are looked up."""
     own = receiver.arg.type if isinstance(receiver, Container) else cls if is_direct(receiver) else type(receiver)
     order: tuple[type, ...] = t.deps.attribute(own, "__mro__")
     return order

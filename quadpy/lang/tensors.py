@@ -35,21 +35,21 @@ class Tensor(OfArrays, metaclass=_Tensors):
 
 
 class VectorTensor(Tensor):
-    """As ``Tensor``, with vectors as elements."""
+    """Like ``Tensor``, with vectors as elements."""
 
     __slots__ = ()
     rank = 1
 
 
 class MatrixTensor(Tensor):
-    """As ``Tensor``, with matrices as elements."""
+    """Like ``Tensor``, with matrices as elements."""
 
     __slots__ = ()
     rank = 2
 
 
 def tensor_annotation(annotation: object) -> Tensor | None:
-    """``Tensor`` and its kin as annotations, with or without brackets; None for all else."""
+    """``Tensor`` and its kin as annotations, with or without brackets; None for anything else."""
     if isinstance(annotation, type) and issubclass(annotation, Tensor):
         return annotation()
     return annotation if issubclass(type(annotation), Tensor) else None  # type: ignore[return-value]  # a field is not an annotation
@@ -68,7 +68,7 @@ def _is_tensor(value: object) -> bool:
 
 @public
 def wrap(impl: T) -> T:
-    """``impl``, a field or an array, as what ``qp.tensor`` makes: here, fields and arrays are tensors themselves.
+    """``impl``, a field or an array, as a tensor: in quadpy, fields and arrays are tensors themselves.
 
     Raises:
         ArgumentError: it is neither.

@@ -1,7 +1,7 @@
 """Texts with run-time values: f-strings, ``"…".format(…)`` and ``"…" % …``.
 
-A text is known when the kernel is compiled, but for the values in it: these are reported as words of 64 bits, and the host
-puts them in.
+Everything but the values is known when the kernel is compiled: the kernel reports these as 64-bit words, and the host
+inserts them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from quadpy.source import Span
 __all__ = ["add_texts", "expr_JoinedStr", "format_text", "TEXTS", "percent_text", "text_call", "text_of", "words_of"]
 
 TEXTS: Final = (str, repr, ascii, format)
-"""Python's functions that make texts."""
+"""Python functions that return text."""
 _CONVERSIONS: Final[dict[object, str]] = {str: "s", repr: "r", ascii: "a"}
 _MOST_WIDTH: Final = 10_000
 _PERCENT: Final = re.compile(
@@ -100,14 +100,14 @@ def percent_text(t: Trace, template: str, values: Value, span: Span) -> Value:
 
 
 def add_texts(t: Trace, a: Value, b: Value, span: Span) -> Value:
-    """``a + b``, one of which is a text with run-time values."""
+    """``a + b``, where at least one is a text with run-time values."""
     if isinstance(a, (str, Text)) and isinstance(b, (str, Text)):
         return _joined([part for x in (a, b) for part in (x.parts if isinstance(x, Text) else (x,))])
     t.fail_type(f"this operator is not defined for {shape_text(a)} and {shape_text(b)}", span)
 
 
 def text_of(t: Trace, value: Value, span: Span, conversion: str = "", spec: str = "") -> str | Text:
-    """``str(value)``, or as in an f-string."""
+    """``str(value)``, or ``value`` as an f-string shows it with ``conversion`` and ``spec``."""
     return _joined(parts_of_value(t, value, conversion, spec, "format", span))
 
 
@@ -126,7 +126,7 @@ def text_call(t: Trace, fn: object, args: Sequence[Value], span: Span) -> str | 
 def parts_of_value(
     t: Trace, value: Value, conversion: str, spec: str, style: Style, span: Span
 ) -> Sequence[str | TextField]:
-    """``value`` in a text."""
+    """The parts of a text that show ``value``."""
     if any(int(digits) > _MOST_WIDTH for digits in re.findall(r"\d+", spec)):
         t.fail_type(f"the width in {spec!r} is above {_MOST_WIDTH:,}", span)
     if isinstance(value, Text):
@@ -153,7 +153,7 @@ def _checked(t: Trace, value: object, conversion: str, spec: str, style: Style, 
 
 
 def _joined(parts: Sequence[str | TextField]) -> str | Text:
-    """The parts, neighbouring literals as one."""
+    """The parts, with neighbouring literals joined."""
     joined: list[str | TextField] = []
     for part in parts:
         if isinstance(part, str) and joined and isinstance(joined[-1], str):
@@ -166,7 +166,7 @@ def _joined(parts: Sequence[str | TextField]) -> str | Text:
 
 
 def words_of(text: str | Text) -> tuple[tuple[str | Field, ...], tuple[ir.Expr, ...]]:
-    """The parts of a message, and the words that a record of it has."""
+    """The parts of a message, and the words of its record."""
     if isinstance(text, str):
         return (text,), ()
     parts = tuple(part if isinstance(part, str) else part.field for part in text.parts)

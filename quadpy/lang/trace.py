@@ -45,10 +45,10 @@ __all__ = ["Traced", "reads_of", "trace_kernel"]
 
 
 _AGAIN: Final = (Retrace, MembersFound, MemberRefused)
-"""What ends a trace and is not the kernel's fault: most are traced again, with more known."""
+"""Exceptions that end a trace without an error in the kernel: most kernels are then traced again, with more known."""
 
 _LONGEST_NAME: Final = 200
-"""Letters of a kernel's name that its symbols have."""
+"""Most letters of a kernel's name that its symbols keep."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +56,8 @@ class Traced:
     """A kernel ready for code generation, and what the launch needs from the trace.
 
     ``fields`` are the fields of the field parameters, in their order; ``outline`` is the shape of
-    the result: None, "scalar", a vector's shape, or a list of these.  ``unwatched`` is ``kernel`` without what looks for
-    races at run time.
+    the result: None, "scalar", a vector's shape, or a list of these.  ``unwatched`` is ``kernel`` without run-time
+    race checks.
     """
 
     kernel: ir.Kernel
@@ -70,7 +70,7 @@ class Traced:
 def _parameters(t: Trace) -> list[ir.Param]:
     """The parameters of the kernel in the order in which a launch packs them.
 
-    First what the caller passes, then fields in the order of their first use, then what else the launch adds.
+    The caller's arguments come first, then fields in the order of their first use, then the launch's other additions.
     """
     return [*t.signature.params, *t.signature.field_params, *t.signature.hidden.values()]
 
@@ -120,11 +120,11 @@ def trace_kernel(
     """The kernel that ``source`` becomes for arguments of these types.
 
     ``before`` are the reads of an earlier trace of the same signature, which this one repeats.  ``observe`` sees the
-    kernel as traced, and after each pass.  With ``options.lines`` no pass runs.  There, and ``again``, what the trace
-    prints was printed by an earlier one.
+    kernel as traced, and after each pass.  With ``options.lines`` no pass runs.  With that or ``again``, the trace
+    does not print, since an earlier one has printed.
 
     Raises:
-        CompilationError: with the line of the kernel that is at fault.
+        CompilationError: with the line of the kernel that caused it.
         MembersFound: ``args`` lacks members of arguments that the kernel uses.
         ArgumentError: a member that the kernel uses is not what its annotation says.
     """
@@ -155,9 +155,9 @@ def trace_kernel(
 
 
 def _share_memory(t: Trace) -> bool:
-    """Whether two fields of the kernel may be one in memory: a field, and parts of its elements that it is given separately.
+    """Whether two fields of the kernel may share memory: a field, and parts of its elements passed separately.
 
-    Which field a part belongs to is not asked, since the kernel cache would have to know it.
+    Which field a part belongs to does not matter here, since the kernel cache would have to know it.
     """
     fields = [field for _, field in t.signature.fields.values()]
     structs = [field for field in fields if len(field.leaves()) > 1 or field.leaves()[0] is not field]
@@ -178,7 +178,7 @@ def _traced(t: Trace, source: FunctionSource, args: Mapping[str, ArgType], obser
         raise MembersFound(signature.found)
     if signature.outline is None:
         require_return(t, source)
-    if not options.fast_math:  # where GPUs have an instruction for each
+    if not options.fast_math:  # under fast_math GPUs have an instruction for each
         stmts = _with_normal_roots(t, _with_sine_pairs(t, stmts))
     kernel = ir.Kernel(
         _symbol(source.name), tuple(_parameters(t)), signature.results, tuple(signature.functions.values()),
@@ -212,7 +212,7 @@ def _with_normal_roots(t: Trace, stmts: list[ir.Stmt]) -> list[ir.Stmt]:
 
 
 def _carry(t: Trace, name: str, types: set[Scalar]) -> None:
-    """Adds the library's function ``name`` of one number, and what it calls, to the functions of the kernel."""
+    """Adds the library's function ``name`` of one number, and its callees, to the functions of the kernel."""
     for type in types:
         function = library_function(name, (type,))
         assert function is not None
@@ -240,5 +240,5 @@ set_tracer(_trace_library)
 
 
 def _symbol(name: str) -> str:
-    """A kernel's name as every assembler takes it: in ASCII letters, digits and ``_``, of bounded length."""
+    """A kernel's name in a form that every assembler accepts: ASCII letters, digits and ``_``, of bounded length."""
     return "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in name[:_LONGEST_NAME])

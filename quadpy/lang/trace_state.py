@@ -26,10 +26,10 @@ __all__ = [
 
 @dataclass(slots=True)
 class Signature:
-    """What the kernel takes, returns and carries with it.
+    """The kernel's parameters, results and functions.
 
-    ``params`` are what the caller passes, ``hidden`` what the launch adds; ``fields`` maps the id of a field to its reference and the field itself;
-    ``slots`` numbers the variables that parallel loops share; ``outline`` is the shape of the result.
+    The caller passes ``params``, the launch adds ``hidden``; ``fields`` maps the id of a field to its reference and the
+    field itself; ``slots`` numbers the variables that parallel loops share; ``outline`` is the shape of the result.
     ``members`` are the values of members of arguments, ``found`` those that the arguments of the trace do not list.
     """
 
@@ -46,7 +46,7 @@ class Signature:
 
     @property
     def is_pure(self) -> bool:
-        """Whether nothing was used but numbers that were passed."""
+        """Whether the kernel uses nothing but numbers that the caller passes."""
         return not (self.params or self.field_params or self.hidden or self.slots)
 
 
@@ -55,7 +55,7 @@ class RandomState:
     """Which random numbers were drawn.
 
     ``draws`` counts those of the current iteration, ``passes`` the iterations of do_while loops whose parallel loops
-    draw.  Each parallel loop and section has a stream of its own; ``serial_stream`` is that of the code around them.
+    draw.  Each parallel loop and section has its own stream; the code around them uses ``serial_stream``.
     """
 
     draws: ir.Var | None = None
@@ -69,8 +69,8 @@ class RandomState:
 class TaskOrder:
     """Where in the order of tasks the trace is.
 
-    ``graph`` says that the kernel is a graph kernel; ``fork`` has the sections that an adjacent one joins; ``section``
-    is the place of the section around, ``repeats`` the number of do_while loops around, and ``allowed`` what the
+    ``graph`` says that the kernel is a graph kernel; ``fork`` holds the sections that an adjacent one joins;
+    ``section`` is the place of the section around, ``repeats`` the number of do_while loops around, and ``allowed`` what the
     parallel loops that follow may race for, with the reasons.
     """
 
@@ -93,10 +93,10 @@ class LoopOptions:
 
 @dataclass(slots=True)
 class CellState:
-    """What is known of the cells of sparse trees here.
+    """What is known about the cells of sparse trees at this point.
 
-    ``known`` has the cells that are active, ``suppressed`` says that writes make none active; ``loops`` are the loops over
-    active cells around, and ``changing`` those of the kernel that make cells inactive.
+    ``known`` holds the cells that are active, ``suppressed`` says that writes make none active; ``loops`` are the loops
+    over active cells around, and ``changing`` those of the kernel that make cells inactive.
     """
 
     known: list[list[tuple[object, ...]]] = field(default_factory=list)
@@ -124,7 +124,7 @@ class ParallelLoop:
 
 @dataclass(frozen=True, slots=True)
 class CalledFunction:
-    """A user's function that the kernel calls, and the shape of its result; ``kept`` are what it was made for."""
+    """A user's function that the kernel calls, and the shape of its result; ``kept`` are the values it was made for."""
 
     function: ir.Function
     outline: Outline
@@ -132,7 +132,7 @@ class CalledFunction:
 
 
 STOP: Final = "$stop"
-"""Begins the labels of the blocks that failed checks leave."""
+"""The prefix of labels of blocks that failed checks leave."""
 
 
 @dataclass(slots=True)

@@ -1,7 +1,7 @@
 """What an expression of a kernel can be while it is compiled.
 
-A value is one of the kinds below.  What exists at run time has a class of the tracer's own: a scalar is an IR expression,
-vectors, arrays, elements and their methods are the classes here.  All else exists at compile time only, and is the Python
+A value is one of the kinds below.  Run-time values have classes of the tracer: a scalar is an IR expression;
+vectors, arrays, elements and their methods are the classes here.  Anything else exists only at compile time, and is the Python
 object itself: numbers, containers (which may hold run-time values), types, functions, modules, the user's objects.
 
 Operators, attributes, subscripts and calls are tables by kind.  A new kind of value is a class in ``Traced``, a member of
@@ -74,8 +74,9 @@ class Record:
 class ArrayRef:
     """An array parameter or field; ``offset`` is what a field subtracts from each index.
 
-    A field stored in blocks has an axis of ``type`` for each level of each of its axes: ``blocks`` are their extents.  Its elements have the shape ``element``, and their first scalar is number ``first`` in the array: of an array of
-    structs, this may be one member of each.  Indices of a ``clamped`` array are moved into its range.
+    A field stored in blocks has an axis of ``type`` for each level of each of its axes: ``blocks`` are their extents.
+    Its elements have the shape ``element``, and their first scalar is number ``first`` in the array: in an array of
+    structs, an element may be a single member of each struct.  Indices of a ``clamped`` array are moved into its range.
     """
 
     name: str
@@ -89,7 +90,7 @@ class ArrayRef:
 
     @property
     def ndim(self) -> int:
-        """How many indices an element has."""
+        """The number of indices of an element."""
         return len(self.blocks) or self.type.ndim
 
     @property
@@ -104,7 +105,7 @@ class ArrayRef:
 
     @property
     def scalar(self) -> Scalar:
-        """The type of the first scalar of an element; of all of them, but in structs."""
+        """The type of an element's first scalar; except in structs, the type of all its scalars."""
         return self.type.layout.at(self.first)[0].scalar
 
     def member(self, name: str) -> ArrayRef | None:
@@ -120,8 +121,8 @@ class ArrayRef:
 class ElementRef:
     """An element of an array that is not yet read, or a part of one.
 
-    ``numbers`` are the components that it has, of the shape ``shape``; ``steps`` pick parts of these at run time.
-    Where ``inside`` is false there is no such element, and nothing may be accessed.
+    ``numbers`` are its components, of the shape ``shape``; ``steps`` pick parts of these at run time.
+    Where ``inside`` is false the element does not exist, and must not be accessed.
     """
 
     array: ArrayRef
@@ -133,12 +134,12 @@ class ElementRef:
 
     @property
     def types(self) -> tuple[Scalar, ...]:
-        """Of the scalars ``numbers``."""
+        """The types of the scalars ``numbers``."""
         return tuple(self.array.type.layout.at(k)[0].scalar for k in self.numbers)
 
     @property
     def chooses(self) -> bool:
-        """Whether it is a component, a row or a column that a run-time index names."""
+        """Whether a run-time index chooses the component, row or column."""
         return len(self.steps) == 1 and isinstance(self.shape, tuple) and not isinstance(self.steps[0], str)
 
     def member(self, name: str) -> ElementRef | None:
@@ -182,7 +183,7 @@ class Container:
 
 
 Traced: TypeAlias = Expr | Vec | Record | ArrayRef | ElementRef | BoundMethod | Text | Container
-"""What the tracer has an object of its own for: no Python function may see it."""
+"""Values that have a class of the tracer: no Python function may see them."""
 Value: TypeAlias = object
 """A ``Traced``, or a compile-time Python object."""
 Step: TypeAlias = str | tuple[Value, ...]
@@ -194,7 +195,7 @@ Numeric: TypeAlias = ScalarValue | Vec | Record
 
 
 class VectorType(Protocol):
-    """What ``qp.types.vector`` and ``qp.types.matrix`` make."""
+    """A type made by ``qp.types.vector`` or ``qp.types.matrix``."""
 
     dtype: object
     element_shape: tuple[int, ...]
@@ -205,7 +206,7 @@ def is_vector_type(value: object) -> TypeIs[VectorType]:
 
 
 class StructType(Protocol):
-    """What ``qp.types.struct`` and ``qp.dataclass`` make."""
+    """A type made by ``qp.types.struct`` or ``qp.dataclass``."""
 
     def record(self, scalar_type: Callable[[object], object]) -> RecordType:
         """The struct with all its types known; ``scalar_type`` says what float, int and bool mean."""
@@ -219,7 +220,7 @@ def is_struct_type(value: object) -> TypeIs[StructType]:
 
 
 class Kind(enum.IntEnum):
-    """What a value is to an operator; of two operands, the greater kind decides what the operator means."""
+    """The role of a value for an operator; the larger kind of two operands decides what the operator means."""
 
     NUMBER = enum.auto()
     OBJECT = enum.auto()
@@ -250,7 +251,7 @@ def is_runtime(value: Value) -> TypeIs[Expr]:
 
 
 def is_direct(value: Value) -> TypeIs[Traced]:
-    """True for what the tracer has an object of its own for."""
+    """True for values that have a class of the tracer."""
     return isinstance(value, (Node, Vec, Record, ArrayRef, ElementRef, BoundMethod, Text, Container))
 
 
@@ -269,7 +270,7 @@ def holds_runtime(value: Value) -> bool:
 
 
 def parts_of(value: Value) -> Sequence[Value]:
-    """What a container holds; an empty list for anything else."""
+    """The items of a container; an empty list for anything else."""
     if isinstance(value, dict):
         return [*value, *value.values()]
     if isinstance(value, slice):
@@ -286,7 +287,7 @@ def is_number(value: Value) -> TypeIs[Number]:
 
 
 def is_numeric(value: Value) -> TypeIs[Numeric]:
-    """True for what a variable can hold."""
+    """True for a value that a variable can hold."""
     return isinstance(value, (Node, int, float, Vec, Record))
 
 

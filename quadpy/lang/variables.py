@@ -1,4 +1,4 @@
-"""Variables: their declaration, their values now, and assignments to a whole variable."""
+"""Variables: declarations, current values, and assignments to a whole variable."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ __all__ = [
 ]  # fmt: skip
 
 _UNBOUND: Final = object()
-"""What a name has that is not bound: None is a value."""
+"""Stands for "not bound", since None is a value."""
 
 
 def declare(t: Trace, name: str, value: Value, span: Span) -> None:
@@ -67,7 +67,7 @@ def write_variable(t: Trace, part: MutableVar, items: Sequence[ir.Expr], span: S
 
 
 def assign_name(t: Trace, name: str, value: Value, span: Span) -> None:
-    """The first assignment fixes the type of a name; ``_`` that is never read has none."""
+    """The first assignment fixes the type of a name; a ``_`` that is never read has no type."""
     if t.frame.source.throws_away(name):
         freeze_all(t, value)
         return
@@ -99,7 +99,7 @@ def assign_name(t: Trace, name: str, value: Value, span: Span) -> None:
 
 
 def _as_bound(t: Trace, name: str, bound: object, value: Value, span: Span) -> Value:
-    """``value`` as a vector or struct, where ``name`` is bound to one or its items are assigned."""
+    """``value`` as a vector or struct, if ``name`` is bound to one or its items are assigned."""
     shape = bound.shape if isinstance(bound, MutableVar) else ()
     if isinstance(value, (list, tuple)) and isinstance(shape, tuple) and shape:
         return make_vector(t, value, span)
@@ -115,7 +115,7 @@ def _is_scalar(item: Value) -> bool:
 
 
 def _is_kept(t: Trace, name: str) -> bool:
-    """Whether ``name`` is bound to what cannot change here.
+    """Whether ``name`` is bound to a value that cannot change here.
 
     The statement may run more than once, or not at all; or an iteration of a parallel loop has read the name, and the
     next one would read what this one assigns.
@@ -128,8 +128,10 @@ def _is_kept(t: Trace, name: str) -> bool:
 
 
 def _was_none_here(t: Trace, name: str) -> bool:
-    """Whether ``name`` became None in the loop around, or outside of all: nothing since has taken it for anything but None,
-    so it may become a variable, which ``check_assigned`` refuses to read where a path has left it None.
+    """Whether ``name`` became None in the innermost loop, or outside all loops.
+
+    Nothing has used it as anything but None since then, so it may become a variable, which ``check_assigned`` refuses
+    to read where some path has left it None.
     """
     frame = t.frame
     bound = frame.env.get(name, _UNBOUND)
@@ -137,7 +139,7 @@ def _was_none_here(t: Trace, name: str) -> bool:
 
 
 def _is_shared(t: Trace, name: str) -> bool:
-    """Whether ``name`` is what the parallel loop around found and read."""
+    """Whether ``name`` was assigned before the enclosing parallel loop, and read in it."""
     frame = t.frame
     return name in frame.shared and frame.outer[name] is frame.env.get(name, _UNBOUND)
 
@@ -177,7 +179,7 @@ def bind_index(t: Trace, name: str, value: Value, stored: Any, span: Span) -> No
 
 
 def check_assigned(t: Trace, name: str, span: Span) -> None:
-    """A variable that is asked for has a value on every path to here.
+    """Refuses to read a variable that does not have a value on every path to here.
 
     Raises:
         KernelNameError: a path leaves it unassigned.
@@ -219,7 +221,7 @@ def undefined(t: Trace, name: str, span: Span) -> KernelNameError:
 
 
 def read_variable(t: Trace, bound: MutableVar, span: Span) -> ir.Expr | Vec | Record:
-    """The value of a variable now."""
+    """The current value of a variable."""
     if in_memory(bound, t):
         return shaped(bound.shape, [t.build.load(t.slot(var, span), span, var.name) for var in bound.vars])
     return shaped(bound.shape, [ir.VarRead(var, span=span) for var in bound.vars])
@@ -237,6 +239,6 @@ def freeze_all(t: Trace, value: Value) -> Value:
 
 
 def freeze(t: Trace, value: ir.Expr | Vec | Record) -> ir.Expr | Vec | Record:
-    """As ``freeze_all``, of a number, vector or struct."""
+    """Like ``freeze_all``, for a number, vector or struct."""
     elems = [t.build.freeze(e) for e in elems_of(value)]
     return shaped(value.shape if isinstance(value, (Vec, Record)) else (), elems)

@@ -27,10 +27,10 @@ __all__ = ["METHODS", "OF_TRUTHS"]
 
 
 OF_TRUTHS: Final = {ir.BinOp.MIN: ir.BinOp.AND, ir.BinOp.MAX: ir.BinOp.OR}
-"""What the extremes of truth values are."""
+"""Minimum and maximum of truth values."""
 
 LARGEST_DETERMINANT: Final = 6
-"""Rows of the largest matrix with a determinant: that of integers is a sum of 720 products."""
+"""Rows of the largest matrix with a determinant: for integers it is a sum of 720 products."""
 
 
 def _same_shape(t: Trace, a: Vec, b: Value, span: Span) -> Vec:

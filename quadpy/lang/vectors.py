@@ -54,14 +54,14 @@ def broadcast(t: Trace, a: Value, b: Value, span: Span) -> tuple[Value, Value]:
 
 
 def make_vector(t: Trace, items: Value, span: Span, dtype: Scalar | None = None) -> Vec:
-    """A vector of scalars, or a matrix of rows, in the type in which all of them meet."""
+    """A vector of scalars, or a matrix of rows, in their common type."""
     if isinstance(items, Vec):
         return items if dtype is None else map_vec(t, lambda e: cast(t, e, dtype, span), items)
     if not isinstance(items, (tuple, list)) or not items:
         t.fail_type(f"a vector is made from a list of numbers, not from {shape_text(items)}", span)
     if not any(isinstance(item, (tuple, list, Vec)) for item in items):
         return vec_of(t, items, (len(items),), span, dtype)
-    rows: list[Sequence[Value]] = []  # their literals have no type before all meet
+    rows: list[Sequence[Value]] = []  # literals get a type only from the common type of all
     for item in items:
         if isinstance(item, (tuple, list)) or (isinstance(item, Vec) and len(item.shape) == 1):
             rows.append(item.elems if isinstance(item, Vec) else item)
@@ -86,7 +86,7 @@ def vec_of(t: Trace, items: Sequence[Value], shape: tuple[int, ...], span: Span,
 
 
 def vec_attribute(vec: Vec, name: str) -> Value | None:
-    """``v.x``, ``v.xyz``, ``m.n``, ``m.dtype``; None where ``name`` is none of these."""
+    """``v.x``, ``v.xyz``, ``m.n``, ``m.dtype``; None if ``name`` is none of these."""
     if name == "dtype":
         return vec.type
     if name in ("n", "m"):
@@ -95,7 +95,7 @@ def vec_attribute(vec: Vec, name: str) -> Value | None:
 
 
 def _swizzled(vec: Vec, name: str) -> ir.Expr | Vec | None:
-    """The components that letters name; None where ``name`` is not a swizzle, or names a component that is not there."""
+    """The components that letters name; None if ``name`` is not a swizzle, or names a missing component."""
     for letters in _LETTERS:
         if len(name) <= 4 and len(vec.shape) == 1 and all(c in letters[: vec.shape[0]] for c in name):
             return shaped((len(name),) if len(name) > 1 else (), [vec.elems[letters.index(c)] for c in name])
@@ -128,7 +128,7 @@ def names_of_components(vec: Vec) -> str:
 def numbers_of(
     t: Trace, type: Scalar, shape: tuple[int, ...], step: Step, span: Span
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The numbers of the components that ``step`` picks at compile time, and their shape; () of a single one."""
+    """The numbers of the components that ``step`` picks at compile time, and their shape; () for a single one."""
     positions: dict[ir.Expr, int] = {ir.Const(k, type, span=span): k for k in range(math.prod(shape))}
     found = part_of(t, Vec(shape, tuple(positions)), step, span)
     return tuple(positions[e] for e in elems_of(found)), found.shape if isinstance(found, Vec) else ()
@@ -139,7 +139,7 @@ def chosen_numbers(
 ) -> tuple[list[tuple[int, ...]], tuple[int, ...], int | ir.Expr]:
     """Components, rows or columns among which the run-time numbers of ``index`` choose.
 
-    Gives the numbers of the components of each, their shape, and which one it is: past the end for an index out of range.
+    Gives the component numbers of each choice, their shape, and the choice: past the end for an index out of range.
     """
     dummies = tuple(literal(0, type, span) for _ in range(math.prod(shape)))
     sliced = [axis for axis, i in enumerate(index) if isinstance(i, slice)]
@@ -148,7 +148,7 @@ def chosen_numbers(
         size, extents = math.prod(row), shape[: len(index)]
         at = flat_index(t, Vec(extents, dummies[: math.prod(extents)]), index, span)
         return [tuple(range(k, k + size)) for k in range(0, len(dummies), size)], row, at
-    if len(index) != len(shape) or len(sliced) == len(index):  # a slice whose ends are not known
+    if len(index) != len(shape) or len(sliced) == len(index):  # a slice whose bounds are not known
         return [], numbers_of(t, type, shape, index, span)[1], 0
     axis = 1 - sliced[0]
     whole = index[:1] if axis == 0 else (0, index[1])  # the check of the index knows its axis
@@ -216,7 +216,7 @@ def _check_index(index: int, extent: int, span: Span) -> int:
 
 
 def _from_start(t: Trace, index: ir.Expr, extent: int, span: Span) -> ir.Expr:
-    """A run-time index, of which -1 is the last."""
+    """A run-time index, counted from the start; -1 is the last component."""
     index = t.build.let(to_integer(t, index, span))
     if index.type.kind == "uint":
         return index
@@ -262,7 +262,7 @@ def dot_product(t: Trace, a: Vec, b: Vec, span: Span) -> ir.Expr:
 
 
 def components_for(t: Trace, value: Value, shape: tuple[int, ...], type: Scalar, span: Span) -> list[ir.Expr]:
-    """``value`` as the scalars of a vector or matrix of ``type``, or as one; a scalar stands for all of them."""
+    """``value`` as the scalars of a vector, matrix or number of ``type``; a scalar stands for all components."""
     if isinstance(value, (tuple, list)):
         value = make_vector(t, value, span)
     if isinstance(value, Vec):

@@ -1,4 +1,4 @@
-"""What ``qp.simt.warp``, Taichi's names for operations of waves, does in a trace."""
+"""How a trace handles ``qp.simt.warp``, Taichi's names for wave operations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SHUFFLES: Final = {"sync": "shuffle", "up": "shuffle_up", "down": "shuffle_down
 
 
 def _need_all_lanes(t: Trace, mask: Value, span: Span) -> None:
-    """A mask that is known must name all lanes; one that the kernel computes is taken to do so."""
+    """A mask known at compile time must name all lanes; a mask that the kernel computes is assumed to."""
     constant = mask.value if isinstance(mask, ir.Const) else mask
     if isinstance(mask, ir.Cast) and isinstance(mask.operand, ir.Const):
         constant = mask.operand.value
@@ -53,7 +53,7 @@ def _vote(name: str) -> Rule:
 
 
 def _narrow(t: Trace, lanes: Value, span: Span) -> Value:
-    """The bits of lanes, as u32 where that holds them."""
+    """A bit for each lane, as u32 if it is wide enough."""
     return cast(t, lanes, u32, span) if t.options.wave_size == 32 else lanes
 
 
