@@ -13,7 +13,7 @@ Widths: TypeAlias = tuple[tuple[int, int], ...]
 
 
 class Box(NamedTuple):
-    """The cells from ``low`` to ``high``, which is outside; it has none where ``high`` is not above ``low``."""
+    """The cells from ``low`` up to, but not including, ``high``; none if ``high`` is not above ``low``."""
 
     low: tuple[int, ...]
     high: tuple[int, ...]

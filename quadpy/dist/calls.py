@@ -1,4 +1,4 @@
-"""The calls of distributed arrays that a rank has made, which must be those of all others."""
+"""The calls with distributed arrays that a rank has made; all other ranks must make the same ones."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Final, NamedTuple
 __all__ = ["Call", "Calls", "exchange_of", "first_difference"]
 
 _REMEMBERED: Final = 256
-"""Calls of which the text is known, to say which was the first that differs."""
+"""How many of the last calls are kept as text, to name the first that differs."""
 _BITS: Final = (1 << 32) - 1
 
 
 class Call(NamedTuple):
-    """A call whose messages travel: its number, a checksum of all calls so far, and the loop that needs them."""
+    """A call that sends messages: its number, a checksum of all calls so far, and the loop that needs them."""
 
     number: int
     digest: int
@@ -39,9 +39,9 @@ class Calls:
         self._last: deque[tuple[int, str, tuple[int, ...]]] = deque(maxlen=_REMEMBERED)
 
     def add(self, key: int, name: str, arrays: tuple[int, ...]) -> None:
-        """One more: ``key`` stands for what is called ``name``, ``arrays`` are numbers of arrays, or others."""
+        """Add a call: ``key`` stands for the thing called ``name``, ``arrays`` are numbers of arrays, or others."""
         self.number += 1
-        self.digest = hash((self.digest, key, arrays)) & _BITS  # of integers, so the same in each process
+        self.digest = hash((self.digest, key, arrays)) & _BITS  # of integers, so it is the same in each process
         self._last.append((self.number, name, arrays))
 
     def current(self, where: str) -> Call:
@@ -50,7 +50,7 @@ class Calls:
         return Call(number, self.digest, name, arrays, where)
 
     def state(self) -> bytes:
-        """What ranks compare."""
+        """The numbers that ranks compare."""
         return f"{self.number} {self.digest}".encode()
 
     def told(self) -> bytes:
@@ -64,7 +64,7 @@ def exchange_of(call: Call) -> str:
 
 
 def first_difference(told: list[bytes]) -> str:
-    """Which call differs, of what each rank has told."""
+    """The first call that differs, from the calls that each rank has reported."""
     logs = [dict(line.split(" ", 1) for line in each.decode(errors="replace").splitlines()) for each in told]
     for number in sorted({int(number) for log in logs for number in log}):
         calls = [log.get(str(number), "none") for log in logs]

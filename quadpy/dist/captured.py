@@ -1,4 +1,4 @@
-"""Steps of several ranks as graphs, cut where messages travel."""
+"""Steps of several ranks as graphs, cut at the messages between ranks."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ class CapturedStep(OneProcess):
         self._number = self._calls.number
 
     def cut(self, action: Callable[[], object]) -> None:
-        """``action`` runs at each launch between the work before it and the work after it."""
+        """Run ``action`` at each launch, between the work before it and the work after it."""
         self._end()
         self._parts.append(action)
         self._begin()
 
     def outside(self, function: Callable[[], T]) -> T:
-        """What ``function`` returns, which is not captured: its work runs now, and no more at launches."""
+        """The result of ``function``, which is not captured: its work runs now, and not at launches."""
         self._end()
         try:
             return function()
@@ -83,7 +83,7 @@ class CapturedStep(OneProcess):
 
 
 class _Recording(threading.local):
-    """What the calling thread captures."""
+    """The step that the calling thread captures."""
 
     step: CapturedStep | None = None
 
@@ -105,7 +105,7 @@ def apart(action: Callable[[], object]) -> None:
 
 
 def outside(function: Callable[[], T]) -> T:
-    """What ``function`` returns, in a captured step too, where its work runs now, and no more at launches."""
+    """The result of ``function``; in a captured step, too, its work runs now, and not at launches."""
     return function() if _here.step is None else _here.step.outside(function)
 
 
@@ -113,8 +113,8 @@ def outside(function: Callable[[], T]) -> T:
 def capture(function: Callable[[], object]) -> CapturedStep:
     """Capture what ``function`` submits to the calling thread's stream, on every rank, as graphs with messages between them.
 
-    ``function`` runs once as it is, which makes halos and buffers, and then once more to be captured, where none of its
-    work runs.  So a program that captures its step has run one step.
+    ``function`` first runs normally, which creates halos and buffers, and then once more to be captured, when none of
+    its work runs.  So a program that captures its step has run one step.
 
     Raises:
         CaptureError: it does what cannot be captured, such as using what a kernel returns; or it is inside another capture.

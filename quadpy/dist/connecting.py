@@ -30,11 +30,11 @@ _STORE: Final = ("MASTER_ADDR", "MASTER_PORT")
 
 
 def connect() -> World:
-    """Connect this process to the other ranks, which do the same; a program that runs alone is rank 0 of 1.
+    """Connect this process to the other ranks, which do the same; a program that runs alone has rank 0 of 1.
 
     Raises:
-        TransportError: no MPI is installed, or it is not that of the launcher.
-        RankLostError: another rank does not come in time.
+        TransportError: no MPI is installed, or it is not the launcher's MPI.
+        RankLostError: another rank does not connect in time.
     """
     launched = launched_as(os.environ)
     mpi = sys.modules.get("mpi4py.MPI")

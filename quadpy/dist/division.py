@@ -1,4 +1,4 @@
-"""How the cells of a grid are divided among ranks."""
+"""The division of a grid's cells among ranks."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Division(OneProcess):
         Args:
             shape: one to three extents.
             periodic: whether an axis ends where it begins; one answer for all axes, or one for each.
-            ranks: the number of blocks along each axis; by default those with the least surface.
+            ranks: the number of blocks along each axis; by default those with the smallest surface.
 
         Raises:
             ArgumentError: a wrong shape, or ``ranks`` that do not fit the shape or the number of ranks.
@@ -75,7 +75,7 @@ class Division(OneProcess):
         self.serials: Iterator[int] = itertools.count(1)
         """Numbers of arrays, which all ranks make in the same order."""
         self.programs: weakref.WeakKeyDictionary[object, Any] = weakref.WeakKeyDictionary()
-        """What each kernel's plan has made for the grid.  It refers to the grid, and so is the grid's to keep."""
+        """What each kernel's plan has made for the grid.  It refers to the grid, so the grid keeps it."""
 
     @property
     def ndim(self) -> int:

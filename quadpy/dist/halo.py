@@ -28,7 +28,7 @@ __all__ = ["Channel", "Flight", "HaloExchange", "Message", "messages_to", "reach
 
 
 class Message(NamedTuple):
-    """Cells that ``source`` sends to ``target``: ``box`` in global indices, which the target sees ``shift`` further on."""
+    """Cells that ``source`` sends to ``target``: ``box`` in global indices; in the target it is moved by ``shift``."""
 
     source: int
     target: int
@@ -37,7 +37,7 @@ class Message(NamedTuple):
 
 
 def messages_to(grid: Division, target: int, reaches: Sequence[Widths]) -> list[Message]:
-    """What rank ``target`` must get before it reads as far as ``reaches``."""
+    """The cells that rank ``target`` must get before it reads as far as ``reaches``."""
     block, found = grid.blocks[target], dict[tuple[int, tuple[int, ...]], Box]()
     inside = Box(
         tuple(-n if repeats else 0 for n, repeats in zip(grid.shape, grid.periodic, strict=True)),
@@ -70,7 +70,7 @@ def reaches_of(array: DistributedArray, reaches: Sequence[Widths]) -> tuple[Widt
 
 
 def _shifts(grid: Division, wanted: Box) -> Iterator[tuple[int, ...]]:
-    """By how much blocks are moved, in whole periods, to be where ``wanted`` may want them."""
+    """The shifts, in whole periods, that may move blocks to where ``wanted`` is."""
     choices = [
         [0] + ([-n] if repeats and low < 0 else []) + ([n] if repeats and high > n else [])
         for n, repeats, low, high in zip(grid.shape, grid.periodic, wanted.low, wanted.high, strict=True)
@@ -89,19 +89,19 @@ class _Side:
 
 
 class Channel:
-    """The stream on which a device exchanges halos, ahead of its other work, and what orders it among that."""
+    """The stream on which a device exchanges halos, ahead of its other work, and the events that order the two."""
 
     def __init__(self, device: Device) -> None:
         self.stream = device.create_stream(_FIRST)
         self._ready, self._done = device.create_event(), device.create_event()
 
     def follow(self, stream: Stream) -> None:
-        """The exchange comes after the work so far of ``stream``."""
+        """Order the exchange after the work so far of ``stream``."""
         self._ready.record(stream)
         self._ready.wait(self.stream)
 
     def precede(self, stream: Stream) -> None:
-        """Later work of ``stream`` comes after the exchange."""
+        """Order later work of ``stream`` after the exchange."""
         self._done.record(self.stream)
         self._done.wait(stream)
 
@@ -140,14 +140,14 @@ class HaloExchange:
         return self._transport.start_exchange(self._leaving, self._arriving, stream, call)
 
     def finish(self, arrays: Sequence[DistributedArray], started: StartedExchange, stream: Stream) -> None:
-        """Put what came into the halos, on ``stream``."""
+        """Copy what was received into the halos, on ``stream``."""
         started.finish()
         for array, side in zip(arrays, self._receives, strict=True):
             if side.parts:
                 unpack(array.numbers, side.buffer, side.table, stream=stream)
 
     def _tag(self, number: int, shift: tuple[int, ...]) -> int:
-        """A number for the messages of array ``number`` that cross the ends of the grid like this one."""
+        """A tag for the messages of array ``number`` that cross the ends of the grid like this one."""
         tag = number
         for step in shift:
             tag = 3 * tag + (step > 0) - (step < 0) + 1
@@ -175,7 +175,7 @@ def _side(array: DistributedArray, messages: Sequence[tuple[int, Box, int]]) -> 
 class Flight:
     """An exchange beside the work of ``stream``, which goes on between start and finish; it can be made again and again.
 
-    What runs between them touches other elements than the exchange, of which the hazard checker cannot know: their indices
+    The work between them touches other elements than the exchange.  The hazard checker cannot know this, as the indices
     are in tables.
     """
 
@@ -208,8 +208,8 @@ class Flight:
         self._started = self._exchange.send(self._channel.stream, self._calls.current(self._where))
 
     def finish(self, boundary: Callable[[Stream], object]) -> None:
-        """Have what came in the halos, and run ``boundary``, which reads it: on the stream of the exchange, beside what
-        ``stream`` still does.  Later work of ``stream`` comes after both.
+        """Copy what was received into the halos, and run ``boundary``, which reads it: on the stream of the exchange,
+        beside the work that ``stream`` still does.  Later work of ``stream`` comes after both.
         """
         assert self._started is not None
         with self._allowed or _NOTHING:

@@ -1,4 +1,4 @@
-"""Output of one of several ranks: lines that begin with the rank's number."""
+"""Output of one of several ranks; each line begins with the rank's number."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["LabelledLines"]
 class LabelledLines(io.TextIOBase):
     """Writes each line whole, with a label before it, so that lines of several ranks do not mix.
 
-    All else that programs ask of it, such as ``buffer``, is the stream's own.
+    All other attributes, such as ``buffer``, are those of the stream.
     """
 
     def __init__(self, stream: TextIO, label: str) -> None:
@@ -50,9 +50,9 @@ class LabelledLines(io.TextIOBase):
         return len(text)
 
     def flush(self) -> None:
-        """Write whole lines, which ``write`` has; a line that is begun waits for its end."""
+        """Write the whole lines that ``write`` has collected; an unfinished line waits for its end."""
 
     def finish(self) -> None:
-        """Write the last line, though it has no end."""
+        """Write the last line, even without its end."""
         if self._begun:
             self.write("\n")

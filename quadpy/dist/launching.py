@@ -1,4 +1,4 @@
-"""Starting the ranks of a program: by which mpiexec, and how."""
+"""Starting the ranks of a program: the choice of mpiexec and its command line."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def command_for(size: int, program: Sequence[str]) -> list[str]:
 
 
 def environment_for(size: int) -> dict[str, str]:
-    """The environment of ``size`` ranks, in which what the user has set comes first.
+    """The environment of ``size`` ranks, in which the user's own settings take precedence.
 
     They share the cores of this host, and mpi4py finds the library that belongs to ``find_mpiexec``.
     """

@@ -1,4 +1,4 @@
-"""All ranks of a program, as one of them sees them."""
+"""All ranks of a program, as seen by one of them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class World(OneProcess):
 
     @property
     def transport(self) -> Transport:
-        """What moves data between the ranks, for arrays of the backend that ``qp.init`` chose.
+        """The transport between the ranks, for arrays of the backend that ``qp.init`` chose.
 
         At the first access, all ranks must access it together.
 

@@ -29,8 +29,9 @@ __all__ = ["DistributedPlan"]
 class DistributedPlan:
     """A ``Plan`` for calls with distributed arrays: the ``Plan`` of each task, with exchanges between them.
 
-    ``distributed`` are the parameters with such arrays, ``named`` the fields that the kernel names, ``fields`` its other ones.
-    ``make`` compiles a kernel of one task; of the last one it is told so, as its plan has the result.
+    ``distributed`` are the parameters with such arrays, ``named`` the grid's fields that the kernel names, ``fields``
+    its other fields.
+    ``make`` compiles a kernel of one task; it is told which task is the last, as its plan has the result.
     """
 
     def __init__(
@@ -64,7 +65,7 @@ class DistributedPlan:
         return self.program(views).run(values, views, stream_of(current_device(), stream))
 
     def prepare(self, values: Values, views: Views, stream: Stream | None = None) -> Prepared | HostLaunch:
-        """Refuses: a call with distributed arrays is several launches, and messages between them."""
+        """Raises an error: a call with distributed arrays is several launches, with messages between them."""
         raise ArgumentError(
             f"{self.kernel.name} takes distributed arrays, and is not a single node of a graph", hint="capture the call"
         )
@@ -74,7 +75,7 @@ class DistributedPlan:
         return Fusion(False, "messages between ranks come between its tasks")
 
     def program(self, views: Views) -> GridProgram:
-        """What runs on the grid of these arrays."""
+        """The program that runs on the grid of these arrays."""
         grid = self._grid_of(views)
         with self._lock:
             found = grid.programs.get(self)

@@ -83,7 +83,7 @@ class GridProgram:
         self._channels: dict[Device, Channel] = {}
 
     def run(self, values: Values, views: Views, stream: Stream) -> object:
-        """One call; what the last task returns."""
+        """Run one call; returns the result of the last task."""
         arrays = {**dict(zip(self._names, views, strict=True)), **self._named}
         capture = capture_of(stream)
         distributed = [_distributed(arrays[name]) for name in self._distributed]
@@ -155,7 +155,7 @@ class GridProgram:
             _distributed(call.arrays[name]).halo_state.clear()
 
     def stale(self, call: _Call, found: Reaches) -> Stale:
-        """What must be exchanged before the loop; halos that are too small grow."""
+        """The exchange that is needed before the loop; halos that are too small grow."""
         wanted: dict[DistributedArray, tuple[Widths, ...]] = {}
         for name, reaches in found.reads.items():
             array = _distributed(call.arrays[name])
@@ -247,7 +247,7 @@ class _Call:
     arguments: _Arguments | None = None
 
     def moved(self) -> None:
-        """An array has other memory now."""
+        """Note that an array has different memory now."""
         self.arguments = None
 
     def launch(self, number: int, parts: Iterable[Box], more: Sequence[NDArray] = ()) -> None:

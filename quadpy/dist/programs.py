@@ -1,4 +1,4 @@
-"""Running a user's program as Python does, and what it shows if the program fails."""
+"""Running a user's program as Python does, and showing its error if it fails."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def status_of(exit_: SystemExit) -> int:
 def shown_error(error: BaseException) -> BaseException:
     """``error`` as the program's user should see it: with ``program_frames``, and without what came before the program."""
     trace = program_frames(error)
-    if trace is None:  # no program began: what was tried first to find one says nothing
+    if trace is None:  # no program began: the first attempts to find one say nothing
         error.__cause__ = error.__context__ = None
     return error.with_traceback(trace)
 
@@ -65,6 +65,6 @@ def program_frames(error: BaseException) -> TracebackType | None:
 
 
 def _is_own(trace: TracebackType) -> bool:
-    """Whether a frame is quadpy's, or of what Python runs programs with."""
+    """Whether a frame belongs to quadpy, or to the modules with which Python runs programs."""
     file = trace.tb_frame.f_code.co_filename
     return file.startswith((_PACKAGE, "<frozen runpy>", "<frozen importlib"))

@@ -44,7 +44,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _labelled(ranks: World) -> list[LabelledLines]:
-    """The outputs of this process, from now on with the number of the rank; input is rank 0's."""
+    """Label the output of this process with the number of the rank from now on; only rank 0 reads input."""
     if ranks.size == 1:
         return []
     if ranks.rank > 0:  # launchers give the others a pipe that never ends, in which they would wait for ever

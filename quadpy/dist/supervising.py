@@ -1,7 +1,7 @@
 """A process above each rank that ``quadpy run`` starts.
 
-If a signal ends a rank, MPICH's launcher kills the others at once, before they can say what they miss.  The process above
-ends with an exit status instead, and says which signal it was.
+If a signal ends a rank, MPICH's launcher kills the others at once, before they can report what they wait for.  The
+process above ends with an exit status instead, and says which signal it was.
 """
 
 from __future__ import annotations

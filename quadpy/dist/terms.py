@@ -1,4 +1,4 @@
-"""Little nodes of the IR, and what its variables stand for."""
+"""Small nodes of the IR, and the values that its variables stand for."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ __all__ = ["array_parameter", "binary", "compare", "const", "lets", "resolved"]
 
 
 def lets(task: ir.Task) -> dict[ir.Var, ir.Expr]:
-    """What variables that are bound once stand for."""
+    """The values of variables that are bound once."""
     return {node.var: node.value for node in walk(task) if isinstance(node, ir.Let)}
 
 
 def resolved(e: ir.Expr, values: Mapping[ir.Var, ir.Expr]) -> ir.Expr:
-    """``e``, or what the variable that it reads stands for."""
+    """``e``, or the value of the variable that it reads."""
     for _ in itertools.repeat(None):
         if isinstance(e, ir.VarRead) and e.var in values:
             e = values[e.var]

@@ -44,5 +44,5 @@ def world() -> World:
 
 
 def use_world(world: World | None) -> None:
-    """Make ``world`` that of the calling thread; None for that of the process again."""
+    """Set the world of the calling thread; None restores that of the process."""
     _thread.world = world

@@ -1,4 +1,4 @@
-"""Streams, events, memory and devices.  ``StreamManager`` is public here, and imported on first use."""
+"""Streams, events, memory and devices.  ``StreamManager`` is public here, and is imported on first use."""
 
 from __future__ import annotations
 

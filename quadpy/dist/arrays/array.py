@@ -1,4 +1,4 @@
-"""Arrays that kernels take as parameters, of which each rank has its own block."""
+"""Arrays that kernels take as parameters; each rank has its own block of them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class DistributedArray(HostAccess):
     local       the rank's block and its halo
     start       the global index of the first local element; it may be outside of the grid
     halo        how many cells of other ranks are there along each axis, below and above the block
-    halo_state  which of these are as their owners have them
+    halo_state  which of these cells have the current values of their owners
     needs       how far loops read, and what is exchanged for it with this halo
     serial      its number among the arrays of the grid, the same on all ranks
     """
@@ -125,7 +125,7 @@ class DistributedArray(HostAccess):
         self.start = tuple(a - below for a, (below, _) in zip(self.grid.block.low, self.halo, strict=True))
 
     def __copy__(self) -> Self:
-        """An array of its own with the same elements; all ranks make it together."""
+        """A separate array with the same elements; all ranks make it together."""
         made = type(self)(self.grid, self.dtype, self.element_shape)
         made._write_block(self.owned_to_numpy())  # noqa: SLF001 - of the same class
         return made

@@ -53,7 +53,7 @@ class DistributedField(DistributedArray):
         return self.local._memory()  # noqa: SLF001 - as ``transport.parts``
 
     def stored_members(self) -> list[StoredMember]:
-        """As if one rank had the whole field; what runs is made of it by ``dist.localise``."""
+        """As if one rank had the whole field; ``dist.localise`` makes the code that runs from it."""
         item, full = self.dtype.nbytes, self.shape + self.element_shape
         axes = tuple(math.prod(full[axis + 1 :]) * item for axis in range(self.ndim))
         return [StoredMember(self.dtype, item, self.element_shape, 0, axes)]

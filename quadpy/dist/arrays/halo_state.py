@@ -1,4 +1,4 @@
-"""What is known of the halo of an array."""
+"""What is known about the halo of an array."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["HaloState"]
 
 
 class HaloState:
-    """How far the halo of an array is as the owners of its cells have it.
+    """How far the halo of an array has the current values of the cells' owners.
 
     in_graph  whether a graph uses the array, so that its memory must stay where it is
     """
@@ -24,22 +24,22 @@ class HaloState:
         self.in_graph = False
 
     def is_current(self, reach: Widths) -> bool:
-        """Whether the halo has what a kernel needs that reads as far as ``reach``."""
+        """Whether the halo is current enough for a kernel that reads as far as ``reach``."""
         return not any(map(any, reach)) or any(_covers(known, reach) for known in self._current)
 
     def received(self, reaches: Iterable[Widths]) -> None:
-        """The halo is as its owners have it, as far as each of ``reaches``."""
+        """Note that the halo has its owners' values, as far as each of ``reaches``."""
         self._current += reaches
 
     def clear(self) -> None:
-        """The owners have written, or the memory is new: nothing is current."""
+        """Note that the owners have written, or the memory is new: nothing is current."""
         self._current.clear()
 
     def used_in(self, capture: object | None) -> None:
-        """A call uses the array, in ``capture`` or outside of captures for None.
+        """Note that a call uses the array, in ``capture`` or, for None, outside of captures.
 
-        A graph starts with any halos, so it exchanges those that it needs; and when it has run is not known here, so calls
-        outside of it trust no halo that was current before.
+        A graph may start with any halos, so it exchanges those that it needs.  It is not known here when the graph has
+        run, so calls outside of it trust no halo that was current before.
         """
         if capture is None:
             if self.in_graph:

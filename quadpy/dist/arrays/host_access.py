@@ -1,7 +1,7 @@
-"""Distributed arrays as the host reads and writes them, on all ranks together.
+"""Reads and writes of distributed arrays by the host, on all ranks together.
 
-What a rank does to an array decides which halos are stale, and so which messages the next call needs.  Each of these
-calls therefore checks that all ranks make it; a capture checks once, when it records.
+The accesses of a rank to an array decide which halos are stale, and so which messages the next call needs.  Each of
+these calls therefore checks that all ranks make it; a capture checks once, when it records.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ class HostAccess:
         self.halo_state.clear()
 
     def _used(self) -> None:
-        """This call uses the memory: in a graph, if the thread captures."""
+        """Note that this call uses the memory: in a graph, if the thread captures."""
         self.halo_state.used_in(capture_of(current_device().current_stream()))
 
     def _agree(self, call: str) -> None:

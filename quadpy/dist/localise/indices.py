@@ -17,14 +17,14 @@ __all__ = ["Indices"]
 
 @dataclass(frozen=True, slots=True)
 class Indices:
-    """Of a kernel whose extents have the type ``index``.  ``locals`` has the local array of each distributed one."""
+    """For a kernel whose extents have the type ``index``.  ``locals`` has the local array of each distributed one."""
 
     locals: Mapping[str, str]
     geometry: Geometry
     index: Scalar
 
     def localised(self, task: ir.Task) -> ir.Task:
-        """``task`` over the arrays of the rank; variables that cross tasks are elements of little arrays."""
+        """``task`` over the arrays of the rank; variables that cross tasks are elements of small arrays."""
 
         def visit(each: ir.Node) -> ir.Node:
             changed = map_children(each, visit)
@@ -60,7 +60,7 @@ class Indices:
         return ir.Select(below, binary(ir.BinOp.ADD, at, n), down, type, span=span)
 
     def is_own(self, place: ir.Element) -> list[ir.Expr]:
-        """Conditions under which the rank has the cell of ``place``: that it is from ``low`` on and below ``high``."""
+        """Conditions under which the rank has the cell of ``place``: it is at least ``low`` and less than ``high``."""
         conditions: list[ir.Expr] = []
         for axis, index in enumerate(place.index):
             low, high = (self.number(name, axis, self.index, index.span) for name in ("low", "high"))

@@ -20,7 +20,7 @@ def axes_of(task: ir.ParallelTask, is_distributed: Callable[[str], bool], ndim: 
     """The axis of the grid that each axis of the loop runs along; None for one that runs whole on every rank.
 
     Raises:
-        KernelSyntaxError: it is not known.
+        KernelSyntaxError: the axis is not known.
     """
     found: dict[ir.Var, int] = {}
     stores = [node.place for node in walk(task) if isinstance(node, (ir.Store, ir.Atomic))]
@@ -45,7 +45,7 @@ def axes_of(task: ir.ParallelTask, is_distributed: Callable[[str], bool], ndim: 
 
 
 def limited(axis: ir.Axis, along: int, indices: Indices) -> ir.Axis:
-    """``axis`` from ``low`` on, below ``high``; one that no rank shares with another stays as it is."""
+    """``axis`` from ``low`` up to ``high``; an axis that is not divided among ranks stays as it is."""
     span, type = axis.span, axis.var.type
     low, high = (indices.number(name, along, type, span) for name in ("low", "high"))
     if not (isinstance(axis.step, ir.Const) and axis.step.value >= 1):
@@ -64,8 +64,8 @@ def limited(axis: ir.Axis, along: int, indices: Indices) -> ir.Axis:
 def accumulating(
     task: ir.ParallelTask, axes: Sequence[int | None], reduced: Sequence[Reduced], indices: Indices
 ) -> ir.Block:
-    """The body of ``task``, which writes what it accumulates into arrays: it runs as a loop of one turn, so that a
-    ``continue`` comes to the end of it.
+    """The body of ``task``, which writes what it accumulates into arrays: it runs as a loop of one iteration, so that a
+    ``continue`` goes to its end.
     """
     span, index = task.span, indices.index
     zero, one = const(0, index, span), const(1, index, span)
@@ -87,7 +87,7 @@ def marked(task: ir.ParallelTask, axes: Sequence[int | None], indices: Indices) 
 
 
 def _cell(task: ir.ParallelTask, axes: Sequence[int | None], indices: Indices) -> tuple[ir.Expr, ...]:
-    """The cell of an iteration, from the first of the rank's block on."""
+    """The cell of an iteration, counted from the first cell of the rank's block."""
     span, by_axis = task.span, dict(zip(axes, task.axes, strict=True))
 
     def at(axis: int) -> ir.Expr:

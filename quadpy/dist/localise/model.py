@@ -42,7 +42,7 @@ class Reduced:
 
 @dataclass(frozen=True, slots=True)
 class LocalTask:
-    """A task as a kernel of its own.
+    """A task as a separate kernel.
 
     kernel    what each rank runs
     analysed  for a loop over the grid, the task with global indices, by which its footprints are found; else None
@@ -70,7 +70,7 @@ class LocalKernel:
 
 
 CELLS: Final = "partial.cells"
-"""An array in analysed loops, of which each iteration writes an element."""
+"""An array in analysed loops; each iteration writes one of its elements."""
 PARAMETERS: Final = ("n", "low", "high", "first")
 
 
@@ -85,7 +85,7 @@ def partial_name(number: int) -> str:
 
 
 def slot_array(number: int) -> str:
-    """The array of one element that stands for a variable which crosses tasks."""
+    """The array of one element that stands for a variable that crosses tasks."""
     return f"slot.{number}"
 
 
@@ -100,6 +100,6 @@ def field_name(array: str) -> str:
 
 
 def identity(op: ir.AtomicOp, type: Scalar) -> int | float:
-    """What ``op`` leaves as it is."""
+    """The neutral number of ``op``."""
     value = plain_identity(op.value, type)
     return float(value) if type.is_float else int(value)

@@ -1,4 +1,4 @@
-"""What kernels may not do with distributed arrays, as far as their code alone tells."""
+"""What kernels may not do with distributed arrays, as far as their code alone shows."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
 """From a kernel over a grid to kernels over the part of one rank.
 
-Each task becomes a kernel of its own, in which
+Each task becomes a separate kernel, in which
 
 - the extents of distributed arrays are parameters, since the arrays that it gets are those of the rank,
-- a loop over the grid runs from the greater of its start and ``low`` to the lesser of its end and ``high``,
-- an index into a distributed array is global; what its local array begins with is subtracted from it,
-- variables that a task leaves for the next are elements of little arrays,
+- a loop over the grid runs from the larger of its start and ``low`` to the smaller of its end and ``high``,
+- an index into a distributed array is global; the first index of its local array is subtracted from it,
+- variables that a task passes to the next are elements of small arrays,
 - a loop that accumulates writes what each iteration adds into an array.
 
 Nothing here depends on a rank: the same code runs on all of them.
@@ -145,7 +145,7 @@ class _Localiser:
     # ------------------------------------------------------------------- kernels
 
     def alone(self, task: ir.Task, number: int, more: Sequence[ir.ArrayParam] = ()) -> ir.Kernel:
-        """A kernel of one task.  What is not a parameter of the user's comes after those, and before the hidden ones."""
+        """A kernel of one task.  Added parameters come after the user's parameters, and before the hidden ones."""
         kernel, last = self.kernel, number == len(self.kernel.tasks) - 1
         slots = [array_parameter(slot_array(n), t, 1, kernel.span) for n, t in self.slots.items()]
         axes = range(self.geometry.ndim)

@@ -120,7 +120,7 @@ class LoopReach:
         return ways_of(reached, divided, lambda axis, by: wraps(grid, axis) and by.constant == grid.shape[axis])
 
     def _matters(self, footprint: Footprint) -> bool:
-        """Reads of arrays that every rank has are left to each rank."""
+        """Each rank makes its own reads of arrays that every rank has."""
         return footprint.array in self._arrays or footprint.access is not ir.Access.READ
 
     def _is_write(self, footprint: Footprint) -> bool:
@@ -188,4 +188,4 @@ def _is_partial(footprint: Footprint) -> bool:
 
 
 _UNKNOWN: Final = Touched(None, exact=False, always=False)
-"""What is covered by a footprint of which nothing is known."""
+"""The cells that a footprint covers if nothing is known about it."""

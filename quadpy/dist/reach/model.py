@@ -18,7 +18,7 @@ class Reaches:
     here    the cells for which this rank runs iterations; it has none where other ranks run the loop alone
     reads   for each array, in the order of names, the distances at which it is read, one for each way in which it is read
     writes  the arrays that are written
-    covers  whether this rank has an iteration for each of its cells, for certain
+    covers  whether this rank certainly has an iteration for each of its cells
     inner   the cells whose iterations read no other rank's cells
     whole   ``here``, if it has a cell, as a call runs it where no halo is stale
     first   ``inner``, if it has a cell, as a call runs it while halos are exchanged

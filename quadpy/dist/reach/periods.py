@@ -1,4 +1,4 @@
-"""Indices along axes that wrap, which footprints have beyond the ends of the grid."""
+"""Indices along axes that wrap: footprints may reach beyond the ends of the grid."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from quadpy.ir.footprints.numbers import Number, number
 __all__ = ["extents_beyond", "moved_up", "nearest", "wraps"]
 
 _PERIODS: Final = 1 << 32
-"""By how many periods analysed indices are moved, so that none is negative."""
+"""The number of periods by which analysed indices are moved, so that none is negative."""
 
 
 def wraps(grid: Division, axis: int) -> bool:

@@ -60,7 +60,7 @@ def _width(
 
 
 def _warn(location: Span | None, message: str) -> None:
-    """Says so once, at the kernel's own line."""
+    """Warn once, at the kernel's own line."""
     if location is not None:
         warnings.warn_explicit(message, RuntimeWarning, location.file, location.line)
 

@@ -17,7 +17,7 @@ def agree(transport: Transport, subject: str, value: str, calls: Calls | None = 
     """Check on every rank that ``value`` is the same on all, and so are its ``calls`` so far; all ranks call it together.
 
     Raises:
-        RanksDisagreeError: it is not; the message has each value of ``subject`` and the ranks that have it.
+        RanksDisagreeError: the values differ; the message has each value of ``subject`` and the ranks that have it.
     """
     share_in(transport, subject, value, b"", calls)
 

@@ -22,14 +22,14 @@ __all__ = ["choose_transport"]
 
 _LIBRARIES: Final[dict[str, Callable[[], GpuLibrary]]] = {"cuda": load_nccl, "amdgpu": load_rccl}
 _VISIBLE: Final = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")
-"""What makes the same number another GPU."""
+"""Environment variables that change which GPU a number means."""
 
 
 def choose_transport(engine: HostEngine, arch: str, mpi: Any | None) -> Transport:
     """The transport for arrays of ``arch``, over ``engine``; all ranks call it together.
 
-    GPUs are connected by NCCL or RCCL if every rank has it and a GPU of its own, else by the engine: directly if that is
-    ``mpi``, the module ``mpi4py.MPI``, and says that it can, else through pinned memory.
+    GPUs are connected by NCCL or RCCL if every rank has the library and a separate GPU, else by the engine: directly if
+    that is ``mpi``, the module ``mpi4py.MPI``, and supports it, else through pinned memory.
     """
     load = _LIBRARIES.get(arch)
     if load is not None and (library := _library_of_all(engine, load)) is not None:

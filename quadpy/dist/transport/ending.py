@@ -1,4 +1,4 @@
-"""The exit status of this process, which a rank that must leave without Python's own end needs to know."""
+"""The exit status of this process, for a rank that must exit without Python's own shutdown."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ def note_exit_status(number: int) -> None:
 
 
 def exit_status() -> int:
-    """The status with which the program ends, as far as it is known."""
+    """The status with which the program ends, as far as known."""
     return _Status.number

@@ -33,7 +33,7 @@ class Message:
 
 
 class Exchanged(NamedTuple):
-    """What a rank waits in, which is text where an error says so."""
+    """The call in which a rank waits; it becomes text only in an error."""
 
     call: Call
     sends: Sequence[Message]
@@ -58,7 +58,7 @@ class Pending(Protocol):
 
 
 class HostEngine(Protocol):
-    """Moves numbers between ranks, from the host.  Whatever waits, waits for ``timeout`` seconds at most.
+    """Moves numbers between ranks, from the host.  Every wait lasts at most ``timeout`` seconds.
 
     Messages may have tags below ``2 * TAGS * rooms``.
     """
@@ -143,7 +143,7 @@ class HostTransport:
 
 
 class _Exchange:
-    """Messages that start at once if their data is on the host, and else when the host has waited for it."""
+    """Messages that start at once if their data is on the host, and otherwise after the host has waited for it."""
 
     def __init__(
         self, engine: HostEngine, call: Call, sends: Sequence[Send], receives: Sequence[Receive], stream: Stream, *,

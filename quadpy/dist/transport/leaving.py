@@ -1,7 +1,7 @@
 """How a rank ends: it tells the others, and waits until they end, too.
 
-``MPI_Finalize`` waits for all ranks, for ever if one is gone; so it is called only after all have said that they end well.
-The store of torch may be in rank 0, which therefore ends last.
+``MPI_Finalize`` waits for all ranks, and forever if one is lost; so it is called only after all have said that they end
+well. The store of torch may be in rank 0, which therefore ends last.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _PAUSE: Final = 0.01
 
 
 class LeavingEngine(Protocol):
-    """What connects the ranks, as their end needs it; after ``has_ended`` it can be asked no more.
+    """What connects the ranks, as needed at their end; after ``has_ended`` it must not be used any more.
 
     A process forked from a rank is not a rank: ``close`` is called in it, and its end is not reported to the ranks.
     """
@@ -47,7 +47,7 @@ class LeavingEngine(Protocol):
 
 
 def end_with(engine: LeavingEngine) -> None:
-    """Let the end of this process, by an error or without one, be known to the other ranks of ``engine``."""
+    """Report the end of this process, with or without an error, to the other ranks of ``engine``."""
     ending = _Ending(engine)
     before = sys.excepthook
 
@@ -73,12 +73,12 @@ class _Ending:
         self._engine, self._is_fork = engine, False
 
     def be_a_fork(self) -> None:
-        """The process is a fork of the rank: its messages would be taken for the rank's."""
+        """Refuse messages in a fork of the rank: they would be taken for the rank's."""
         self._engine.close()
         self._is_fork = True
 
     def failed(self, kind: type[BaseException], error: BaseException) -> None:
-        """An exception ends the program: tell the others the first cause that is known."""
+        """Called when an exception ends the program: tell the others the first known cause."""
         note_exit_status(128 + signal.SIGINT if issubclass(kind, KeyboardInterrupt) else 1)
         if self._is_fork:
             return

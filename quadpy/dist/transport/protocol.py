@@ -1,4 +1,4 @@
-"""The Transport protocol: what quadpy needs of MPI, NCCL or RCCL.
+"""The Transport protocol: what quadpy needs from MPI, NCCL or RCCL.
 
 All ranks make the same calls in the same order.  Data is moved between *parts*, ranges of packed arrays, and every
 operation belongs to a stream, as a copy does: it comes after the work so far of that stream and of whatever wrote the
@@ -19,7 +19,7 @@ from quadpy.runtime.streams.stream import Stream
 __all__ = ["NO_CALL", "Operator", "Part", "Receive", "Send", "StartedExchange", "Transport"]
 
 NO_CALL: Final = Call(0, 0, "")
-"""That of messages which no call needs."""
+"""The call of messages that no call needs."""
 
 Operator: TypeAlias = Literal["sum", "min", "max"]
 
@@ -98,8 +98,8 @@ class Transport(Protocol):
     ) -> StartedExchange:
         """Start to send and receive, on ``stream``; sends and receives between two ranks pair by their tags.
 
-        A pair of ranks uses each tag once in an exchange.  ``call`` is what needs it, the same on all ranks: messages of
-        ranks that disagree about it do not pair, where the engine's messages have tags.
+        A pair of ranks uses each tag once in an exchange.  ``call`` is the call that needs it, the same on all ranks:
+        if the engine's messages have tags, messages of ranks that disagree about it do not pair.
         """
 
     def all_gather(self, send: Part, receive: Part, stream: Stream, call: Call = NO_CALL) -> None:
@@ -124,7 +124,7 @@ class Transport(Protocol):
         """The ``value`` of every rank, in the order of ranks."""
 
     def barrier(self) -> None:
-        """Wait until every rank has come here."""
+        """Wait until every rank has made this call."""
 
     def close(self) -> None:
         """End the connection; later calls are refused.  Closing twice does nothing."""

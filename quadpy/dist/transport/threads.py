@@ -32,7 +32,7 @@ _COLLECTIVE: Final = -1
 """The tag of what all ranks send to each other."""
 _ROOMS: Final = 1 << 20
 _LOOK_AROUND: Final = 0.05
-"""Seconds after which a waiting rank looks again, for what no message announces."""
+"""Seconds after which a waiting rank looks again, for changes that no message announces."""
 
 
 def _checked(engine: HostEngine) -> Transport:
@@ -129,7 +129,7 @@ class _PostOffice:
             del self._waiting[here]
 
     def _refuse_circle(self) -> None:
-        """Raise if no rank can go on: all wait, and what each waits for is not there."""
+        """Raise an error if no rank can go on: all of them wait, and nothing that they wait for has arrived."""
         waiting = dict(self._waiting)
         if len(waiting) == self.size and not any(done() for done, _ in waiting.values()):
             raise different_calls({rank: call for rank, (_, call) in waiting.items()})
@@ -187,7 +187,7 @@ class _ThreadEngine:
         return self._shared(value, "share or barrier")
 
     def _shared(self, value: bytes, call: str) -> list[bytes]:
-        """What each rank passes to a call of all."""
+        """What each rank passes to a collective call."""
         self._require_open()
         for peer in range(self.size):
             self._office.post(self.rank, peer, _COLLECTIVE, value)
@@ -212,7 +212,7 @@ class _ThreadEngine:
 
 
 class _Pending:
-    """Messages that the threads have posted, and those that they will."""
+    """Messages that the threads have posted, and those that they will post."""
 
     def __init__(self, engine: _ThreadEngine, exchanged: Exchanged) -> None:
         self._engine, self._exchanged = engine, exchanged

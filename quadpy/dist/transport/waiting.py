@@ -17,7 +17,7 @@ FUNCTIONS: Final[dict[Operator, np.ufunc]] = {"sum": np.add, "min": np.minimum, 
 
 
 def closed(rank: int, process: int) -> TransportError:
-    """The error for a call of rank ``rank`` after the end of its connection, which ``process`` has made."""
+    """The error for a call of rank ``rank`` after the end of its connection, which ``process`` created."""
     if os.getpid() != process:
         return TransportError(
             f"this process is a fork of rank {rank}, and not connected to the other ranks",
@@ -29,7 +29,7 @@ def closed(rank: int, process: int) -> TransportError:
 def lost(rank: int, reason: str | None, here: int, timeout: float) -> RankLostError:
     """The error on rank ``here`` for a wait for ``rank``, which failed for a ``reason``.
 
-    An empty ``reason`` says that it ended well; None says that it is silent for ``timeout`` seconds.
+    An empty ``reason`` means that the rank ended well; None means that it was silent for ``timeout`` seconds.
     """
     if reason is None:
         reason = f"it did not answer rank {here} within {timeout:g} s"

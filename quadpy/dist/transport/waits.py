@@ -1,4 +1,4 @@
-"""Waits of a rank for others: never longer than the time limit, and never for a rank that is gone."""
+"""Waits of a rank for others: never longer than the time limit, and never for a rank that has ended."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from quadpy.errors import RanksDisagreeError
 __all__ = ["Notices", "Waits", "different_calls"]
 
 _SPINS: Final = 100
-"""Looks without a pause: most messages come within microseconds."""
+"""How many times to look without a pause: most messages arrive within microseconds."""
 _SHORTEST: Final = 20e-6
 _LONGEST: Final = 1e-3
 """Seconds of a pause between two looks, which leaves the core to other ranks."""
@@ -27,7 +27,7 @@ _KILLED: Final = "its process was killed, or has crashed"
 
 
 class Notices(Protocol):
-    """What ranks tell each other beside their data.
+    """Notices that ranks send each other beside their data.
 
     ended         the ranks that end
     waiting       the ranks that have waited too long, each with the call in which it waits
@@ -54,7 +54,7 @@ class Notices(Protocol):
         """The first failure that is known: the rank and the reason."""
 
     def note_killed(self, rank: int, reason: str) -> None:
-        """Remember that the process of ``rank`` is gone."""
+        """Remember that the process of ``rank`` has ended."""
 
 
 class Waits:
@@ -129,7 +129,7 @@ def different_calls(calls: dict[int, str]) -> RanksDisagreeError:
 
 
 def _pauses() -> Iterator[None]:
-    """Pauses that grow, without an end."""
+    """An endless sequence of growing pauses."""
     seconds = _SHORTEST
     while True:
         yield

@@ -1,4 +1,4 @@
-"""What the host does to fields of sparse trees: whatever it writes becomes active, and ``fill`` changes active cells only."""
+"""Host writes to fields of sparse trees: cells that it writes become active; ``fill`` changes active cells only."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Grid(Protocol):
 
 
 class FieldNode:
-    """The innermost node of a field: what holds its elements, in the cells of ``outer``."""
+    """The innermost node of a field: it holds the elements, in the cells of ``outer``."""
 
     __quadpy_node__ = True
 
@@ -64,12 +64,12 @@ class FieldNode:
 
 
 class InNode(DenseArray[T_co, I_contra]):
-    """A field as a part of a tree; one that was made with a shape is a tree of its own."""
+    """A field as a part of a tree; a field that was created with a shape has its own tree."""
 
     __slots__ = ()
 
     container: Grid | None
-    """The node in whose cells the elements are."""
+    """The node whose cells contain the elements."""
 
     @property
     def snode(self) -> FieldNode:
@@ -89,20 +89,20 @@ class InNode(DenseArray[T_co, I_contra]):
         return () if self.container is None else self.container.sparse_nodes
 
     def clear(self) -> None:
-        """Make all numbers zero, of inactive cells, too."""
+        """Set all numbers to zero, including those of inactive cells."""
         self._memory().write(..., encode(admit(0, self.dtype), self.dtype))
 
     def fill(self, value: object, *, stream: object = None) -> None:
         """Set every element to ``value``, a number or a vector or matrix of ``element_shape``, on ``stream``.
 
-        In sparse trees, those of active cells.
+        In sparse trees, only elements in active cells are set.
         """
         if not self.sparse_nodes:
             super().fill(value, stream=stream)
             return
         values = self._element_of(value)
         memory = self._memory()
-        if not values.any():  # what is in inactive cells is 0 already
+        if not values.any():  # inactive cells contain zeros already
             memory.write(..., encode(values, self.dtype), stream)
             return
         numbers = decode(memory.read(..., stream), self.dtype).copy()
@@ -110,7 +110,7 @@ class InNode(DenseArray[T_co, I_contra]):
         memory.write(..., encode(numbers, self.dtype), stream)
 
     def copy_from(self, other: DenseArray, *, stream: object = None) -> None:
-        """As for all arrays, on ``stream``; in sparse trees, the cells that are active in ``other`` become active."""
+        """Copy ``other`` as for all arrays, on ``stream``; in sparse trees, cells active in ``other`` become active."""
         super().copy_from(other, stream=stream)
         if self.sparse_nodes:
             theirs = _active(other) if isinstance(other, InNode) else np.ones(self.shape, np.bool_)
@@ -168,7 +168,7 @@ def _of_cells(field: InNode, node: Grid, touched: npt.NDArray[np.bool_]) -> npt.
 
 
 def _active(field: InNode) -> npt.NDArray[np.bool_]:
-    """Which elements are in active cells: what the innermost sparse node says."""
+    """Which elements are in active cells, according to the innermost sparse node."""
     if not field.sparse_nodes:
         return np.ones(field.shape, np.bool_)
     node = field.sparse_nodes[-1]

@@ -1,4 +1,4 @@
-"""A range of an ndarray as an array of its own, without a copy."""
+"""A range of an ndarray as a separate array, without a copy."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ __all__ = ["BufferView"]
 @public_init
 @shows("get_ndarray", "start", "subview")
 class BufferView(NDArray):
-    """``size`` elements of ``array``, a 1-D ndarray, from the element ``offset`` on, in the same memory.
+    """``size`` elements of ``array``, a 1-D ndarray, starting at element ``offset``, in the same memory.
 
-    Kernels take it as any array of one axis, and index it from 0; under ``debug=True`` its own range counts.
-    ``view[a:b]`` is another view.  It keeps the memory of ``array``.
+    Kernels take it like any array of one axis, and index it from 0; under ``debug=True`` its own range is checked.
+    ``view[a:b]`` is another view.  A view keeps the memory of ``array`` alive.
 
     Raises:
         ArgumentError: ``array`` is not an ndarray of one axis, or has fewer elements.
@@ -49,7 +49,7 @@ class BufferView(NDArray):
 
     @public
     def subview(self, offset: int, size: int | None = None) -> BufferView:
-        """``size`` elements of this view, from its element ``offset`` on; by default all to its end."""
+        """``size`` elements of this view, starting at its element ``offset``; by default all up to its end."""
         return BufferView(self, offset, size)
 
     def __getitem__(self, index: Any) -> Any:

@@ -16,7 +16,7 @@ from quadpy.runtime.device.locks import new_lock
 __all__ = ["component_of"]
 
 _making: Final = new_lock()
-"""One thread at a time makes a field of a component: ``Field.free`` frees the one that ``components`` has."""
+"""One thread at a time makes a field of a component, because ``Field.free`` frees the one in ``components``."""
 
 
 def component_of(field: Field, index: tuple[object, ...]) -> Field:

@@ -54,7 +54,7 @@ class DenseArray(Exchange, OfElements[T_co, I_contra]):
     NumPy shapes are ``(*shape, *element_shape)``.
 
     Access to an array on a GPU comes after all work that wrote it, on ``stream``, by default the calling thread's.  It
-    raises DeviceError once the device was closed.
+    raises DeviceError after the device was closed.
     """
 
     __slots__ = ("_dtype", "_element_shape", "_ndim", "_shape", "_size")
@@ -79,7 +79,7 @@ class DenseArray(Exchange, OfElements[T_co, I_contra]):
         return (0,) * self.ndim
 
     def locate(self, index: object) -> Index | None:
-        """``index`` as positions, of which negative ones count from the end; None where it means a part of the array."""
+        """``index`` as positions, where negative ones count from the end; None if it means a part of the array."""
         if type(index) is int and self._ndim == 1:
             if -self._shape[0] <= index < self._shape[0]:
                 return (index,)
@@ -155,7 +155,7 @@ class DenseArray(Exchange, OfElements[T_co, I_contra]):
             raise shortened(error)  # noqa: B904 - the error itself
 
     def require_fits(self, index: object, value: object) -> None:
-        """Raise what ``x[index] = value`` would raise, and write nothing; for an index of None, what ``x.fill`` would."""
+        """Raise what ``x[index] = value`` would raise, or ``x.fill`` if the index is None, and write nothing."""
         if index is None or self.locate(index) is not None:
             self._element_of(value)
         else:

@@ -36,7 +36,7 @@ class HasDerivatives:
 
     @property
     def described(self) -> str:
-        """The field in messages: by its name, or by what it is and where it was made."""
+        """The field in messages: by its name, or by its type and where it was created."""
         shape = f", shape {self.shape}," if not self.name and hasattr(self, "shape") else ""
         return f"the field{self._which}" if self.name else f"a field of {self._element()}{shape}{self._which}"
 
@@ -51,9 +51,9 @@ class HasDerivatives:
         def _element(self) -> str: ...  # of dense arrays, and of fields of structs
 
     derivatives: dict[str, Self]
-    """Those that are declared; one without a shape does not exist yet."""
+    """The declared derivatives; one without a shape does not exist yet."""
     derivative: str
-    """Which of KINDS this field is of another one; empty if it is none."""
+    """Which of KINDS this field is of another field; empty if it is no derivative."""
 
     @property
     def grad(self) -> Self:
@@ -79,7 +79,7 @@ class HasDerivatives:
 
     @property
     def is_differentiable(self) -> bool:
-        """Whether it has floats."""
+        """Whether its numbers are floats."""
         raise NotImplementedError
 
     follows: bool
@@ -90,7 +90,7 @@ class HasDerivatives:
         raise NotImplementedError
 
     def follow(self, shape: tuple[int, ...], offset: tuple[int, ...]) -> None:
-        """Take the shape of another field, and memory of its own, until it is placed elsewhere."""
+        """Take the shape of another field, and separate memory, until it is placed elsewhere."""
         raise NotImplementedError
 
     def need(self, kinds: tuple[str, ...]) -> None:
@@ -124,7 +124,7 @@ class HasDerivatives:
 
 
 def require_floats(scalar: Scalar) -> None:
-    """ArgumentError for an array of another type that is to have a gradient."""
+    """Raise ArgumentError if an array whose type has no floats is to have a gradient."""
     if not scalar.is_float:
         raise ArgumentError(f"needs_grad=True: an array of {scalar} has no gradient", hint=_FLOATS)
 

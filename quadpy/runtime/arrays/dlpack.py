@@ -55,7 +55,7 @@ class Versioned(ctypes.Structure):
 
 
 _exported: Final[dict[int, tuple[object, ...]]] = {}
-"""What each exported tensor keeps alive until its consumer is done, by the address of its struct."""
+"""The objects that each exported tensor keeps alive until its consumer is done, by the address of its struct."""
 
 _new: Final = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(
     ("PyCapsule_New", ctypes.pythonapi)
@@ -63,7 +63,7 @@ _new: Final = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char
 
 _consumed: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(_exported.pop)
 """The deleter.  A consumer may call it on any thread, at any time, so it is one step and not Python."""
-ctypes.pythonapi.Py_IncRef(ctypes.py_object(_consumed))  # a consumer may call it after this module is gone
+ctypes.pythonapi.Py_IncRef(ctypes.py_object(_consumed))  # a consumer may call it after this module has been torn down
 
 _IR: Final = """
 @name = private constant [9 x i8] c"dltensor\\00"

@@ -31,7 +31,7 @@ _rename: Final = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char
 
 
 class ImportedTensor:
-    """A tensor whose producer's deleter is called after the last reference to this object is gone.
+    """A tensor; its producer's deleter is called when the last reference to this object dies.
 
     ``shape`` and ``strides`` count numbers.
     """
@@ -84,7 +84,7 @@ def import_tensor(producer: Any, stream: int | None = None) -> ImportedTensor:
 def _take_over(imported: ImportedTensor, struct: Managed | Versioned, capsule: Any, name: bytes) -> None:
     """From here on, the deleter is called when ``imported`` dies, not when ``capsule`` does.
 
-    The interpreter itself calls it, which no signal can interrupt.
+    The interpreter itself calls it, so no signal can interrupt the call.
     """
     if not struct.deleter:
         _rename(capsule, _USED[name])

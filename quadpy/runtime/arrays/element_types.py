@@ -1,4 +1,4 @@
-"""What type checkers know of an array: the type of its elements, and that of an index of one of them."""
+"""What type checkers know about an array: the type of its elements, and of an index of one of them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ else:
     I_contra = Part = T_co = None
 
     class OfElements:
-        """``qp.Field[qp.f32]`` and ``qp.NDArray[qp.f32, 2]`` are annotations, of arrays where they are those of a kernel."""
+        """``qp.Field[qp.f32]`` and ``qp.NDArray[qp.f32, 2]`` are annotations; in kernels, they declare arrays."""
 
         __slots__ = ()
         __class_getitem__ = classmethod(GenericAlias)

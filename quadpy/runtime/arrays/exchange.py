@@ -26,7 +26,7 @@ __all__ = ["Exchange"]
 
 
 class Exchange:
-    """What an array gives to other libraries, and takes from them."""
+    """The data that an array exports to other libraries and imports from them."""
 
     __slots__ = ()
 
@@ -50,8 +50,8 @@ class Exchange:
     def from_numpy(self, array: Any, *, stream: object = None) -> None:
         """Copy ``array``, whose shape must be ``(*shape, *element_shape)``, into this array, on ``stream``.
 
-        Floats are rounded to the type; integers must fit it; floats are not converted to integers implicitly.  A vector of n
-        numbers may come as a matrix of n by 1, and the other way round.  ``array`` may change when the call returns.
+        Floats are rounded to the type; integers must fit it; floats are not converted to integers implicitly.  A vector
+        of n numbers may come as a matrix of n by 1, and vice versa.  ``array`` may change when the call returns.
         """
         self._memory().write(..., encode(self._accepted(array), self.dtype), stream)
 
@@ -148,7 +148,7 @@ class Exchange:
         self.from_numpy(tensor.detach().cpu(), stream=stream)
 
     def to_dlpack(self, versioned: bool = False) -> Any:
-        """A DLPack capsule over the same memory, for libraries that take no object; ``versioned`` is DLPack's 1.0."""
+        """A DLPack capsule over the same memory, for libraries that take only capsules; ``versioned``: DLPack 1.0."""
         return self.__dlpack__(max_version=(1, 0)) if versioned else self.__dlpack__()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Numbers:
@@ -182,12 +182,12 @@ class Exchange:
 
 
 def _shared_view(memory: Storage) -> Numbers:
-    """The numbers of ``memory``, which is the host's, for another library."""
+    """The numbers of ``memory``, which is on the host, for another library."""
     return memory.shared_view() if isinstance(memory, HostStorage) else memory.read(...)
 
 
 def _as_column(element: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape of a vector as a matrix of one column, and the other way round."""
+    """The shape of a vector as a matrix of one column, and vice versa."""
     match element:
         case (n,):
             return (n, 1)

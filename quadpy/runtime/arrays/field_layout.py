@@ -64,13 +64,13 @@ class FieldTree(Protocol):
 
 
 def require_layout(given: object) -> None:
-    """ArgumentError for what is not a Layout."""
+    """Raise ArgumentError for anything but a Layout."""
     if not isinstance(given, Layout):
         raise ArgumentError(f"layout={shown(given)} is not a layout", hint="qp.Layout.AOS or qp.Layout.SOA")
 
 
 def require_no_layout(order: object, offset: object, layout: Layout) -> None:
-    """ArgumentError for options of a field that has no shape yet."""
+    """Raise ArgumentError for options that a field without a shape cannot have."""
     require_layout(layout)
     if order is not None or offset is not None or layout is not Layout.AOS:
         raise ArgumentError(

@@ -160,7 +160,7 @@ def _release(deferred: DeferredRelease, lent: tuple[Block, object]) -> None:
 
 
 def _nothing() -> None:
-    """Nothing to release but what was kept."""
+    """Does nothing but drop the kept references."""
 
 
 class _Layout:

@@ -39,7 +39,7 @@ class HostView(NamedTuple):
 
     ``abi`` is the address of the first element, the extents and, for a strided array, its strides in scalars;
     ``pointer`` and ``nbytes`` are the range of addresses that it occupies.  ``owner`` keeps the memory alive.
-    Read-only arrays are not ``writable``, nor are those of which several elements are one place in memory.
+    Read-only arrays are not ``writable``, nor are arrays in which several elements share one place in memory.
     """
 
     type_key: TypeKey
@@ -235,7 +235,7 @@ _NOWHERE: Final = 1 << 12
 
 
 class _Layout:
-    """Type, shape, strides and address for NumPy, which keeps this object, and so the memory, alive."""
+    """Type, shape, strides and address for NumPy, which keeps this object alive, and with it the memory."""
 
     def __init__(self, tensor: ImportedTensor) -> None:
         dtype = STORAGE[tensor.scalar]

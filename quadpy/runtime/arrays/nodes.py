@@ -106,7 +106,7 @@ class Node:
 
     @public
     def dense(self, axes: Axes, dimensions: int | tuple[int, ...]) -> GridNode:
-        """A grid over ``axes`` inside each cell; ``dimensions`` are its extents, an int is that of each axis.
+        """A grid over ``axes`` inside each cell; ``dimensions`` are its extents; an int applies to every axis.
 
         An axis that an outer node has, too, is stored in blocks: its extent is the product of both.
         """
@@ -114,7 +114,8 @@ class Node:
 
     @public
     def pointer(self, axes: Axes, dimensions: int | tuple[int, ...]) -> GridNode:
-        """A grid of ``axes`` and ``dimensions`` as by ``dense``, of cells that become active when something in them is written.
+        """A grid of ``axes`` and ``dimensions`` as by ``dense``, whose cells become active when something in them is
+        written.
 
         Loops visit active cells only.
         """
@@ -127,7 +128,8 @@ class Node:
 
     @public
     def dynamic(self, axis: Axes, dimension: int, chunk_size: int | None = None) -> GridNode:
-        """A list of up to ``dimension`` elements inside each cell, to which kernels ``append``; loops visit what it holds.
+        """A list of up to ``dimension`` elements inside each cell, to which kernels ``append``; loops visit its
+        elements.
 
         ``axis`` is the index in a list.  ``chunk_size`` is ignored: each list has memory for all its elements.
         """
@@ -144,8 +146,8 @@ class GridNode(Node):
     """A grid of cells.
 
     ``levels`` are the axes with their extents, the outermost first; ``above`` are those of outer nodes.  ``activity``
-    says which cells are active: of a list, it has the length; None where all are.  ``before`` has room for what it was
-    when a loop began.
+    says which cells are active; for a list, it has the length; None if all cells are active.  ``before`` has room for
+    the activity at the start of a loop.
     """
 
     __quadpy_node__: ClassVar[bool] = True
@@ -204,7 +206,7 @@ class GridNode(Node):
         return tuple(map(math.prod, self.cells.values()))
 
     def parent(self, n: int = 1) -> Any:
-        """The ``n``-th node around this one; the root above the outermost, and None above the root."""
+        """The ``n``-th node around this one; above the outermost node is the root, above the root None."""
         found: Any = self
         for _ in range(n):
             found = found.outer if isinstance(found, GridNode) else None
@@ -232,7 +234,8 @@ class GridNode(Node):
     def place(self, *fields: Any, offset: int | tuple[int, ...] | None = None) -> GridNode:
         """Put fields without a shape into each cell; their axes are those of this node and the outer ones, in order.
 
-        A field that ``needs_grad`` has memory of its own for its gradient, unless that is placed, too: ``place(x, x.grad)``.
+        A field that ``needs_grad`` has separate memory for its gradient, unless that is placed, too: ``place(x,
+        x.grad)``.
         """
         self.tree.need_open()
         for member in _flat(fields):
@@ -255,7 +258,7 @@ class GridNode(Node):
 
     @public
     def deactivate_all(self) -> None:
-        """Make all cells inactive, and what is in them zero; of a dense node, those of the sparse nodes in it."""
+        """Make all cells inactive, and their contents zero; for a dense node, those of the sparse nodes in it."""
         for node in (self,) if self.activity is not None else self.nodes_below:
             for inside in nodes_of(node):
                 for placed in inside.placed:
@@ -278,7 +281,7 @@ def nodes_of(top: GridNode) -> Iterator[GridNode]:
 
 
 def contain(field: AnyField) -> None:
-    """A node for a field that was made with a shape: it has memory of its own, and no other field can join it."""
+    """A node for a field that was created with a shape: it has separate memory, and no other field can join it."""
     tree = Tree()
     inside = GridNode(tree, tree.top, NodeKind.DENSE, tuple(enumerate(field.shape)))
     tree.close()
@@ -293,7 +296,7 @@ def _path(node: GridNode | None) -> Iterator[GridNode]:
 
 
 def _cells_field(node: GridNode, name: str) -> Field:
-    """A field with an element for each cell of a node, or for each list; it is stored as the cells are."""
+    """A field with an element for each cell of a node, or for each list; stored in the order of the cells."""
     is_list = node.kind is NodeKind.DYNAMIC
     made, tree = Field(i32 if is_list else u8, (), f"{name} of a {node.kind.value} node"), Tree()
     levels = node.above if is_list else node.all_levels

@@ -62,7 +62,7 @@ def part_of(index: object, shape: tuple[int, ...], origin: tuple[int, ...], arra
 
 
 def _spread(index: object, ndim: int, array: object) -> tuple[object, ...]:
-    """An item for each axis: an Ellipsis stands for all axes that the others leave."""
+    """An item for each axis: an Ellipsis stands for all axes that the other items leave."""
     items = index if isinstance(index, tuple) else (index,)
     gaps = [number for number, item in enumerate(items) if item is ...]
     if len(gaps) > 1:

@@ -27,7 +27,7 @@ def over_memory_of(array: DenseArray, dtype: Scalar, shape: tuple[int, ...], sta
 
 
 def storage_over(array: DenseArray, dtype: Scalar, shape: tuple[int, ...], start: int = 0) -> Storage | None:
-    """The numbers that ``over_memory_of`` is over, the components of elements included in ``shape``."""
+    """The numbers that ``over_memory_of`` covers; ``shape`` includes the components of elements."""
     storage = array._memory()  # noqa: SLF001 - arrays and their storage are one part
     whole = array.shape + array.element_shape
     strides = _contiguous(whole, array.dtype.nbytes)

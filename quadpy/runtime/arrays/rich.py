@@ -1,4 +1,4 @@
-"""Fields and arrays in notebooks: what they are, and their first values."""
+"""Fields and arrays in notebooks: a description, and the first values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from quadpy.errors import ArgumentError
 __all__ = ["html_of"]
 
 _MOST: Final = 1000
-"""Elements that are read as a whole; of more, the first ``_FIRST`` along each axis."""
+"""Up to this many elements are read as a whole; of larger arrays, the first ``_FIRST`` along each axis."""
 _FIRST: Final = 6
 
 
@@ -29,7 +29,7 @@ class Shown(Protocol):
 
 
 def html_of(array: Shown) -> str:
-    """The ``repr`` and the memory of ``array``, and its first values, which are read when what writes them is done."""
+    """The ``repr`` and the memory of ``array``, and its first values, read after all work that writes them."""
     head = f"<code>{escape(repr(array))}</code>"
     try:
         count = math.prod(array.shape)

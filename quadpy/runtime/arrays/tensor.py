@@ -19,7 +19,7 @@ __all__ = ["Backend", "tensor"]
 
 
 class Backend(enum.Enum):
-    """What ``qp.tensor`` makes."""
+    """The kinds of arrays that ``qp.tensor`` creates."""
 
     FIELD = "field"
     NDARRAY = "ndarray"

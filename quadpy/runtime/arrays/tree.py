@@ -144,7 +144,7 @@ class FieldsBuilder(_Roots):
     def finalize(self, raise_warning: bool = True) -> FieldsTree:
         """Allocate the memory of all fields; no field can be added afterwards.
 
-        Without fields that is a warning if ``raise_warning``.
+        If there are no fields, this warns if ``raise_warning``.
 
         Raises:
             ArgumentError: it was finalized before.

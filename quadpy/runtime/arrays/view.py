@@ -1,4 +1,4 @@
-"""What a launch knows of an array of any library."""
+"""What a launch knows about an array of any library."""
 
 from __future__ import annotations
 

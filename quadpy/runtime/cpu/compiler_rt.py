@@ -43,8 +43,8 @@ _DOUBLE: Final = _Format("double", 64, 52)
 def _truncation(name: str, src: _Format, dst: _Format) -> str:
     """``dst name(src)``, to nearest, ties to even; NaNs become quiet and keep their first payload bits.
 
-    Integer arithmetic only.  Below ``dst``'s least normal number the significand is shifted down to where subnormals have
-    their last bit; above it the bits of ``src``, less the difference of the biases, are a ``dst`` with too long a
+    Integer arithmetic only.  Below ``dst``'s smallest normal number the significand is shifted down to where subnormals
+    have their last bit; above it the bits of ``src``, minus the difference of the biases, are a ``dst`` with too long a
     mantissa.  Rounding carries into the exponent by itself, up to infinity.
     """
     i, m, width = f"i{src.bits}", src.mantissa, src.bits

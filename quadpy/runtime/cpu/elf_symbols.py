@@ -23,7 +23,7 @@ class Symbols:
 
 
 def read_symbols(image: bytes) -> Symbols:
-    """The symbols of ``image``; CodegenError where it is not a complete little-endian ELF64 object."""
+    """The symbols of ``image``; CodegenError if it is not a complete little-endian ELF64 object."""
     if image[:6] != b"\x7fELF\x02\x01":
         raise CodegenError("this machine code is not a 64-bit little-endian ELF object")
     try:

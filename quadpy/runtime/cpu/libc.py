@@ -35,7 +35,7 @@ def _libraries() -> tuple[ctypes.CDLL, ...]:
 
 @functools.cache
 def c_address(name: str) -> int | None:
-    """Where C function ``name`` is in this process; None where the C library lacks it."""
+    """The address of C function ``name`` in this process; None if the C library lacks it."""
     for library in _libraries():
         if hasattr(library, name):
             return ctypes.cast(getattr(library, name), ctypes.c_void_p).value

@@ -1,8 +1,8 @@
 """Kernels' machine code in this process: loading it, and what a crash inside it says.
 
-A fault in machine code ends the process, and Python's own message knows no kernel.  A handler in front of the one that is
-there (Python's ``faulthandler``, the user's, or none) recognises the kernel by the address of the instruction, so a launch
-has nothing to do with it.
+A fault in machine code ends the process, and Python's own message names no kernel.  A handler that runs before the
+existing one (Python's ``faulthandler``, the user's, or none) recognises the kernel by the address of the instruction,
+so this costs a launch nothing.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _text(name: str, span: Span | None) -> bytes:
 
 
 def _install(handler: int, previous: int) -> None:
-    """Put ``handler`` in front of what handles each signal now, unless it is there already."""
+    """Install ``handler`` before the current handler of each signal, unless it is installed already."""
     sigaction = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(
         c_address("sigaction") or 0
     )

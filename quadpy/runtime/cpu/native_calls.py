@@ -33,7 +33,7 @@ _PYTHON: Final = {
 
 
 _CALL: Final = struct.Struct("=QQQQ")
-"""The addresses of the mark of a lost device and of ``select``, the argument of that, the address of the function."""
+"""The addresses of the lost device's mark and of ``select``, the argument of ``select``, the function's address."""
 
 
 class NativeCalls:
@@ -101,7 +101,7 @@ untried:
 
 
 def _ir_head(name: str, count: int, start: str = "") -> str:
-    """The function up to the call: ``%function`` and ``%word0`` … as pointers; anything but integers is a TypeError."""
+    """The function up to the call: ``%function`` and ``%word0`` … as pointers; only integers raise no TypeError."""
     words = "\n".join(
         f"""  %at{n} = getelementptr ptr, ptr %arguments, i64 {n}
   %given{n} = load ptr, ptr %at{n}

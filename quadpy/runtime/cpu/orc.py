@@ -34,7 +34,8 @@ _serial = itertools.count()
 class LoadedObject:
     """Code that stays mapped as long as there is a reference to this object.
 
-    Whatever holds an address in it must hold the object too, a running call included.  At the interpreter's exit nothing
+    Every holder of an address in it must also hold this object, and so must a running call.  At the interpreter's exit
+    nothing
     is unmapped: threads may still be inside.
     """
 
@@ -50,7 +51,7 @@ class LoadedObject:
         return self._addresses
 
     def address(self, name: str) -> int:
-        """Where symbol ``name`` is; CodegenError where the object defines no such symbol."""
+        """The address of symbol ``name``; CodegenError if the object defines no such symbol."""
         if (found := self._addresses.get(name)) is None:
             have = ", ".join(sorted(self._addresses)) or "nothing"
             raise CodegenError(f"the machine code defines no {name!r}, it defines {have}")
@@ -60,7 +61,7 @@ class LoadedObject:
 def link(image: bytes, imports: Mapping[str, int]) -> LoadedObject:
     """Loads the relocatable object ``image``; ``imports`` are the addresses of what it needs.
 
-    CodegenError where it needs a name that ``imports`` lacks: the linker would take such a name from anywhere in the
+    CodegenError if it needs a name that ``imports`` lacks: the linker would take such a name from anywhere in the
     process.  Safe from any thread.
     """
     symbols = read_symbols(image)

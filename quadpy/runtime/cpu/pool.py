@@ -2,7 +2,7 @@
 
 The workers' loop is native code that this package generates (``pool_native``), over the C library's threads; it never
 enters Python.  It is loaded at first use, and its threads start with the first loop that is worth sharing.  Neither is
-ever taken down: at exit the workers are asleep in code that stays mapped.
+ever removed: at exit the workers are asleep in code that stays mapped.
 
 Where the pool has no row for the host (``pool_native/hosts.py``), loops run on the calling thread.
 """
@@ -85,7 +85,7 @@ class _Process:
             return self._pool
 
     def after_fork_in_child(self) -> None:
-        """No worker exists in the child, nor perhaps the thread that held the workers."""
+        """No worker exists in the child, and the thread that held the workers may not exist either."""
         if self._pool is not None:
             self._pool.forget()
 
@@ -114,7 +114,7 @@ def pool_address(load_or_build: LoadOrBuild | None = None) -> int:
 
 
 def native_symbols() -> Mapping[str, int]:
-    """The addresses of what the loaded code defines, the handler of crashes included where there is one."""
+    """The addresses of the symbols that the loaded code defines, including the handler of crashes if there is one."""
     return _process.get().code.addresses
 
 
@@ -154,7 +154,7 @@ def set_threads(count: int) -> None:
 
 
 def get_threads() -> int:
-    """How many threads a loop may use; fewer than were set where the system refused to start so many."""
+    """How many threads a loop may use; fewer than were set if the system refused to start so many."""
     return _process.get().threads.value
 
 

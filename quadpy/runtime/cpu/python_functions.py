@@ -1,6 +1,6 @@
-"""Machine code that Python calls as functions of its own, for calls that ctypes takes too long to make.
+"""Machine code that Python calls as built-in functions, for calls that take too long through ctypes.
 
-The code uses nothing of Python but functions of its stable ABI.
+The code uses only functions of Python's stable ABI.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class _Method(ctypes.Structure):
 
 
 class PythonFunctions:
-    """The object ``image``, of which Python calls ``symbol`` in the manner of ``flags``; ``uses`` are Python's functions."""
+    """The object ``image``; Python calls its ``symbol`` as ``flags`` say; ``uses`` are functions of Python."""
 
     def __init__(self, image: bytes, uses: tuple[str, ...], symbols: dict[str, int]) -> None:
         self._code: LoadedObject = link(image, {name: _address(getattr(ctypes.pythonapi, name)) for name in uses})

@@ -1,8 +1,8 @@
 """Host functions: Python functions that a device calls.
 
 A driver calls one C function for all of them, with a number, the ticket, in place of a pointer.  So if a graph runs
-after its function is gone, the ticket is unknown, and nothing crashes.  The stream waits for the function; an error is
-kept, and raised by the next synchronize of the stream or of the device.
+after its function was freed, the ticket is unknown, and nothing crashes.  The stream waits for the function; an error
+is kept, and raised by the next synchronize of the stream or of the device.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Runs:
 
 
 class Failures:
-    """The errors of a device's host functions that were not raised yet."""
+    """The errors of a device's host functions that have not been raised yet."""
 
     def __init__(self) -> None:
         self._found: deque[tuple[Runs, BaseException]] = deque()

@@ -19,7 +19,8 @@ class Config(NamedTuple):
     """The options of ``qp.init``.
 
     ``ordinal`` is the number of the device among those of ``arch``; ``wave_size`` is None for the device's own.
-    ``interpreted`` says that Python runs the kernels: all else is the CPU's.  ``check_out_of_bound`` asks for checks of
+    ``interpreted`` says that Python runs the kernels; everything else is as on the CPU.  ``check_out_of_bound`` asks
+    for checks of
     indices where ``debug`` is off.  ``gpu_block_dim``, ``unrolling_limit`` and ``raise_on_templated_floats`` are options of
     the other languages.
     """
@@ -43,7 +44,7 @@ class Config(NamedTuple):
 
 
 def require_wave_size(size: int | None) -> None:
-    """ArgumentError unless there are waves of ``size`` lanes; None asks for the device's own."""
+    """Raise ArgumentError unless there are waves of ``size`` lanes; None asks for the device's own size."""
     if size not in (None, 32, 64):
         raise ArgumentError(f"wave_size must be 32 or 64, not {size!r}", hint="leave it out for the device's own")
 
@@ -51,7 +52,7 @@ def require_wave_size(size: int | None) -> None:
 class State:
     """The current configuration, as attributes of the class for fast access, and the count of launches that draw.
 
-    ``forget`` is called when what rests on the configuration must go.
+    ``forget`` is called when results that depend on the configuration must be dropped.
     """
 
     config: Config = Config()

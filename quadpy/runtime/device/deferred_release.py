@@ -1,4 +1,4 @@
-"""Resources that pending work may still use after their owner is gone."""
+"""Resources that pending work may still use after their owner died."""
 
 from __future__ import annotations
 

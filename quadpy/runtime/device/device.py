@@ -84,7 +84,7 @@ class Device(OneProcess):
     def borrow_stream(self, handle: int, lender: object = None) -> Stream:
         """A stream by handle: the default one, one of this device, or a borrowed one of another library.
 
-        ``lender`` is an object that keeps the handle alive, if there is one; quadpy keeps it for as long as needed.
+        ``lender``, if given, is an object that keeps the handle alive; quadpy keeps it for as long as needed.
         """
         self.life.check()
         known = _handle_of(handle)

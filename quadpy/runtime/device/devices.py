@@ -131,7 +131,7 @@ def memory_stats() -> MemoryStats:
 
 @atexit.register
 def close_devices_at_exit() -> None:
-    """Close every device, also while daemon threads go on; they open no other."""
+    """Close every device, even while daemon threads still run; they cannot open another one."""
     _process_ends.set()
     with _lock:
         devices = list(_open.values())

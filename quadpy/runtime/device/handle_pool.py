@@ -1,7 +1,7 @@
 """A pool of stream or event handles that are used again.
 
-Creating and destroying a stream costs a driver more than everything else that happens to it, and an event costs as
-much.  So a handle whose owner died is kept for the next owner, by the same single steps that the reaper uses.
+Creating and destroying a stream costs a driver more than everything else that happens to it, and the same is true for
+events.  So a handle whose owner died is kept for the next owner, by the same single steps that the reaper uses.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LOOKS: Final = 3
 
 
 class PooledOwner(Owner[H]):
-    """Its handle returns to a pool.  ``last`` is what referred to it last, if that can be used again with it."""
+    """Its handle returns to a pool.  ``last`` is the last object that referred to it, if that can be reused with it."""
 
     __slots__ = ("last",)
 
@@ -79,9 +79,9 @@ class HandlePool(Generic[H]):
         return self._take_handle()
 
     def keep(self, owner: Owner[H]) -> bool:
-        """Keep ``owner``, to which only one variable of the caller refers, for ``take``; False if it cannot be kept.
+        """Keep ``owner``, referred to by only one variable of the caller, for ``take``; False if it cannot be kept.
 
-        That is the quick way for an object that its user destroys; an owner that is dropped costs a new one, and a record.
+        This is the fast way for an object that its user destroys; a dropped owner costs a new owner and a record.
         """
         if type(owner) is not PooledOwner or len(self.spare) + len(self.dead) >= MAX_POOLED:
             return False
@@ -140,7 +140,7 @@ class HandlePool(Generic[H]):
             give_back(self.destroy, record.cell)
 
     def abandon(self) -> None:
-        """Forget all handles: the device is gone, or belongs to another process."""
+        """Forget all handles: the device is lost, or belongs to another process."""
         self.spare.clear()
         self.dead.clear()
         self._records.clear()

@@ -1,4 +1,4 @@
-"""What the program that started this process says about its ranks, in environment variables."""
+"""The ranks that this process belongs to, from the environment variables that its launcher set."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LAUNCHERS: Final = (
     ("mpiexec", ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"), "OMPI_COMM_WORLD_RANK"),
     ("srun", ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID"), "SLURM_STEP_ID"),
 )
-"""Each launcher's variables for the rank, the size and the local rank, and one that only its processes have.
+"""Each launcher's variables for the rank, the size and the local rank, and a variable that only its processes have.
 
 A batch script of Slurm also has a SLURM_PROCID, but runs outside of any step.
 """

@@ -22,7 +22,7 @@ class _Thread(threading.local):
 THREAD: Final = _Thread()
 """Per-thread state."""
 HOSTS: Final[list[None]] = []
-"""An entry for each host function that runs; while there is none, ``THREAD`` need not be looked at, which takes longer."""
+"""An entry for each running host function; while there is none, the slower check of ``THREAD`` is not needed."""
 
 
 class Life:
@@ -70,7 +70,7 @@ class Life:
 
     @staticmethod
     def observe(observed: bool) -> None:
-        """Whether somebody is told of all work, on every device; only one thread at a time may call this."""
+        """Set whether an observer is told of all work, on every device; only one thread at a time may call this."""
         Life._observed = observed
         for life in tuple(Life._all):
             life.captured(life.captures)

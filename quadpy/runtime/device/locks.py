@@ -46,7 +46,7 @@ class LiveObjects(Generic[T]):
         self._objects[id(thing)] = thing
 
     def __iter__(self) -> Iterator[T]:
-        """Those that are there when the iteration begins."""
+        """The objects that are present when the iteration begins."""
         for reference in self._objects.valuerefs():  # one step
             if (thing := reference()) is not None:
                 yield thing

@@ -20,7 +20,7 @@ __all__ = ["Label", "Module", "Modules"]
 
 
 class Label(NamedTuple):
-    """What a function is: a kernel's ``name``, the number of the task if there are several, where that begins."""
+    """A function: its kernel's ``name``, the number of the task if there are several, and where the task begins."""
 
     name: str
     task: int | None = None
@@ -38,7 +38,7 @@ class Module:
         self._functions: dict[str, FunctionHandle] = {}
 
     def function(self, name: str, label: Label | None = None) -> FunctionHandle:
-        """The function ``name``, which people know by ``label``; DriverError if the code object has no such function."""
+        """The function ``name``, which messages call ``label``; DriverError if the code object has no such function."""
         found = self._functions.get(name)
         if found is None:  # two threads may both look it up: the driver returns the same handle
             found = self._functions[name] = self._driver.module_function(self.handle, name)
@@ -51,7 +51,7 @@ class Modules:
     """The code objects of one device.  Each is loaded once and stays until ``close``.
 
     So no code is unloaded while a stream or a graph runs it: the device closes after all its work.
-    ``labels`` says what each function is, for people.
+    ``labels`` describes each function, for messages and tools.
     """
 
     def __init__(self, driver: Driver, life: Life) -> None:
@@ -99,7 +99,7 @@ def _require_target(target: str, driver: Driver) -> None:
 
 @cache
 def _compiles_for(built: str, there: str) -> bool:
-    """Whether a driver can compile PTX for ``built`` to code for ``there``: it can for each later device.
+    """Whether a driver can compile PTX for ``built`` to code for ``there``: it can for every later device.
 
     It cannot for targets with a letter, such as sm_90a, whose additions exist on one device only.
     """

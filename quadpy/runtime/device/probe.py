@@ -17,7 +17,7 @@ __all__ = ["Probe", "library_error", "probe_cuda", "probe_hip"]
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """What a backend finds on this machine.
+    """What the probe of a backend finds on this machine.
 
     backend   ``amdgpu`` or ``cuda``
     binding   the Python package and its version; empty if it is not installed

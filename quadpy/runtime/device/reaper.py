@@ -53,7 +53,7 @@ class Pool(Protocol):
 
 
 class Death(weakref.ref[Any]):
-    """Calls ``free(thing)`` after an object has died, and calls it again if an interrupt broke it off."""
+    """Calls ``free(thing)`` after an object has died, and again if an interrupt broke off the call."""
 
     __slots__ = ("_pending", "free", "thing")
 
@@ -173,7 +173,7 @@ class Reaper:
         self.abandon()
 
     def abandon(self) -> None:
-        """Free nothing from now on: the device is gone, or belongs to another process."""
+        """Free nothing from now on: the device is lost, or belongs to another process."""
         self._closed = True
         self.dead.clear()
         self._owned.clear()
@@ -183,7 +183,7 @@ class Reaper:
 
 
 def give_back_one(destroy: Callable[..., object], cell: list[T], argument: object) -> None:
-    """As ``give_back``, for a cell with one entry at most."""
+    """As ``give_back``, for a cell with at most one entry."""
     try:
         _exhaust(map(destroy, map(_pop, (cell,)), (argument,)))
     except IndexError:  # another thread took it

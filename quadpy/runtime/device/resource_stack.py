@@ -18,7 +18,7 @@ _Resource: TypeAlias = tuple[Callable[[Any], object], list[Any]]
 
 
 class ResourceStack:
-    """Resources that are released together, the last one first, and each once, even if an interrupt breaks in.
+    """Resources that are released together, the last one first, and each exactly once, despite interrupts.
 
     When this object dies, ``reaper`` releases what is left: for example, if an interrupt came before its owner got it.
     """

@@ -1,7 +1,7 @@
 """The driver of the CPU, whose handles are all 0.
 
-Work runs at once, in call order, so nothing ever has to wait: a program that is correct with streams is correct without
-them.  Streams and events are checked by the objects above, in the same way for every driver.
+Work runs at once, in call order, so nothing ever has to wait: a program that is correct with streams is also correct
+without them.  The layers above check streams and events in the same way for every driver.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """CUDA's name table.
 
-cuda-bindings is imported here, for the first CUDA device, and otherwise only in the probe.  Its first call opens
+Besides the probe, only this module imports cuda-bindings, for the first CUDA device.  Its first call opens
 ``libcuda.so.1``, which comes with NVIDIA's driver, and raises RuntimeError if the library is missing.
 """
 
@@ -157,7 +157,7 @@ def _describe(cuda: Any, ordinal: int) -> tuple[DeviceInfo, frozenset[Feature]]:
 def _target(name: str, capability: int) -> str:
     """The target for ``name``: the newest that quadpy knows up to its capability.
 
-    The driver compiles PTX for later devices, except that of targets with a letter (``sm_90a``).
+    The driver compiles PTX for later devices, except PTX of targets with a letter (``sm_90a``).
     """
     known = [int(arch[3:]) for arch in NVIDIA_ARCHS if arch[3:].isdecimal()]
     if capability < min(known):

@@ -60,5 +60,5 @@ _NO_LIBRARY: Final = "install NVIDIA's driver, which contains libcuda.so.1"
 
 
 def remedy(reason: str) -> str:
-    """What to do if CUDA does not start; ``reason`` is the name of its error, or why its library was not loaded."""
+    """What to do if CUDA does not start; ``reason`` is the error's name, or why the library was not loaded."""
     return _REMEDIES.get(reason, _DEFAULT_REMEDY) if reason.startswith("CUDA_ERROR_") else _NO_LIBRARY

@@ -71,7 +71,7 @@ def _finder(api: GpuApi, ordinal: int, lost: int) -> Callable[..., Ask | None]:
     """A function that looks up a call of the table in the vendor's library, by its name and ``version``, or returns None.
 
     The call takes ``count`` words; without a count, it allocates.  A call that is written in Python does more than the
-    library's, and is not looked up.  Where there can be no machine code, nothing is found.
+    library's, and is not looked up.  On systems where no machine code can be made, it finds nothing.
     """
     symbol, selects = api.selection(ordinal)
     select = direct(api, symbol)

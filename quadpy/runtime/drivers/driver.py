@@ -1,7 +1,7 @@
-"""The Driver protocol: what quadpy needs of a vendor's runtime.
+"""The Driver protocol: what quadpy needs from a vendor's runtime.
 
-Each kind of handle is a type of its own, so a stream cannot be passed as an event, nor one allocator's memory to
-another.  Handle 0 is the default stream; address 0 is memory of size 0.
+Each kind of handle has its own type, so a stream cannot be passed as an event, nor one allocator's memory to another.
+Handle 0 is the default stream; address 0 is memory of size 0.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class DeviceInfo:
     """One device: its product name, its full architecture (the target of its code) and its memory in bytes.
 
     ``units`` is the number of multiprocessors, CUs or RDNA's WGPs; 0 if it is unknown.
-    ``ticks`` of the counter that kernels can read are a second; 0 if it is unknown.
+    ``ticks`` is the frequency, in Hz, of the counter that kernels can read; 0 if it is unknown.
     """
 
     name: str
@@ -84,8 +84,8 @@ class NativeLaunch:
     lost     of an ``int`` that is not 0 once the device is lost, when nothing may be called any more
     select   of ``int select(selects)``, which selects the device for the calling thread
     launch   of ``int launch(function, grid x, y, z, block x, y, z, shared bytes, stream, NULL, extra words)``
-    refused  takes a status of ``launch`` and the arguments of ``Driver.launch``, and raises the error; if the thread had
-             only lost its device, it launches instead
+    refused  takes a status of ``launch`` and the arguments of ``Driver.launch``, and raises the error; if only the
+    thread's device selection had changed, it launches instead
     """
 
     lost: int
@@ -203,7 +203,7 @@ class Driver(Protocol):
     def launch(
         self, function: FunctionHandle, grid: Dim3, block: Dim3, shared: int, stream: StreamHandle, arguments: object
     ) -> None:
-        """Launch ``grid`` blocks of ``block`` threads, no extent of which is 0; ``shared`` is bytes of shared memory."""
+        """Launch ``grid`` blocks of ``block`` threads; no extent is 0; ``shared`` is the bytes of shared memory."""
 
     def max_blocks(self, function: FunctionHandle, threads: int, shared: int) -> int:
         """How many blocks of ``threads`` threads an otherwise idle device can run at once."""

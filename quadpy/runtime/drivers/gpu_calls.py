@@ -30,7 +30,7 @@ _selected: Final = _Selected()
 
 
 class _Ready(threading.local):
-    """Whether this thread has selected a driver's device, and no other library can select another one."""
+    """Whether this thread has selected a driver's device, and no other library can select a different one."""
 
     selected = False
 
@@ -105,7 +105,7 @@ class GpuCalls:
         return reply if reply[0] == self._api.ok else self._again(reply, call, *arguments)
 
     def _again(self, reply: tuple[Any, list[Any]], call: Call, *arguments: object) -> tuple[Any, list[Any]]:
-        """``reply``; or, if the thread had lost its device, the reply of a second call after selecting it."""
+        """``reply``; or, if the thread had another device selected, the reply of a second call on this one."""
         if reply[0] not in self._api.deselected:
             return reply
         _reply(self._api.select, self.ordinal)
@@ -141,7 +141,7 @@ class GpuCalls:
         return self.call(call, *arguments)
 
     def _refuse(self, number: int, call: Call) -> None:
-        """Raise the error for ``number``, unless the thread had lost its device or nothing was tried."""
+        """Raise the error for ``number``, unless the thread no longer had the device selected or nothing was tried."""
         if number == UNTRIED:
             return
         try:
@@ -153,7 +153,7 @@ class GpuCalls:
 
 
 def address_of_function(function: Any) -> int:
-    """Where a function of ctypes is."""
+    """The address of a ctypes function."""
     return ctypes.cast(function, ctypes.c_void_p).value or 0
 
 

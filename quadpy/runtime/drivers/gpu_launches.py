@@ -58,7 +58,7 @@ class GpuLaunches(GpuCalls):
     ) -> None:
         """A direct call takes less than half the time of the binding.
 
-        Numbers are passed as C ints, which ctypes converts fastest, and pointers as objects that are created once.
+        Numbers are passed as C ints, which ctypes converts the fastest, and pointers as objects that are created once.
         """
         if (called := self._functions.get(function)) is None or self._launch is None:
             self.call(self._api.launch, function, *grid, *block, shared, stream, None, arguments)

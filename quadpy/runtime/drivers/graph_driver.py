@@ -1,4 +1,4 @@
-"""What quadpy asks of a vendor's graphs.
+"""The GraphDriver protocol: what quadpy needs from a vendor's graphs.
 
 One record says what a node does; it serves adding the node, changing it in an executable graph, and simulating it.
 """
@@ -180,8 +180,8 @@ class GraphMemory:
 class GraphDriver(Protocol):
     """The graphs of one device.  Safe from any thread, but one thread at a time for one graph or executable graph.
 
-    As the Driver it checks no handle and raises only DriverError and OutOfDeviceMemory.  Node handles live as long as
-    their graph.  What a node points to is the caller's to keep alive, until no launch that runs it is pending.
+    Like the Driver, it checks no handle and raises only DriverError and OutOfDeviceMemory.  Node handles live as long
+    as their graph.  The caller keeps what a node points to alive until no launch that runs the node is pending.
     """
 
     features: frozenset[GraphFeature]
@@ -216,8 +216,8 @@ class GraphDriver(Protocol):
     def instantiate(self, graph: GraphHandle, *, auto_free: bool = False, priorities: bool = False) -> ExecHandle:
         """An executable graph.
 
-        ``auto_free`` lets memory that the last launch left be freed by the next one; ``priorities`` honours those of
-        kernel nodes.  A graph with alloc nodes is instantiated once.
+        With ``auto_free``, each launch frees the memory that the last one left; ``priorities`` honours those of kernel
+        nodes.  A graph with alloc nodes is instantiated once.
         """
 
     def exec_destroy(self, exec_: ExecHandle) -> None:
@@ -233,7 +233,7 @@ class GraphDriver(Protocol):
         """Let later launches do ``work`` in place of ``node`` of the source graph; False where the driver refuses."""
 
     def enable(self, exec_: ExecHandle, node: NodeHandle, *, enabled: bool) -> None:
-        """Let later launches run a kernel, copy or fill node, or only keep its place in the order."""
+        """Set whether later launches run a kernel, copy or fill node, or only keep its place in the order."""
 
     def memory(self) -> GraphMemory:
         """The memory that alloc nodes hold on this device."""

@@ -1,6 +1,6 @@
 """HIP's name table, and the likely causes of its errors.
 
-hip-python is imported here, for the first HIP device, and otherwise only in the probe.  Its first call opens the HIP
+Besides the probe, only this module imports hip-python, for the first HIP device.  Its first call opens the HIP
 library, and raises RuntimeError if the library is missing.
 """
 

@@ -1,7 +1,7 @@
 """HIP's table of graph calls.
 
-hip-python makes the calls, except for two that it gets wrong: those for nodes and edges, which count in place, are made
-directly to the library.
+hip-python makes the calls, except for two that it gets wrong: those for nodes and edges, which return a count in place,
+go directly to the library.
 """
 
 from __future__ import annotations

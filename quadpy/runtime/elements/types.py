@@ -47,7 +47,7 @@ def scalar_of(dtype: object, config: Config | None = None) -> Scalar:
 
 
 def _instead_of(dtype: object) -> str:
-    """A hint for ``dtype``; NumPy's types, and names of types, have a counterpart."""
+    """A hint for ``dtype``: for NumPy's types and for names of types, the counterpart."""
     name = dtype if isinstance(dtype, str) else getattr(dtype, "name", getattr(dtype, "__name__", ""))
     known = re.fullmatch(r"(f|i|u)(?:loat|nt|int)?(\d+)", str(name))
     found = known is not None and "".join(known.groups())

@@ -21,7 +21,7 @@ from quadpy.runtime.elements.types import ScalarLike, scalar_of
 __all__ = ["MOST_COMPONENTS", "Elements", "full", "require_extents", "wrap"]
 
 MOST_COMPONENTS: Final = 65_536
-"""Of a vector or matrix: more belongs in an array."""
+"""The largest extent of a vector or matrix; more numbers belong in an array."""
 
 if TYPE_CHECKING:
     from typing_extensions import Self  # typing has it from Python 3.11 on
@@ -32,7 +32,7 @@ _CLASSES: Final[dict[int, type[Elements]]] = {}
 class Elements(NDArrayOperatorsMixin):
     """A small vector or matrix.  Its numbers can be set; every operation returns a new one.
 
-    One that was read from an array or field writes a number that is set back into its element.
+    If it was read from an array or field, setting a number also writes it to that element.
 
     Arithmetic and comparison are element-wise, in the same types as in kernels; a Python number is a literal of the
     default type.
@@ -212,7 +212,7 @@ class Elements(NDArrayOperatorsMixin):
     def __getitem__(self, index: Any) -> Any:
         """``v[i]`` and ``m[i, j]`` are numbers; a row ``m[i]`` and slices are vectors and matrices.
 
-        What is set in a row is set in its matrix; slices are copies.
+        Setting a number of a row sets it in the matrix; slices are copies.
         """
         store = functools.partial(self._set_in_row, index) if isinstance(index, int) else None
         try:
@@ -255,7 +255,7 @@ class Elements(NDArrayOperatorsMixin):
 def wrap(data: Any, dtype: Scalar, store: Callable[[Any, Numbers], None] | None = None) -> Any:
     """Values of ``dtype`` as a Python number, a Vector or a Matrix, by their rank.
 
-    ``store`` is told each part of a vector or matrix that is set: its index and its values.
+    ``store`` is called for each part of a vector or matrix that is set, with its index and its values.
     """
     if not np.ndim(data):
         return data.item()

@@ -1,4 +1,4 @@
-"""Memory on a device that kernels read their arguments from.
+"""Memory on a device from which kernels read their arguments.
 
 One launch uploads a few KiB, which travel as arguments of the launch itself.  So the upload comes after all earlier work of
 the stream and before all later work, and the host does not wait.
@@ -20,7 +20,8 @@ __all__ = ["ArgumentMemory"]
 class ArgumentMemory:
     """At least ``nbytes`` bytes, and what was uploaded last; for one thread at a time.
 
-    ``upload_kernels`` has a kernel for each size: it takes an address and that many bytes, and runs a thread for each eight.
+    ``upload_kernels`` has a kernel for each size: it takes an address and that many bytes, and runs one thread per
+    eight bytes.
     """
 
     def __init__(self, device: Device, upload_kernels: Mapping[int, FunctionHandle], nbytes: int, on: Stream) -> None:

@@ -50,7 +50,7 @@ T = TypeVar("T")
 
 
 class CapturedStream(Protocol):
-    """What captures need of a stream; see ``Stream``."""
+    """What captures need from a stream; see ``Stream``."""
 
     timeline: Timeline
 
@@ -61,7 +61,7 @@ class CapturedStream(Protocol):
 
 
 class CapturedEvent(Protocol):
-    """What captures need of an event; see ``Event``."""
+    """What captures need from an event; see ``Event``."""
 
     captured: CapturedRecord | None
 
@@ -141,10 +141,10 @@ class _Thread(threading.local):
 
 
 class _Captures:
-    """Counts the active captures of the process, and knows who observes its work.
+    """Counts the active captures of the process, and knows the observers of its work.
 
     count     the active captures; while it is 0, no stream is captured
-    observer  who is told of all work on streams, if anybody
+    observer  is told of all work on streams; None if there is none
     checker   the one among the observers that looks for hazards, if there is one
     watched   whether there is either; while it is false, nothing else needs to be looked at
 
@@ -161,27 +161,27 @@ class _Captures:
         self._lock = new_lock()  # a finalizer may end a capture while this thread begins one
 
     def begin(self, session: Session) -> None:
-        """``session`` becomes active; its device is told."""
+        """Make ``session`` active, and tell its device."""
         self._open.add(session)
         self._tell(session.device)
 
     def end(self, session: Session) -> None:
-        """``session`` has ended, or never began."""
+        """Note that ``session`` has ended, or never began."""
         self._open.discard(session)
         self._tell(session.device)
 
     def add_observer(self, observer: Observer) -> None:
-        """From now on ``observer`` is also told of all work."""
+        """Tell ``observer``, too, of all work from now on."""
         with self._lock:
             self._set((*self._observers, observer))
 
     def remove_observer(self, observer: Observer) -> None:
-        """``observer`` is told no longer."""
+        """Stop telling ``observer``."""
         with self._lock:
             self._set(tuple(other for other in self._observers if other is not observer))
 
     def _set(self, observers: tuple[Observer, ...]) -> None:
-        """One that may refuse work is told first: of what it refuses, the others never hear."""
+        """An observer that may refuse work is told first: the others are not told of the work that it refuses."""
         self._observers = observers = tuple(sorted(observers, key=lambda each: not each.checks))
         self.checker = next((each for each in observers if each.checks), None)
         self.observer = _all_of(observers) if len(observers) > 1 else next(iter(observers), None)

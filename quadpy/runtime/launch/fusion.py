@@ -1,4 +1,4 @@
-"""Fusion: several launches as one.  What is asked for, what became of it, and what it takes."""
+"""Fusion: several launches as one.  The request, its outcome, and the protocols that it needs."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ Fuse: TypeAlias = Literal["auto", True, False]
 """``True``: wherever it is possible; ``"auto"``: only where it is also expected to be quicker."""
 
 TOO_LARGE: Final = frozenset({"CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE", "hipErrorCooperativeLaunchTooLarge"})
-"""Names of drivers' errors for a launch whose blocks do not fit on the device all at once."""
+"""Names of drivers' errors for a launch whose blocks do not all fit on the device at once."""
 
 
 class Fusion(NamedTuple):
-    """Whether something is one launch, and why it is, or is not."""
+    """Whether something is one launch, and the reason why or why not."""
 
     fused: bool
     reason: str
 
 
 def require_fuse(fuse: object, *, graph: bool = True) -> None:
-    """ArgumentError where ``fuse`` is none of the three, or ``True`` for a kernel that is not a graph kernel."""
+    """Raise ArgumentError if ``fuse`` is none of the three, or ``True`` for a kernel that is not a graph kernel."""
     if not isinstance(fuse, (bool, str)) or fuse not in ("auto", True, False):
         raise ArgumentError(f"fuse is {fuse!r}", hint='use "auto", True or False')
     if fuse is True and not graph:
@@ -37,13 +37,13 @@ def require_fuse(fuse: object, *, graph: bool = True) -> None:
 
 
 class Origin(Protocol):
-    """What the code of a call was compiled from.  Equal origins have the same code."""
+    """The input from which the code of a call was compiled.  Equal origins have the same code."""
 
     def fuse(self, levels: Sequence[Sequence[Call]], fuse: Fuse) -> OneLaunch | str:
         """One launch for calls of this and other origins, or the reason why that is impossible.
 
-        The calls of a level come after those of the levels before it, and not after each other.  With ``"auto"``, one
-        that would be slower is none.
+        The calls of a level come after those of the levels before it, and not after each other.  With ``"auto"``, a
+        launch that would be slower is refused.
         """
 
     @property
@@ -74,10 +74,10 @@ class OneLaunch(Protocol):
         """Let later launches do call ``number``, in the order of the levels, with another argument block."""
 
     def why_not(self) -> str:
-        """Why what is bound now cannot be one launch, or should not; an empty string if it can."""
+        """Why the calls that are bound now cannot be one launch, or should not; an empty string if they can."""
 
     def move(self, on: Stream) -> None:
-        """Let later launches come on ``on``, whose scratch memory they use."""
+        """Put later launches on the stream of ``on``, whose scratch memory they use."""
 
     def launch(self, stream: StreamHandle) -> None:
         """Put it on the stream of the last ``move``."""

@@ -1,4 +1,4 @@
-"""What the host does with an array, as an observer of work is told."""
+"""The host's accesses to an array, as an observer of work gets them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class HostMemory(Protocol):
 
 
 class ObservedAccess(NamedTuple):
-    """What the host accesses of one array: ``where`` in ``layout``, whose ``start`` is the address.
+    """The part of one array that the host accesses: ``where`` in ``layout``, whose ``start`` is the address.
 
     memory  the allocation: a block of a device, or the storage of an array of the host; None for no bytes
     """
@@ -36,5 +36,5 @@ class ObservedAccess(NamedTuple):
 
 
 def written_by(values: Numbers) -> str:
-    """What the host does when it writes ``values``."""
+    """How a report names the host's write of ``values``."""
     return "fill" if values.size == 1 else "copy from the host"

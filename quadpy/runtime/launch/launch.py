@@ -66,11 +66,11 @@ class KernelLaunch:
     arguments     the argument block, all of it
     reads, writes the arrays' memory that the task touches; atomics count as both.  Scratch memory is not among it: only
                   the launches of one ``Prepared`` share it, and ``Prepared.flow`` orders them
-    keep          what must stay alive as long as this can run: module, arrays, scratch memory; what has a ``block``
-                  must be announced to ``DeviceMemory.use`` for each stream that it runs on
+    keep          objects that must stay alive as long as this can run: module, arrays, scratch memory; those with a
+    ``block`` must be announced to ``DeviceMemory.use`` for each stream that it runs on
     span          where in the user's file the task begins
     indirect      the same launch by code that reads its arguments from memory; None where there is none
-    accesses      what all launches of the call do with their arrays, found when it is asked for; None where that is unknown
+    accesses      what all launches of the call do with their arrays, found on demand; None if it is unknown
     """
 
     name: str
@@ -91,7 +91,7 @@ class KernelLaunch:
 class Prepared:
     """All launches of one call, and ``flow`` over them: as ``CodeObject.flow``, where ``()`` is all in order.
 
-    conditions  parameter -> the address and the bytes of what decides whether a loop of ``flow`` goes on
+    conditions  parameter -> the address and the bytes of the number that decides whether a loop of ``flow`` goes on
     result      what the kernel returned, read after the work on a stream; None for a kernel that returns nothing
     origin      what the launches were compiled from, with ``arguments``; None where that is unknown
     """
@@ -160,7 +160,7 @@ class Bound(NamedTuple):
 
 
 class Binder(NamedTuple):
-    """Calls of one kernel that run the same code as one that is known.
+    """Calls of one kernel that run the same code as a known call.
 
     code      what they run: the first thing that their launches keep alive
     bind      packs the arguments of such a call, a timeline and the arguments, and announces their memory on the timeline;

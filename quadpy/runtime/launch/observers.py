@@ -14,7 +14,7 @@ F = TypeVar("F", bound=Callable[..., object])
 
 
 class _Submissions:
-    """One submission, of which several observers were told."""
+    """One submission of which several observers were told."""
 
     __slots__ = ("_told", "node_timer", "task_times")
 
@@ -24,7 +24,7 @@ class _Submissions:
         self.node_timer = next((each.node_timer for each in told if each.node_timer is not None), None)
 
     def done(self) -> None:
-        """As ``Submission.done``; the last one told is the first, as it may measure time."""
+        """As ``Submission.done``, in reverse order: the observer that was told last may measure time."""
         for each in reversed(self._told):
             each.done()
 

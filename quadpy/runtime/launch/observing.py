@@ -1,7 +1,7 @@
 """The protocol of an observer, which is told of all work on streams and of everything that orders it.
 
-Wherever work is submitted, ``CAPTURES.observer`` is told, if there is one; captured work is not its concern.
-Where there are several, ``Observers`` passes on to each what it is told.
+Every submission of work is told to ``CAPTURES.observer``, if there is one, except captured work.
+If there are several, ``Observers`` passes every call on to each of them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ __all__ = [
 
 
 class ObservedStream(Protocol):
-    """What an observer needs of a stream; see ``Stream``."""
+    """What an observer needs from a stream; see ``Stream``."""
 
     timeline: Timeline
 
@@ -50,11 +50,11 @@ class ObservedStream(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KernelAccess:
-    """What a kernel does with one of its arrays.
+    """One kind of access of a kernel to one of its arrays.
 
     array       its number among the arrays of the call
     name        of the parameter or field
-    kind        "read", "write", or the operation of an atomic update, which commutes with its like
+    kind        "read", "write", or the operation of an atomic update, which commutes with updates of the same kind
     axes        the elements, as a range for each axis; None for the whole array
     components  the scalars of each element, by their numbers; None for all of them
     certain     whether each of them is touched, whatever the data; else ``reason`` says why not
@@ -75,16 +75,16 @@ class CallAccesses(Protocol):
     """What the calls of one code do with their arrays, from the ``values`` of their argument blocks."""
 
     def place(self, values: Sequence[float], /) -> object:
-        """Where the caller's arrays are, and how they lie in memory."""
+        """Where the caller's arrays are, and how they are laid out in memory."""
 
     def numbers(self, values: Sequence[float], /) -> object:
-        """Calls with equal ones, and arrays in the same place, do the same."""
+        """Calls with equal values, and arrays in the same place, do the same."""
 
     def accesses(self, values: Sequence[float], /) -> tuple[KernelAccess, ...]:
-        """What a call does; nothing if its values did not fit, so that it was refused."""
+        """What a call does; nothing if it was refused because its values did not fit."""
 
     def together(self, calls: Iterable[Sequence[float]], /) -> tuple[KernelAccess, ...]:
-        """What contains all that any of ``calls`` does; none of it is certain."""
+        """Accesses that include all of those of any of ``calls``; none of them is certain."""
 
 
 class ObservedCall(NamedTuple):
@@ -112,7 +112,7 @@ class RawAccess:
     """What a node of a graph does with ``rows`` rows of ``nbytes`` bytes from ``low`` on, ``pitch`` bytes apart.
 
     kind    as in ``KernelAccess``; "allocation" and "free" for memory that begins and ends there
-    reason  why the access may not take place so; empty if it does
+    reason  why the access may not take place like this; empty if it certainly does
     """
 
     kind: str
@@ -133,8 +133,8 @@ class ObservedNode:
     after     the names of the nodes that come before
     touches   what it may touch, as (address, bytes, whether it writes)
     accesses  the same exactly, found when it is asked for; kernels' with their arrays
-    unknown   why it may touch anything; empty if it does not
-    memory    what has the memory: arrays, blocks, NumPy arrays
+    unknown   why it may touch any memory; empty if it does not
+    memory    the owners of the memory: arrays, blocks, NumPy arrays
     records, waits  the events that it records, and waits for
     """
 
@@ -184,7 +184,7 @@ class NodeTimer(Protocol):
         """Read the events of all launches so far, which may be recorded again after that."""
 
     def launched(self, nodes: Sequence[TimedNode], stream: StreamHandle) -> None:
-        """These events have been submitted, with a launch on ``stream``."""
+        """Note that these events have been submitted, with a launch on ``stream``."""
 
 
 class Submission(Protocol):
@@ -192,18 +192,18 @@ class Submission(Protocol):
 
     @property
     def task_times(self) -> TaskTimes | None:
-        """Where the CPU's tasks and nodes of graphs are to be timed one by one, takes each; else None."""
+        """Takes the times of each task and graph node on the CPU, if they are timed one by one; else None."""
 
     @property
     def node_timer(self) -> NodeTimer | None:
-        """Where the GPU's nodes of graphs and tasks of graph kernels are to be timed one by one, what does it; else None."""
+        """Times each graph node and each task of a graph kernel on the GPU, if they are timed one by one; else None."""
 
     def done(self) -> None:
-        """It has been submitted: until then, it may not have taken place."""
+        """Note that the work has been submitted; until then, it may not have taken place."""
 
 
 class _NotNoted:
-    """The ``Submission`` of work that an observer does not note."""
+    """The ``Submission`` of work that an observer ignores."""
 
     task_times: ClassVar[TaskTimes | None] = None
     node_timer: ClassVar[NodeTimer | None] = None
@@ -218,8 +218,7 @@ NOT_NOTED: Final = _NotNoted()
 class Observer:
     """Is told of work before it is submitted, and may raise an error to refuse it.
 
-    What a class does not override, it does not note.  ``checks`` says whether it takes the hazards of
-    ``report``.
+    Methods that a class does not override ignore the work.  ``checks`` says whether it takes the hazards of ``report``.
     """
 
     checks: ClassVar[bool] = False

@@ -21,11 +21,11 @@ from quadpy.runtime.streams.stream import Stream
 __all__ = ["MAX_RUNS", "ArrayMemory", "pieces_of", "record_copies", "record_values", "repeating_pattern"]
 
 MAX_RUNS: Final = 256
-"""Nodes that one access may record: each costs time in every launch, and to order it after others."""
+"""Nodes that one access may record: each costs time in every launch, and more to order it after others."""
 
 
 class ArrayMemory:
-    """What a capture needs to know of an array: its layout, with the address as ``start``, and its name."""
+    """What a capture needs to know about an array: its layout, with the address as ``start``, and its name."""
 
     __slots__ = ("keep", "layout", "name")
 

@@ -1,4 +1,4 @@
-"""Memory that is taken and given back, for those who count it."""
+"""Changes of the memory in use, for listeners that count it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Accounting", "MemoryChange"]
 
 
 class MemoryChange(Protocol):
-    """Takes a change of the memory in use: bytes, negative for those given back.
+    """Takes a change of the memory in use, in bytes; negative for freed memory.
 
     ``driver`` is None for arrays on the host; ``stream`` is the stream of a device on which the memory is at home.
     """

@@ -99,7 +99,7 @@ class BlockedStorage:
         return self._levels_of(positions)
 
     def _levels_of(self, positions: Sequence[Any]) -> tuple[Any, ...]:
-        """The same of several elements, whose positions are arrays; what follows the axes stays as it is."""
+        """The same for several elements, whose positions are arrays; indices after the axes stay as they are."""
         found: list[Any] = []
         for at, extents in zip(positions, self.blocks, strict=False):
             inner = math.prod(extents)

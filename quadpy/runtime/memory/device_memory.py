@@ -31,7 +31,7 @@ class MemoryStats:
     used      in arrays and other allocations, dead ones included until they are drained
     peak      the maximum of ``used``, sampled at allocations
     reserved  allocated from the driver: ``used``, and what is kept for later allocations
-    blocks    the number of allocations
+    blocks    the number of allocations that are in use
     """
 
     allocator: AllocatorName

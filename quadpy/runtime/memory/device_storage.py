@@ -210,7 +210,7 @@ class DeviceStorage:
         on._call(self.device.driver.copy_within, *ends, nbytes)  # noqa: SLF001 - keeps the stream alive for the call
 
     def _access(self, where: Where) -> ObservedAccess:
-        """For an observer, which is told only of memory that is there."""
+        """For an observer, which is told only of memory that exists."""
         layout = self.layout._replace(start=self.pointer)
         return ObservedAccess(self.block, layout, None if where is ... else where, self.name)
 

@@ -26,7 +26,7 @@ inside the array; or ``...`` for all elements."""
 
 
 READING: Final = ("reading an array", "read it after a launch of the graph; a kernel can read it inside")
-"""What a capture cannot record, and what to do: the numbers do not exist before the graph runs."""
+"""An access that a capture cannot record, and what to do: the numbers do not exist before the graph runs."""
 
 
 class Storage(Protocol):
@@ -96,7 +96,7 @@ class HostStorage:
         return numbers
 
     def shared_view(self) -> Numbers:
-        """All numbers, for another library, whose work comes after that on them so far."""
+        """All numbers, for another library, whose work comes after all earlier work on them."""
         if (capture := _capture(None)) is not None:
             capture[0].refuse(*READING)
         if (observer := CAPTURES.observer) is not None and (on := _observed(None)) is not None:
@@ -161,7 +161,7 @@ class HostPart(HostStorage):
 
 
 def _capture(stream: object) -> tuple[Session, Stream] | None:
-    """The capture that records what the host does to arrays on ``stream``, and the stream; None if there is none."""
+    """The capture that records the host's accesses to arrays on ``stream``, and the stream; None if there is none."""
     if stream is None and not CAPTURES.count:
         return None
     on = check_stream(stream)
@@ -170,7 +170,7 @@ def _capture(stream: object) -> tuple[Session, Stream] | None:
 
 
 def _observed(stream: object) -> Stream | None:
-    """The stream of which an observer is told; None where arrays of the host are not those of kernels."""
+    """The stream that an observer is told; None if kernels do not use arrays of the host."""
     on = check_stream(stream)
     return on if "host" in on.device.driver.features else None
 

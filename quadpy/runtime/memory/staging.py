@@ -86,7 +86,7 @@ class _DoubleBuffer:
 
 
 class Reports(Protocol):
-    """What complete work reported, for which the host looks after it has waited; see ``Prints``."""
+    """The reports of complete work, which the host reads after each wait; see ``Prints``."""
 
     @property
     def pending(self) -> Sized: ...

@@ -13,7 +13,7 @@ __all__ = ["StridedLayout"]
 
 
 class StridedLayout(NamedTuple):
-    """A grid of numbers of ``dtype``: the first one ``start`` bytes into some memory, ``strides`` in bytes.
+    """A grid of numbers of ``dtype``: the first one is ``start`` bytes into some memory; ``strides`` are in bytes.
 
     No stride is negative, and no two numbers overlap.
     """
@@ -65,9 +65,8 @@ class StridedLayout(NamedTuple):
         return StridedLayout(start, self.dtype, tuple(n for n, _ in axes), tuple(step for _, step in axes))
 
     def outer_axes(self, like: StridedLayout | None = None) -> tuple[list[int], int]:
-        """The axes along which contiguous runs of numbers repeat, from the slowest, and the bytes of a run.
-
-        A run is one in ``like``, too, which has the same shape.
+        """The axes along which contiguous runs of numbers repeat, from the slowest, and the bytes of a run. Each run is
+        contiguous in ``like``, too, which has the same shape.
         """
         axes = sorted(range(len(self.shape)), key=lambda axis: -self.strides[axis])
         nbytes, outer = self.dtype.itemsize, [axis for axis in axes if self.shape[axis] > 1]

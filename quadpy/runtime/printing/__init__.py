@@ -1,1 +1,1 @@
-"""What kernels print: the memory that launches report to, and the text that the host makes of it."""
+"""Output of kernels: the memory that launches write records to, and the text that the host makes of them."""

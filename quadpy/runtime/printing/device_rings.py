@@ -22,13 +22,13 @@ from quadpy.runtime.streams.timeline import Mark, Timeline, Timelines
 __all__ = ["DeviceRing", "Prints"]
 
 _MOST_PENDING: Final = 64
-"""Launches under way with a ring each: one more waits for the first of them."""
+"""Launches under way that each have a ring: one more waits for the first of them."""
 
 
 class DeviceRing:
     """Memory for the records of a launch, or of all launches of one graph.
 
-    reused  whether another launch gets it when it was read; a graph keeps its own
+    reused  whether another launch gets it after it was read; a graph keeps its own
     marks   the ends of the launches since it was read, one for each stream
     output  what was read, until the ring is empty again
     """
@@ -68,7 +68,7 @@ class Prints:
         self._lock = new_lock()
 
     def take(self, on: Timeline) -> DeviceRing:
-        """A ring for one launch on ``on``, which is another's when ``launched`` was told of it and it was read."""
+        """A ring for one launch on ``on``; it is reused after ``launched`` was called for it and it was read."""
         capacity = State.config.print_buffer // 8
         if len(self.pending) >= _MOST_PENDING:
             self.drain()  # what is complete
@@ -90,7 +90,7 @@ class Prints:
 
     @contextlib.contextmanager
     def launching(self, rings: Collection[DeviceRing], on: Timeline) -> Iterator[None]:
-        """Context manager: the block puts work on ``on`` that reports to ``rings``, which are not emptied meanwhile."""
+        """Context manager: its block puts work on ``on`` that reports to ``rings``, which are not emptied meanwhile."""
         with self._lock:
             try:
                 yield
@@ -98,7 +98,7 @@ class Prints:
                 self.launched(rings, on)
 
     def launched(self, rings: Collection[DeviceRing], on: Timeline) -> None:
-        """Work on ``on`` reports to ``rings``."""
+        """Note that work on ``on`` reports to ``rings``."""
         with self._lock:
             for ring in rings:
                 earlier = [mark for mark in ring.marks if mark.timeline is on]
@@ -174,7 +174,7 @@ class Prints:
         return self._headers.setdefault(capacity, owner)
 
     def _reading(self) -> StreamHandle:
-        """A stream of its own, on which nothing waits for other work."""
+        """A separate stream, on which nothing waits for other work."""
         if self._reader is None:
             self._reader = self._timelines.create(0)
         return self._reader.handle

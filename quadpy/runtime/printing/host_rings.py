@@ -32,7 +32,7 @@ class HostRing:
             self._words[number] = word
 
     def finish(self) -> None:
-        """Prints what a call reported; the ring is then another call's."""
+        """Prints what a call reported; then the ring is free for another call."""
         header = Header.of(self._words[:HEADER_WORDS])
         output = output_of(header, self._words[HEADER_WORDS : HEADER_WORDS + header.used])
         self._reset()

@@ -23,7 +23,7 @@ _muted: Final = ContextVar("quadpy_prints_muted", default=False)
 
 
 class Header(NamedTuple):
-    """What the header of a ring says; ``used`` is how many words have records."""
+    """The contents of a ring's header; ``used`` is the number of words with records."""
 
     used: int
     lost: int
@@ -49,14 +49,14 @@ class Output(NamedTuple):
 
 
 def learn(texts: Iterable[str]) -> None:
-    """Know the messages of some code, each given as ``Message.text``."""
+    """Add the messages of some code, each given as ``Message.text``."""
     for text in texts:
         message = Message.from_text(text)
         _KNOWN[message.key] = message, message.count
 
 
 def output_of(header: Header, words: Sequence[int]) -> Output:
-    """What the records ``words`` print, and how many of them were lost."""
+    """The text that the records ``words`` print, and how many records were lost."""
     runs: list[list[tuple[int, str]]] = []
     current: dict[int, list[tuple[int, str]]] = {}  # the run of each loop that began last
     at, flush = 0, False
@@ -93,7 +93,7 @@ def show(output: Output) -> None:
 
 @contextmanager
 def muted() -> Iterator[None]:
-    """Context manager: what this thread would print of kernels is dropped."""
+    """Context manager: drops the output of kernels that this thread would print."""
     before = _muted.set(True)
     try:
         yield

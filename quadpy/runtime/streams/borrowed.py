@@ -56,7 +56,7 @@ class BorrowedStreams:
         known = self._timelines.live.get(handle)
         borrowed = None if known is None else known.owner
         if not isinstance(borrowed, BorrowedHandle):
-            borrowed = BorrowedHandle(handle)  # two threads may make one each: each then has its own work
+            borrowed = BorrowedHandle(handle)  # two threads may each make one: each then has its own work
             self._reaper.adopt(borrowed, self._forget, borrowed.timeline)
             self._timelines.live[handle] = borrowed.timeline
         ref: OwnerRef[StreamHandle] = OwnerRef(borrowed)

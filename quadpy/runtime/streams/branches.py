@@ -20,7 +20,7 @@ MOST_BRANCHES: Final = 16
 class _Branch:
     """A branch stream.  ``ends`` are its timeline and that of the stream that forked it last.
 
-    When the last reference to it dies, even after an interrupted call, it is joined and ends.
+    When the last reference to the branch dies, even after an interrupted call, it is joined and ends.
     """
 
     __slots__ = ("__weakref__", "ends")
@@ -76,7 +76,7 @@ class Branches:
         return branch
 
     def _claim(self, branch: _Branch) -> bool:
-        """Take ``branch`` from the free ones; returns whether this thread got it."""
+        """Take ``branch`` from the free branches; returns whether this thread got it."""
         try:
             self._free.remove(branch)
         except ValueError:

@@ -21,7 +21,8 @@ def warn_of_reset() -> None:
 class Use(weakref.ref[Any]):
     """One entry of a thread's stack of streams.  It lasts as long as a token, whose death removes it in one step.
 
-    ``stream`` is the Stream object of ``timeline``, or None if it is not known.  Whoever changes both clears it first.
+    ``stream`` is the Stream object of ``timeline``, or None if it is not known.  Code that changes both clears it
+    first.
     """
 
     __slots__ = ("stream", "timeline")

@@ -49,7 +49,7 @@ class EventTable:
         return ref
 
     def _known(self, owner: Owner[EventHandle]) -> OwnerRef[EventHandle]:
-        """What refers to ``owner`` from now on."""
+        """The object that refers to ``owner`` from now on."""
         ref = OwnerRef(owner)
         self._events[owner.handle] = weakref.ref(ref)
         return ref
@@ -93,7 +93,7 @@ class EventTable:
                 self.find(event)  # another thread was first
 
     def end(self, ref: OwnerRef[EventHandle]) -> bool:
-        """End an event, whose handle goes back when no call uses it any more.  True for one of the threads that end it."""
+        """End an event; its handle goes back when no call uses it.  True for one of the threads that end it."""
         owner = ref.owner  # nobody else gets the handle while this lives
         if owner is None:
             return False
@@ -109,7 +109,7 @@ class EventTable:
         return found
 
     def end_of(self, event: Owned[EventHandle]) -> None:
-        """End an event that users hold as an object.  What it was made of serves the next one, if nothing else uses it."""
+        """End an event that users hold as an object.  Its parts serve the next event, if nothing else uses them."""
         ref = event._ref  # noqa: SLF001 - which its table makes
         owner = ref.owner
         if owner is None:
@@ -125,7 +125,7 @@ class EventTable:
         self._reaper.drain()
 
     def ref(self, event: object) -> OwnerRef[EventHandle] | None:
-        """What lives as long as an event; None if ``event`` is not an event of this device."""
+        """The object that lives as long as an event; None if ``event`` is not an event of this device."""
         known = lookup(self._events, event)
         return None if known is None else known()
 

@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class OwningDevice(Protocol):
-    """What an owned handle needs of its device."""
+    """What an owned handle needs from its device."""
 
     @property
     def life(self) -> Life: ...
@@ -38,7 +38,7 @@ class OwningDevice(Protocol):
 class OwnerRef(Generic[H]):
     """Refers to the owner of a handle; ``owner`` is None once the handle was destroyed.
 
-    ``observed`` belongs to the observer of work on streams: what it knows of the stream or event.
+    ``observed`` belongs to the observer of work on streams: what it knows about the stream or event.
     """
 
     __slots__ = ("__weakref__", "observed", "owner")

@@ -177,7 +177,7 @@ class Stream(Owned[StreamHandle]):
                 self.device.reaper.drain()
 
     def _refuse_captured(self, what: str, hint: str) -> None:
-        """Refuse a call that would wait for work that is only recorded."""
+        """Refuse a call that would wait for work that is only being recorded."""
         if (session := session_of(self)) is not None:
             session.refuse(f"{what} of {self!r}, which is captured", hint)
 
@@ -234,5 +234,5 @@ class _Lookup:
 
 
 def set_device_lookup(find: Callable[[object], StreamDevice]) -> None:
-    """Let ``find`` return the device that it is given, or the current device for None."""
+    """Set ``find``, which returns the device that it is given, or the current device for None."""
     _Lookup.find = staticmethod(find)

@@ -35,8 +35,8 @@ class Timeline(OwnerRef[StreamHandle]):
     ending    a thread destroys the stream, or has: a call that submits work meanwhile records ``last`` again
     stream    the Stream object that users hold, if there is one
     captured  the capture that has the stream to itself, if any
-    kept      the allocator's: memory freed on the stream, by size
-    waiting   the allocator's: blocks that wait for work of this stream
+    kept      for the allocator: memory freed on the stream, by size
+    waiting   for the allocator: blocks that wait for work of this stream
     """
 
     __slots__ = ("captured", "ending", "handle", "kept", "last", "lost", "stream", "waiting")
@@ -107,7 +107,7 @@ class Timelines:
         return Timeline(self._reaper.own(self._driver.stream_destroy, self._driver.stream_create, priority))
 
     def enter(self, timeline: Timeline) -> None:
-        """Let ``find`` return ``timeline`` until it ends; handle 0 always means the default stream."""
+        """Make ``timeline`` known to ``find`` until it ends; handle 0 always means the default stream."""
         if timeline.handle != DEFAULT_STREAM:
             self.live[timeline.handle] = timeline
 
@@ -121,7 +121,7 @@ class Timelines:
         return [StreamHandle(handle) for handle in tuple(self.live) if self.owns(StreamHandle(handle))]
 
     def end(self, timeline: Timeline) -> bool:
-        """End the stream of ``timeline``, whose handle goes back when no call uses it any more.
+        """End the stream of ``timeline``; its handle goes back when no call uses it any more.
 
         Records a last event unless all work is complete.  True for one of the threads that end the stream.
         """

@@ -1,4 +1,4 @@
-"""What quadpy needs of NCCL and of RCCL, which have the same calls and the same numbers for types and operations."""
+"""What quadpy needs from NCCL and RCCL, which have the same calls and the same numbers for types and operations."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def type_number(dtype: Scalar) -> int:
 
 
 def failed_call(call: str, text: str) -> TransportError:
-    """The error of a call that failed; ``text`` is what the library says."""
+    """The error of a call that failed; ``text`` is the library's message."""
     hint = "NCCL_DEBUG=WARN in the environment shows more"
     return TransportError(f"{call} failed: {text}", hint=hint)
 
 
 class Communicator:
-    """What a library has of its communicator: none before it is connected, and after ``abort``."""
+    """A library's state of its communicator: there is none before it is connected and after ``abort``."""
 
     _comm: Any = None
 
@@ -87,7 +87,7 @@ class GpuLibrary(Protocol):
     def broadcast(self, address: int, nbytes: int, root: int, stream: int) -> None: ...
 
     def failure(self) -> str:
-        """What failed since the calls returned; empty if nothing did."""
+        """The failure since the calls returned; empty if nothing failed."""
 
     def abort(self) -> None:
-        """End the communicator and what it still runs, from any thread; later calls are refused.  Once or more."""
+        """End the communicator and its running work, from any thread; later calls are refused.  May be called again."""

@@ -1,4 +1,4 @@
-"""NCCL, by nccl4py's bindings: they take addresses, where its arrays would be looked at again in each call."""
+"""NCCL, by nccl4py's low-level bindings, which take addresses; its array functions inspect the arrays in each call."""
 
 from __future__ import annotations
 

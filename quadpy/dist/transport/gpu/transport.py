@@ -1,6 +1,6 @@
 """The transport between GPUs, written once for NCCL and RCCL: every operation is work on a stream.
 
-What ranks say to each other on the host, and how they learn that one is lost, is the engine's of the host.
+The host's engine carries what ranks tell each other on the host, and detects lost ranks.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["GpuTransport"]
 
 
 class _OnStream:
-    """An exchange of which the stream has everything."""
+    """An exchange that is completely on the stream."""
 
     __slots__ = ()
 
@@ -51,7 +51,7 @@ class GpuTransport:
     def start_exchange(
         self, sends: Sequence[Send], receives: Sequence[Receive], stream: Stream, call: Call = NO_CALL
     ) -> _OnStream:
-        """Between two ranks, messages pair by their order: that of the tags, on both."""
+        """Between two ranks, messages pair by their order, which is that of the tags on both."""
         here = self.rank
         own = pairs_of([s for s in sends if s.peer == here], [r for r in receives if r.peer == here])
         leaving = sorted((s for s in sends if s.peer != here and s.part.count), key=lambda s: (s.peer, s.tag))

@@ -1,7 +1,7 @@
 """A thread that finds lost ranks while a GPU waits for them.
 
-A message between GPUs that never comes keeps its stream, and whoever waits for it on the host, for ever.  The watch ends
-the communicator instead, and the error is raised by the wait or by the next call.
+A message between GPUs that never arrives would block its stream, and every host thread that waits for it, forever.  The
+watch ends the communicator instead, and the error is raised by the wait or by the next call.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PERIOD: Final = 0.1
 
 
 class Watch:
-    """Watches one communicator and its oldest work that is not complete."""
+    """Watches one communicator and its oldest incomplete work."""
 
     def __init__(self, library: GpuLibrary, engine: HostEngine, device: Device) -> None:
         self._library, self._engine, self._device = library, engine, device

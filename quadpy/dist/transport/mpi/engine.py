@@ -1,6 +1,6 @@
 """The engine that moves data by MPI.
 
-Every call is started without waiting and then looked at, so that a rank that never comes is found.
+Every call is started without waiting and then polled, so that a rank that never answers is found.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from quadpy.runtime.elements.numpy_types import Numbers
 __all__ = ["MpiEngine"]
 
 _KINDS: Final = ("exchange", "share", "gather", "reduce", "broadcast", "notices")
-"""Each kind of call has a communicator: calls of different kinds, from ranks that disagree, never meet."""
+"""Each kind of call has its own communicator: calls of different kinds, from ranks that disagree, never pair."""
 
 
 class MpiEngine:
@@ -92,7 +92,7 @@ class MpiEngine:
 
     @property
     def has_ended(self) -> bool:
-        """Whether MPI can be asked no more."""
+        """Whether MPI can no longer be called."""
         return bool(self._mpi.Is_finalized())
 
     def close(self) -> None:
@@ -108,12 +108,12 @@ class MpiEngine:
         return self._comms[kind]
 
     def _bytes(self, numbers: Numbers | DeviceNumbers) -> list[Any]:
-        """``numbers`` as mpi4py takes them: what travels is bits."""
+        """``numbers`` as mpi4py takes them: the bits are sent."""
         return [numbers if isinstance(numbers, DeviceNumbers) else numbers.view(np.uint8), self._mpi.BYTE]
 
 
 class _Messages:
-    """Messages under way, which keeps alive what MPI reads and writes."""
+    """Messages under way; keeps the memory alive that MPI reads and writes."""
 
     def __init__(self, engine: MpiEngine, requests: list[Any], exchanged: Exchanged) -> None:
         self._engine, self._requests, self._exchanged = engine, requests, exchanged

@@ -64,7 +64,7 @@ class Notices:
         return next(iter(self.failures.items()), None)
 
     def note_killed(self, rank: int, reason: str) -> None:
-        """Remember that the process of ``rank`` is gone: nothing is sent to it any more."""
+        """Remember that the process of ``rank`` has ended: nothing is sent to it any more."""
         self._killed.add(rank)
         self.ended.add(rank)
         self.failures.setdefault(rank, reason)

@@ -18,7 +18,7 @@ class Requests:
         self._mpi, self._waits = mpi, waits
 
     def complete(self, requests: Sequence[Any], peers: Collection[int], call: object) -> list[Any]:
-        """Wait until ``requests``, which need ``peers``, are complete; returns their statuses.  ``call`` is what errors say.
+        """Wait until ``requests``, which need ``peers``, are complete; returns their statuses.  Errors name ``call``.
 
         Raises:
             RankLostError, RanksDisagreeError: as ``Waits.until``.

@@ -1,7 +1,7 @@
 """The engine that moves data by gloo, torch's library for hosts, between ranks that find each other at torch's store.
 
-gloo's messages can be waited for, but not looked at.  A thread waits for them, and this one for the thread, so that a
-rank that never comes is found.
+A program can wait for gloo's messages, but not poll them.  A thread waits for them, and the calling thread waits for
+that one, so that a rank that never answers is found.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from quadpy.runtime.elements.numpy_types import Numbers
 __all__ = ["TorchEngine"]
 
 _LATER: Final = 60.0
-"""Seconds after which gloo gives up a wait that we have given up before."""
+"""Seconds after which gloo ends a wait that quadpy has given up earlier."""
 _LAST_WORDS: Final = 2.0
 """Seconds in which a rank whose connection is closed is known to have ended."""
 _PAUSE: Final = 0.01
@@ -91,7 +91,7 @@ class TorchEngine:
         all_ranks[...] = np.frombuffer(b"".join(parts), all_ranks.dtype)
 
     def reduce(self, numbers: Numbers, operator: Operator) -> None:
-        """By NumPy, in the order of ranks: gloo has not all types, and minima that depend on the order of a NaN."""
+        """By NumPy, in the order of ranks: gloo lacks some types, and its minima depend on the place of a NaN."""
         parts = self._called(f"all_reduce ({operator}) of {numbers.size} {numbers.dtype}", numbers.tobytes())
         every = [np.frombuffer(part, numbers.dtype) for part in parts]
         numbers[...] = FUNCTIONS[operator].reduce(every, axis=0, dtype=numbers.dtype)
@@ -134,7 +134,7 @@ class TorchEngine:
             raise self._failed(failures[0], peers, call)
 
     def _failed(self, error: Exception, peers: Sequence[int], call: object) -> QuadpyError:
-        """The error of a rank that is gone, which may have told so a moment ago, else what gloo says."""
+        """The error of a lost rank, which may have reported it a moment ago; else gloo's error."""
         end = time.monotonic() + _LAST_WORDS
         while (gone := self.waits.gone(peers)) is None and time.monotonic() < end:
             time.sleep(_PAUSE)
@@ -143,7 +143,7 @@ class TorchEngine:
         return TransportError(f"gloo failed in {call}: {str(error).splitlines()[0]}")
 
     def _called(self, call: str, mine: bytes) -> list[bytes]:
-        """What each rank passes to a call of all; RanksDisagreeError if they make different ones."""
+        """What each rank passes to a collective call; RanksDisagreeError if ranks make different calls."""
         self._require_open()
         sent = f"{call}\0".encode() + mine
         lengths = [int.from_bytes(part, "little") for part in self._gathered(len(sent).to_bytes(8, "little"), call)]
@@ -155,7 +155,7 @@ class TorchEngine:
         return [value for _, _, value in answers]
 
     def _gathered(self, mine: bytes, call: str) -> list[bytes]:
-        """The bytes of all ranks, which are as many on each."""
+        """The bytes of all ranks, the same number on each."""
         sent = self._torch.frombuffer(bytearray(mine), dtype=self._torch.uint8)
         received = [self._torch.empty_like(sent) for _ in range(self.size)]
         try:
@@ -179,7 +179,7 @@ class TorchEngine:
 
 
 class _Messages:
-    """Messages under way, which keeps alive what gloo reads and writes."""
+    """Messages under way; keeps the memory alive that gloo reads and writes."""
 
     def __init__(self, engine: TorchEngine, works: Sequence[Any], exchanged: Exchanged) -> None:
         self._engine, self._works, self._exchanged = engine, works, exchanged

@@ -1,4 +1,4 @@
-"""What ranks tell each other beside their data, in the store of torch."""
+"""Notices that ranks send each other beside their data, in the store of torch."""
 
 from __future__ import annotations
 

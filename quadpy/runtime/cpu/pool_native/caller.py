@@ -3,8 +3,8 @@
 ``gate`` is the only word that workers watch: seats that are free in its low half, the job's number in its high
 half.  A worker joins by taking a seat.  The caller works too, then closes the gate (no seats) and waits only for
 those who joined: a worker that is slow to wake delays nobody, and a job is done even if no worker ever comes.
-The job's fields change only while the gate is closed and are read only behind a seat taken, so no worker sees
-half a job.
+The job's fields change only while the gate is closed, and a worker reads them only after it has taken a seat, so no
+worker sees half a job.
 
 ``busy`` is held by the one caller that has the workers.  A second caller, and a task that calls back, find it
 taken and do their work themselves.

@@ -1,6 +1,6 @@
-"""The handler of faults in a kernel: it says which kernel the process was in, then lets the handler before it run.
+"""The handler of faults in a kernel: it prints the kernel that was running, then calls the previous handler.
 
-It does nothing that a signal handler may not: it compares addresses, calls ``write``, and passes the signal on.
+It does only what a signal handler may do: it compares addresses, calls ``write``, and passes the signal on.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ ENTRY: Final = "qp_crash"
 HEAD: Final = "qp_crash_head"
 """The first note of code: ``begin``, ``end``, ``text``, ``length``, ``next``, each of 64 bits."""
 PREVIOUS: Final = "qp_crash_previous"
-"""Two ``struct sigaction`` of the C library: what handled SIGSEGV and SIGBUS before."""
+"""Two ``struct sigaction`` of the C library: the previous handlers of SIGSEGV and SIGBUS."""
 
 CRASH_FUNCTIONS: Final = ("raise", "sigaction", "write")
 
@@ -137,7 +137,7 @@ end:
 
 
 def crash_ir(machine: str) -> str:
-    """The handler for Linux on ``machine``; empty where there is none."""
+    """The handler for Linux on ``machine``; empty if there is none."""
     if machine not in _OFFSETS:
         return ""
     pc, caller = _OFFSETS[machine]

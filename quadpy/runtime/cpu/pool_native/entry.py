@@ -1,6 +1,6 @@
 """The pool's module: its entry ``qp_pool_run``, its own task ``qp_pool_fill``, and the other parts put together.
 
-The entry decides what a job is made of: its *units* (iterations, or whole chunks) and how many threads it is worth.
+The entry splits a job into *units* (iterations, or whole chunks) and decides how many threads it is worth.
 """
 
 from __future__ import annotations

@@ -42,5 +42,5 @@ declare void @llvm.x86.sse.ldmxcsr(ptr)
 
 
 def this_host() -> HostTable | None:
-    """The row of this machine; None where the pool has no threads (no Linux, or a processor without a row)."""
+    """The row of this machine; None if the pool has no threads (not Linux, or a processor without a row)."""
     return HOSTS.get(platform.machine()) if sys.platform == "linux" else None

@@ -11,7 +11,7 @@ __all__ = ["Allocator", "Block", "move"]
 
 
 class ObservedMemory(Protocol):
-    """What the observer of work on streams knows of a block."""
+    """What the observer of work on streams knows about a block."""
 
     def released(self, block: Block) -> None:
         """The memory of ``block`` goes back to the allocator."""
@@ -22,11 +22,11 @@ class Block:
 
     guests   other streams that used the memory; the block is free after the work of all of them
     writers  the streams whose work wrote it, for which a read waits
-    lent     the memory is another library's; only then can another block have the same memory
+    lent     the memory belongs to another library; only then can another block have the same memory
     cell     the address, while the memory belongs to this block.  It moves from list to list in one step, so it is always
              in exactly one of them
     marks    what the block waits for after its release
-    observed what the observer of work on streams knows of the memory
+    observed what the observer of work on streams knows about the memory
     """
 
     __slots__ = ("__weakref__", "cell", "guests", "home", "lent", "marks", "nbytes", "observed", "pointer", "writers")
@@ -45,7 +45,7 @@ class Block:
 
 
 class Allocator(Protocol):
-    """Allocates blocks for streams.  Safe from any thread; it frees what it allocated, and nothing else does."""
+    """Allocates blocks for streams.  Safe from any thread; only the allocator itself frees what it allocated."""
 
     def size(self, nbytes: int) -> int:
         """The size of the block for ``nbytes`` bytes."""

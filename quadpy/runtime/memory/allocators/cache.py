@@ -103,8 +103,8 @@ class CachingAllocator:
     def _await(self, block: WaitingBlock) -> None:
         """Let ``block`` wait for the last of its marks; if it has none, free its memory.
 
-        The timeline is noted before, as Ctrl-C may come right after, and again after, as another thread may have seen
-        nothing there meanwhile.
+        The timeline is noted before, as Ctrl-C may come right after, and again afterwards, as another thread may have
+        seen nothing there meanwhile.
         """
         if block.marks:
             timeline = block.marks[-1].timeline

@@ -17,9 +17,9 @@ __all__ = ["PoolAllocator"]
 _SMALL: Final = 1 << 16
 """Bytes of the largest block that is kept."""
 _SIZES: Final = 16
-"""Sizes of which one stream keeps blocks."""
+"""How many different sizes of blocks one stream keeps."""
 _EACH: Final = 4
-"""Blocks of one size that one stream keeps."""
+"""How many blocks of one size one stream keeps."""
 
 
 class PoolAllocator:
