@@ -1,8 +1,8 @@
-"""How a kernel's arguments lie in memory.
+"""The layout of a kernel's arguments in memory.
 
-The argument block has the parameters in order, under C's struct rules: of an array its pointer, its run-time extents (in
-the kernel's index type) where its shape is not static, and its run-time strides (i64, in units of its layout) where it
-is strided; of a scalar its value.  GPU kernels take the same values as separate arguments, which puts them at the same offsets.
+The argument block holds the parameters in order, under C's struct rules.  An array has its pointer, its run-time
+extents (in the kernel's index type) if its shape is not static, and its run-time strides (i64, in units of its layout)
+if it is strided; a scalar has its value.  GPU kernels take the same values as separate arguments, at the same offsets.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["OUT_OF_MEMORY", "POINTER_CODE", "code_of", "hidden_of", "layout_of",
 
 POINTER_CODE: Final = "Q"
 OUT_OF_MEMORY: Final = -2
-"""What a CPU's entry function returns where a loop could not allocate working memory; -1 means that all is done."""
+"""Returned by a CPU's entry function if a loop could not allocate working memory; -1 means that all tasks are done."""
 
 _CODES: Final = {
     "u1": "?", "i8": "b", "u8": "B", "i16": "h", "u16": "H", "i32": "i", "u32": "I", "i64": "q", "u64": "Q",
@@ -33,7 +33,7 @@ def code_of(scalar: Scalar) -> str:
 
 
 def layout_of(kernel: Kernel) -> AbiLayout:
-    """Where each value of the argument block is; the size is rounded up to 8 bytes."""
+    """The position of each value in the argument block, whose size is rounded up to 8 bytes."""
     values, offset = [], 0
     for name, part, axis, code in _values(kernel):
         size = _SIZES[code]

@@ -25,10 +25,10 @@ def lower(kernel: ir.Kernel, spec: TargetSpec, form: Form = PLAIN) -> str:
 
 
 def compile_kernel(kernel: ir.Kernel, spec: TargetSpec, form: Form = PLAIN, *, want_asm: bool = False) -> CodeObject:
-    """Machine code of ``kernel`` for ``spec`` in ``form``, with its assembly where ``want_asm`` asks for it.
+    """Machine code of ``kernel`` for ``spec`` in ``form``, with its assembly if ``want_asm`` is set.
 
-    CodegenError where the IR breaks a rule or LLVM refuses the module, NotFusable where one launch is asked for that
-    cannot be.
+    CodegenError if the IR breaks a rule or LLVM rejects the module, NotFusable if ``form`` asks for one launch and that
+    is impossible.
     """
     schedule = schedule_for(kernel, spec, form)
     text = _text(schedule, spec)
@@ -37,7 +37,7 @@ def compile_kernel(kernel: ir.Kernel, spec: TargetSpec, form: Form = PLAIN, *, w
 
 
 def code_object(schedule: KernelSchedule, spec: TargetSpec, image: bytes, asm: str = "") -> CodeObject:
-    """What a launch of ``image`` needs to know."""
+    """``image`` with the information that a launch needs."""
     kernel, layout = schedule.kernel, schedule.layout
     return CodeObject(
         target=str(spec),
@@ -69,7 +69,7 @@ def _text(schedule: KernelSchedule, spec: TargetSpec) -> str:
 
 
 def _machine_code(text: str, spec: TargetSpec, argument_bytes: int, *, want_asm: bool) -> tuple[bytes, str]:
-    """What the target's driver loads, and its assembly where that is wanted."""
+    """The bytes that the target's driver loads, and their assembly if wanted."""
     match spec.family:
         case "cpu":
             return compile_host(text, spec.arch), compile_host_asm(text, spec.arch) if want_asm else ""

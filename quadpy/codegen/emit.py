@@ -1,7 +1,7 @@
 """From LLVM IR as text to code for a GPU: data layouts, target machines, LLVM's passes.
 
-LLVM aborts the process on what it cannot select; only its parser and verifier report errors.  What reaches this module
-must therefore be text that the lowering made with the target's own capability table.
+LLVM aborts the process on code that it cannot select; only its parser and verifier report errors.  Text passed to this
+module must therefore come from the lowering, which follows the target's capability table.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ def gpu_header(spec: TargetSpec) -> str:
 def compile_amdgpu(ir_text: str, spec: TargetSpec, *, opt: int = 3, want_asm: bool = False) -> tuple[bytes, str]:
     """The linked code object of ``ir_text`` and, where asked for, its assembly text (else an empty string).
 
-    ``ir_text`` begins with ``gpu_header(spec)``.  ``opt`` is LLVM's level, 0 to 3.  CodegenError where LLVM refuses the
-    text, LinkError where it refers to what it does not define.  Safe from any thread; llvmlite runs one call at a time.
+    ``ir_text`` begins with ``gpu_header(spec)``.  ``opt`` is LLVM's level, 0 to 3.  CodegenError if LLVM rejects the
+    text, LinkError if it refers to undefined symbols.  Safe from any thread; llvmlite runs one call at a time.
     """
     obj, assembly = emit_amdgpu(ir_text, spec, opt=opt, want_asm=want_asm)
     return link_amdgpu(obj), assembly
 
 
 def emit_amdgpu(ir_text: str, spec: TargetSpec, *, opt: int = 3, want_asm: bool = False) -> tuple[bytes, str]:
-    """As ``compile_amdgpu``, but the object is relocatable, as LLVM made it."""
+    """Like ``compile_amdgpu``, but returns LLVM's relocatable object, not linked."""
     if spec.family != "amdgpu":
         raise CodegenError(f"{spec} is not an AMD target")
-    amd_arch(spec.arch)  # LLVM takes an unknown name for another processor, and aborts later
+    amd_arch(spec.arch)  # LLVM replaces an unknown name by another processor, and aborts later
     machine = _machine(spec, opt)
     module = _optimized(ir_text, spec, machine, opt)
     # Emitting rewrites a module in place, and emitting one twice aborts the process: assembly comes from a copy.
@@ -68,13 +68,13 @@ def emit_amdgpu(ir_text: str, spec: TargetSpec, *, opt: int = 3, want_asm: bool 
 PLAIN_PARAMETERS: Final = 4_352
 """Bytes of parameters that a kernel may have in every version of PTX that quadpy writes."""
 _MANY_PARAMETERS: Final = "+ptx81"
-"""The version from which on it may have 32,764; drivers from CUDA 12.1 on read it."""
+"""The first version that allows 32,764 bytes; drivers from CUDA 12.1 on read it."""
 
 
 def compile_nvptx(ir_text: str, spec: TargetSpec, *, opt: int = 3, parameter_bytes: int = 0) -> str:
     """The PTX of ``ir_text``, which NVIDIA's driver compiles; arguments and errors as for ``compile_amdgpu``.
 
-    ``parameter_bytes`` are the most that a kernel of it takes: many need a newer version of PTX than the processor does.
+    ``parameter_bytes`` is the most that any of its kernels takes: large ones need a newer PTX than the processor.
     """
     if spec.family != "nvptx" or spec.arch not in NVIDIA_ARCHS:
         raise CodegenError(f"{spec} is not an NVIDIA target")

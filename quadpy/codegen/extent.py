@@ -12,7 +12,7 @@ from quadpy.ir import nodes as ir
 __all__ = ["LONG_ROW", "ROW_UNIT", "coarsened_extent", "extent_of", "integer_of"]
 
 ROW_UNIT: Final = 64
-"""In coarsened loops of several axes, rows of LONG_ROW iterations or more begin at multiples of this: the widest wave's."""
+"""In coarsened loops of several axes, rows of LONG_ROW or more iterations begin at multiples of this (a wave)."""
 LONG_ROW: Final = 16 * ROW_UNIT
 """An eighth of such a row, 2 x ROW_UNIT, is the most that idle threads add."""
 
@@ -23,7 +23,7 @@ _OPERATIONS: Final = {
 
 
 def extent_of(task: ir.ParallelTask, layout: AbiLayout) -> Formula | None:
-    """The number of iterations; None where it depends on memory, or on arithmetic that formulas do not have."""
+    """The number of iterations; None if it depends on memory, or on arithmetic that formulas lack."""
     values = {(value.param, value.part, value.axis): k for k, value in enumerate(layout.values)}
     try:
         bounds = [tuple(_formula(e, values) for e in (axis.start, axis.stop, axis.step)) for axis in task.axes]
@@ -33,7 +33,7 @@ def extent_of(task: ir.ParallelTask, layout: AbiLayout) -> Formula | None:
 
 
 def integer_of(e: ir.Expr, layout: AbiLayout) -> Formula:
-    """``e``, which follows from arguments and extents by operations that formulas have."""
+    """``e``, which must be computed from arguments and extents by operations that formulas support."""
     return _formula(e, {(value.param, value.part, value.axis): k for k, value in enumerate(layout.values)})
 
 

@@ -1,4 +1,4 @@
-"""The frames of tasks: in which order iterations run, and on what."""
+"""The frames of tasks: the order in which iterations run, and on which threads."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Reduced:
     """A loop with reductions: chunks of iterations, then their merge.
 
     groups      the reductions, by what they share
-    many        whether partial results lie in memory, and not in registers
+    many        whether partial results lie in memory rather than in registers
     first_cell  on a GPU, the first cell of scratch memory for the chunks' results
     """
 
@@ -38,7 +38,7 @@ class Reduced:
 
 @dataclass(frozen=True, slots=True)
 class Iterations:
-    """CPU: one iteration after another, or with a ``vector`` plan several side by side; a ``guard`` leaves out whole rows."""
+    """CPU: one iteration after another, or several at once with a ``vector`` plan; a ``guard`` skips whole rows."""
 
     vector: VectorPlan | None
     guard: RowGuard | None
@@ -48,10 +48,10 @@ class Iterations:
 class SectionedBlocks:
     """CPU: a thread runs a block of iterations, section by section.
 
-    is_whole  whether iterations wait for each other, so that no block lacks any
-    together  the ``id`` of each statement that the block does in one step; ``sections`` are cut at these, and at what
-              waves do in one step
-    wave      the lanes of a wave, 0 where waves do nothing together
+    is_whole  whether iterations wait for each other, so that every block must be complete
+    together  the ``id`` of each statement that the block does in one step; ``sections`` are cut at these, and at
+              statements that waves do in one step
+    wave      the lanes of a wave, 0 if waves do nothing together
     """
 
     block_dim: int
@@ -63,7 +63,7 @@ class SectionedBlocks:
 
 @dataclass(frozen=True, slots=True)
 class Privatised:
-    """CPU: chunks of iterations on copies of arrays; ``cost`` is that of an iteration there."""
+    """CPU: chunks of iterations on copies of arrays; ``cost`` is the cost of an iteration on a copy."""
 
     plan: PrivatePlan
     cost: int
@@ -78,7 +78,7 @@ class ThreadEach:
 class Coarsened:
     """GPU: strips of ``size`` iterations along ``axis``, where the launch has fewer threads than iterations.
 
-    ``side_by_side`` says that each statement is written for all iterations of a strip, and then the next.
+    ``side_by_side`` says that each statement is written for all iterations of a strip before the next statement.
     """
 
     axis: int
@@ -97,7 +97,7 @@ class GridStride:
 class Blocks:
     """GPU: a block of iterations is a thread block, or with ``grid_stride`` several blocks in turn.
 
-    ``is_whole`` says that iterations wait for each other, so that no block lacks any.
+    ``is_whole`` says that iterations wait for each other, so that every block must be complete.
     """
 
     is_whole: bool

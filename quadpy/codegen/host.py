@@ -63,7 +63,7 @@ def resolve_cpu(cpu: str = "native") -> tuple[str, str]:
 
 
 def host_spec_string(cpu: str = "native") -> str:
-    """All that decides what code ``cpu`` gets (LLVM's version, triple, name, features), as text for cache keys."""
+    """All that determines the code for ``cpu`` (LLVM's version, triple, name, features), as text for cache keys."""
     version = ".".join(map(str, llvm.llvm_version_info))
     return ";".join((f"llvm-{version}", HOST_TRIPLE, *resolve_cpu(cpu)))
 
@@ -94,14 +94,14 @@ def host_header() -> str:
 def compile_host(ir_text: str, cpu: str = "native", *, opt: int = 3) -> bytes:
     """A relocatable object of ``ir_text`` (which begins with ``host_header()``), optimised for ``cpu``.
 
-    CodegenError where LLVM refuses the text.  Safe from any thread.
+    CodegenError if LLVM rejects the text.  Safe from any thread.
     """
     machine = host_machine(*resolve_cpu(cpu), opt)
     return bytes(machine.emit_object(_optimised(ir_text, machine, opt)))
 
 
 def compile_host_asm(ir_text: str, cpu: str = "native", *, opt: int = 3) -> str:
-    """The assembly of what ``compile_host`` makes, for a reader."""
+    """The assembly of the object that ``compile_host`` makes, for a reader."""
     machine = host_machine(*resolve_cpu(cpu), opt)
     return str(machine.emit_assembly(_optimised(ir_text, machine, opt)))
 
@@ -119,17 +119,17 @@ def _optimised(ir_text: str, machine: llvm.TargetMachine, opt: int) -> llvm.Modu
 
 
 _MOST_VECTORISED: Final = 6_000
-"""Lines of a function that LLVM vectorises; the time that this takes grows with their square."""
+"""Most lines of a function that LLVM vectorises; the time it takes grows with their square."""
 
 
 def _largest_function(ir_text: str) -> int:
-    """Lines of the longest function, before calls are inlined; not of the entry function, which has short loops only."""
+    """Lines of the longest function before inlining, except the entry function, which has only short loops."""
     internal = (part for part in ir_text.split("\n}\n") if "define internal" in part)
     return max((part.count("\n") for part in internal), default=0)
 
 
 def _tuning(opt: int, lines: int) -> llvm.PipelineTuningOptions:
-    """Full effort, but for functions of so many lines that it would take minutes."""
+    """Full effort, except for functions so long that it would take minutes."""
     # Vector width stays what LLVM prefers for the CPU: 256 bits instead of 512 cost Zen 5 up to 1.6x.
     tuning = llvm.create_pipeline_tuning_options(speed_level=opt)
     vectorise = opt >= 2 and lines <= _MOST_VECTORISED

@@ -1,6 +1,6 @@
 """Changes to optimised modules that keep LLVM 22 from miscompiling them, or from ending the process, on x86 with AVX-512.
 
-They come after the optimisation, because what they insert would keep loops from being vectorised.
+They are made after optimisation, because the inserted code would keep loops from being vectorised.
 Instructions on vectors are not affected.
 """
 
@@ -32,7 +32,7 @@ def may_need_repair(ir_text: str) -> bool:
 
 
 def repaired(module: llvm.ModuleRef) -> llvm.ModuleRef:
-    """``module``, or one made of its text where that has what LLVM gets wrong."""
+    """``module``, or a module made from its repaired text if it contains code that LLVM gets wrong."""
     text, count = str(module), itertools.count(1)
     changed = _EXTREME.sub(lambda found: _fenced(found, count), text)
     changed = _HALF.sub(lambda found: _hidden(found, count), changed)

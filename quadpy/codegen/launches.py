@@ -1,4 +1,4 @@
-"""What the host and the report know of each launch: its symbol, its blocks and its effects."""
+"""What the host and the report know about each launch: its symbol, its blocks and its effects."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["cpu_launch", "entry_symbol", "fused_launch", "gpu_launches", "latch_
 
 _MERGE: Final = "_merge"
 _UNKNOWN: Final = 1 << 16
-"""Iterations of a loop that only the device can count, as far as the number of blocks is concerned."""
+"""Assumed iterations of a loop that only the device can count, to choose the number of blocks."""
 
 
 def entry_symbol(kernel: ir.Kernel) -> str:
@@ -34,8 +34,8 @@ def entry_symbol(kernel: ir.Kernel) -> str:
 def task_symbol(kernel: ir.Kernel, number: int) -> str:
     """The symbol of a task: the CPU's function over iterations [begin, end), the GPU's kernel.
 
-    No symbol is a name of the user's as it stands: each ends in what quadpy adds (``_entry``, ``_t0``, …), so that
-    none is a function that LLVM or the linker knows.  A ``memset`` would be called for what LLVM takes for a memset.
+    No symbol is just a name from the user: each ends in a suffix that quadpy adds (``_entry``, ``_t0``, …), so that
+    none is a function that LLVM or the linker knows.  LLVM would call a user's ``memset`` for loops that fill memory.
     """
     return f"{kernel.name}_t{number}"
 

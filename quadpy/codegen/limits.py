@@ -31,7 +31,7 @@ def require_counts(kernel: ir.Kernel, layout: AbiLayout) -> None:
 
 
 def require_parameters(kernel: ir.Kernel, layout: AbiLayout, spec: TargetSpec) -> None:
-    """The arguments fit into a launch."""
+    """The arguments must fit into a launch."""
     size, most = layout.size + 8, _MOST_PARAMETERS.get(spec.family)
     if most is not None and size > most:
         raise KernelTypeError(

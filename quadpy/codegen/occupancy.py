@@ -34,7 +34,7 @@ class Occupancy:
 def occupancy(spec: TargetSpec, info: KernelInfo, block_dim: int, *, dynamic_lds: int = 0) -> Occupancy:
     """The occupancy of a kernel launched with ``block_dim`` threads per block and ``dynamic_lds`` more bytes of LDS.
 
-    CodegenError where not even one block fits.
+    CodegenError if not even one block fits.
     """
     arch = amd_arch(spec.arch)
     lds = info.lds_bytes + dynamic_lds

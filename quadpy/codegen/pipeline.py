@@ -63,5 +63,5 @@ TARGET_PASSES: Final[Mapping[str, tuple[Pass, ...]]] = {
 
 
 def added_checks(kernel: Kernel, family: Family) -> tuple[Site, ...]:
-    """The checks that these passes add to ``kernel``: they name places in the source, which its text does not."""
+    """The checks that these passes add to ``kernel``: they name source lines, which its text does not contain."""
     return watch_all_waves(kernel).sites[len(kernel.sites) :] if family == "cpu" else ()

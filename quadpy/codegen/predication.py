@@ -1,8 +1,8 @@
-"""Which part of a loop each task belongs to, where the host cannot decide whether the loop goes on.
+"""The segment of a loop that each task belongs to, for loops whose end the host cannot decide.
 
-A loop over tasks is cut into segments at the points where it is decided what comes next.  Memory holds the number of the
-segment whose turn it is; tasks of any other do nothing, and a latch after each segment decides.  So any sequence that
-repeats the body, nested loops included, does what the loop would.
+A loop over tasks is cut into segments at its decision points.  Memory holds the number of the segment whose turn it is;
+tasks of other segments do nothing, and a latch after each segment chooses the next.  So any sequence that repeats the
+body, nested loops included, has the effect of the loop.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["Latch", "Predication", "predicated_flow", "predication_of"]
 
 @dataclass(slots=True)
 class Latch:
-    """After ``segment``: the first condition that is not 0 leads to its segment; where all are 0, ``otherwise`` is next."""
+    """After ``segment``: the first nonzero condition leads to its segment; if all are 0, ``otherwise`` is next."""
 
     segment: int
     otherwise: int
@@ -40,7 +40,7 @@ class Predication:
 
 
 def predication_of(flow: Flow) -> Predication | None:
-    """The segments of a kernel's ``flow``; None where it has no loop at the top."""
+    """The segments of a kernel's ``flow``; None if it has no loop at the top."""
     if not any(isinstance(part, Loop) for part in flow):
         return None
     cut = _Cut()

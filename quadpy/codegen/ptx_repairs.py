@@ -11,7 +11,7 @@ _WRAPPING: Final = (
     (re.compile(r"neg\.s16 \t(%rs\d+), (%rs\d+);"), r"mul.lo.s16 \t\1, \2, -1;"),
     (re.compile(r"abs\.s16 \t(%rs\d+), (%rs\d+);"), r"mul.lo.s16 \t\1, \2, -1;\n\tmax.s16 \t\1, \1, \2;"),
 )
-"""The least i16 is its own negative; ptxas takes it for 32768 where the result is widened."""
+"""The smallest i16 is its own negative; ptxas treats it as 32768 if the result is widened."""
 
 _NARROW_STORE: Final = re.compile(r"\tst\S*\.b(8|16|32) \t\[[^\]]*\], (?:\{[^}]*\}|%\w+);")
 _REGISTER: Final = re.compile(r"%(?:rs|rd|r)\d+\b")

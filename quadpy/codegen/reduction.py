@@ -1,15 +1,15 @@
-"""The shape of a reduction, which the number of iterations fixes alone: the bits depend on nothing else.
+"""The shape of a reduction, which the number of iterations alone determines: the bits depend on nothing else.
 
 ``total[0] += f(i)`` over n iterations is computed as follows, on every target and with any number of threads.
 
 1.  The iterations, in the order of the loop, are cut into chunks of ``chunk_size(n)``, a power of two, of which there
     are at most MOST_CHUNKS, and each chunk into STRANDS of the same size.
 2.  A strand has ACCUMULATORS partial results.  The a-th takes iterations a, a + ACCUMULATORS, a + 2 ACCUMULATORS, ...
-    in this order.  It starts from the identity of the operation, and each iteration's contribution (all that it adds,
-    summed from the identity on) is one operation.
+    in this order.  It starts from the identity of the operation, and each iteration's contribution (everything that it
+    adds, summed from the identity on) is one operation.
 3.  The WIDTH results of a chunk, strand after strand, merge by halves: the k-th of the first half takes the k-th of the
     second, until one is left.
-4.  The chunks merge by halves in the same way, as MOST_CHUNKS results of which the last may be missing: the k-th takes
+4.  The chunks merge by halves in the same way, as MOST_CHUNKS results, the last of which may be missing: the k-th takes
     the one ``MOST_CHUNKS / 2`` after it, if there is one, then ``MOST_CHUNKS / 4``, ..., 1.
 5.  The destination is updated once.
 
@@ -39,26 +39,26 @@ __all__ = [
 ACCUMULATORS: Final = 64
 STRANDS: Final = 4
 WIDTH: Final = STRANDS * ACCUMULATORS
-"""Results of a chunk before they merge, and its least size."""
+"""The number of results of a chunk before they merge, and its minimum size."""
 MOST_CHUNKS: Final = 4096
 _MOST_ALONE: Final = 4
 
 
 def chunk_shift(bits: int) -> int:
-    """By how much WIDTH is shifted for loops whose last iteration's number has ``bits`` bits.
+    """The shift of WIDTH for loops whose last iteration's number has ``bits`` bits.
 
-    Chunks grow like the square root of the number of iterations, and from MOST_CHUNKS of them on like the number.
+    Chunks grow like the square root of the number of iterations, and once there are MOST_CHUNKS, in proportion to it.
     """
     return max(0, (bits - 12) // 2, bits - 20)
 
 
 def chunk_size(n: int) -> int:
-    """How many iterations of ``n`` a chunk has; the last one may have fewer."""
+    """The number of iterations in a chunk of a loop of ``n``; the last chunk may have fewer."""
     return WIDTH << chunk_shift((n - 1).bit_length())
 
 
 def merge_op(op: AtomicOp) -> AtomicOp:
-    """How partial results combine: what is subtracted is added up first."""
+    """The operation that combines partial results: values to be subtracted are added up first."""
     return AtomicOp.ADD if op is AtomicOp.SUB else op
 
 
@@ -66,10 +66,10 @@ def merge_op(op: AtomicOp) -> AtomicOp:
 class Group:
     """``reductions`` by ``op`` over ``type``, whose rows of partial results begin with number ``first``.
 
-    Few reductions have a group each, and LLVM keeps their partial results in registers.  Of many, those of one operation
-    and type share a group and its merging code, and their partial results lie in memory, in one table: LLVM takes
-    seconds for dozens of reductions with merging code of their own.  The order in which values combine, and so their
-    bits, are the same.
+    If reductions are few, each is a group, and LLVM keeps their partial results in registers.  If there are many, those
+    of one operation and type share a group and its merging code, and their partial results lie in memory, in one table:
+    LLVM takes seconds for dozens of reductions with separate merging code.  The order in which values combine, and so
+    their bits, are the same.
     """
 
     op: AtomicOp
@@ -103,12 +103,12 @@ def are_many(reductions: tuple[ir.Reduction, ...]) -> bool:
 def reduction_rows(kernel: ir.Kernel) -> tuple[dict[int, int], int]:
     """The first row of partial results of each task, and how many rows there are.
 
-    Tasks that follow each other use the same rows, those of branches that run at once have rows of their own.
+    Tasks that follow each other use the same rows, branches that run at once use different rows.
     """
     first: dict[int, int] = {}
 
     def assign(flow: Iterable[Step], base: int) -> int:
-        """Give out rows from ``base`` on; where they end."""
+        """Give out rows from ``base`` on; returns their end."""
         end = base
         for part in flow:
             match part:

@@ -1,4 +1,4 @@
-"""What a compiled task costs: registers, memory, occupancy, instructions; as a table and as plain data."""
+"""The cost of a compiled task: registers, memory, occupancy, instructions; as a table and as plain data."""
 
 from __future__ import annotations
 
@@ -139,15 +139,15 @@ _LABEL: Final = re.compile(r'(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<plain>[^\s";:]
 
 
 def classify(mnemonic: str) -> str:
-    """The class of one instruction; cache maintenance and what no rule knows is ``other``."""
+    """The class of one instruction; cache maintenance and unknown instructions are ``other``."""
     match = _PATTERN.match(mnemonic)
     return _RULES[int(str(match.lastgroup)[1:])][0] if match else "other"
 
 
 def instruction_mix(assembly: str, kernel: str) -> dict[str, int]:
-    """How many instructions of each class ``kernel`` has, without those of functions that it calls.
+    """The number of instructions of each class in ``kernel``, without those of functions that it calls.
 
-    All zero where ``assembly`` has no such function.
+    All are zero if ``assembly`` has no such function.
     """
     counts: Counter[str] = Counter()
     inside = False

@@ -31,9 +31,9 @@ __all__ = ["PLAIN", "Form", "FusedSchedule", "KernelSchedule", "Schedule", "sche
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What a launch asks of code besides what the kernel says; a CPU's code has one form.
+    """The requirements of a launch that the kernel does not determine; code for a CPU has one form.
 
-    predicated  loops over tasks are repeated without a look at their conditions: tasks see whether it is their turn
+    predicated  loops over tasks are repeated without testing their conditions: tasks find out whether it is their turn
     fused       all tasks are one cooperative launch
     indirect    kernels read their arguments from memory
     """
@@ -43,7 +43,7 @@ class Form:
     indirect: bool = False
 
     def __str__(self) -> str:
-        """For cache keys: empty where nothing is asked."""
+        """For cache keys: empty if there are no requirements."""
         return "".join(f";{name}" for name, asked in zip(self.__slots__, astuple(self), strict=True) if asked)
 
 
@@ -55,12 +55,12 @@ class Schedule:
     """How one task runs.
 
     symbol     of the CPU's function, or of the GPU's first kernel
-    frame      in which order iterations run
+    frame      the order in which iterations run
     launches   in order; on the CPU one, which the entry function makes
-    grain      CPU: how much of the loop is worth giving to another thread
-    segment    whose turn the task waits for, in a predicated loop
-    constants  arrays that nothing writes meanwhile, where the target has loads of their own for such
-    exchanged  arrays through which threads hand each other values, with barriers in between
+    grain      CPU: the amount of the loop that is worth giving to another thread
+    segment    the segment of a predicated loop that the task belongs to
+    constants  arrays that nothing writes during the task, if the target has special loads for them
+    exchanged  arrays through which threads pass each other values, with barriers in between
     """
 
     task: ir.Task
@@ -77,10 +77,10 @@ class Schedule:
 class FusedSchedule:
     """How one launch runs all tasks.
 
-    steps    phases of tasks, and where the blocks meet
+    steps    phases of tasks, and the meetings of blocks
     counter  the cell of scratch memory in which blocks count themselves when they meet
     answers  the first of two cells for each loop, which hold whether it goes on
-    loops    how many loops over tasks there are
+    loops    the number of loops over tasks
     written  arrays that any task writes
     """
 
@@ -93,19 +93,19 @@ class FusedSchedule:
 
 
 COUNTER_CELLS = 16
-"""A cache line for the counter alone."""
+"""The counter has a cache line to itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class KernelSchedule:
     """How a kernel runs on a target.
 
-    layout         where each value of the argument block is
+    layout         the position of each value in the argument block
     launches       all, in the numbering of ``flow``
     cells          eight-byte cells of scratch memory
     takes_scratch  whether GPU kernels take its address
-    latches        after which tasks of predicated loops it is decided what comes next; the last cell is theirs
-    fused          how one launch runs all tasks, where the form asks for that
+    latches        the tasks of predicated loops that a decision follows; the last cell belongs to the latches
+    fused          how one launch runs all tasks, if the form asks for that
     """
 
     kernel: ir.Kernel
@@ -126,7 +126,7 @@ class KernelSchedule:
 
 
 def schedule_of(kernel: ir.Kernel, spec: TargetSpec, form: Form = PLAIN) -> KernelSchedule:
-    """The schedule of ``kernel``, which the target's passes have gone over; NotFusable where it cannot be one launch."""
+    """The schedule of ``kernel``, after the target's passes; NotFusable if it cannot be one launch."""
     rules, layout = rules_for(spec), layout_of(kernel)
     require_counts(kernel, layout)
     if not form.indirect:
@@ -214,14 +214,14 @@ def _result_cells(kernel: ir.Kernel) -> tuple[list[int], int]:
 
 
 def _constants(kernel: ir.Kernel, task: ir.Task, form: Form, gpu: GpuRules) -> frozenset[str]:
-    """LLVM finds those of the direct form, from what is ``noalias`` and not written."""
+    """The constants; in the direct form, LLVM finds them itself: arrays that are ``noalias`` and not written."""
     if not (form.indirect and kernel.noalias and gpu.has_constant_loads):
         return frozenset()
     return frozenset(name for name, access in effects_of(task) if access == Access.READ)
 
 
 def _exchanged(task: ir.Task) -> frozenset[str]:
-    """The arrays through which the threads of a block may hand each other values: read and written, with barriers."""
+    """The arrays through which the threads of a block may pass each other values: read and written, with barriers."""
     if not has_barrier(task.body) and not any(
         isinstance(n, ir.Wave) and n.op is ir.WaveOp.SYNC for n in walk(task.body)
     ):

@@ -1,6 +1,7 @@
 """The kernel cache: what it finds, what it stores, and what happens if its folder cannot be used.
 
-A folder that cannot be written, or that others may write to, costs one warning; entries then live as long as the process.
+A folder that cannot be written, or that others may write to, leads to one warning; entries then live as long as the
+process.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _HINT: Final = "set QUADPY_CACHE_DIR to a writable folder, or QUADPY_CACHE=0 to 
 
 @dataclass(frozen=True, slots=True)
 class CacheStats:
-    """What the cache's folder holds: files, their size on disk, and the limit of that size, in bytes."""
+    """The contents of the cache's folder: number of files, their size on disk, and its limit, in bytes."""
 
     entries: int
     nbytes: int
@@ -44,12 +45,12 @@ class Cache:
     def __init__(self, folder: Path | None, limit: int, *, enabled: bool = True) -> None:
         self.enabled, self.limit = enabled, limit
         self._folder = CacheFolder(folder, limit) if folder and enabled else None
-        self._memory: dict[str, bytes] = {}  # what the disk did not take
+        self._memory: dict[str, bytes] = {}  # entries that could not be written to disk
         self._trusted = False
 
     @property
     def path(self) -> Path | None:
-        """The folder; ``None`` where there is none, or it failed."""
+        """The folder; ``None`` if there is none, or it failed."""
         return self._folder.path if self._folder else None
 
     def load(self, digest: str) -> bytes | None:
@@ -58,7 +59,7 @@ class Cache:
         return folder.read(digest) if held is None and (folder := self._trusted_folder()) else held
 
     def store(self, digest: str, payload: bytes) -> None:
-        """Keep ``payload`` under ``digest``: on disk, or in memory where the disk does not take it."""
+        """Stores ``payload`` under ``digest``: on disk, or in memory if that fails."""
         if folder := self._trusted_folder():
             try:
                 folder.write(digest, payload)
@@ -71,31 +72,31 @@ class Cache:
             self._memory[digest] = payload
 
     def find(self, key: IndexKey) -> tuple[tuple[str, str], ...]:
-        """Where ``key`` may lead: pairs of an object's digest and what must hold for it, as ``remember`` got them."""
+        """The objects that ``key`` may lead to: pairs of a digest and the facts that must hold, as remembered."""
         blob = self.load(key.digest())
         return () if blob is None else IndexRecord.from_bytes(blob).ways
 
     def remember(self, key: IndexKey, digest: str, facts: str) -> None:
-        """Keep that ``key`` leads to the object ``digest`` where ``facts`` hold."""
+        """Store that ``key`` leads to the object ``digest`` if ``facts`` hold."""
         self.store(key.digest(), IndexRecord(self.find(key)).plus(digest, facts).to_bytes())
 
     def stats(self) -> CacheStats:
-        """What the folder holds now."""
+        """The folder's current contents."""
         files = self._folder.files() if self._folder else []
         return CacheStats(len(files), sum(file.nbytes for file in files), self.limit)
 
     def trouble(self) -> str:
-        """Why the folder does not take or give entries, and what to do; empty where it does."""
+        """Why the folder cannot be written or read, and what to do; empty if it can."""
         error = self._folder.refusal() if self._folder else None
         return f"it cannot be written ({error.strerror}): {_HINT}" if error else self.distrust()
 
     def distrust(self) -> str:
-        """Why the folder is not used though it can be, and what to do; empty where it is."""
+        """Why the folder is not trusted although it works, and what to do; empty if it is trusted."""
         why = self._folder.distrust() if self._folder else ""
         return f"it is not used, because {why}: {_OWN}" if why else ""
 
     def _trusted_folder(self) -> CacheFolder | None:
-        """The folder, if code from it may run; where it may not, one warning says so."""
+        """The folder, if code from it may run; otherwise one warning says so."""
         folder = self._folder
         if folder is None or self._trusted:
             return folder

@@ -28,11 +28,11 @@ _TALLY: Final = "tally"
 _BLOCK: Final = 4096
 """Sizes are counted in whole blocks, as disks do."""
 _FRESH: Final = 3600.0
-"""Seconds: the resolution of "least recently used", and the age at which a temporary file has lost its writer."""
+"""Seconds: the resolution of "least recently used", and the age at which a temporary file counts as abandoned."""
 _OTHERS_MAY_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 _SAFELY: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _SLACK: Final = 16
-"""After every sixteenth of the limit that was written, the folder is swept to that much below the limit."""
+"""Each time a sixteenth of the limit has been written, the folder is swept to that much below the limit."""
 
 
 class _File(NamedTuple):
@@ -48,7 +48,7 @@ class CacheFolder:
         self.path, self.limit = path, limit
 
     def make(self) -> None:
-        """Create the folder where it is missing, for its owner alone, and so the folders around it."""
+        """Create the folder and its parents if they are missing, accessible to the owner alone."""
         missing = [folder for folder in (self.path, *self.path.parents) if not folder.exists()]
         for folder in reversed(missing):
             folder.mkdir(mode=0o700, exist_ok=True)
@@ -56,14 +56,14 @@ class CacheFolder:
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
 
     def distrust(self) -> str:
-        """Why code from the folder must not run; empty where it may, and where there is no folder yet."""
+        """Why code from the folder must not run; empty if it may, or if there is no folder yet."""
         try:
             return _distrust(self.path.stat())
         except OSError:
             return ""
 
     def refusal(self) -> OSError | None:
-        """Why the folder cannot be written, found without writing to it; ``None`` where it can."""
+        """Why the folder cannot be written, found without writing to it; ``None`` if it can."""
         try:
             self.make()
         except OSError as error:
@@ -79,10 +79,10 @@ class CacheFolder:
                 sound = stat.S_ISREG(status.st_mode) and not _distrust(status) and status.st_size <= self.limit
                 payload, used = unseal(name, stream.read()) if sound else None, status.st_mtime
         except OSError as error:
-            if error.errno != errno.ELOOP:  # which a link is
+            if error.errno != errno.ELOOP:  # ELOOP means a link
                 return None
             payload, used = None, 0.0
-        with contextlib.suppress(OSError):  # in a folder that can only be read, a hit is a hit all the same
+        with contextlib.suppress(OSError):  # a read-only folder still gives hits
             if payload is None:
                 file.unlink()
             elif time.time() - used > _FRESH:
@@ -93,7 +93,7 @@ class CacheFolder:
         """Keep ``payload``; a reader sees all of it or none.
 
         Raises:
-            OSError: the folder does not take it.
+            OSError: the folder cannot be written.
         """
         data = seal(name, payload)
         target = self.path / f"{name}{_ENTRY}"
@@ -105,7 +105,7 @@ class CacheFolder:
         self._count(len(data))
 
     def files(self) -> list[_File]:
-        """The cache's files, the least recently used first; one that vanishes meanwhile is left out."""
+        """The cache's files, the least recently used first; files that vanish in the meantime are left out."""
         return sorted(self._scan())
 
     def clear(self) -> int:
@@ -126,10 +126,10 @@ class CacheFolder:
         return _remove(old)
 
     def _count(self, nbytes: int) -> None:
-        """Note in a tally what was written, and sweep when that is due.
+        """Add the bytes written to a tally, and sweep when that is due.
 
-        All processes append to one file, a byte per block, so its size is the sum and needs no lock.  To read the
-        whole folder on each write instead would cost more than a compilation once it holds thousands of files.
+        All processes append to one file, a byte per block, so its size is the sum, and no lock is needed.  Reading
+        the whole folder on each write would cost more than a compilation once it holds thousands of files.
         """
         with (
             contextlib.suppress(FileNotFoundError),  # cleared meanwhile
@@ -159,7 +159,7 @@ class CacheFolder:
 
 
 def _distrust(status: os.stat_result) -> str:
-    """Why what has this status must not run; empty where it may."""
+    """Why a file with this status must not run; empty if it may."""
     if not hasattr(os, "geteuid"):  # Windows: the user's own folder has its own access list
         return ""
     if status.st_uid not in (os.geteuid(), 0):
@@ -170,7 +170,7 @@ def _distrust(status: os.stat_result) -> str:
 
 
 def _open(path: str, flags: int) -> int:
-    """No link is followed, no pipe waited for; other users may not write to what is made, whatever the umask."""
+    """Follows no link and waits for no pipe; whatever the umask, other users may not write to a file created here."""
     return os.open(path, flags | _SAFELY, 0o644)
 
 
@@ -192,7 +192,7 @@ def _replace(target: Path, data: bytes) -> None:
 def _remove(files: Iterable[_File]) -> int:
     freed = 0
     for file in files:
-        with contextlib.suppress(OSError):  # another process was faster, or may keep what it opened
+        with contextlib.suppress(OSError):  # another process was faster, or still has the file open
             file.path.unlink()
             freed += file.nbytes
     return freed

@@ -1,7 +1,7 @@
 """The bytes of cache files: the seal around an entry, and the container of named parts.
 
 A sealed entry is ``magic, schema, sha256(name + payload), payload``.  The checksum covers the entry's name, so a
-file under another name is as foreign as one that something else wrote.  Nothing here is ever unpickled.
+renamed file is rejected like a file that something else wrote.  Nothing here is ever unpickled.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def seal(name: str, payload: bytes) -> bytes:
 
 
 def unseal(name: str, data: bytes) -> bytes | None:
-    """The payload that ``seal(name, …)`` wrapped; ``None`` for anything else, however it came about."""
+    """The payload that ``seal(name, …)`` wrapped; ``None`` for anything else."""
     if len(data) < _HEADER.size:
         return None
     magic, schema, checksum = _HEADER.unpack_from(data)

@@ -1,8 +1,8 @@
 """What a cache entry depends on.
 
 There are two kinds of entry.  An *object* is code under the digest of what it was compiled from.  An *index* record
-leads to one without parsing: from a kernel's text and a call's types to the object's digest, provided that what
-else the kernel reads (functions that it calls, globals) has not changed.
+leads to one without parsing: from a kernel's text and a call's types to the object's digest, provided that everything
+else that the kernel reads (functions that it calls, globals) has not changed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class _Key:
 
 @dataclass(frozen=True, slots=True)
 class CacheKey(_Key):
-    """All that code depends on.
+    """Everything that compiled code depends on.
 
     ir         the printed IR: no spans, paths or addresses
     target     the target and the options of code generation, likewise printed
@@ -65,16 +65,16 @@ class IndexKey(_Key):
 
 @dataclass(frozen=True, slots=True)
 class IndexRecord:
-    """Where a call may lead: what the kernel reads may take turns, as a number does that the command line gives.
+    """The objects that a call may lead to: values that the kernel reads may change from run to run, as options do.
 
-    ways  (digest of an object's ``CacheKey``, what must hold for it, as its writer says it), the latest first
+    ways  (digest of an object's ``CacheKey``, the facts that must hold for it, as its writer put them), latest first
     """
 
     ways: tuple[tuple[str, str], ...] = ()
     MOST: ClassVar[int] = 8
 
     def plus(self, digest: str, facts: str) -> IndexRecord:
-        """With one more way, and without the oldest where there would be more than ``MOST``."""
+        """The record with one more way, without the oldest if there would be more than ``MOST``."""
         others = [way for way in self.ways if way[1] != facts]
         return IndexRecord(((digest, facts), *others)[: self.MOST])
 

@@ -1,4 +1,4 @@
-"""The values of the argument block as operands, and functions in which parameters have them."""
+"""The values of the argument block as operands, and functions whose parameters hold them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Argument", "arguments_of", "bind_arguments", "names_used", "new_func
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """One value of the block: where it is, its type (None for a pointer) and the operand that holds it."""
+    """One value of the block: its position, its type (None for a pointer) and the operand that holds it."""
 
     value: AbiValue
     type: Scalar | None
@@ -29,7 +29,7 @@ class Argument:
         return pointer if self.type is None else memory_type(self.type)
 
     def load(self, out: FunctionText) -> str:
-        """On the CPU: where the value is in the block ``%args``, and the instruction that loads it."""
+        """On the CPU: writes the value's address in the block ``%args``, and returns the instruction that loads it."""
         where = out.op(f"getelementptr i8, ptr %args, i64 {self.value.offset}")
         return f"load {self.llvm_type('ptr')}, ptr {where}"
 
@@ -70,7 +70,7 @@ def new_function(
 
 
 def bind_arguments(s: Scope, kernel: ir.Kernel, arguments: tuple[Argument, ...]) -> None:
-    """Make the parameters known under their names; those not in ``arguments`` stay unknown."""
+    """Bind the parameters under their names; those not in ``arguments`` stay unbound."""
     by_param: dict[str, list[Argument]] = {}
     for argument in arguments:
         by_param.setdefault(argument.value.param, []).append(argument)

@@ -1,7 +1,7 @@
 """Operators on machine numbers, with the results that the language defines.
 
-No operation here has an undefined result: selects, which vanish where an operand is a constant, avoid LLVM's poison
-(shifts past the width, division by zero, the least integer by -1).
+No operation here has an undefined result: selects, which vanish if an operand is a constant, avoid LLVM's poison
+(shifts past the width, division by zero, the smallest integer by -1).
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def unary(out: FunctionText, op: UnOp, x: str, t: Scalar, flags: str = "") -> st
 
 
 def compare(out: FunctionText, op: CmpOp, a: str, b: str, t: Scalar) -> str:
-    """A ``u1``: whether ``a op b``, both of type ``t``."""
+    """``a op b`` as a ``u1``, for operands of type ``t``."""
     if t.is_float:
         wide = llvm_type(compute_type(t))
         return out.op(f"fcmp {_FLOAT_COMPARE[op]} {wide} {widen(out, a, t)}, {widen(out, b, t)}")
@@ -81,14 +81,14 @@ def _integer_unary(out: FunctionText, op: UnOp, x: str, t: Scalar) -> str:
             return out.op(f"sub {ty} 0, {x}")
         case UnOp.NOT:
             return out.op(f"xor {ty} {x}, {'true' if ty == 'i1' else '-1'}")
-        case _:  # ABS, which wraps for the least integer; the verifier admits no other
+        case _:  # ABS, which wraps for the smallest integer; the verifier admits no other
             if t.kind == "uint":
                 return x
             return out.intrinsic(f"llvm.abs.{ty}", ty, (ty, x), ("i1", "false"))
 
 
 def _shift(out: FunctionText, op: BinOp, x: str, count: str, t: Scalar) -> str:
-    """All bits are shifted out where the count, as an unsigned number, is the width or more."""
+    """All bits are shifted out if the count, as an unsigned number, is at least the width."""
     ty, width = llvm_type(t), t.bits
     keeps_sign = op is BinOp.SHR and t.kind == "int"
     name = "shl" if op is BinOp.SHL else "ashr" if keeps_sign else "lshr"
@@ -100,7 +100,7 @@ def _shift(out: FunctionText, op: BinOp, x: str, count: str, t: Scalar) -> str:
         count = out.intrinsic(f"llvm.umin.{ty}", ty, (ty, count), (ty, str(width - 1)))
         return out.op(f"ashr {ty} {x}, {count}")
     inside = out.op(f"icmp ult {ty} {count}, {width}")
-    if width == 64:  # LLVM 22 would make one PTX instruction of the two, which looks at 32 bits of the count only
+    if width == 64:  # LLVM 22 would merge the two into one PTX instruction, which reads only 32 bits of the count
         count = out.intrinsic("llvm.umin.i64", ty, (ty, count), (ty, "63"))
     shifted = out.op(f"{name} {ty} {x}, {count}")
     return out.op(f"select i1 {inside}, {ty} {shifted}, {ty} 0")
@@ -146,7 +146,7 @@ def _floored(out: FunctionText, result: str, a: str, b: str, ty: str, wants_quot
 
 
 def _by_constant(out: FunctionText, a: str, b: int, t: Scalar, wants_quotient: bool, floors: bool) -> str:
-    """LLVM multiplies instead; a positive power of two is a shift or a mask when floored."""
+    """LLVM turns this into a multiplication; a positive power of two is a shift or a mask when floored."""
     ty = llvm_type(t)
     if b == 0:
         return "0"

@@ -1,4 +1,4 @@
-"""Atomic read-modify-write: the hardware's where the target has it, else a compare-and-swap loop."""
+"""Atomic read-modify-write: the hardware's if the target has it, otherwise a compare-and-swap loop."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ __all__ = ["atomic_update", "combine", "identity", "lower_atomic", "merge_total"
 
 
 def combine(s: Scope, op: AtomicOp, old: str, value: str, t: Scalar) -> str:
-    """What ``op`` leaves in a place that held ``old``."""
+    """The new value of a place that held ``old``, after ``op``."""
     return value if op is AtomicOp.EXCHANGE else binary(s.text, COMBINES[op], old, value, t, s.flags)
 
 
 def identity(op: AtomicOp, t: Scalar) -> str:
-    """The constant that changes nothing as the value of ``op``, bit for bit: -0.0 under addition, NaN under min."""
+    """The identity of ``op``, which changes no bit of the other operand: -0.0 for addition, NaN for min."""
     match op:
         case AtomicOp.ADD | AtomicOp.SUB | AtomicOp.OR | AtomicOp.XOR:
             value: float = (-0.0 if op is AtomicOp.ADD else 0.0) if t.is_float else 0
@@ -81,7 +81,7 @@ def lower_atomic(s: Scope, stmt: ir.Atomic) -> None:
 
 
 def _load(s: Scope, where: str, t: Scalar, memory: Memory) -> str:
-    """What memory holds now."""
+    """The current value in memory."""
     if t.bits == 1:
         return s.text.op(f"icmp ne i8 {_load(s, where, u8, memory)}, 0")
     bits = s.text.op(f"{s.rules.load_now} i{t.bits}, {memory.pointer} {where} {memory.scope}, align {t.nbytes}")

@@ -38,7 +38,7 @@ def _axis(s: Scope, axis: ir.Axis, bits: int) -> AxisOperands:
 
 
 def total_count(s: Scope, axes: list[AxisOperands], ty: str) -> str:
-    """How many iterations all ``axes`` have together."""
+    """The number of iterations over all ``axes``."""
     total = axes[0].count
     for axis in axes[1:]:
         total = s.text.op(f"mul {ty} {total}, {axis.count}")
@@ -46,7 +46,7 @@ def total_count(s: Scope, axes: list[AxisOperands], ty: str) -> str:
 
 
 def wide_total(s: Scope, axes: list[AxisOperands]) -> str:
-    """As ``total_count`` in 64 bits, for counts of 32."""
+    """``total_count`` in 64 bits, for 32-bit counts."""
     total = "1"
     for axis in axes:
         total = s.text.op(f"mul i64 {total}, {s.text.op(f'zext i32 {axis.count} to i64')}")
@@ -54,7 +54,7 @@ def wide_total(s: Scope, axes: list[AxisOperands]) -> str:
 
 
 def coordinates(s: Scope, axes: list[AxisOperands], at: str, bits: int) -> list[str]:
-    """The iteration of number ``at`` taken apart: its number on each axis, the last axis fastest."""
+    """The number of iteration ``at`` along each axis; the last axis is the fastest."""
     rest, found = at, []
     for axis in reversed(axes[1:]):
         above = s.text.op(f"udiv i{bits} {rest}, {axis.count}")
@@ -64,7 +64,7 @@ def coordinates(s: Scope, axes: list[AxisOperands], at: str, bits: int) -> list[
 
 
 def bind_axes(s: Scope, axes: list[AxisOperands], at: str, bits: int) -> None:
-    """Bind the loop variables to their values in the iteration of number ``at``."""
+    """Bind the loop variables to their values in iteration number ``at``."""
     for axis, k in zip(axes, coordinates(s, axes, at, bits), strict=True):
         bind_axis(s, axis, k, bits)
 
@@ -72,7 +72,7 @@ def bind_axes(s: Scope, axes: list[AxisOperands], at: str, bits: int) -> None:
 def bind_axis(s: Scope, axis: AxisOperands, k: str, bits: int) -> None:
     """Bind the loop variable to its value in iteration ``k``, a number of ``bits`` bits.
 
-    Where ``k`` or addresses have 64 bits, the value is computed in as many, and the variable is its low part.
+    If ``k`` or addresses have 64 bits, the value is computed in 64 bits, and the variable is its low part.
     """
     t, name = axis.var.type, axis.var.name
     work = bits if s.narrow else 64

@@ -18,7 +18,7 @@ _NONE: Final = Saturation()
 
 
 def compute_type(t: Scalar) -> Scalar:
-    """The type that arithmetic on ``t`` is done in."""
+    """The type in which arithmetic on ``t`` is done."""
     return f32 if t in (f16, bf16) else t
 
 
@@ -45,7 +45,7 @@ def cast(out: FunctionText, x: str, src: Scalar, dst: Scalar, saturating: Satura
     """The value ``x`` of type ``src`` as a ``dst``.
 
     Float to integer truncates and saturates, NaN gives 0; integer to integer keeps the low bits; to ``u1`` asks
-    "not zero".  What becomes a float is rounded once.  ``saturating`` says which of the target's instructions truncate
+    "not zero".  Conversion to a float rounds once.  ``saturating`` says which of the target's instructions truncate
     and saturate so.
     """
     if src == dst:
@@ -60,7 +60,7 @@ def cast(out: FunctionText, x: str, src: Scalar, dst: Scalar, saturating: Satura
 
 
 def resize(out: FunctionText, x: str, src: Scalar, bits: int) -> str:
-    """The integer ``x`` of type ``src`` in ``bits`` bits: extended by its sign where it has one, or cut off."""
+    """The integer ``x`` of type ``src`` in ``bits`` bits: extended (by its sign if ``src`` is signed), or truncated."""
     if src.bits == bits:
         return x
     op = "trunc" if bits < src.bits else "sext" if src.kind == "int" else "zext"
@@ -93,7 +93,7 @@ def _nonzero(out: FunctionText, x: str, src: Scalar) -> str:
 
 
 def _from_integer(out: FunctionText, x: str, src: Scalar, dst: Scalar) -> str:
-    """f32 holds all integers of 16 bits, and those that f16 holds; bf16 has the range of f32, and goes through f64.
+    """f32 holds all 16-bit integers and all integers that f16 holds; bf16 has the range of f32, and goes through f64.
 
     LLVM 22 simplifies ``fpext (sitofp x to half)`` to a conversion to float where ``x`` has few significant bits, though
     ``x`` may be too large for a half.  The minimum with the largest number changes nothing, and hides from LLVM that a
@@ -111,7 +111,7 @@ def _from_integer(out: FunctionText, x: str, src: Scalar, dst: Scalar) -> str:
 
 
 def _to_53_bits(out: FunctionText, x: str, src: Scalar) -> str:
-    """An i64 or u64 that f64 holds: ``x``, or where that is large, ``x`` rounded to odd at its bit 11."""
+    """An i64 or u64 that f64 can hold: ``x``, or a large ``x`` rounded to odd at bit 11."""
     cut = out.op(f"icmp ne i64 {out.op(f'and i64 {x}, {(1 << 11) - 1}')}, 0")
     kept = out.op(f"and i64 {x}, {-1 << 11}")
     sticky = out.op(f"zext i1 {cut} to i64")
@@ -143,7 +143,7 @@ def _from_float(out: FunctionText, x: str, src: Scalar, dst: Scalar, saturating:
 
 
 def _fenced(out: FunctionText, x: str, src: Scalar, register: str) -> str:
-    """``x``, of which LLVM does not know where it comes from; free of charge.
+    """``x`` behind a fence that costs nothing: LLVM no longer knows where the value comes from.
 
     On AMD, LLVM cannot select its own fence for values that all threads share, and ends the process; there an empty
     assembly statement is the fence.
@@ -174,7 +174,7 @@ def _saturated(out: FunctionText, x: str, src: Scalar, dst: Scalar, register: st
 def _clamped(out: FunctionText, x: str, src: Scalar, dst: Scalar) -> str:
     """With comparisons, since LLVM 22 splits vectors of its own saturating conversion, with branches for each number.
 
-    The clamped number is in range; where the largest integer is not a float, it replaces what is too large.
+    The clamped number is in range; if the largest integer is not a float, it replaces numbers that are too large.
     """
     ty, to, sign = llvm_type(src), llvm_type(dst), "s" if dst.kind == "int" else "u"
     digits = {32: 24, 64: 53}[src.bits]
@@ -196,7 +196,7 @@ def _clamped(out: FunctionText, x: str, src: Scalar, dst: Scalar) -> str:
 
 
 def _round_to_odd(out: FunctionText, x: str) -> str:
-    """A double as an f32 whose last bit is set where it is inexact: rounding it once more rounds as if once."""
+    """A double as an f32 whose last bit is set where it is inexact: rounding the result again equals rounding once."""
     single = out.op(f"fptrunc double {x} to float")
     back = out.op(f"fpext float {single} to double")
     inexact = out.op(f"fcmp one double {back}, {x}")

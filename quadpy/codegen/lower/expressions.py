@@ -76,10 +76,10 @@ def lower_expr(s: Scope, e: ir.Expr) -> str:
 
 
 def lower_offset(s: Scope, e: ir.Expr) -> str:
-    """The index ``e`` in the type that addresses are computed in.
+    """The index ``e`` in the type used for addresses.
 
     In 64 bits, a loop variable plus something small is computed from the induction variable itself: a narrower sum that
-    is extended afterwards hides from LLVM that the address advances by a constant.  This is correct only where a sum
+    is extended afterwards hides from LLVM that the address advances by a constant.  This is correct only if a sum
     that would wrap in its own type is out of bounds either way: see ``wide_twin`` and ``_based``.
     """
     if s.narrow:
@@ -88,7 +88,7 @@ def lower_offset(s: Scope, e: ir.Expr) -> str:
 
 
 def wide_twin(s: Scope, e: ir.Expr) -> str | None:
-    """``e`` as an i64, where it is a loop variable plus or minus small constants; None for all else."""
+    """``e`` as an i64, where it is a loop variable plus or minus small constants; None for anything else."""
     match e:
         case ir.VarRead(var=var):
             return s.wide.get(var.name)
@@ -103,7 +103,7 @@ def wide_twin(s: Scope, e: ir.Expr) -> str | None:
 
 
 def natural_sum(s: Scope, e: ir.Expr) -> tuple[str, int] | None:
-    """``e`` as an i32 that is never below 0, and a constant; None where no such sum is known."""
+    """``e`` as an i32 that is never below 0, and a constant; None if no such sum is known."""
     match e:
         case ir.VarRead(var=var) if var.name in s.sums:
             return s.sums[var.name]
@@ -149,7 +149,7 @@ def is_natural(s: Scope, start: ir.Expr, t: Scalar) -> bool:
 
 
 def slot_address(s: Scope, number: int) -> str:
-    """Where a slot of the kernel's scratch memory is."""
+    """The address of a slot of the kernel's scratch memory."""
     if number == 0:
         return s.scratch
     return s.text.op(f"getelementptr inbounds i8, {s.rules.pointer} {s.scratch}, i64 {8 * number}")
@@ -168,7 +168,7 @@ def function_symbol(name: str) -> str:
 
 
 def result_type(results: tuple[Scalar, ...]) -> str:
-    """The LLVM type that a function returns: a struct where it has several results."""
+    """The LLVM type that a function returns: a struct if it has several results."""
     types = [llvm_type(t) for t in results]
     return types[0] if len(types) == 1 else f"{{ {', '.join(types)} }}"
 
@@ -182,7 +182,7 @@ def lower_call(s: Scope, name: str, args: tuple[ir.Expr, ...]) -> str:
 
 
 def _power_of_products(s: Scope, base: ir.Expr, exponent: ir.Expr) -> str | None:
-    """Powers that the text names: whole ones, and under ``fast_math`` those with a half, which take a root."""
+    """Powers with constant exponents: whole ones, and under ``fast_math`` halves, which take a root."""
     if not isinstance(exponent, ir.Const) or not float(2 * exponent.value).is_integer():
         return None
     if abs(exponent.value) > _PRODUCTS or (s.flags != FAST_FLAGS and exponent.value not in ROUNDED_ONCE):

@@ -1,4 +1,4 @@
-"""The functions that a kernel carries with it."""
+"""The functions that a kernel contains."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _BITS: Final = 256
 def lower_functions(module: ModuleText, kernel: ir.Kernel, rules: TargetRules) -> None:
     """Define the functions of ``kernel``, callees first; LLVM inlines all calls except those that ``plans.inlining`` keeps.
 
-    Users' functions have the fast-math flags of the kernel.  The only one of the library's is contraction, and that only on
-    a CPU: reassociation would undo what makes them accurate, but the products that their error terms rest on are exact,
-    fused or not.  On a GPU the hardware's approximations replace some functions instead.
+    Users' functions have the fast-math flags of the kernel.  The math library's functions have only contraction, and
+    only on a CPU: reassociation would undo what makes them accurate, but the products that their error terms rest on
+    are exact, fused or not.  On a GPU the hardware's approximations replace some functions instead.
     """
     by_name = {f.name: f for f in kernel.functions}
     for function in kernel.functions:
@@ -75,7 +75,7 @@ def _fast_body(name: str, rules: TargetRules) -> Callable[..., str] | None:
 
 
 def _rsqrt(out: FunctionText, x: str) -> str:
-    """Two roundings, where the library's inverse root is correctly rounded."""
+    """Rounds twice, while the library's inverse root is correctly rounded."""
     root = out.intrinsic("llvm.sqrt.f32", "float", ("float", x))
     return out.op(f"fdiv contract float {constant(1, f32)}, {root}")
 
@@ -89,7 +89,7 @@ def vector_form(function: ir.Function, symbol: str) -> VectorForm | None:
 
     None unless its values and its one result all have 32 bits, or all 64.  The form is a loop of calls over its values;
     the function is inlined there, and LLVM vectorises that loop.  However many calls there are, it costs the compiler as
-    much as inlining one.  The bits are those of the function itself.
+    much as inlining one.  Results have the same bits as those of the function itself.
     """
     types = [var.type for var in function.params]
     widths = {t.bits for t in (*types, *function.results)}

@@ -1,7 +1,7 @@
 """Several iterations of one thread, statement by statement: the loads of all of them are under way together.
 
-A loop on a GPU that updates shared memory with what it loads, as a histogram does, would wait for each load separately:
-LLVM keeps a load after an atomic instruction that precedes it, even where the loop is unrolled.
+A loop on a GPU that updates shared memory with loaded values, such as a histogram, would wait for each load separately:
+LLVM keeps a load after an atomic instruction that precedes it, even if the loop is unrolled.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Lower: TypeAlias = Callable[[Scope, ir.Block], None]
 
 
 def loads_ahead(s: Scope, body: ir.Block) -> bool:
-    """Whether ``body`` loads from global memory, and then updates shared memory without asking for the old values."""
+    """Whether ``body`` loads from global memory, and then updates shared memory without using the old values."""
     loads = [isinstance(stmt, ir.Load) and not is_shared(s, stmt.place) for stmt in body.stmts]
     updates = [isinstance(stmt, ir.Atomic) and stmt.result is None and is_shared(s, stmt.place) for stmt in body.stmts]
     plain = all(a or b or isinstance(stmt, ir.Let) for a, b, stmt in zip(loads, updates, body.stmts, strict=True))
@@ -51,7 +51,7 @@ def lower_in_groups(
     end: str,
     stride: str,
 ) -> None:
-    """``body`` for each k from ``first`` below ``end`` in steps of ``stride``; none of them, nor a group more, wraps.
+    """``body`` for each k from ``first`` below ``end`` in steps of ``stride``; not even one group more may wrap.
 
     ``bind`` binds the loop's variables in a scope for an i64 k.
     """

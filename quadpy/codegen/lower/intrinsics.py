@@ -21,7 +21,7 @@ Emit: TypeAlias = Callable[[Scope, list[str], Scalar], str]
 
 
 def lower_intrinsic(s: Scope, e: ir.Intrinsic, operands: list[str]) -> str:
-    """The operand that holds the value of ``e``; KernelTypeError where the target does not have it."""
+    """The operand that holds the value of ``e``; KernelTypeError if the target does not have it."""
     row = INSTRUCTIONS.get(e.name)
     match row and row.on(s.rules.family):
         case Llvm(name=name, constants=constants):
@@ -35,7 +35,7 @@ def lower_intrinsic(s: Scope, e: ir.Intrinsic, operands: list[str]) -> str:
 
 
 def _llvm(s: Scope, e: ir.Intrinsic, name: str, operands: list[str], constants: tuple[tuple[str, str], ...]) -> str:
-    """A call of LLVM's intrinsic, whose result has the operands' type until it is brought to that of ``e``."""
+    """Call LLVM's intrinsic, whose result has the operands' type, and convert it to the type of ``e``."""
     t = e.args[0].type
     ty = llvm_type(t)
     found = s.text.intrinsic(f"llvm.{name}.{ty}", ty, *((ty, x) for x in operands), *constants)
@@ -58,7 +58,7 @@ def _fma(s: Scope, operands: list[str], t: Scalar) -> str:
 
 
 def _copysign(s: Scope, operands: list[str], t: Scalar) -> str:
-    """On the bits, which bf16 is held as."""
+    """Computed on bits, since bf16 is held as bits."""
     word = f"i{t.bits}"
     size, sign = (to_bits(s.text, x, t) for x in operands)
     sign = s.text.op(f"and {word} {sign}, {-1 << (t.bits - 1)}")
@@ -67,7 +67,7 @@ def _copysign(s: Scope, operands: list[str], t: Scalar) -> str:
 
 
 def _rsqrt_seed(s: Scope, operands: list[str], t: Scalar) -> str:
-    """The hardware's approximation, or where it has none, a quotient.  The library's later steps remove its error."""
+    """The hardware's approximation, or a quotient if it has none.  The library's later steps remove its error."""
     if t.bits == 16:
         return cast(s.text, _rsqrt_seed(s, [cast(s.text, operands[0], t, f32)], f32), f32, t)
     x = (llvm_type(t), operands[0])

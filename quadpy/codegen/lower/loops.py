@@ -25,7 +25,7 @@ _SHORT: Final = 128
 
 
 def lower_for(s: Scope, stmt: ir.For, body: Callable[[], None]) -> None:
-    """``body`` writes the statements; it finds the loop variable bound."""
+    """``body`` writes the statements; the loop variable is bound for it."""
     t = stmt.var.type
     start, stop = lower_expr(s, stmt.start), lower_expr(s, stmt.stop)
     if isinstance(stmt.step, ir.Const) and stmt.step.value == 1:
@@ -41,7 +41,7 @@ def lower_for(s: Scope, stmt: ir.For, body: Callable[[], None]) -> None:
 
 
 def _unit_loop(s: Scope, stmt: ir.For, start: str, stop: str, body: Callable[[], None]) -> None:
-    """The loop variable is LLVM's induction variable: in 64 bits where addresses are, so that it steps by one."""
+    """The loop variable is LLVM's induction variable: in 64 bits if addresses are, so that it steps by one."""
     t, name = stmt.var.type, stmt.var.name
     widens = not s.narrow and t.bits < 64
     ty = "i64" if widens else llvm_type(t)
@@ -134,7 +134,7 @@ def strided(
     bits: int = 64,
     unroll: int = 0,
 ) -> None:
-    """As ``counted``, over unsigned numbers; ``unroll`` iterations at a time have their loads under way together."""
+    """Like ``counted``, over unsigned numbers; the loads of ``unroll`` iterations are under way together."""
     tag = out.module.loop(f'!"llvm.loop.unroll.count", i32 {unroll}') if unroll else ""
     counted(out, first, end, body, ty=f"i{bits}", step=step, below="ult", tag=tag)
 
@@ -156,9 +156,9 @@ def lower_while(s: Scope, stmt: ir.While, head: Callable[[], None], body: Callab
 
 
 def trip_count(out: FunctionText, start: str, stop: str, step: str, t: Scalar) -> str:
-    """How many values ``range(start, stop, step)`` has, as an unsigned number of the width of ``t``; 0 for step 0.
+    """The length of ``range(start, stop, step)``, as an unsigned number of the width of ``t``; 0 for step 0.
 
-    Distances are unsigned: that of any two values fits.
+    Distances are unsigned, so the distance between any two values fits.
     """
     ty = llvm_type(t)
     less = "slt" if t.kind == "int" else "ult"

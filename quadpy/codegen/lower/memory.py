@@ -50,7 +50,7 @@ def address(s: Scope, place: ir.Place) -> str:
 
 
 def load(s: Scope, place: ir.Place) -> str:
-    """The value in ``place``; of shared memory that was not written, some value."""
+    """The value in ``place``; an arbitrary value for shared memory that was not written."""
     if not is_shared(s, place):
         tags = s.access
         if isinstance(place, ir.Element) and place.array in s.constants:

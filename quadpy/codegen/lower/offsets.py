@@ -30,7 +30,7 @@ def element_address(s: Scope, array: ArrayOperands, place: ir.Element, pointer: 
 
 
 def _first_address(s: Scope, array: ArrayOperands, place: ir.Element, pointer: str) -> str:
-    """A pointer to ``place`` without what is chosen at run time."""
+    """A pointer to ``place``, without components that are chosen at run time."""
     if array.type.space is Space.SHARED:
         return _far(s, array, place, pointer, s.address_type)
     if s.narrow and not array.type.strided and not _advances(s, place):
@@ -39,7 +39,7 @@ def _first_address(s: Scope, array: ArrayOperands, place: ir.Element, pointer: s
 
 
 def _advances(s: Scope, place: ir.Element) -> bool:
-    """Whether the address is best computed in 64 bits after all, since the loop's own variable has as many."""
+    """Whether the address is better computed in 64 bits, since the loop variable has 64 bits."""
     return len(place.index) == 1 and wide_twin(s, place.index[0]) is not None
 
 
@@ -62,7 +62,7 @@ def _near(s: Scope, array: ArrayOperands, place: ir.Element, pointer: str) -> st
 
 
 def _split_offset(s: Scope, array: ArrayOperands, place: ir.Element) -> tuple[str, int]:
-    """How many scalars ``place`` lies after the array's pointer: what varies, which is never below 0, and a constant."""
+    """The offset of ``place`` in scalars from the array's pointer: a varying part, never below 0, and a constant."""
     factors = _factors(array.type, place)
     sums = [natural_sum(s, e) if factor else None for e, factor in zip(place.index, factors, strict=True)]
     constant = sum(factor * part[1] for part, factor in zip(sums, factors, strict=True) if part)
@@ -73,7 +73,7 @@ def _split_offset(s: Scope, array: ArrayOperands, place: ir.Element) -> tuple[st
 
 
 def _factors(array: Array, place: ir.Element) -> tuple[int, ...]:
-    """By how many scalars one more of each index moves, where that is known; 0 elsewhere."""
+    """The stride of each index in scalars, if known; otherwise 0."""
     member, _ = array.layout.at(place.component)
     if member.axes is not None:
         return tuple(axis // place.type.nbytes for axis in member.axes)
@@ -84,18 +84,18 @@ def _factors(array: Array, place: ir.Element) -> tuple[int, ...]:
 
 
 def _component(array: Array, place: ir.Element) -> int:
-    """How many scalars ``place`` lies after the start of its element."""
+    """The offset of ``place`` in scalars from the start of its element."""
     return array.layout.at(place.component)[1] // place.type.nbytes
 
 
 def _offset(s: Scope, array: ArrayOperands, place: ir.Element, ty: str) -> str:
-    """How many scalars ``place`` lies after the array's pointer."""
+    """The offset of ``place`` in scalars from the array's pointer."""
     index = [_index(s, e, ty) for e in place.index]
     return _add(s, _sum_of(s, array, place, index, ty), str(_component(array.type, place)), ty)
 
 
 def _sum_of(s: Scope, array: ArrayOperands, place: ir.Element, index: list[str], ty: str) -> str:
-    """How many scalars of the type of ``place`` the element at ``index`` lies after the array's pointer."""
+    """The offset of the element at ``index`` from the array's pointer, in scalars of the type of ``place``."""
     layout, nbytes = array.type.layout, place.type.nbytes
     axes = layout.at(place.component)[0].axes
     if axes is not None or array.type.strided:
@@ -114,7 +114,7 @@ def _sum_of(s: Scope, array: ArrayOperands, place: ir.Element, index: list[str],
 
 
 def _row(s: Scope, array: ArrayOperands, extent: str, ty: str) -> str:
-    """The last ``extent``; where rows are aligned, LLVM is to see that it is a multiple of the elements in 16 bytes."""
+    """The last ``extent``; if rows are aligned, written so that LLVM sees a multiple of the elements in 16 bytes."""
     unit = 16 // math.gcd(16, array.type.layout.size)
     if not array.type.aligned_rows or unit == 1:
         return extent

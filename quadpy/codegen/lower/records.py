@@ -17,11 +17,11 @@ __all__ = ["lower_fault", "lower_print"]
 
 
 def lower_print(s: Scope, stmt: ir.Print) -> None:
-    """One atomic addition takes the place of the record; without room for it, it is counted as lost.
+    """One atomic addition reserves room for the record; a record without room is counted as lost.
 
     ``runtime.printing.records`` describes its format.
 
-    The one record that the end of the ring would cut leaves a 0 in place of its key, where the host stops reading.
+    A record that the end of the ring would cut off writes 0 in place of its key; the host stops reading there.
     """
     out, pointer, memory = s.text, s.rules.pointer, memory_in(s, Space.GLOBAL)
     words = [lower_expr(s, word) for word in stmt.words]
@@ -54,7 +54,7 @@ def lower_print(s: Scope, stmt: ir.Print) -> None:
 
 
 def _signed(key: int) -> str:
-    """As LLVM writes 64 bits."""
+    """``key`` as LLVM writes 64 bits."""
     return str(key - (1 << 64) if key >> 63 else key)
 
 

@@ -1,4 +1,4 @@
-"""Reductions as instructions: what their shape (see ``codegen.reduction``) comes to on any target."""
+"""The parts of reductions that are the same on every target; ``codegen.reduction`` describes their shape."""
 
 from __future__ import annotations
 

@@ -42,11 +42,11 @@ class Scope:
     flags     fast-math flags, with a space before
     loops     innermost last: where ``break`` and ``continue`` go
     thread    number of this iteration in its block, and
-    block     of the block, where the task asks for them: i32
-    iteration where ``continue`` goes outside of all loops: the end of the parallel loop's iteration
-    privates  arrays of which this thread has a copy of its own
+    block     number of the block, i32, if the task needs them
+    iteration where ``continue`` goes outside all loops: the end of the parallel loop's iteration
+    privates  arrays of which this thread has a private copy
     access    metadata of loads and stores, with a comma before
-    constants arrays that nothing writes while the function runs, where the target has special loads for them
+    constants arrays that nothing writes while the function runs, if the target has special loads for them
     loop_tag  metadata of the parallel loop
     merge_tag metadata of the loops that merge partial results
     results   of a function; None in a task

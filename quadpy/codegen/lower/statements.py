@@ -56,7 +56,7 @@ def lower_iteration(s: Scope, body: ir.Block) -> Callable[[], None]:
 
 
 def lower_block(s: Scope, block: ir.Block) -> None:
-    """The statements up to the first that leaves the block; none after it can run."""
+    """Write the statements up to the first that leaves the block; none after it can run."""
     for stmt in block.stmts:
         if not s.text.open:
             return
@@ -116,7 +116,7 @@ def _lower_stmt(s: Scope, stmt: ir.Stmt) -> None:
 
 
 def _found(s: Scope, stmt: ir.Load | ir.ReadClock | ir.Locate) -> str:
-    """What a place holds, the ticks of the counter, or the address of a place."""
+    """The value in a place, the ticks of the counter, or the address of a place."""
     if isinstance(stmt, ir.Load):
         return load(s, stmt.place)
     if isinstance(stmt, ir.ReadClock):

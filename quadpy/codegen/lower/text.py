@@ -25,7 +25,7 @@ _PLAIN: Final = re.compile(r"[A-Za-z$._][-A-Za-z0-9$._]*")
 
 
 def llvm_type(t: Scalar) -> str:
-    """The type of a value in registers.  bf16 is its bits: what LLVM does with the type depends on the CPU."""
+    """The type of a value in registers.  bf16 is held as bits, since LLVM's handling of the type depends on the CPU."""
     return _LLVM[t.name]
 
 
@@ -56,7 +56,7 @@ def _float_constant(value: str, name: str) -> str:
 
 
 def _packed(code: str, number: float) -> bytes:
-    """``number`` rounded to ``code``'s format; what is too large becomes infinite."""
+    """``number`` rounded to ``code``'s format; a number that is too large becomes infinite."""
     try:
         return struct.pack(code, number)
     except OverflowError:
@@ -64,7 +64,7 @@ def _packed(code: str, number: float) -> bytes:
 
 
 def _bfloat_bits(number: float) -> int:
-    """Rounds once: the low bit of the truncated single notes whether anything was cut off."""
+    """Rounds once: the low bit of the truncated single records whether anything was cut off."""
     if math.isnan(number):
         return 0x7FC0
     single = struct.unpack("<f", _packed("<f", number))[0]
@@ -95,7 +95,7 @@ class ModuleText:
     def __init__(self, *, has_halves: bool = False) -> None:
         self.has_halves = has_halves
         self.functions: list[str] = []
-        self.inlined_lines: dict[str, int] = {}  # of each function that may be called, with what it calls inlined
+        self.inlined_lines: dict[str, int] = {}  # of each function that may be called, with its callees inlined
         self.called: set[str] = set()  # functions that ask to be called, not inlined
         self.vector_forms: dict[str, VectorForm] = {}  # by the symbol of the plain function
         self._kept: dict[str, VectorForm] = {}
@@ -128,11 +128,11 @@ class ModuleText:
         return name
 
     def change_metadata(self, name: str, node: str) -> None:
-        """Let the node called ``name`` have another text."""
+        """Change the text of the node called ``name``."""
         self._metadata[int(name[1:])] = f"{name} = {node}"
 
     def loop(self, *hints: str) -> str:
-        """A loop's metadata, for its last branch; each hint becomes a node of its own."""
+        """A loop's metadata, for its last branch; each hint becomes a separate node."""
         nodes = [self.metadata(f"!{{{hint}}}") for hint in hints]
         return self.metadata(f"distinct !{{%s, {', '.join(nodes)}}}")
 
@@ -153,10 +153,10 @@ class ModuleText:
         )
 
     def _used(self) -> list[str]:
-        """What LLVM must leave as it is until it vectorises.
+        """The functions that LLVM must not change before it vectorises.
 
-        It sees no use of the forms before that; and it would drop parameters of the plain functions that do nothing, after
-        which calls have not as many as their form.
+        Until then it sees no use of the forms; and it would drop unused parameters of the plain functions, whose calls
+        would then have fewer operands than their form.
         """
         names = [name for function, form in self._kept.items() for name in (function, form.symbol)]
         pointers = ", ".join(f"ptr {name}" for name in names)
@@ -236,7 +236,7 @@ class FunctionText:
         return f"%a{self._next}"
 
     def place_tables(self, memory: str, most: int | None) -> int:
-        """Puts tables on the stack where they take at most ``most`` bytes, and gives 0; else at ``memory``, and gives their bytes."""
+        """Puts tables on the stack and gives 0 if they fit ``most`` bytes; else at ``memory``, and gives their size."""
         total, places = 0, []
         for name, _, nbytes in self._tables:
             places.append(f"  {name} = getelementptr i8, ptr {memory}, i64 {total}")
@@ -279,7 +279,7 @@ class FunctionText:
         return name
 
     def finish(self, head: str, name: str = "") -> None:
-        """Hand the function to the module; ``head`` is its text before the brace, ``name`` is set where others may call it."""
+        """Give the function to the module; ``head`` is the text before the brace; with ``name``, others may call it."""
         sizes = {function: self.module.inlined_lines[function] for function in self._calls}
         kept = kept_calls(len(self._lines), self._calls, sizes, self.module.called)
         for function in sorted(kept):
@@ -287,7 +287,7 @@ class FunctionText:
             for line in self._calls[function]:
                 self._lines[line] += attributes
         if any(function not in self.module.vector_forms for function in kept):
-            for width in self._widths:  # LLVM writes to stderr that it cannot do what it is told
+            for width in self._widths:  # otherwise LLVM warns on stderr that it cannot obey
                 self.module.change_metadata(width, _vector_width(0))
         if name:
             inlined = (sizes[function] * len(lines) for function, lines in self._calls.items() if function not in kept)

@@ -111,7 +111,7 @@ class Relocation(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A section with its name and its bytes; these are empty for NOBITS."""
+    """A section with its name and its bytes, which are empty for NOBITS."""
 
     name: str
     header: SectionHeader
@@ -130,7 +130,7 @@ class ElfFile:
         return [section for section in self.sections if section.header.type == kind]
 
     def symbols(self, kind: int = SHT_SYMTAB) -> list[tuple[str, Symbol]]:
-        """The symbol table with its names, the null symbol included; empty where the file has none."""
+        """The symbol table with its names, the null symbol included; empty if the file has none."""
         if not (tables := self.of_type(kind)):
             return []
         names = self.section(tables[0].header.link).data
@@ -168,7 +168,7 @@ def read_elf(data: bytes) -> ElfFile:
 
 
 def take(data: bytes, offset: int, size: int, what: str) -> bytes:
-    """``size`` bytes from ``offset``; LinkError where ``data`` ends before that."""
+    """``size`` bytes from ``offset``; LinkError if ``data`` ends before that."""
     if offset + size > len(data):
         raise LinkError(f"damaged object: {what} lies beyond the end of the file ({len(data)} bytes)")
     return data[offset : offset + size]

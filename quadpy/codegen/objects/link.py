@@ -76,7 +76,7 @@ class _Fixup(NamedTuple):
 def link_amdgpu(obj: bytes) -> bytes:
     """The code object (ET_DYN) made of one relocatable object (ET_REL).
 
-    LinkError where ``obj`` is damaged, refers to symbols it does not define, or needs what no code object can have.
+    LinkError if ``obj`` is damaged, refers to undefined symbols, or needs something that code objects cannot have.
     """
     source = read_elf(obj)
     if source.header.type != elf.ET_REL:
@@ -116,8 +116,8 @@ def _chunk(section: Section) -> Chunk:
 
 
 def _names(source: ElfFile, chunks: Mapping[int, Chunk]) -> list[_Name]:
-    """The symbol table.  An object of LLVM's can lack a definition only where an intrinsic's name is unknown to it, or
-    a function was declared and never written.
+    """The symbol table.  LLVM's object can lack a definition only if LLVM does not know an intrinsic's name, or if a
+    function was declared and never written.
     """
     names = [_Name(text, symbol, chunks.get(symbol.section)) for text, symbol in source.symbols()]
     if missing := [name.text for name in names[1:] if name.symbol.section == elf.SHN_UNDEF]:
@@ -166,7 +166,7 @@ def _output(name: _Name, number: Mapping[Chunk, int]) -> Symbol:
 
 
 def _symtab(names: Sequence[_Name], number: Mapping[Chunk, int]) -> list[Chunk]:
-    """.symtab and .strtab, with all functions and objects; what is not exported becomes local, as locals go first."""
+    """.symtab and .strtab, with all functions and objects; unexported symbols become local, and locals come first."""
     strings = Strings()
     kept = [name for name in names if name.chunk and name.symbol.type in (elf.STT_FUNC, elf.STT_OBJECT)]
     kept.sort(key=lambda name: name.exported)

@@ -1,4 +1,4 @@
-"""What a code object says about its kernels: the reader of the ``AMDGPU`` note, relocatable or linked.
+"""The metadata of a code object about its kernels: the reader of the ``AMDGPU`` note, relocatable or linked.
 
 The keys are those of code object versions 5 and 6 in LLVM's AMDGPU documentation.
 """
@@ -71,7 +71,7 @@ class CodeObjectInfo:
     kernels: tuple[KernelInfo, ...]
 
     def kernel(self, name: str) -> KernelInfo:
-        """The kernel called ``name``; LinkError lists the names that there are."""
+        """The kernel called ``name``; LinkError lists the existing names."""
         for kernel in self.kernels:
             if kernel.name == name:
                 return kernel

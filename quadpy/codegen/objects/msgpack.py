@@ -20,7 +20,7 @@ _MAPS: Final = {0xDE: 2, 0xDF: 4}
 
 
 def unpack(data: bytes) -> Value:
-    """The first value in ``data``; LinkError where it is damaged."""
+    """The first value in ``data``; LinkError if it is damaged."""
     return _Reader(data).value(_DEPTH)
 
 

@@ -1,1 +1,1 @@
-"""What is decided about a kernel before any of it is lowered."""
+"""Decisions about a kernel before it is lowered."""

@@ -1,7 +1,7 @@
-"""Which calls on the CPU keep the branches of the function that they call.
+"""Decides which calls on the CPU keep the branches of their function.
 
-Where LLVM vectorises a loop, a branch around a function's rare case (sine of a huge number) would keep it from doing so,
-and ``flatten_branches`` turns it into selections.  Elsewhere (in ``while`` loops, around inner loops, in loops that
+A branch around a function's rare case (sine of a huge number) would keep LLVM from vectorising a loop, and so
+ ``flatten_branches`` turns it into selections.  Elsewhere (in ``while`` loops, around inner loops, in loops that
 carry a float) the rare case would be computed each time for nothing.  Both forms have the same results.
 """
 
@@ -91,5 +91,5 @@ def _renamed(name: str) -> str:
 
 
 def plain_name(name: str) -> str:
-    """The name of a function, also of its copy with branches."""
+    """The original name of a function or of its copy with branches."""
     return name.removesuffix(_BRANCHING)

@@ -1,5 +1,7 @@
-"""Which loops of a GPU run several iterations a thread: short ones over memory, and maps of elementary functions, whose loads
-are then under way together, and those of several axes, whose indices are then found together.
+"""Decides which loops on a GPU run several iterations per thread.
+
+These are short loops over memory and maps of elementary functions, whose loads are then under way together, and loops
+of several axes, whose indices are then computed together.
 """
 
 from __future__ import annotations
@@ -16,11 +18,11 @@ from quadpy.ir.walk import walk
 __all__ = ["coarsened_frame", "move_stores"]
 
 _MOST_COST: Final = 48
-"""In the units of ``plans.cost``: beyond it arithmetic hides the latency of memory."""
+"""In units of ``plans.cost``: above this cost, arithmetic hides the latency of memory."""
 _MOST_COST_OF_CALLS: Final = 512
-"""Of a loop of one axis that calls functions, such as elementary ones: the code grows, and so does the time to compile it."""
+"""The same for loops of one axis that call functions, such as elementary ones: code size and compile time grow."""
 _MOST_COST_OF_BRANCHES: Final = 192
-"""Beyond it the divisions that find an iteration's indices matter no more."""
+"""Above this cost, the divisions that compute an iteration's indices no longer matter."""
 _PLAIN: Final = (ir.Let, ir.Load, ir.Store, ir.CallMany)
 _SIMPLE: Final = (*_PLAIN, ir.Assign, ir.Continue)
 _LINE: Final = 4
@@ -39,10 +41,10 @@ def wants_coarsening(task: ir.ParallelTask, kernel: ir.Kernel) -> bool:
 
 
 def coarsened_frame(task: ir.ParallelTask, kernel: ir.Kernel) -> Coarsened | None:
-    """How threads run several iterations of ``task``; None where each has one.
+    """How threads run several iterations of ``task``; None if each has one.
 
-    Iterations with branches cannot run side by side.  One after the other, those of a column still share the divisions
-    that find their indices.
+    Iterations with branches cannot run side by side.  Run one after the other, those of a column still share the
+    divisions that compute their indices.
     """
     if wants_coarsening(task, kernel):
         return Coarsened(*_strip_of(task), side_by_side=True)
@@ -70,7 +72,7 @@ def _strip_of(task: ir.ParallelTask) -> tuple[int, int]:
 def move_stores(kernel: ir.Kernel) -> ir.Kernel:
     """``kernel`` with the stores after the loads in the loops whose threads may run several iterations.
 
-    A loop that would be left without a load stays as it is: then it remains one that wants coarsening.
+    A loop that would be left without a load is not changed, so that it is still coarsened.
     """
     return replace(kernel, tasks=tuple(_with_stores_last(task, kernel) for task in kernel.tasks))
 

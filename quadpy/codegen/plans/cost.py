@@ -15,7 +15,7 @@ from quadpy.ir.walk import children, walk
 __all__ = ["cost_of", "grain_of", "private_cost"]
 
 _PIECE: Final = 60_000
-"""Cost of a piece of a loop that is worth waking a thread for, which takes some microseconds."""
+"""Cost of a piece of a loop that is worth waking a thread, which takes some microseconds."""
 _ATOMIC: Final = 30
 _UPDATE: Final = 4
 _UNKNOWN_TRIPS: Final = 16
@@ -29,9 +29,9 @@ def grain_of(task: ir.ParallelTask, functions: dict[str, ir.Function]) -> int:
 
 
 def private_cost(task: ir.ParallelTask, functions: dict[str, ir.Function]) -> int:
-    """One iteration of ``task`` on private copies, where updates are plain loads and stores.
+    """The cost of one iteration of ``task`` on private copies, where updates are plain loads and stores.
 
-    It decides how many copies there are, and so the bits of the sums: prints cost nothing here.
+    It determines the number of copies, and so the bits of the sums: therefore prints cost nothing here.
     """
     body = unprinted(task.body)
     updates = sum(isinstance(n, ir.Atomic) for n in walk(body))
@@ -39,7 +39,7 @@ def private_cost(task: ir.ParallelTask, functions: dict[str, ir.Function]) -> in
 
 
 def cost_of(node: ir.Node, functions: dict[str, ir.Function]) -> int:
-    """All of ``node`` once, in simple operations, of which a core does some ten in a nanosecond."""
+    """The cost of running ``node`` once, in simple operations; a core does about ten in a nanosecond."""
     return _cost(node, {name: _cost(f.body, {}) for name, f in functions.items()})
 
 

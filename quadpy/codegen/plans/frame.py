@@ -1,4 +1,4 @@
-"""Which frame each task gets, and in blocks of how many threads."""
+"""Chooses the frame and the block size of each task."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _sectioned_blocks(task: ir.ParallelTask) -> frames.SectionedBlocks:
 
 
 def cpu_grain(kernel: ir.Kernel, task: ir.Task, frame: CpuFrame) -> int:
-    """How much of ``task`` is worth giving to another thread: iterations, groups of them, or blocks."""
+    """The amount of ``task`` that is worth giving to another thread: iterations, groups of them, or blocks."""
     if isinstance(task, ir.SerialTask):
         return 1
     match frame:
@@ -61,7 +61,7 @@ def cpu_grain(kernel: ir.Kernel, task: ir.Task, frame: CpuFrame) -> int:
 
 
 def gpu_frame(kernel: ir.Kernel, task: ir.Task, first_cell: int) -> GpuFrame:
-    """The frame of ``task`` in a kernel of its own; ``first_cell`` is where the results of its chunks begin."""
+    """The frame of ``task`` in a kernel of its own; ``first_cell`` is the first cell for results of its chunks."""
     if isinstance(task, ir.SerialTask):
         return frames.Serial()
     if task.reductions:
@@ -92,7 +92,7 @@ def fused_frame(kernel: ir.Kernel, task: ir.Task, first_cell: int, *, copies: bo
 
 
 def block_of(task: ir.Task, frame: GpuFrame) -> int:
-    """Threads of a block in a kernel of the task's own."""
+    """Threads per block if the task is a kernel by itself."""
     if isinstance(task, ir.SerialTask):
         return 1
     if isinstance(frame, frames.Reduced):

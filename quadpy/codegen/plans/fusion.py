@@ -1,4 +1,4 @@
-"""Whether all tasks of a kernel can be one GPU kernel, and in blocks of how many threads."""
+"""Decides whether all tasks of a kernel can be one GPU kernel, and its block size."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ class NotFusable(CodegenError):
 
 @dataclass(frozen=True, slots=True)
 class Fusion:
-    """One launch of all tasks: threads of a block, and whether there is memory for block copies."""
+    """One launch of all tasks: threads per block, and whether there is memory for block copies."""
 
     block_dim: int
     copies: bool
 
 
 def fusion_of(kernel: ir.Kernel, gpu: GpuRules | None) -> Fusion:
-    """How the tasks of ``kernel`` are one launch; NotFusable where they cannot be."""
+    """How one launch runs all tasks of ``kernel``; NotFusable if it cannot."""
     if gpu is None:
         raise NotFusable("a CPU runs all tasks in one call anyway", kernel.span)
     asked, shared = _asked(kernel), _shared_by_tasks(kernel)
@@ -56,7 +56,7 @@ def _why_not(kernel: ir.Kernel, asked: set[int], shared: int, gpu: GpuRules) -> 
 
 
 def _asked(kernel: ir.Kernel) -> set[int]:
-    """The numbers of threads of a block that tasks ask for."""
+    """The block sizes that tasks ask for."""
     loops = _loops(kernel)
     blocks = {loop.block_dim or DEFAULT_BLOCK for loop in loops if uses_block(loop)}
     return blocks | {WIDTH for loop in loops if loop.reductions}
@@ -69,7 +69,7 @@ def _copied(kernel: ir.Kernel) -> int:
 
 
 def _shared_by_tasks(kernel: ir.Kernel) -> int:
-    """What LLVM lays out besides copies; it ends the process where that is too much."""
+    """Bytes of shared memory that LLVM lays out besides copies; it ends the process if they are too many."""
     loops = _loops(kernel)
     arrays = {array.name: array for loop in loops for array in loop.shared}
     results = 8 * WIDTH if any(loop.reductions for loop in loops) else 0
@@ -82,7 +82,7 @@ def shared_bytes(array: ir.SharedArray) -> int:
 
 
 def _block_bytes(task: ir.ParallelTask) -> int:
-    """What the shared arrays of a loop take of a block's shared memory."""
+    """Bytes of a block's shared memory that the shared arrays of a loop take."""
     return sum(-(-shared_bytes(array) // 16) * 16 for array in task.shared)
 
 

@@ -1,10 +1,10 @@
-"""Which calls of functions stay calls.
+"""Decides which function calls are not inlined.
 
-Inlined, a function is vectorised with the loop around it, and then several times as fast as calls.  But LLVM's time
+An inlined function is vectorised with the loop around it, and is then several times as fast as calls.  But LLVM's time
 grows faster than the code: a loop of 400 sines would take a minute.  So there is a limit to what is inlined into one
 function; the bits are the same on both sides of it.  On the CPU, calls that stay have ``vector_forms``.
 
-Functions that users ask to be called have a lower limit: a call of a small one costs more than what it does.
+Functions that users ask to be called have a lower limit: calling a small function costs more than running it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["CALLED_LINES", "INLINED_LINES", "kept_calls"]
 INLINED_LINES: Final = 16_000
 """Instructions that a function may grow to by inlining: some sixty sines, compiled in about four seconds."""
 CALLED_LINES: Final = 1_500
-"""Instructions by which a function may grow for one that asks to be called: a dozen calls of a hundred instructions."""
+"""Instructions by which inlining a function that asks to be called may grow its caller: a dozen calls of a hundred."""
 
 
 def kept_calls(
@@ -28,8 +28,8 @@ def kept_calls(
 ) -> frozenset[str]:
     """Of the functions that are called, those whose calls are not inlined into a function of ``lines`` lines.
 
-    Of the functions that ask to be ``called``, those by which it would grow by more than their limit.  Of all others, the
-    largest contributions first, until the rest is within the limit; a function that is called once is inlined.
+    A function that asks to be ``called`` is kept if inlining it would add more than its limit.  Of all others, the
+    largest contributions are kept until the rest is within the limit; a function that is called once is inlined.
     """
     grown = {name: sizes[name] * len(sites) for name, sites in calls.items()}
     kept = {name for name in grown if name in called and grown[name] > CALLED_LINES}

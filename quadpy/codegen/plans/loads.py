@@ -1,4 +1,4 @@
-"""Which loops on the CPU load what their inner loops read before these: those whose iterations run side by side."""
+"""Moves loads before the inner loops that use them, in CPU loops whose iterations run side by side."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["move_loads"]
 
 
 def move_loads(kernel: ir.Kernel) -> ir.Kernel:
-    """``kernel`` with early loads in the tasks that are vectorised over their iterations then."""
+    """``kernel`` with early loads in the tasks that are then vectorised over their iterations."""
     return replace(kernel, tasks=tuple(_moved(kernel, task) for task in kernel.tasks))
 
 

@@ -1,9 +1,9 @@
-"""The steps in which one launch runs all tasks of a kernel, and where its blocks must meet in between.
+"""The steps in which one launch runs all tasks of a kernel, and the points where its blocks must meet in between.
 
-A task is a phase, one with reductions two: its chunks, then their merge.  A phase touches arrays, slots of scratch memory
-and rows of partial results.  Blocks meet before a phase that touches what an earlier one wrote, or writes what one
-touched, unless both are run by the grid's first thread alone: it sees its own writes.  Branches of a fork touch nothing
-of each other's, so their phases stand side by side between two meetings.
+A task is one phase; a task with reductions is two: its chunks, then their merge.  A phase touches arrays, slots of
+scratch memory and rows of partial results.  Blocks meet before a phase that touches what an earlier one wrote, or
+writes what one touched, unless the grid's first thread alone runs both: it sees its own writes.  Branches of a fork
+touch nothing of each other, so their phases may run between the same two meetings.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ class Meet:
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """``body``, a meeting, and again while element 0 of the array ``condition`` is not 0.
+    """``body`` and a meeting, repeated while element 0 of the array ``condition`` is not 0.
 
     The grid's first thread reads the condition before the meeting, and all threads take its answer after it: so the
-    condition may be written before the next meeting.  ``number`` is the loop's.
+    condition may be written before the next meeting.  ``number`` identifies the loop.
     """
 
     condition: str
@@ -54,7 +54,7 @@ class Again:
 Step: TypeAlias = "Phase | Meet | Again"
 
 _ANY_ARRAY: Final = ("array", "")
-"""Stands for each array where any two may overlap."""
+"""Stands for every array if any two may overlap."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ def steps_of(kernel: ir.Kernel) -> tuple[Step, ...]:
 
 
 class _Planner:
-    """``pending`` is what was touched since the blocks last met."""
+    """``pending`` holds the accesses since the blocks last met."""
 
     def __init__(self, kernel: ir.Kernel) -> None:
         self.kernel = kernel
@@ -131,7 +131,7 @@ class _Planner:
         return any(touch.disturbs(earlier) for touch in touches for earlier in self.pending)
 
     def fork(self, fork: Fork, path: _Path) -> None:
-        """All phases of any branch that are ready go before the next meeting."""
+        """All phases that are ready, of any branch, run before the next meeting."""
         self.forks += 1
         branches = [deque(self.items(b, (*path, (self.forks, n)))) for n, b in enumerate(fork.branches)]
         while branches := [branch for branch in branches if branch]:
@@ -147,7 +147,7 @@ class _Planner:
         return isinstance(item[0], Phase) and not self.disturbed(self.touches(item[0], item[1]))
 
     def loop(self, loop: Loop, path: _Path) -> None:
-        """Nothing is pending after an iteration, so the first one decides where the blocks meet inside."""
+        """Nothing is pending after an iteration, so the first iteration decides where the blocks meet."""
         if self.disturbed(self.inside((loop,), path)):
             self.meet()  # once, and not in each iteration
         number, self.loops = self.loops, self.loops + 1
@@ -162,7 +162,7 @@ class _Planner:
         return _Access(self.array(loop.condition), writes=False, alone=True, path=path)
 
     def inside(self, flow: Flow, path: _Path) -> Iterator[_Access]:
-        """What the phases in ``flow`` touch."""
+        """The accesses of the phases in ``flow``."""
         for part, _ in self.items(flow, path):
             match part:
                 case Fork(branches=branches):
@@ -201,7 +201,7 @@ class _Planner:
         return {param.name for param in self.kernel.params if isinstance(param, ir.ArrayParam)}
 
     def total(self, r: ir.Reduction, path: _Path) -> Iterator[_Access]:
-        """The first thread updates the destination with what the block merged."""
+        """The first thread updates the destination with the block's result."""
         yield from _slots(r, path, alone=True)
         yield from self.arrays(r, path, alone=True)
 

@@ -1,19 +1,18 @@
-"""Which small arrays a loop accumulates into through private copies.
+"""Decides which small arrays a loop accumulates into through private copies.
 
 A loop that only accumulates into a small array (a histogram, a grid that particles scatter to) would spend its time in
 contended atomics.
 
-On the CPU its iterations are cut into chunks, each of which accumulates into a copy of its own with plain loads and
-stores; then the copies are merged into the array in their order.  Their number K depends on the numbers of iterations
-and of elements and on the loop's text, never on the threads: so the bits do not either.  K is the largest power of two up
-to MOST_COPIES for which making and merging the copies costs a fraction of the loop, ``K * elements * COPY_COST <=
-iterations * cost of one``, and all copies together take no more than MOST_TOGETHER: beyond that they leave the caches,
-and C libraries map and clear their pages again in each loop.  K = 1 means that one thread runs the loop on the array
-itself.  Atomics remain where a copy takes more than MOST_BYTES, where the array has gaps, and in loops that have
-reductions as well.
+On the CPU its iterations are cut into chunks, each of which accumulates into its own copy with plain loads and stores;
+then the copies are merged into the array in their order.  Their number K depends on the numbers of iterations and of
+elements and on the loop's text, never on the threads, and so neither do the bits.  K is the largest power of two up to
+MOST_COPIES for which making and merging the copies costs a fraction of the loop, ``K * elements * COPY_COST <=
+iterations * cost of one``, and all copies together take at most MOST_TOGETHER: larger ones do not fit the caches, and C
+libraries map and clear their pages again in each loop.  K = 1 means that one thread runs the loop on the array itself.
+Atomics remain if a copy takes more than MOST_BYTES, if the array has gaps, and in loops that also have reductions.
 
-On a GPU a block accumulates into a copy in its shared memory, and at its end adds to the array what it found: contended
-atomics on global memory cost a hundred times what reading the input does.  Integers come out the same in any order;
+On a GPU a block accumulates into a copy in its shared memory, and at its end adds that to the array: contended
+atomics on global memory cost a hundred times as much as reading the input.  Integers come out the same in any order;
 floats do not, and keep their atomics.
 """
 
@@ -46,7 +45,7 @@ _SHARED_BYTES: Final = 8 << 10
 class PrivatePlan:
     """``arrays``, each with the operation that merges its copies.
 
-    ``always`` says that the arrays of no launch are too large, so that the loop is not compiled with atomics as well.
+    ``always`` says that no launch has arrays that are too large, so that the loop need not be compiled with atomics.
     """
 
     arrays: tuple[tuple[ir.ArrayParam, AtomicOp], ...]
@@ -54,7 +53,7 @@ class PrivatePlan:
 
 
 def plan_privates(kernel: ir.Kernel, task: ir.Task) -> PrivatePlan | None:
-    """The plan for ``task``; None where it stays with atomics."""
+    """The plan for ``task``; None if it keeps its atomics."""
     if not isinstance(task, ir.ParallelTask) or not task.privates or task.reductions:
         return None
     by_name = {p.name: p for p in kernel.params if isinstance(p, ir.ArrayParam)}
@@ -77,7 +76,7 @@ class BlockCopy:
 
 
 def block_copies(kernel: ir.Kernel, task: ir.Task) -> tuple[BlockCopy, ...]:
-    """The copies that each thread block of ``task`` has; none where it stays with atomics."""
+    """The copies that each thread block of ``task`` has; none if it keeps its atomics."""
     plan = plan_privates(kernel, task)
     if plan is None or any(param.type.elem.is_float or param.type.elem.bits < 32 for param, _ in plan.arrays):
         return ()
@@ -90,7 +89,7 @@ def _padded(array: Array) -> int:
 
 
 def scalar_count(array: Array) -> int:
-    """How many scalars an array of static shape has."""
+    """The number of scalars in an array of static shape."""
     return math.prod(array.shape or ()) * array.components
 
 

@@ -1,4 +1,4 @@
-"""Rows of a parallel loop that do nothing: the whole body is under a condition that the last axis does not change."""
+"""Rows of a parallel loop that do nothing: the condition around the whole body does not depend on the last axis."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["RowGuard", "row_guard"]
 
 @dataclass(frozen=True, slots=True)
 class RowGuard:
-    """After ``before``, the iterations of a row run ``body`` where ``holds``, and else nothing."""
+    """After ``before``, the iterations of a row run ``body`` if ``holds``, otherwise nothing."""
 
     before: ir.Block
     holds: ir.Expr
@@ -21,9 +21,9 @@ class RowGuard:
 
 
 def row_guard(task: ir.ParallelTask) -> RowGuard | None:
-    """What the iterations along the last axis of ``task`` ask alike; None where they may differ.
+    """The condition that all iterations along the last axis of ``task`` share; None if they may differ.
 
-    What is loaded is that of the row's first iteration: no iteration may store it.
+    Its loads are done for the row's first iteration, so no iteration may store to their elements.
     """
     stmts = [stmt for stmt in task.body.stmts if not isinstance(stmt, (ir.Line, ir.Names))]
     if len(task.axes) < 2 or not stmts:

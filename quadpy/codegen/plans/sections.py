@@ -1,8 +1,8 @@
-"""The sections of a loop's body, where one thread of the CPU runs a group of iterations side by side.
+"""The sections of a loop's body, if one thread of the CPU runs a group of iterations side by side.
 
-The body is cut at what the group does together: barriers and what surrounds them, inner loops that all iterations run
-alike, or loads of one element for all of them.  Each section between two cuts is a loop over the group.  A variable that one section binds and another reads
-is kept for each iteration, or computed again where that is cheap.
+The body is cut at statements that the group does together: barriers and their surroundings, inner loops that all
+iterations run alike, or loads of one element for all of them.  Each section between two cuts is a loop over the group.
+A variable that one section binds and another reads is kept for each iteration, or computed again where that is cheap.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["SectionPlan", "bound_by", "plan_sections", "reads_of", "split"]
 
 @dataclass(frozen=True, slots=True)
 class SectionPlan:
-    """Where the variables of a body live.
+    """The place of each variable of a body.
 
     together  the ``id`` of each statement that the group does in one step
     again     bindings that each section repeats, in their order
@@ -76,7 +76,7 @@ def plan_sections(task: ir.ParallelTask, together: frozenset[int]) -> SectionPla
 
 
 class _Finder:
-    """``touched`` maps a variable to the sections that mention it; the bounds of a joint loop are a section of their own."""
+    """``touched`` maps a variable to the sections that mention it; joint loops' bounds are a separate section."""
 
     def __init__(self, task: ir.ParallelTask, together: frozenset[int]) -> None:
         self.task, self.together = task, together

@@ -1,8 +1,8 @@
-"""Which loops on the CPU compute both sides of branches that store to the same places.
+"""Decides which loops on the CPU compute both sides of branches that store to the same places.
 
 ``if c: x[i] = a``, ``else: x[i] = b`` keeps LLVM from vectorising a loop; one store of the selected value does not.  That pays
-where the loop is then vectorised, and the sides are of a kind: a group of iterations computes both, where one iteration
-would compute one of them.
+if the loop is then vectorised and the sides cost about the same: a group of iterations computes both, while a single
+iteration would compute only one.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ __all__ = ["select_stores"]
 _STAYS: Final = (
     ir.For, ir.While, ir.Atomic, ir.Barrier, ir.Fence, ir.Wave, ir.Print, ir.Fault, ir.Break, ir.Continue, ir.LabelledBlock, ir.Leave,
 )  # fmt: skip
-"""With these in it, a loop is not vectorised by its stores alone."""
+"""Statements that keep a loop from being vectorised, whatever its stores."""
 _LANES: Final = 4
-"""Iterations that LLVM computes at once, at least."""
+"""The minimum number of iterations that LLVM computes at once."""
 
 
 def select_stores(kernel: ir.Kernel) -> ir.Kernel:
-    """``kernel`` with one store for each two that branches make to one place, where that vectorises the loop."""
+    """``kernel`` with one store for each two that branches make to one place, if that vectorises the loop."""
     functions = {f.name: f for f in kernel.functions}
     return replace(kernel, tasks=tuple(_selected(task, functions, noalias=kernel.noalias) for task in kernel.tasks))
 

@@ -1,9 +1,9 @@
-"""Which parallel loops the CPU vectorises over their iterations although they have inner loops.
+"""Decides which parallel loops the CPU vectorises over their iterations although they have inner loops.
 
 LLVM vectorises innermost loops.  One that carries a float from turn to turn (``sum += x[k]``) is a chain that may not
-be reordered, so it stays scalar, while the iterations of the parallel loop around it are independent.  Where all of
-them run the inner loops alike, a group of iterations goes through these side by side, one in each element of a vector:
-each does what it would do alone, in the same order, so the bits are the same.
+be reordered, so it stays scalar, while the iterations of the parallel loop around it are independent.  If all of
+them run the inner loops alike, a group of iterations runs these loops side by side, one in each element of a vector.
+Each does what it would do alone, in the same order, so the bits are the same.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ __all__ = ["VectorPlan", "carried_by", "is_unrolled", "plan_vector"]
 _BYTES: Final = 64
 """A group's values of one variable: one register with AVX-512, two with AVX2, so that two chains overlap."""
 _UNROLLED: Final = 256
-"""Cost up to which LLVM unrolls a loop of a known number of turns, after which the parallel loop has no inner one."""
+"""Cost up to which LLVM unrolls a loop with a known number of turns, so that no inner loop is left."""
 _MOST_LINES: Final = INLINED_LINES // 2
-"""Lines of a body, which is written twice: with more, library functions would no longer be inlined."""
+"""Most lines of a body, which is written twice: in longer ones, library functions would no longer be inlined."""
 _MOST_STACK: Final = 16 << 10
-"""Bytes of a group's values; those that registers do not hold stay on the thread's stack."""
+"""Most bytes of a group's values; those that do not fit into registers stay on the thread's stack."""
 _STEP: Final = 4
-"""Scalars from one iteration's element to the next, at most."""
+"""The largest distance, in scalars, from one iteration's element to the next."""
 _APART: Final = (ir.While, ir.Atomic, ir.Return, ir.Barrier, ir.Break, ir.Print, ir.Fault)
 """Statements that an iteration cannot run beside others."""
 
@@ -47,7 +47,7 @@ class VectorPlan:
 
 
 def plan_vector(kernel: ir.Kernel, task: ir.Task) -> VectorPlan | None:
-    """The plan for ``task``; None where its iterations run one after the other."""
+    """The plan for ``task``; None if its iterations run one after the other."""
     if not isinstance(task, ir.ParallelTask) or task.reductions or task.privates or uses_block(task):
         return None
     nodes = list(walk(task.body))
@@ -71,7 +71,7 @@ def plan_vector(kernel: ir.Kernel, task: ir.Task) -> VectorPlan | None:
 
 
 def _lines(node: ir.Node, functions: dict[str, ir.Function]) -> int:
-    """About how many instructions ``node`` becomes with all calls inlined."""
+    """The approximate number of instructions of ``node`` with all calls inlined."""
     sizes: dict[str, int] = {}
     for function in functions.values():  # callees come first
         sizes[function.name] = _lines_of(function.body, sizes)
@@ -99,7 +99,7 @@ def _alike(block: ir.Block, differing: set[ir.Var]) -> Iterator[ir.For | ir.If]:
 
 
 def _shared_loads(body: ir.Block, differing: set[ir.Var]) -> Iterator[ir.Load]:
-    """The loads with which ``body`` begins that are of one element for all iterations: a group does each once.
+    """Loads at the beginning of ``body`` that read one element for all iterations: a group does each once.
 
     LLVM moves them into the branches that use the value, and then loads once for each lane that takes the branch.
     """
@@ -154,7 +154,7 @@ def carried_by(loop: ir.For) -> Iterator[Scalar]:
 class _Closeness:
     """Whether the elements that a group accesses at once in inner loops are neighbours, or one element.
 
-    Iterations that walk along rows of their own would read a cache line each, and rows 4 KiB apart evict each other.
+    Iterations that each walk along a different row would read a cache line each, and rows 4 KiB apart evict each other.
     ``close`` are the variables that grow from one iteration to the next by one at most.
     """
 

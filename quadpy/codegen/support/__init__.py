@@ -1,1 +1,1 @@
-"""quadpy's own little kernels: the upload of arguments, the conditions of loops."""
+"""Small internal kernels: the upload of arguments, the conditions of loops."""

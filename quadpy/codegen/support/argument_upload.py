@@ -1,7 +1,7 @@
 """The kernels that write arguments into the device's memory, in the order of a stream.
 
-The bytes are arguments of the launch itself, which the driver copies: no buffer on the host must live until the work is
-done, and nothing is allocated.
+The bytes are arguments of the launch itself, which the driver copies: so no buffer on the host has to live until the
+work is done, and nothing is allocated.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _FROM: Final = {"amdgpu": "ptr addrspace(4)", "nvptx": "ptr"}
 
 
 def upload_name(nbytes: int) -> str:
-    """The symbol of the kernel for ``nbytes``, which takes an address (i64) and so many bytes, in nbytes / 8 threads."""
+    """The symbol of the kernel for ``nbytes``, which takes an address (i64) and the bytes, in nbytes / 8 threads."""
     return f"quadpy_upload_{nbytes}"
 
 
@@ -45,7 +45,7 @@ def upload_code(spec: TargetSpec) -> CodeObject:
 
 
 def _kernel(nbytes: int, gpu: GpuRules, family: str) -> str:
-    """A thread for each eight bytes."""
+    """The kernel's text: one thread for each eight bytes."""
     data, source = _DATA[family].format(nbytes), _FROM[family]
     return f"""
 define {gpu.convention} void @{upload_name(nbytes)}(ptr addrspace(1) %target, {data} %data) {gpu.attributes(nbytes // 8)} nounwind {{

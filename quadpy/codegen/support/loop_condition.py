@@ -1,6 +1,7 @@
 """The kernels that tell a CUDA graph whether a loop goes on.
 
-Only a kernel can set what a conditional node asks, by a function that NVIDIA's driver adds when it loads the code.
+Only a kernel can set the condition of a conditional node, with a function that NVIDIA's driver adds when it loads the
+code.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from quadpy.target import TargetSpec
 __all__ = ["CONDITION_SETTER", "CONDITION_SETTER_INDIRECT", "condition_setter_code"]
 
 CONDITION_SETTER: Final = "quadpy_set_condition"
-"""Takes a loop (i64), and where an integer of so many bytes (i64, i32) says whether it goes on; of 0 bytes, it does."""
+"""Takes a loop (i64), and address and size (i64, i32) of the integer that says whether it goes on; size 0: it does."""
 CONDITION_SETTER_INDIRECT: Final = "quadpy_set_condition_indirect"
-"""The same, but it takes the address of that address."""
+"""The same, with the address of that address."""
 
 _DECLARED: Final = "declare void @cudaGraphSetConditional(i64, i32)\n"
 _THROUGH: Final = """  %asked = icmp ne i32 %nbytes, 0

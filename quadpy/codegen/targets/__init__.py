@@ -1,4 +1,4 @@
-"""What differs between targets: one set of rules each."""
+"""The differences between targets: one set of rules each."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """AMD's rules, and its table of native float atomics.
 
 The table is LLVM 22's: the instructions that ``atomicrmw`` becomes at agent scope with the three memory tags, which say
-that arrays lie in the device's own coarse-grained memory.  Everything else is a compare-and-swap loop, LLVM's or ours.
+that arrays lie in the device's own coarse-grained memory.  Everything else is a compare-and-swap loop, LLVM's or
+quadpy's.
 """
 
 from __future__ import annotations
@@ -67,41 +68,41 @@ def amdgpu_rules(spec: TargetSpec) -> TargetRules:
             shared_bytes=amd_arch(spec.arch).lds_bytes,
             most_shared_bytes=amd_arch(spec.arch).lds_bytes,
             pause=_pause,
-            fences_for_block=False,  # it waits for the stores of its own wave alone
+            fences_for_block=False,  # a fence waits only for the stores of its own wave
             approximate=_APPROXIMATE,
         ),
     )
 
 
 def _kernel_attributes(spec: TargetSpec, block_dim: int) -> str:
-    """Without the first LLVM assumes 1024 threads and halves the registers."""
+    """Without the first attribute, LLVM assumes 1024 threads and halves the registers."""
     attributes = {"amdgpu-flat-work-group-size": f"{block_dim},{block_dim}", "uniform-work-group-size": "true"}
     if amd_arch(spec.arch).series == "gfx12.5":
-        attributes["amdgpu-cluster-dims"] = "0,0,0"  # else each block id costs a look at the cluster's
+        attributes["amdgpu-cluster-dims"] = "0,0,0"  # otherwise each block id also reads the cluster's
     return " ".join(f'"{name}"="{value}"' for name, value in attributes.items())
 
 
 def _grid_threads(out: Writer, _block_dim: int) -> str:
-    """From the dispatch packet: hidden arguments would cost 256 bytes."""
+    """Read from the dispatch packet: hidden arguments would cost 256 bytes."""
     packet = out.intrinsic("llvm.amdgcn.dispatch.ptr", "ptr addrspace(4)")
     where = out.op(f"getelementptr i8, ptr addrspace(4) {packet}, i64 12")
     return out.op(f"zext i32 {out.op(f'load i32, ptr addrspace(4) {where}, align 4')} to i64")
 
 
 def _barrier(out: Writer) -> None:
-    """The barrier alone would order no memory."""
+    """Fences are needed, since the barrier alone orders no memory."""
     out.do('fence syncscope("workgroup") release')
     out.intrinsic("llvm.amdgcn.s.barrier", "void")
     out.do('fence syncscope("workgroup") acquire')
 
 
 def _pause(out: Writer) -> None:
-    """For some sixty cycles, which the wave's neighbours have for themselves."""
+    """Sleeps for about sixty cycles, which other waves can use."""
     out.intrinsic("llvm.amdgcn.s.sleep", "void", ("i32", "1"))
 
 
 def _has_atomic(arch: AmdArch, op: AtomicOp, t: Scalar) -> bool:
-    """Integers: all but multiplication, narrow ones in a loop of LLVM's.  Floats: sums, and extremes by the table."""
+    """Integers: all but multiplication, narrow ones in LLVM's loop.  Floats: sums, and extremes by the table."""
     if op is AtomicOp.MUL or not t.is_float:
         return op is not AtomicOp.MUL
     if op in (AtomicOp.MIN, AtomicOp.MAX):

@@ -1,7 +1,7 @@
 """Instructions of AMD's waves.
 
 Lanes of a row of 16 exchange words by DPP, a modifier of ordinary instructions.  For other distances there are
-instructions that each generation has or has not: ``_CROSSINGS`` says which.  LLVM aborts on those that it has not.
+instructions that only some generations have: see ``_CROSSINGS``.  LLVM aborts on missing ones.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class _Crossings:
     row_bcast   DPP that gives a row's last word to the next row, lane 31's to the upper half, and moves words one lane up
     permlane16  any pattern within a row, or from the other row of a pair; DPP with any mask within a row
     permlane64  the two halves of a wave of 64 change places
-    bpermute64  ds_bpermute reaches all 64 lanes, not only those of the own half
+    bpermute64  ds_bpermute reaches all 64 lanes, not only those of the same half
     """
 
     row_bcast: bool = False
@@ -57,7 +57,7 @@ class AmdLanes:
         self.has = _CROSSINGS[amd_arch(spec.arch).series]
 
     def why_not(self, op: WaveOp) -> str:
-        """Nothing is missing in waves of 32."""
+        """Waves of 32 have all operations."""
         reaches = self.size == 32 or self.has.permlane64 or self.has.bpermute64
         return "" if reaches or op not in _FAR else f"no instruction of {self.arch} reaches all lanes of a wave of 64"
 
@@ -96,11 +96,11 @@ class AmdLanes:
             return self.flip(word, distance)
         if distance == 16:
             return self.last_of_row(word, fill)
-        # in halves that have one word each, a mirror does what a flip does
+        # if each half has one word, a mirror equals a flip
         return self._dpp(word, {1: 0xB1, 2: 0x4E, 4: _HALF_MIRROR, 8: _MIRROR}[distance])
 
     def settle(self, word: str) -> str:
-        """In a scalar register, which what follows can use for branches and addresses."""
+        """The word in a scalar register, which branches and addresses can use."""
         return self.broadcast(word, str(self.size - 1))
 
     def row_up(self, word: str, distance: int, fill: str) -> str:
@@ -142,7 +142,7 @@ class AmdLanes:
         return ""
 
     def sync(self) -> None:
-        """The barrier is for LLVM alone: lanes of a wave run in step."""
+        """The barrier only constrains LLVM: lanes of a wave run in step."""
         self.out.do('fence syncscope("wavefront") release')
         self.out.intrinsic("llvm.amdgcn.wave.barrier", "void")
         self.out.do('fence syncscope("wavefront") acquire')
@@ -167,10 +167,10 @@ class AmdLanes:
         return self._permlanex16(word, low, high)
 
     def _dpp(self, word: str, pattern: int, fill: str = "", rows: int = 0xF) -> str:
-        """A lane without a source has ``fill``; so have rows outside the mask ``rows``.
+        """Lanes without a source, and rows outside the mask ``rows``, get ``fill``.
 
-        Without ``fill`` each lane has a source; only if LLVM is told that others would have 0 does it join the move with
-        the instruction that uses it.
+        Without ``fill`` each lane has a source; still, LLVM merges the move with the instruction that uses it only if
+        told that other lanes would get 0.
         """
         name = "llvm.amdgcn.update.dpp.i32"
         numbers = [("i32", str(number)) for number in (pattern, rows, 0xF)]
@@ -178,7 +178,7 @@ class AmdLanes:
         return self.out.intrinsic(name, "i32", ("i32", fill or "poison"), ("i32", word), *numbers, ("i1", bound))
 
     def _permlanex16(self, word: str, low: int, high: int) -> str:
-        """From the other row of a pair; four bits of ``low`` and ``high`` for each lane of the row."""
+        """Words from the other row of a pair; four bits of ``low`` and ``high`` for each lane of the row."""
         name, flags = "llvm.amdgcn.permlanex16.i32", (("i1", "false"), ("i1", "false"))
         signed = [("i32", str((half + (1 << 31)) % (1 << 32) - (1 << 31))) for half in (low, high)]
         return self.out.intrinsic(name, "i32", ("i32", "poison"), ("i32", word), *signed, *flags)

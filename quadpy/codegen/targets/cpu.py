@@ -13,7 +13,7 @@ __all__ = ["CPU"]
 
 
 def _has_atomic(op: AtomicOp, t: Scalar) -> bool:
-    """LLVM writes the loop itself for float addition; its float minimum is not IEEE's minimumNumber."""
+    """For float addition LLVM writes the loop itself; its float minimum is not IEEE's minimumNumber."""
     if op is AtomicOp.MUL:
         return False
     return t.is_integral or (op in (AtomicOp.ADD, AtomicOp.SUB) and t.bits > 16)

@@ -1,4 +1,4 @@
-"""What a GPU's waves can do: the protocol of their instructions."""
+"""The operations of a GPU's waves, as a protocol of their instructions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Lanes", "Writer"]
 
 
 class Writer(Protocol):
-    """What a rule writes instructions with: the function that is being lowered."""
+    """The function that is being lowered, to which rules write instructions."""
 
     def op(self, instruction: str) -> str:
         """Write an instruction with a result; the result's name."""
@@ -33,7 +33,7 @@ class Lanes(Protocol):
     def size(self) -> int: ...
 
     def why_not(self, op: WaveOp) -> str:
-        """Why the target does not have ``op``, for the user; empty where it does."""
+        """Why the target does not have ``op``, for the user; empty if it does."""
 
     def shuffle(self, word: str, lane: str) -> str:
         """The word of ``lane``."""
@@ -57,7 +57,7 @@ class Lanes(Protocol):
         """
 
     def settle(self, word: str) -> str:
-        """The last lane's word where only that is known to be right."""
+        """The last lane's word, if only that lane is known to be right."""
 
     def row_up(self, word: str, distance: int, fill: str) -> str:
         """The word of the lane ``distance`` below in the same row of 16, or ``fill``."""
@@ -81,10 +81,10 @@ class Lanes(Protocol):
         """Whether it holds in all lanes, i1."""
 
     def reduced(self, op: AtomicOp, t: Scalar, word: str) -> str:
-        """All lanes' words combined by an instruction of the target; empty where it has none."""
+        """All lanes' words combined by an instruction of the target; empty if it has none."""
 
     def matched(self, bits: str, width: int) -> str:
-        """The lanes with the same ``bits``, 32 or 64 of them, i64; empty where the target has no instruction for it."""
+        """The lanes with the same ``bits``, 32 or 64 of them, i64; empty if the target has no instruction for it."""
 
     def sync(self) -> None:
         """The lanes meet, and see what each of them wrote before."""

@@ -1,6 +1,6 @@
 """NVIDIA's rules.
 
-LLVM writes PTX, and NVIDIA's driver compiles it for the device.  Arrays are in global memory (1) and what a block shares is
+LLVM writes PTX, and NVIDIA's driver compiles it for the device.  Arrays are in global memory (1) and shared arrays are
 in shared memory (3), as on AMD GPUs; a thread's own variables need no address space.
 """
 
@@ -23,7 +23,7 @@ _APPROXIMATE: Final = {
     "exp2": "llvm.nvvm.ex2.approx.ftz.f", "log2": "llvm.nvvm.lg2.approx.ftz.f", "sin": "llvm.nvvm.sin.approx.ftz.f",
     "cos": "llvm.nvvm.cos.approx.ftz.f", "rsqrt": "llvm.nvvm.rsqrt.approx.ftz.f",
 }  # fmt: skip
-"""LLVM's own functions end the process where an optimisation has taken their flags away."""
+"""LLVM's own functions end the process if an optimisation has removed their flags."""
 
 
 @functools.cache
@@ -37,7 +37,7 @@ def nvptx_rules(arch: str) -> TargetRules:
         narrow_offsets=True,
         constant_offsets=False,
         scope='syncscope("device") monotonic',
-        load_now="load atomic volatile",  # else LLVM crashes where it finds that a kernel only reads the array
+        load_now="load atomic volatile",  # otherwise LLVM crashes if it finds that a kernel only reads the array
         atomic_tags=(),
         clock="llvm.readcyclecounter",
         has_mxcsr=False,
@@ -84,7 +84,7 @@ def _barrier(out: Writer) -> None:
 
 
 def _has_atomic(op: AtomicOp, t: Scalar) -> bool:
-    """Integers of 32 and 64 bits, and sums of floats; LLVM would lower the rest, or most of it, to loops as ours."""
+    """Integers of 32 and 64 bits, and sums of floats; LLVM would lower most of the rest to the same loops as quadpy."""
     if t.is_float:
         return op in (AtomicOp.ADD, AtomicOp.SUB) and t.bits > 16
     return op is not AtomicOp.MUL and t.bits >= 32

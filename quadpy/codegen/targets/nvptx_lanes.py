@@ -1,6 +1,6 @@
 """Instructions of NVIDIA's warps.
 
-Each names all 32 lanes: a lane that has run ahead waits for the others, as the language promises that they come.  The
+Each names all 32 lanes: a lane that has run ahead waits for the others, which the language guarantees to come.  The
 mask of the lanes that happen to be active would give results that depend on the scheduler.
 """
 
@@ -31,7 +31,7 @@ class NvptxLanes:
         self.version, self.out, self.lane = version, out, lane
 
     def why_not(self, op: WaveOp) -> str:
-        """Nothing is missing."""
+        """NVIDIA's warps have all operations."""
         return ""
 
     def shuffle(self, word: str, lane: str) -> str:

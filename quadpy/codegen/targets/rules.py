@@ -15,7 +15,7 @@ __all__ = ["GpuRules", "Saturation", "TargetRules"]
 
 @dataclass(frozen=True, slots=True)
 class GpuRules:
-    """How a GPU expresses what a CPU does not have.
+    """How a GPU expresses operations that a CPU does not have.
 
     convention    the calling convention of a kernel
     attributes    of a kernel, by the threads of its blocks
@@ -23,12 +23,12 @@ class GpuRules:
     grid_threads  writes the number of the launch's threads, i64, by the threads of a block
     barrier       all threads of the block meet, and see what each of them wrote before
     scopes        LLVM's names for the threads of a wave, of a block, and of the device
-    lanes         the instructions of a wave, by what writes them and the number of the lane
+    lanes         the instructions of a wave, by their writer and the number of the lane
     block_pointer the type of a pointer to arguments in memory
-    has_constant_loads  whether there are special loads for memory that nothing writes meanwhile
+    has_constant_loads  whether there are special loads for memory that nothing writes during the kernel
     shared_bytes  the most shared memory that the code of a block can declare
-    most_shared_bytes  the most shared memory of a block; what is declared at most, or more where a launch can ask for it
-    pause         writes what a thread does between two looks at memory that it waits for
+    most_shared_bytes  the most shared memory of a block: larger than ``shared_bytes`` if a launch can ask for more
+    pause         writes the pause of a thread that waits for memory, between two reads
     fences_for_block  whether one thread's fence of the whole device, between two barriers, orders the memory of its
                   whole block
     fast_attributes  of all functions of a fast_math kernel
@@ -58,8 +58,8 @@ class Saturation:
     """``widths`` of a float and an integer (32 or 64 bits) between which one instruction converts, signed and unsigned,
     so that it saturates and a NaN becomes 0.
 
-    ``register`` is inline assembly's letter for the float's registers, where LLVM's own fence is not selected.
-    ``clamps`` asks for comparisons around a plain conversion everywhere, where LLVM's saturating one is not vectorised.
+    ``register`` is inline assembly's letter for the float's registers, if LLVM cannot select its own fence.
+    ``clamps`` asks for comparisons around every plain conversion, if LLVM does not vectorise its saturating one.
     """
 
     widths: frozenset[tuple[int, int]] = frozenset()
@@ -69,19 +69,19 @@ class Saturation:
 
 @dataclass(frozen=True, slots=True)
 class TargetRules:
-    """How one target expresses what all of them have.
+    """How one target expresses operations that all targets have.
 
     pointer         the type of a pointer into arrays and scratch memory
     private         the type of a pointer to a variable of one thread
     alloca          what follows the type in an ``alloca``
-    narrow_offsets  whether byte offsets into arrays have 32 bits where the kernel's index type has
+    narrow_offsets  whether byte offsets into arrays have 32 bits if the kernel's index type does
     constant_offsets  whether memory instructions add a pointer, a 32-bit offset in bytes and a constant
     scope           scope and order of an atomic instruction
     load_now        the words before the type of a load that sees what other threads write
     atomic_tags     metadata that lets the hardware do a read-modify-write itself
     clock           the intrinsic that reads a counter of the processor, 64 bits wide: see ``runtime.clock``
-    has_mxcsr       whether x86's register of floating-point modes is there
-    gpu             what only a GPU has; None for a CPU
+    has_mxcsr       whether there is x86's register of floating-point modes
+    gpu             the rules that only a GPU has; None for a CPU
     saturating      conversions from floats to integers that saturate by themselves; NVIDIA has none, since its assembler
                     folds the conversion of infinity to 0
     has_atomic      whether LLVM may be given a read-modify-write of a type; otherwise it is a compare-and-swap loop

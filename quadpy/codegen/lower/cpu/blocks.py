@@ -1,7 +1,7 @@
 """Loops on the CPU whose iterations know their block.
 
 One thread runs a block: each section of the body is a loop over the block's iterations, and between two sections all of
-them have met.  Joint statements (see ``ir.blocks``) are decided once, by the values of the first iteration.  A section in
+them meet.  Joint statements (see ``ir.blocks``) are decided once, by the values of the first iteration.  A section in
 which waves do something together is a loop over waves, cut in the same way: see ``waves``.
 """
 
@@ -33,7 +33,7 @@ def lower_cpu_blocks(s: Scope, task: ir.ParallelTask, frame: SectionedBlocks) ->
 
 
 class _Blocks(Sections):
-    """``size`` is how many iterations this block has, ``base`` the number of its first."""
+    """``size`` is the number of iterations in this block, ``base`` the number of the first."""
 
     def __init__(self, s: Scope, task: ir.ParallelTask, frame: SectionedBlocks) -> None:
         super().__init__(s, frame.sections, frame.block_dim)

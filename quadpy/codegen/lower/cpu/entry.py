@@ -1,8 +1,8 @@
 """The CPU's entry point: ``i32 <kernel>_entry(args, scratch, first)``.
 
-It runs the tasks from ``first`` on, each to its end, and returns -1; or, some milliseconds after it was called, the
-number of the task to go on with, so that a Ctrl-C is seen between tasks.  For ``~first`` it runs that task alone, as
-profiles ask for.  Branches run one after the other; at the end of a loop's last task the condition decides which task is
+It runs the tasks from ``first`` on, each to its end, and returns -1.  If more than some milliseconds have passed, it
+returns the number of the next task instead, so that Ctrl-C works between tasks.  For ``~first`` it runs only that task,
+for profiles.  Branches run one after the other; at the end of a loop's last task the condition decides which task is
 next.
 """
 
@@ -74,14 +74,14 @@ def lower_cpu_entry(module: ModuleText, schedule: KernelSchedule, recorded: Sequ
 
 
 def _holds(s: Scope, condition: str) -> str:
-    """Whether element 0 of the array ``condition`` is not 0 now: the tasks before have changed it, or another thread."""
+    """Whether element 0 of the array ``condition`` is nonzero now: earlier tasks or threads may have changed it."""
     array = s.arrays[condition]
     ty = llvm_type(array.type.elem)
     return s.text.op(f"icmp ne {ty} {s.text.op(f'load volatile {ty}, ptr {array.pointer}')}, 0")
 
 
 def _go(s: Scope, labels: list[str], following: int, began: str, modes: str) -> None:
-    """Go on with task ``following``; or return, where the caller has waited for long."""
+    """Go on with task ``following``, or return if the caller has waited too long."""
     rest = s.text.label("rest")
     passed = s.text.op(f"sub i64 {_clock(s)}, {began}")
     s.text.branch(s.text.op(f"icmp ugt i64 {passed}, {_PATIENCE}"), rest, labels[following])
@@ -107,7 +107,7 @@ def _leave(s: Scope, modes: str, following: int) -> None:
 
 
 def _entry_scope(module: ModuleText, schedule: KernelSchedule) -> Scope:
-    """Loads from the block what axes, destinations of reductions, sizes of private copies and conditions need."""
+    """Loads the values that axes, destinations of reductions, sizes of private copies and conditions need."""
     kernel = schedule.kernel
     used = set(conditions_of(kernel.flow))
     for task in kernel.tasks:
@@ -123,7 +123,7 @@ def _entry_scope(module: ModuleText, schedule: KernelSchedule) -> Scope:
 
 
 def _run(s: Scope, schedule: Schedule, tables: Table, refused: str, *, recorded: bool) -> None:
-    """Call a serial task, or share a loop; goes on at the label ``refused`` where that gets no memory."""
+    """Call a serial task, or share a loop; goes on at the label ``refused`` if there is no memory."""
     name, grain, task = schedule.symbol, schedule.grain, schedule.task
     if isinstance(task, ir.SerialTask):
         s.text.do(f"call void {symbol(name)}(ptr %args, ptr %scratch, i64 0, i64 1)")
@@ -163,7 +163,7 @@ def _run(s: Scope, schedule: Schedule, tables: Table, refused: str, *, recorded:
 
 
 def _share(s: Scope, name: str, n: str, grain: int, scratch: str = "%scratch") -> None:
-    """A loop too short to share never comes near the pool."""
+    """Share a loop between threads; a loop too short to share does not call the pool."""
     out = s.text
     alone, shared, after = out.label("alone"), out.label("shared"), out.label("shared.end")
     out.branch(out.op(f"icmp ule i64 {n}, {grain}"), alone, shared)

@@ -38,7 +38,7 @@ def _fields(plan: PrivatePlan) -> dict[str, str]:
 
 
 def private_pointers(s: Scope, plan: PrivatePlan, loaded: dict[str, str]) -> tuple[str, dict[str, str]]:
-    """In a chunk's function: the scratch memory, and where each array's updates go.
+    """In a chunk's function: the scratch memory, and the target of each array's updates.
 
     ``loaded`` are the arrays' own pointers.  A copy is filled with the identity first, by the thread that uses it.
     """
@@ -111,7 +111,7 @@ def _at(out: FunctionText, table: str, k: str, t: Scalar) -> str:
 
 
 def call_private(s: Scope, task: str, plan: PrivatePlan, n: str, grain: int, cost: int, pool: Pool) -> str:
-    """Write the whole loop; the label of the block where it goes on with atomics, if arrays are too large."""
+    """Write the whole loop; the label of the block that runs it with atomics, if arrays are too large."""
     out = s.text
     elements = [_elements(s, plan, k) for k in range(len(plan.arrays))]
     offsets, nbytes = _offsets(s, plan, elements)
@@ -155,7 +155,7 @@ def _elements(s: Scope, plan: PrivatePlan, k: int) -> str:
 
 
 def _offsets(s: Scope, plan: PrivatePlan, elements: list[str]) -> tuple[list[str], str]:
-    """Each array's offset in a copy, on a cache line of its own, and the size of a copy."""
+    """Each array's offset in a copy, each on its own cache line, and the size of a copy."""
     offsets, offset = [], "0"
     for many, (param, _) in zip(elements, plan.arrays, strict=True):
         offsets.append(offset)
@@ -182,7 +182,7 @@ def _copies(s: Scope, elements: list[str], nbytes: str, n: str, cost: int) -> st
 
 
 def _chunks(s: Scope, n: str, copies: str) -> tuple[str, str]:
-    """Iterations of a chunk, and how many chunks that makes: at most ``copies``."""
+    """The number of iterations in a chunk, and the number of chunks, at most ``copies``."""
     out = s.text
     chunk = _rounded_up(out, n, copies)
     chunk = out.intrinsic("llvm.umax.i64", "i64", ("i64", chunk), ("i64", "1"))

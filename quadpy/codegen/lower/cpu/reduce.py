@@ -78,7 +78,7 @@ def _by_rows(
 def _by_short_rows(
     s: Scope, groups: tuple[Group, ...], sums: list[str], iterations: Iterations, begin: str, end: str
 ) -> None:
-    """ACCUMULATORS iterations at a time or what is left, into accumulators in memory: the iteration is written once."""
+    """At most ACCUMULATORS iterations at a time, into accumulators in memory: the iteration is written once."""
     _in_pieces(
         s, begin, end, ACCUMULATORS, lambda first, count: iterations(first, count, _adds(s, groups, sums, first))
     )
@@ -98,7 +98,7 @@ def _in_pieces(s: Scope, begin: str, end: str, length: int, piece: Callable[[str
 
 
 def _adds(s: Scope, groups: tuple[Group, ...], sums: list[str], first: str) -> Callable[[str], None]:
-    """What follows an iteration of the row that begins with number ``first``: its accumulator takes what it contributes."""
+    """Writes the end of an iteration in the row that starts at ``first``: its accumulator takes its contribution."""
 
     def add(number: str) -> None:
         at = s.text.op(f"sub i64 {number}, {first}")
@@ -113,7 +113,7 @@ def _adds(s: Scope, groups: tuple[Group, ...], sums: list[str], first: str) -> C
 def _by_blocks(
     s: Scope, groups: tuple[Group, ...], sums: list[str], iterations: Iterations, begin: str, end: str
 ) -> None:
-    """Iterations of several axes begin rows of their own: what they contribute goes through a buffer."""
+    """Iterations of several axes start new rows, so their contributions go through a buffer."""
     out = s.text
     buffers = [_new_table(out, g, _BLOCK) for g in groups]
 
@@ -257,7 +257,7 @@ def call_chunks(
 ) -> None:
     """Write the whole loop for ``n`` > 0: ``run(record, chunk size)`` has all chunks done.
 
-    The label ``refused`` is where it goes on if there is no memory.
+    It goes on at the label ``refused`` if there is no memory.
     """
     out = s.text
     shift, count = chunks_of(out, n)
@@ -285,13 +285,13 @@ def call_chunks(
 
 
 def _row(out: FunctionText, table: str, count: str, a: str, g: Group) -> str:
-    """Where the ``count`` chunks' results of the group's reduction ``a`` begin."""
+    """The address of the first of ``count`` chunks' results for the group's reduction ``a``."""
     number = out.op(f"add i64 {a}, {g.first}")
     return out.op(f"getelementptr i64, ptr {table}, i64 {out.op(f'mul i64 {count}, {number}')}")
 
 
 def _merge_chunks(s: Scope, whole: str, count: str, g: Group, a: str) -> None:
-    """The row of the group's reduction ``a`` by halves of MOST_CHUNKS; the last of its cells may be missing."""
+    """Merge the row of the group's reduction ``a`` by halves of MOST_CHUNKS; the last of its cells may be missing."""
     out = s.text
     table = _row(out, whole, count, a, g)
     loop, merge, done = out.label("merge"), out.label("halve"), out.label("merged")

@@ -27,7 +27,7 @@ class Sections:
     size     how many iterations a group has
     together the ``id`` of each statement that the group does in one step
     cells    of variables that are kept, the table of the group's values
-    outside  what is known before the body begins: operands, their twins in 64 bits, those that are natural
+    outside  what is known before the body: operands, their 64-bit twins, and which are natural
     """
 
     def __init__(self, s: Scope, plan: SectionPlan, width: int) -> None:
@@ -42,7 +42,7 @@ class Sections:
         self.outside: tuple[dict[str, str], dict[str, str], set[str]] = ({}, {}, set())
 
     def begin(self) -> None:
-        """What is known now is known in all sections from here on."""
+        """Values known now are known in all sections from here on."""
         self.outside = (dict(self.s.values), dict(self.s.wide), set(self.s.natural))
         self.s.access = self.access
 

@@ -1,8 +1,8 @@
 """Tasks on the CPU.
 
-A task is two functions.  ``<kernel>_t<k>(args, scratch, begin, end)`` is what the thread pool calls: it loads the
-arguments from their block and passes them to the *body*, which gets arrays as parameters, since ``noalias`` is a
-property of parameters: with it LLVM vectorises loops with no checks at run time.
+A task is two functions.  The thread pool calls ``<kernel>_t<k>(args, scratch, begin, end)``, which loads the arguments
+from their block and passes them to the *body*.  The body takes arrays as parameters, since ``noalias`` is a property of
+parameters: with it LLVM vectorises loops without run-time checks.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ __all__ = ["lower_cpu_task"]
 
 
 def lower_cpu_task(module: ModuleText, kernel: KernelSchedule, schedule: Schedule) -> bool:
-    """Write the functions of a task; once more over private copies where it has any.
+    """Write the functions of a task, and again over private copies if it has any.
 
-    True where the function expects the record of ``cpu.working_memory``.
+    True if the function expects the record of ``cpu.working_memory``.
     """
     plan = schedule.frame.plan if isinstance(schedule.frame, Privatised) else None
     recorded = False
@@ -84,7 +84,7 @@ class _Function:
         return self.reduces or lent > 0
 
     def write_wrapper(self, lent: int) -> None:
-        """What the pool calls; ``lent`` bytes are the body's working memory."""
+        """Write the function that the pool calls; ``lent`` is the size of the body's working memory in bytes."""
         s = new_function(self.module, self.kernel.kernel, self.kernel.rules)
         text, scratch, cell = s.text, "%scratch", []
         values = {argument.operand: text.op(argument.load(text)) for argument in self.arguments}
@@ -105,7 +105,7 @@ class _Function:
         text.finish(f"define internal void {symbol(self.name)}(ptr %args, ptr %scratch, i64 %begin, i64 %end) nounwind")
 
     def choose_copies(self, s: Scope, plan: PrivatePlan, values: dict[str, str]) -> str:
-        """Put private copies in the place of arrays in ``values``; the scratch memory."""
+        """Replace arrays in ``values`` by private copies; returns the scratch memory."""
         pointers = {a.value.param: a.operand for a in self.arguments if a.value.part == "pointer"}
         scratch, chosen = private_pointers(s, plan, {name: values[operand] for name, operand in pointers.items()})
         values.update({pointers[name]: pointer for name, pointer in chosen.items()})
@@ -113,7 +113,7 @@ class _Function:
 
 
 _NAMED: Final = '"disable-tail-calls"="true"'
-"""A crash in a ``memset`` that a loop became is told by the address to which it returns: see ``runtime.cpu.loader``."""
+"""A crash in a ``memset`` made from a loop is recognised by its return address: see ``runtime.cpu.loader``."""
 _CELL: Final = ["ptr noalias %cell", "i64 %row", "i64 %strand"]
 _WORK: Final = ["ptr noalias align 64 %work"]
 
@@ -173,7 +173,7 @@ def _pieces(
     s: Scope, axes: list[AxisOperands], begin: str, count: str, iteration: Iteration, groups: VectorGroups | None,
     guard: RowGuard | None,
 ) -> None:  # fmt: skip
-    """``count`` iterations of the loop from number ``begin`` on; with ``groups`` its last axis is cut into pieces."""
+    """``count`` iterations of the loop from number ``begin`` on; ``groups`` cut its last axis into pieces."""
     out = s.text
 
     def span(first: str, stop: str, base: str) -> None:

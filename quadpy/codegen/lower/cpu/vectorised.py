@@ -1,6 +1,6 @@
 """Parallel loops on the CPU that are vectorised over their iterations, as ``plans.vectorise`` decides.
 
-The last axis is cut into pieces: as many whole groups of iterations as there are, and then single iterations.  A group's
+The last axis is cut into pieces: first whole groups of iterations, then the remaining iterations one by one.  A group's
 loops over its sections become vectors of that width; their tables of values become registers.
 """
 
@@ -20,7 +20,7 @@ __all__ = ["VectorGroups", "piece_count"]
 
 
 def piece_count(out: FunctionText, count: str, width: int) -> str:
-    """How many pieces ``count`` iterations of the last axis make: i64."""
+    """The number of pieces, i64, for ``count`` iterations of the last axis."""
     whole = out.op(f"udiv i64 {count}, {width}")
     return out.op(f"add i64 {whole}, {out.op(f'urem i64 {count}, {width}')}")
 
@@ -35,7 +35,7 @@ class VectorGroups(Sections):
         self.vectorised = (
             text.vector_width(plan.width),
             text.module.metadata('!{!"llvm.loop.interleave.count", i32 1}'),
-            text.module.metadata('!{!"llvm.loop.unroll.disable"}'),  # vectorised, it is a single turn
+            text.module.metadata('!{!"llvm.loop.unroll.disable"}'),  # once vectorised, it has a single turn
         )
 
     def hints(self) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """Waves on the CPU, lane for lane.
 
-One thread runs the lanes of a wave, section by section, as it runs the iterations of a block.  For what they do together,
-each lane's operands are put into tables, and each lane's result is computed from these.
+One thread runs the lanes of a wave, section by section, as it runs the iterations of a block.  For operations of
+the whole wave, each lane's operands are put into tables, from which each lane's result is computed.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ __all__ = ["over_waves"]
 
 
 _ROLLED: Final = '!"llvm.loop.unroll.disable"'
-"""Loops over a known number of lanes would be unrolled, which takes long and gains nothing: they are vectorised."""
+"""Unrolling loops over a known number of lanes would take long and gain nothing: they are vectorised instead."""
 
 
 def over_waves(block: Sections, stmts: list[ir.Stmt], frame: SectionedBlocks) -> None:
-    """A section of ``block`` in which waves do something together."""
+    """Write a section of ``block`` that has operations of whole waves."""
     waves = _Waves(block, frame.wave)
     counted(block.s.text, "0", str(frame.block_dim // frame.wave), lambda k, following: waves.one(k, following, stmts))
 
@@ -94,7 +94,7 @@ class _Waves(Sections):
     # ------------------------------------------------------------ operations
 
     def exchange(self, stmt: ir.Wave, result: ir.Var) -> None:
-        """Each lane's result of ``stmt`` from all lanes' operands."""
+        """Compute each lane's result of ``stmt`` from all lanes' operands."""
         tables = [_Table(self, arg.type) for arg in stmt.args]
         needed = reads_of(*stmt.args)
 
@@ -140,7 +140,7 @@ class _Waves(Sections):
         self.give(result, lambda lane: values.load(source(lane)))
 
     def own_unless(self, there: str, lane: str) -> str:
-        """The lane ``there``, or where there is none, ``lane`` itself."""
+        """The lane ``there``, or ``lane`` itself if there is no such lane."""
         out = self.s.text
         exists = out.op(f"icmp ult i64 {there}, {self.lanes}")
         return out.op(f"select i1 {exists}, i64 {there}, i64 {lane}")
@@ -213,7 +213,7 @@ class _Waves(Sections):
         merge(even, self.plus(even, 1), k)
 
     def scan_rows(self, distance: int, merge: Callable[[str, str], None]) -> None:
-        """In each row from the top, so that each lane finds what the lane below had before."""
+        """One step of a scan in each row, from the top, so that each lane reads the old value of the lane below."""
 
         def row(number: str) -> None:
             top = self.plus(self.s.text.op(f"mul nuw nsw i64 {number}, {ROW}"), ROW - 1)

@@ -1,9 +1,9 @@
 """Working memory of the CPU's loops: partial results, shared arrays and kept variables, while a loop runs.
 
-A thread's stack may have 512 KiB, or less.  So what takes more than ``MOST_ON_STACK`` comes from ``malloc``: a chunk
+A thread's stack may have 512 KiB or less.  So memory of more than ``MOST_ON_STACK`` comes from ``malloc``: a chunk
 gets its memory in the function that the pool calls, the table of all chunks' results belongs to the entry function.
 
-The pool hands tasks one pointer besides the arguments.  Where a loop reduces or takes much memory it is that of a record
+The pool hands tasks one pointer besides the arguments.  If a loop reduces or takes much memory, it points to a record
 ``{ scratch, table, shift, row, failed }`` in the entry function's frame.  A chunk that gets no memory sets ``failed`` and
 does nothing; then the entry function returns ``abi.OUT_OF_MEMORY``.
 """
@@ -58,7 +58,7 @@ class Record:
 
 
 def lend(out: FunctionText, nbytes: int) -> tuple[str, str]:
-    """In the function that the pool calls: memory on a cache line, and what to free after use; it returns if there is none."""
+    """In the function that the pool calls: memory on a cache line, and a pointer to free; returns if there is none."""
     block = out.intrinsic("malloc", "ptr", ("i64", str(nbytes + _LINE)))
     refused, lent = out.label("refused"), out.label("lent")
     out.branch(out.op(f"icmp eq ptr {block}, null"), refused, lent)
@@ -78,7 +78,7 @@ def new_working_record(out: FunctionText, scratch: str) -> Record:
 
 
 def has_failed(record: Record) -> str:
-    """Whether a chunk got no memory."""
+    """Whether some chunk got no memory."""
     return record.out.op(f"icmp ne i32 {record.load('failed')}, 0")
 
 
@@ -90,7 +90,7 @@ class Table:
     small: str = ""
 
     def take(self, cells: str, refused: str) -> tuple[str, str]:
-        """A pointer to ``cells`` of 8 bytes, and what to free; a jump to the label ``refused`` if there is no memory."""
+        """A pointer to ``cells`` of 8 bytes, and the pointer to free; jumps to ``refused`` if there is no memory."""
         out = self.out
         self.small = self.small or out.alloca(f"[{_SMALL_TABLE} x i64], align {_LINE}")
         large, taken = out.label("large"), out.label("taken")

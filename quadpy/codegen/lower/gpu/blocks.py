@@ -1,7 +1,7 @@
 """Loops on a GPU whose iterations know their block.
 
-An iteration is a thread, a block of iterations a thread block.  Where iterations meet at barriers all blocks are whole:
-the launch has refused other numbers, so each thread has an iteration.
+An iteration is a thread, a block of iterations a thread block.  If iterations meet at barriers, all blocks are
+complete: the launch has refused other numbers of iterations, so each thread has one.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _DYNAMIC: Final = "@dynamic_shared"
 def lower_blocks(
     s: Scope, task: ir.ParallelTask, frame: Blocks, block_dim: int, iteration: Callable[[], None], *, dynamic: bool
 ) -> None:
-    """``iteration`` writes the statements; it finds shared arrays, the block and the loop variables bound.
+    """``iteration`` writes the statements; shared arrays, the block and the loop variables are bound for it.
 
     ``dynamic`` says whether the launch asks for the shared memory; if not, the code declares it.
     """
@@ -94,9 +94,9 @@ def _stride(s: Scope, task: ir.ParallelTask, frame: Blocks, block_dim: int, iter
 
 
 def _define_shared(s: Scope, task: ir.ParallelTask, *, dynamic: bool) -> None:
-    """Each shared array is a variable of the module, or a part of what the launch asks for.
+    """Each shared array is a variable of the module, or a part of the memory that the launch asks for.
 
-    LLVM ends the process where variables are too large for the target.
+    LLVM ends the process if variables are too large for the target.
     """
     used, gpu = 0, gpu_rules(s)
     if dynamic:

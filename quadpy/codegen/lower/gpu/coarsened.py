@@ -1,12 +1,12 @@
 """Short loops over memory on a GPU: several iterations a thread, their loads under way together.
 
 One load of four bytes a thread leaves a large GPU's memory waiting, and neighbours in a grid of several axes are loaded
-once more for each row that uses them.  So where a launch has fewer threads than iterations, a thread does a strip of
-them.  On one axis that is its number, its number plus the block's size, and so on, which keeps a wave's accesses side by
-side; on several axes, one below the other, so that rows which neighbours need are loaded once.
-Iterations with branches run one after the other, and share what finds their indices.
-A launch that has a thread for each iteration runs one each: the host chooses, by the grid alone, so that small launches
-use the whole device.
+once more for each row that uses them.  So if a launch has fewer threads than iterations, a thread runs a strip of
+them.  On one axis, a strip has the thread's number, its number plus the block's size, and so on, which keeps a wave's
+accesses side by side; on several axes, its iterations lie one below the other, so that rows which neighbours need are
+loaded once.  Iterations with branches run one after the other, and share the computation of their indices.
+In a launch with a thread for each iteration, each thread runs one: the host chooses by the grid alone, so that small
+launches use the whole device.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = ["lower_coarsened"]
 class _Strip:
     """Iterations of a thread: those of ``frame`` from the coordinates ``at`` on, in steps of ``step``.
 
-    ``alone`` says whether the thread has the first of them only; ``some``, whether it has any.
+    ``alone`` says whether the thread has only the first of them; ``some``, whether it has any.
     """
 
     frame: Coarsened
@@ -54,7 +54,7 @@ class _Strip:
 def lower_coarsened(
     s: Scope, task: ir.ParallelTask, frame: Coarsened, block_dim: int, iteration: Callable[[], None]
 ) -> None:
-    """Write the body once, in a loop over a strip; and where iterations run side by side, for each of a whole strip."""
+    """Write the body once, in a loop over a strip; if iterations run side by side, also for each of a whole strip."""
     out = s.text
     axes = lower_axes(s, task.axes, 32)
     alone = out.op(f"icmp uge i64 {grid_size(s, block_dim)}, {wide_total(s, axes)}")
@@ -87,7 +87,7 @@ def _line(s: Scope, frame: Coarsened, axes: list[AxisOperands], block_dim: int, 
 
 
 def _column(s: Scope, frame: Coarsened, axes: list[AxisOperands], block_dim: int, alone: str) -> _Strip:
-    """Several: the last but one is cut into groups of rows, and threads are numbered over groups."""
+    """Several axes: the last but one is cut into groups of rows, and threads are numbered over groups."""
     out, rows = s.text, axes[-2]
     groups = out.op(f"udiv i32 {out.op(f'add nuw i32 {rows.count}, {frame.size - 1}')}, {frame.size}")
     before, length = _aligned(s, axes[-1], alone)
@@ -125,7 +125,7 @@ def _bind(s: Scope, strip: _Strip, position: str) -> None:
 
 
 def _all_at_once(s: Scope, strip: _Strip, stmts: tuple[ir.Stmt, ...]) -> None:
-    """Each statement for all iterations, then the next: a strip that updates elements in place waits for memory once."""
+    """Each statement for all iterations, then the next: so a strip that updates elements in place waits only once."""
     first, axis, iterations = strip.first, strip.axis, list[Scope]()
     for k in range(strip.frame.size):
         own = fork_scope(s)
@@ -137,7 +137,7 @@ def _all_at_once(s: Scope, strip: _Strip, stmts: tuple[ir.Stmt, ...]) -> None:
 
 
 def _one_by_one(s: Scope, strip: _Strip, iteration: Callable[[], None]) -> None:
-    """A strip that the end of its axis cuts off, or of one iteration."""
+    """A strip of one iteration, or cut off by the end of its axis."""
     out = s.text
     share = out.op(f"select i1 {strip.alone}, i32 1, i32 {strip.frame.size * strip.step}")
     last = out.op(f"add nuw i32 {strip.first}, {share}")

@@ -1,6 +1,6 @@
 """Loops on a GPU that accumulate integers into small arrays: a copy a block, in its shared memory.
 
-An array whose copy is too large, or not worth making, is found out at the launch: there the loop updates it directly.
+The launch finds out whether a copy is too large or not worth making; then the loop updates the array directly.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def _clear(s: Scope, copy: _Copy, k: str) -> None:
 
 
 def _merge(s: Scope, copy: _Copy, k: str) -> None:
-    """What the block found, unless it is nothing."""
+    """Add the block's result to the array, unless it is the identity."""
     out, t, op = s.text, copy.own.type.elem, merge_op(copy.op)
     found = load_at(s, _cell(s, copy.own, k), t, memory=memory_in(s, Space.SHARED))
     some, none = out.label("some"), out.label("none")

@@ -1,10 +1,10 @@
 """The entry points of GPU kernels.
 
-A kernel takes the values of the argument block as arguments in their order, and scratch memory last where it has any.
+A kernel takes the values of the argument block as arguments in their order, and scratch memory last if it has any.
 
-An indirect one takes a single pointer, to an argument block in the device's memory with scratch memory's address after
-it, so that a graph need not be changed where a call has other arguments.  The block changes between launches, never
-while one runs.  The kernel's body is a function with the arguments of the direct form, which LLVM inlines: so its
+An indirect kernel takes a single pointer, to an argument block in the device's memory with scratch memory's address
+after it, so that a graph need not be changed for a call with other arguments.  The block changes between launches,
+never while one runs.  The kernel's body is a function with the arguments of the direct form, which LLVM inlines: so its
 ``noalias`` becomes metadata of loads and stores.
 """
 
@@ -25,7 +25,7 @@ def finish_kernel(
 ) -> None:
     """End the function that ``s`` writes as kernel ``name``, launched in blocks of ``block_dim`` threads.
 
-    Through the arrays ``exchanged`` its threads hand each other values, with barriers in between.
+    Its threads pass each other values through the arrays ``exchanged``, with barriers in between.
     """
     if s.text.open:
         s.text.end("ret void")
@@ -44,7 +44,7 @@ def finish_kernel(
 
 
 def _parameter(s: Scope, kernel: ir.Kernel, argument: Argument, exchanged: frozenset[str]) -> str:
-    """LLVM assumes that a barrier does not touch what is ``noalias``: a load may move across."""
+    """LLVM assumes that a barrier does not touch ``noalias`` memory, and may move loads across it."""
     alone = kernel.noalias and argument.value.param not in exchanged
     pointer = f"{s.rules.pointer} noalias" if alone else s.rules.pointer
     if argument.type is None and s.arrays[argument.value.param].type.aligned:
@@ -67,7 +67,7 @@ def _write_indirect(s: Scope, schedule: KernelSchedule, name: str, body: str, at
     values = []
     for argument in arguments_of(schedule):
         tags = ""
-        if argument.type is None and argument.value.param in aligned:  # of a parameter, it would not survive inlining
+        if argument.type is None and argument.value.param in aligned:  # on a parameter, it would not survive inlining
             tags = f", !align {out.module.metadata('!{i64 16}')}"
         values.append(load(argument.llvm_type(pointer), argument.value.offset, tags))
     if schedule.takes_scratch:

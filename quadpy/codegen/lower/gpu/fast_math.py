@@ -1,4 +1,4 @@
-"""Functions of the math library under ``fast_math`` on GPUs: what the hardware approximates.
+"""Functions of the math library that the hardware of GPUs approximates, under ``fast_math``.
 
 A GPU has instructions for powers and logarithms of 2, sine, cosine and the inverse square root of f32.  Each is some ulp
 off; sine and cosine have an absolute error that grows with the argument.
@@ -25,7 +25,7 @@ Body: TypeAlias = Callable[..., str]
 
 
 def fast_body(name: str, rules: TargetRules) -> Callable[..., str] | None:
-    """The writer of the function ``name`` (``sin.f32``), given ``out`` and its operands; None where nothing is faster."""
+    """The writer of the function ``name`` (``sin.f32``), given ``out`` and its operands; None if nothing is faster."""
     function, _, types = name.partition(".")
     body = APPROXIMATED.get(function.removeprefix("fast_")) if types and set(types.split(".")) == {"f32"} else None
     if body is None or rules.gpu is None:
@@ -69,7 +69,7 @@ def _itself(name: str) -> Body:
 
 
 def _pow(out: FunctionText, approximate: Approximate, x: str, y: str) -> str:
-    """From the logarithm of the absolute value of ``x``; below 0 only integer powers have a value."""
+    """Computed from the logarithm of ``abs(x)``; a negative ``x`` has only integer powers."""
     size = out.intrinsic("llvm.fabs.f32", "float", ("float", x))
     power = approximate("exp2", _op(out, "fmul", y, approximate("log2", size)))
     half = _op(out, "fmul", y, _number(0.5))

@@ -1,8 +1,8 @@
 """All tasks of a kernel in one GPU kernel, for a cooperative launch.
 
 Every resident block takes part in every task: threads go through its iterations in steps of the whole grid, the first
-block merges the chunks of reductions, and the grid's first thread runs what is serial.  The shapes of reductions are
-those of separate launches, and so are the bits.  Between tasks that depend on each other all blocks meet, see
+block merges the chunks of reductions, and the grid's first thread runs serial tasks.  Reductions have the
+same shape as in separate launches, and so the same bits.  Between tasks that depend on each other all blocks meet, see
 ``plans.phases``; no array that any task writes is ``noalias``, since LLVM would move its loads across a meeting.
 """
 

@@ -1,9 +1,9 @@
-"""Where all blocks of a launch meet.
+"""A barrier for all blocks of a launch.
 
 Blocks wait for each other, so all of them must be resident at once: the launch is cooperative.  They count themselves in
-one cell of scratch memory, and a meeting flips its topmost bit: the first block adds what the others leave to do that.
-So a meeting leaves the cell ready for the next one, and a launch for the next one, of however many blocks; it is set to
-0 once, when the memory is allocated.
+one cell of scratch memory, and a meeting flips its top bit: the first block adds the amount that is then missing.
+So each meeting leaves the cell ready for the next one, also for the next launch, whatever its number of blocks; the
+cell is set to 0 once, when the memory is allocated.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _TOP: Final = 1 << 31
 
 @dataclass(frozen=True, slots=True)
 class GridBarrier:
-    """``counter`` is the cell's address; ``thread`` is this thread's number in its block, ``step`` what that block adds."""
+    """``counter`` is the cell's address; ``thread`` is this thread's number in its block, ``step`` its increment."""
 
     counter: str
     thread: str

@@ -1,7 +1,7 @@
 """Loops over tasks that the device runs without the host.
 
-Each kernel of a loop's task first looks whose turn it is, which is the same for all threads; see ``codegen.predication``.
-The last cell of scratch memory holds the number of the segment whose turn it is, and how many iterations there were.
+Each kernel of a loop's task first reads whose turn it is, the same for all threads; see ``codegen.predication``.
+The last cell of scratch memory holds the number of the segment whose turn it is, and the number of iterations so far.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from quadpy.codegen.schedule import KernelSchedule
 __all__ = ["lower_latch", "return_unless_turn"]
 
 _COUNT: Final = 4
-"""Where in the cell the number of iterations is."""
+"""The position of the number of iterations in the cell."""
 
 
 def lower_latch(module: ModuleText, schedule: KernelSchedule, symbol: str, latch: Latch) -> None:

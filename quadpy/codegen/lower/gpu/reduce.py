@@ -33,7 +33,7 @@ _MOST_REGISTERS: Final = 128
 
 
 def lower_chunks(s: Scope, task: ir.ParallelTask, frame: Reduced) -> None:
-    """A block takes a chunk, and on in steps of the grid; each wave runs iterations of one strand."""
+    """Blocks take chunks, in steps of the grid; each wave runs iterations of one strand."""
     out, groups = s.text, frame.groups
     variables = declare_variables(s, task)
     tables = [_own_table(out, g) for g in groups]
@@ -102,7 +102,7 @@ def lower_merge(s: Scope, task: ir.ParallelTask, frame: Reduced) -> None:
 
 
 def _chunks(s: Scope, n: str) -> tuple[str, str]:
-    """``chunks_of``, with no chunk for no iteration."""
+    """Like ``chunks_of``, with no chunks if there are no iterations."""
     some = s.text.intrinsic("llvm.umax.i64", "i64", ("i64", n), ("i64", "1"))
     shift, count = chunks_of(s.text, some)
     return shift, s.text.op(f"select i1 {s.text.op(f'icmp eq i64 {n}, 0')}, i64 0, i64 {count}")
@@ -118,7 +118,7 @@ def _rolled(s: Scope, g: Group) -> str:
 
 
 def _own_table(out: FunctionText, g: Group) -> str:
-    """Memory of this thread for a value of each reduction: registers, where there is one."""
+    """Memory of this thread for a value of each reduction: registers, if there is only one reduction."""
     return out.alloca(f"[{g.count} x {llvm_type(g.type)}]")
 
 
@@ -136,7 +136,7 @@ def _own_cells(s: Scope, groups: tuple[Group, ...], tables: list[str]) -> dict[s
 
 
 def _row(s: Scope, frame: Reduced, g: Group, a: str) -> str:
-    """Where the row of the group's reduction ``a`` begins: the number of its first cell."""
+    """The number of the first cell in the row of the group's reduction ``a``."""
     first = frame.first_cell + g.first * MOST_CHUNKS
     return str(first) if a == "0" else s.text.op(f"add i64 {s.text.op(f'mul i64 {a}, {MOST_CHUNKS}')}, {first}")
 
@@ -181,7 +181,7 @@ def _accumulate(
 
 
 def _keep(s: Scope, task: ir.ParallelTask, sums: dict[str, str], cells: dict[str, str]) -> None:
-    """Put the sums where a loop over reductions finds them."""
+    """Store the sums in the tables that loops over reductions read."""
     for r in task.reductions:
         t = llvm_type(r.var.type)
         own = s.text.op(f"load {t}, {s.rules.private} {sums[r.var.name]}")

@@ -82,7 +82,7 @@ def _thread_each(s: Scope, task: ir.ParallelTask, block_dim: int, iteration: Cal
 
 
 def _grid_stride(s: Scope, task: ir.ParallelTask, block_dim: int, iteration: Callable[[], None], bits: int) -> None:
-    """In 64 bits adding the grid's size cannot wrap; 32 are for where the host has counted the iterations."""
+    """In 64 bits, adding the grid's size cannot wrap; 32 bits are used if the host has counted the iterations."""
     axes = lower_axes(s, task.axes, bits)
     first, total = thread_number(s, block_dim, bits), total_count(s, axes, f"i{bits}")
     size = grid_size(s, block_dim)

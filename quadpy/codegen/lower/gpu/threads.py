@@ -1,4 +1,4 @@
-"""How a GPU's threads number themselves, and where those of a block meet."""
+"""How a GPU's threads number themselves, and how those of a block meet."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def thread_number(s: Scope, block_dim: int, bits: int) -> str:
 
 
 def grid_size(s: Scope, block_dim: int) -> str:
-    """Threads of the launch in blocks of ``block_dim``, i64."""
+    """The number of threads of a launch in blocks of ``block_dim``, i64."""
     return gpu_rules(s).grid_threads(s.text, block_dim)
 
 

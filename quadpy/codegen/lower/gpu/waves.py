@@ -1,4 +1,4 @@
-"""What the lanes of a wave do together on a GPU.
+"""Operations of whole waves on a GPU.
 
 Values travel as words of 32 bits: narrower ones are extended, and 64 bits are two words.
 """
@@ -26,7 +26,7 @@ __all__ = ["lower_wave"]
 def lower_wave(s: Scope, stmt: ir.Wave, operands: list[str]) -> None:
     """Write ``stmt``, whose operands are given, and bind its result.
 
-    KernelTypeError where the target does not have the operation.
+    KernelTypeError if the target does not have the operation.
     """
     lane = s.text.op(f"and i32 {s.thread}, {stmt.size - 1}")
     lanes = gpu_rules(s).lanes(s.text, lane)
@@ -44,7 +44,7 @@ def lower_wave(s: Scope, stmt: ir.Wave, operands: list[str]) -> None:
 
 
 def _stays_in_half(stmt: ir.Wave) -> bool:
-    """Whether lanes get words from lanes of their own half of a wave of 64 only."""
+    """Whether lanes of a wave of 64 get words only from lanes of their own half."""
     return stmt.op is WaveOp.XOR and isinstance(stmt.args[1], ir.Const) and stmt.args[1].value < 32
 
 
@@ -98,7 +98,7 @@ class _Wave:
         return self.joined([how(word) for word in self.words(value)])
 
     def move_or(self, value: str, fill: str, how: Callable[[str, str], str]) -> str:
-        """As ``move``, where lanes without a source have ``fill``."""
+        """Like ``move``; lanes without a source get ``fill``."""
         pairs = zip(self.words(value), self.words(fill), strict=True)
         return self.joined([how(word, other) for word, other in pairs])
 
@@ -150,7 +150,7 @@ class _Wave:
         return total if inclusive else self.move_or(total, constant(first_of_scan(how, t), t), lanes.one_up)
 
     def match(self) -> str:
-        """Where no instruction does it: the first lane that is left, and all that equal it, until none is left."""
+        """Without an instruction for it: take the first lane left and all lanes equal to it, until none is left."""
         out, lanes, width = self.s.text, self.lanes, max(32, self.type.bits)
         word = Scalar("", "uint", self.type.bits)
         bits = resize(out, to_bits(out, self.value, self.type), word, width)
