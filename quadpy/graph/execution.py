@@ -56,7 +56,7 @@ _SWITCHABLE: Final = (KernelNode, MemcpyNode, MemsetNode, HostNode)
 class GraphExec(OneProcess):
     """A graph that can be launched, on any stream of its device and from any thread; ``with`` destroys it at its end.
 
-    It has the nodes that its graph had when it was made, and changes of its own to them; it keeps the graph alive.
+    It has the nodes that its graph had when it was made, and can change them; it keeps the graph alive.
     """
 
     error: ClassVar[type[GraphError]] = GraphError
@@ -141,13 +141,13 @@ class GraphExec(OneProcess):
             raise shortened(error)  # noqa: B904 - the error itself
 
     def _tell(self, observer: Observer, on: Stream, *, overlap: bool) -> Submission:
-        """Tell ``observer`` of a launch."""
+        """Tell ``observer`` about a launch."""
         live, may_overlap = self._live, overlap and self._owner.engine is not None and self._owner.engine.overlaps
         version = live.version, live.updates
         return observer.launching_graph(on, self, version, lambda: observed(self.nodes, live.off), overlap=may_overlap)
 
     def _timed(self, engine: Engine, told: Submission) -> Launching:
-        """``engine``, or what does the same and times each node, where that is asked for and possible."""
+        """``engine``, or an equivalent that times each node, if that is asked for and possible."""
         if isinstance(engine, HostEngine):
             return engine if told.task_times is None else TimedHost(engine, told.task_times)
         live, owner, version = self._live, self._owner, (self._live.version, self._live.updates)
@@ -233,9 +233,9 @@ class GraphExec(OneProcess):
         self.replace({name: make_node(maker, self.device, args, kwargs)})
 
     def replace(self, changes: Mapping[str, Node], *, same_order: bool = False) -> None:
-        """Change several nodes at once, to nodes that a maker made; for those who bind the arguments of whole graphs.
+        """Change several nodes at once, to nodes that a maker made; for callers that bind arguments of whole graphs.
 
-        With ``same_order`` the caller knows that what overlapped before overlaps as before, so that derived
+        With ``same_order`` the caller promises that the same memory overlaps as before, so that derived
         dependencies hold.
 
         Raises:
@@ -251,9 +251,9 @@ class GraphExec(OneProcess):
         return engine is not None and engine.binds
 
     def bind(self, steps: Sequence[LaunchStep], recording: Recording) -> None:
-        """Let later launches of kernels have what is bound, for those who know what that is.
+        """Let later launches of kernels use the arguments that ``steps`` bind.
 
-        ``recording``, of which ``steps`` are, says what the graph is then, for those who ask.  What it uses is announced on the
+        ``recording``, which contains ``steps``, describes the graph afterwards.  What it uses is announced on the
         stream of its last launch.
         """
         with self._lock:
@@ -266,7 +266,7 @@ class GraphExec(OneProcess):
 
     @property
     def engine(self) -> Engine | None:
-        """What runs it; None after the end."""
+        """The engine that runs the graph; None after its end."""
         return self._owner.engine
 
     def enable(self, name: str, enabled: bool = True) -> None:
@@ -306,7 +306,7 @@ class GraphExec(OneProcess):
 
     @property
     def destroyed(self) -> bool:
-        """Whether it was given back."""
+        """Whether the graph was destroyed."""
         return self._owner.engine is None
 
     @property
@@ -322,7 +322,7 @@ class GraphExec(OneProcess):
         return self._live.choice.fusion
 
     def inspect(self) -> GraphInfo:
-        """As ``Graph.inspect``, for the current nodes, with ``fusion``."""
+        """Like ``Graph.inspect``, for the current nodes, with ``fusion``."""
         return describe(self.nodes, self.fusion)
 
     def stats(self) -> GraphStats:
@@ -349,7 +349,7 @@ class GraphExec(OneProcess):
         return f"<GraphExec of {what} on {self.device}>"
 
     def _move(self, engine: Engine, on: Stream, *, overlap: bool) -> None:
-        """Order what comes next on ``on`` after all that it depends on, where the last launch was elsewhere."""
+        """Order later work on ``on`` after everything that it depends on, if the last launch was elsewhere."""
         live = self._live
         live.announced = None
         self._order_after_others(on.timeline, overlap=overlap)

@@ -1,4 +1,4 @@
-"""What an executable graph runs now: its nodes, the engine that runs them, and how both are changed."""
+"""The current state of an executable graph: its nodes, the engine that runs them, and changes of both."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class LiveGraph:
         self._graph: OrderedNodes | None = graph
         self.choice = choice
         self._off: set[str] = set()
-        self._was_one = False  # one launch, but for nodes that are off
+        self._was_one = False  # one launch, except for nodes that are off
         self.version = self.updates = self.rebuilds = 0
         self.outdated: set[Literal["order", "work"]] = set()
         self._bound: Recording | None = None  # has the nodes that were bound, as they should be
-        self._bound_resources: Recording | None = None  # has what is used then
+        self._bound_resources: Recording | None = None  # has the resources that are then used
         nodes = {node.name: node for node in graph}
         self.owner = ExecOwner(self.device, choice.choose_engine(nodes, ()), nodes, choice.runs)
         self.resources = Resources(nodes.values())
@@ -59,7 +59,7 @@ class LiveGraph:
 
     @property
     def nodes(self) -> dict[str, Node]:
-        """The nodes, which say what was bound only after ``update_nodes``."""
+        """The nodes, which show bound arguments only after ``update_nodes``."""
         return self.owner.nodes
 
     def check(self) -> Engine:
@@ -71,7 +71,7 @@ class LiveGraph:
         return self.owner.engine
 
     def node(self, name: str) -> Node:
-        """The node of this name; GraphError for none."""
+        """The node of this name; GraphError if there is none."""
         self.check()
         return find_node(self.nodes, name)
 
@@ -90,7 +90,7 @@ class LiveGraph:
     # changes
 
     def replace(self, changes: Mapping[str, Node], *, same_order: bool) -> None:
-        """As ``GraphExec.replace``."""
+        """See ``GraphExec.replace``."""
         self.check()
         if "work" in self.outdated:
             self.bring_up_to_date()
@@ -120,7 +120,7 @@ class LiveGraph:
         return replace(node, name=name, after=before.after, derived=before.derived, span=before.span)
 
     def bind(self, steps: Sequence[LaunchStep], recording: Recording) -> None:
-        """As ``GraphExec.bind``."""
+        """See ``GraphExec.bind``."""
         engine = self.check()
         self._bound = self._bound_resources = recording
         self.outdated.add("work")
@@ -162,7 +162,7 @@ class LiveGraph:
             self._was_one = engine.one_launch or (self._was_one and not again_one)
             self._rebuild(self.nodes)
         elif enabled:
-            self._apply({node.name: node})  # what it was changed to meanwhile
+            self._apply({node.name: node})  # it may have been changed while it was off
 
     def separate(self, reason: str) -> Engine:
         """Run nodes as launches of their own from now on, for ``reason``."""
@@ -171,7 +171,7 @@ class LiveGraph:
         return self._rebuild(self.nodes)
 
     def bring_up_to_date(self) -> Engine:
-        """Let the engine do what the nodes say, in an order that goes with them."""
+        """Let the engine do what the nodes say, in a matching order."""
         engine = self.check()
         if "work" in self.outdated:
             self._require_rebuilds(

@@ -1,4 +1,4 @@
-"""What a task does by blocks of iterations."""
+"""Statements that a task executes by blocks of iterations."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ __all__ = [
 
 
 def uses_block(task: ir.ParallelTask) -> bool:
-    """True where iterations know their block: a block's iterations then stay together, in the loop's order."""
+    """True if iterations know their block: a block's iterations then stay together, in the loop's order."""
     return bool(task.shared) or any(
         isinstance(n, (ir.Barrier, ir.Fence, ir.ThreadIndex, ir.BlockIndex, ir.Wave)) for n in walk(task.body)
     )
 
 
 def has_barrier(node: ir.Node) -> bool:
-    """True where the iterations of a block wait for each other in ``node``."""
+    """True if the iterations of a block wait for each other in ``node``."""
     return _has(node, _BARRIERS)
 
 
 def has_wave(node: ir.Node) -> bool:
-    """True where the lanes of a wave do something together in ``node``."""
+    """True if ``node`` has an operation of a whole wave."""
     return any(isinstance(n, ir.Wave) for n in walk(node))
 
 
 def needs_whole_blocks(node: ir.Node) -> bool:
-    """True where iterations wait for each other in ``node``: then a block or wave that lacks some cannot run."""
+    """True if iterations wait for each other in ``node``: then incomplete blocks or waves cannot run."""
     return _has(node, _MEETINGS)
 
 
@@ -54,7 +54,7 @@ def done_together(body: ir.Block) -> frozenset[int]:
 
 
 def done_by_waves(body: ir.Block) -> frozenset[int]:
-    """As ``done_together``, of what the lanes of a wave execute in step: barriers too."""
+    """Like ``done_together``, of what the lanes of a wave execute in step: barriers too."""
     return _Finder(_MEETINGS).of(body)
 
 
@@ -63,7 +63,7 @@ _MEETINGS: Final = (ir.Barrier, ir.Wave)
 
 
 DEFAULT_BLOCK: Final = 256
-"""Iterations of a block where the kernel does not choose."""
+"""Iterations per block if the kernel does not choose."""
 
 
 class _Loop(NamedTuple):
@@ -77,7 +77,7 @@ _Inside: TypeAlias = Callable[[bool], tuple[tuple[_Loop, ...], dict[str, bool]]]
 
 
 class _Finder:
-    """``kinds`` of statements are where iterations meet; ``loops`` and ``labels`` say of each construct around a statement whether it is done together."""
+    """Iterations meet at statements of ``kinds``; ``loops`` and ``labels`` tell which constructs are done together."""
 
     def __init__(self, kinds: tuple[type[ir.Node], ...]) -> None:
         self.kinds = kinds
@@ -121,8 +121,8 @@ class _Finder:
     def around(self, stmt: ir.For | ir.While | ir.LabelledBlock, inside: _Inside, *, follows: bool) -> bool:
         """A construct that jumps lead to: once one of its statements is done together, all its jumps are.
 
-        After a ``continue`` the lanes of a wave meet again where the next turn begins.  NVIDIA's barrier wants warps that
-        have met already.
+        After a ``continue`` the lanes of a wave meet again where the next turn begins.  NVIDIA's barrier needs warps
+        that have met already.
         """
         together = _has(stmt, self.kinds)
         follows = follows and isinstance(stmt, ir.LabelledBlock)

@@ -1,4 +1,4 @@
-"""What a task does with each array, and with scratch memory."""
+"""The accesses of a task to each array, and to scratch memory."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def effects_of(node: ir.Node) -> tuple[tuple[str, ir.Access], ...]:
 
 
 def scratch_use(task: ir.Node) -> str:
-    """What ``task`` does with scratch memory: nothing, ``r`` or ``rw``; reductions leave partial results there."""
+    """The access of ``task`` to scratch memory: nothing, ``r`` or ``rw``; reductions leave partial results there."""
     found = ""
     for child in walk(task):
         match child:

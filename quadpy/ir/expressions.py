@@ -33,7 +33,7 @@ class BinOp(enum.Enum):
     """Both operands and the result have one type, which is the node's.
 
     ``DIV`` is true division (floats).  ``FLOORDIV`` and ``MOD`` (integers) follow Python's sign, ``RAWDIV``
-    and ``RAWMOD`` C's; by zero all four are 0, and the least integer by -1 wraps.  ``SHR`` keeps the sign of
+    and ``RAWMOD`` C's; by zero all four are 0, and the smallest integer by -1 wraps.  ``SHR`` keeps the sign of
     a signed value, ``USHR`` does not; a count of the width or more, or a negative one, shifts everything out.
     ``MIN`` and ``MAX`` are IEEE 754-2019 minimumNumber and maximumNumber.
     """
@@ -83,11 +83,11 @@ class AtomicOp(enum.Enum):
 COMBINES: Final[dict[AtomicOp, BinOp]] = {
     op: BinOp(op.value) for op in AtomicOp if op not in (AtomicOp.EXCHANGE, AtomicOp.CAS)
 }
-"""How an atomic operation makes the new value from the old one; exchange and compare-and-swap are not in it."""
+"""How an atomic operation computes the new value from the old one; exchange and compare-and-swap are not included."""
 
 
 class Access(enum.Flag):
-    """What a task does with an array."""
+    """The kinds of access of a task to an array."""
 
     READ = enum.auto()
     WRITE = enum.auto()
@@ -221,7 +221,7 @@ class Call(Node):
 
 @dataclass(frozen=True, slots=True)
 class SlotRead(Node):
-    """What a slot holds when the task starts; only in the axes of a parallel loop."""
+    """The value of a slot when the task starts; only in the axes of a parallel loop."""
 
     number: int
     type: Scalar

@@ -17,7 +17,7 @@ from quadpy.ir.walk import map_children
 __all__ = ["NAME", "fuse"]
 
 NAME: Final = "graph"
-"""What a fused kernel is called, whatever it was made of."""
+"""The name of every fused kernel."""
 
 N = TypeVar("N", bound=ir.Node)
 
@@ -39,7 +39,7 @@ def fuse(levels: Sequence[Sequence[ir.Kernel]]) -> ir.Kernel:
 
 
 class _Fused:
-    """What was taken up so far."""
+    """The kernels added so far."""
 
     def __init__(self) -> None:
         self.params: list[ir.Param] = []
@@ -74,7 +74,7 @@ class _Renaming:
         return replace(param, name=self.names[param.name])
 
     def task(self, task: ir.Task) -> ir.Task:
-        """Shared arrays have the names of their types: tasks take turns with that memory, whosever they are."""
+        """Shared arrays have the names of their types: tasks of all kernels take turns with that memory."""
         if isinstance(task, ir.SerialTask):
             return replace(self.node(task), name=self.prefix + task.name)
         own = self.names
@@ -100,5 +100,5 @@ class _Renaming:
 
 
 def _functions(kernels: Iterable[ir.Kernel]) -> tuple[ir.Function, ...]:
-    """Those of all; the math library has one of a name."""
+    """The functions of all kernels; the math library has one for each name."""
     return tuple({function.name: function for kernel in kernels for function in kernel.functions}.values())

@@ -46,8 +46,8 @@ class ParallelTask(Node):
 
     ``privates`` names small arrays that the loop only accumulates into, each with its operation: the target
     may give groups of iterations copies of their own and merge them in order.  ``shared`` are the arrays of which
-    each block of ``block_dim`` iterations has its own.  ``allowed`` has the arrays, and the slots of variables by their
-    names, that the user lets iterations race for, each with the reason.
+    each block of ``block_dim`` iterations has its own.  ``allowed`` has the arrays, and the slots of variables by
+    name, for which the user lets iterations race, each with the reason.
     """
 
     CHILDREN = ("axes", "body", "reductions", "shared")
@@ -103,7 +103,7 @@ class Function(Node):
 
 @dataclass(frozen=True, slots=True)
 class Kernel(Node):
-    """What code generation gets.
+    """The input of code generation.
 
     ``index`` is the type of extents and loop variables: i32, or i64 where an array of the launch needs it.
     Before tasks are split, ``body`` holds the statements, and ``crossing`` the variables of the slots that the trace
@@ -111,8 +111,8 @@ class Kernel(Node):
     which they stand.  ``noalias`` promises that no written array overlaps another.  A kernel that draws random numbers
     has the scalar parameters ``$seed`` (u64) and ``$launch`` (u64); one with checks, whose ``sites`` say what each means,
     ``$fault``, the address of a record, and ``$sites``, the number of its first check.  ``debug`` asks for the checks that
-    passes add; ``shadow`` is how many words of memory, ``$shadow``, those for races need in a launch.  ``variables`` has
-    what the source calls each slot, empty for those that stand for none of its variables.
+    passes add; ``shadow`` is how many words of memory, ``$shadow``, race checks need in a launch.  ``variables`` has
+    the source name of each slot, empty for slots without one.
     """
 
     CHILDREN = ("params", "functions", "body", "tasks")
@@ -134,7 +134,7 @@ class Kernel(Node):
     variables: tuple[str, ...] = ()
 
     def called(self, name: str) -> str:
-        """What the source calls an array, or the variable of a slot, by its name here."""
+        """The source name of an array, or of the variable in a slot, from its name here."""
         if name.startswith("$") and name[1:].isdigit():
             number = int(name[1:])
             return (self.variables[number] if number < len(self.variables) else "") or "a variable"

@@ -1,4 +1,4 @@
-"""What expressions are worth in each thread of a block, where they follow from the thread's number alone."""
+"""The values of expressions in each thread of a block, if they follow from the thread's number alone."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _COMPARE: Final[Mapping[ir.CmpOp, Callable[[int, int], bool]]] = {
 
 
 def lane_values(e: ir.Expr, known: Mapping[ir.Var, LaneValues], threads: int) -> LaneValues | None:
-    """The value of ``e`` in each of the ``threads`` of a block; None where it does not follow from their numbers.
+    """The value of ``e`` in each of the ``threads`` of a block; None if it does not follow from their numbers.
 
-    ``known`` holds variables of which that is known.
+    ``known`` holds the variables whose values are known.
     """
     if not e.type.is_integral:
         return None

@@ -1,6 +1,6 @@
-"""Which loads matter: of a vector in memory the trace loads all components, and the kernel may use one.
+"""Finds the loads that matter: the trace loads all components of a vector, and the kernel may use only one.
 
-An atomic operation whose value changes nothing is a load, too.
+An atomic operation whose value changes nothing counts as a load.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from quadpy.ir.walk import children, walk
 __all__ = ["LOADING", "chosen_in", "is_load", "unread_in"]
 
 LOADING: Final = (ir.AtomicOp.ADD, ir.AtomicOp.SUB, ir.AtomicOp.OR, ir.AtomicOp.XOR)
-"""The operations that change nothing by 0; of floats, the sum with -0.0."""
+"""The operations that 0 leaves unchanged; for floats, the sum with -0.0."""
 
 
 def is_load(atomic: ir.Atomic) -> bool:
@@ -55,7 +55,7 @@ def _read_in(node: ir.Node) -> set[ir.Var]:
 
 
 def chosen_in(task: ir.Task) -> dict[ir.Var, ir.Expr]:
-    """The condition of each variable of ``task`` that is loaded, and read once: as what a Select takes where it holds."""
+    """Variables of ``task`` that are loaded and read only once, as an operand of a Select, with its condition."""
     loaded = {node.var for node in walk(task) if isinstance(node, ir.Load)}
     reads = Counter(node.var for node in walk(task) if isinstance(node, ir.VarRead))
     return {

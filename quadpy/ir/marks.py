@@ -36,13 +36,13 @@ class ArraySeen:
 
 @dataclass(frozen=True, slots=True)
 class ObjectSeen:
-    """What is known at compile time."""
+    """A value known at compile time."""
 
     value: object
 
 
 Seen: TypeAlias = Expr | VectorSeen | StructSeen | ArraySeen | ObjectSeen
-"""What a name of the source stands for; of a variable, what it holds now."""
+"""The meaning of a name in the source; for a variable, its current value."""
 
 
 @dataclass(frozen=True, slots=True)

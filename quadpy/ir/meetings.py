@@ -1,7 +1,7 @@
-"""Whether all iterations of a block, and all lanes of a wave, reach what they do together.
+"""Checks that all iterations of a block, and all lanes of a wave, reach their joint operations.
 
-Lanes of a wave have more in common than the iterations of a block: what a reduction, a vote or a broadcast gives, and what
-the thread's number says of all of them alike.
+Lanes of a wave have more in common than the iterations of a block: results of reductions, votes and broadcasts, and
+values that the thread's number determines equally for all of them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def check_meetings(kernel: ir.Kernel) -> ir.Kernel:
 
 
 def undecided(task: ir.ParallelTask, *, noalias: bool) -> frozenset[int]:
-    """The ``id`` of each branch and loop that waves must take together, where it is not known that all lanes agree."""
+    """The ``id`` of each branch and loop that waves must take together, if it is not known that all lanes agree."""
     divergence = _WaveDivergence(task, {axis.var for axis in task.axes}, noalias=noalias)
     divergence.run()
     found = (n for n in walk(task.body) if isinstance(n, (ir.If, ir.For, ir.While)) and id(n) in divergence.together)
@@ -47,8 +47,8 @@ def undecided(task: ir.ParallelTask, *, noalias: bool) -> frozenset[int]:
 class _WaveDivergence(Divergence):
     """The divergence of the lanes of a wave.
 
-    What lanes must decide together, and may decide differently, is checked where it runs (``passes.watch_waves``): here it
-    keeps lanes apart only if they are known to differ.
+    Decisions that lanes must make together are checked at run time (``passes.watch_waves``): here they separate lanes
+    only if the lanes are known to differ.
 
     ``threads`` and ``size`` are those of a block and of a wave; ``known`` holds variables that follow from the thread's
     number alone.

@@ -50,7 +50,7 @@ TASK_PASSES: Final = (
     ),
     Pass("watch_races", watch_races, "under ``debug=True``, checks that no two iterations touch the same element"),
 )
-"""The last one adds accesses of its own: races are looked for before it."""
+"""The last pass adds accesses: races are searched for before it."""
 
 
 def run_passes(passes: Iterable[Pass], kernel: Kernel, observe: Observer | None = None) -> Kernel:

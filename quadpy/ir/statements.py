@@ -23,7 +23,8 @@ __all__ = [
 class Element(Node):
     """One scalar of an array, shared ones too: one index per axis, and the component of the element (row-major).
 
-    ``chosen``, an i64, is how many components further it is, within one member; only passes of a target make such elements.
+    ``chosen``, an i64, is a run-time offset in components, within one member; only passes of a target make such
+    elements.
     """
 
     CHILDREN = ("index", "chosen")
@@ -65,7 +66,7 @@ class Assign(Node):
 
 @dataclass(frozen=True, slots=True)
 class Load(Node):
-    """Binds ``var`` once, to what ``place`` holds now."""
+    """Binds ``var`` once, to the current value of ``place``."""
 
     CHILDREN = ("place",)
     var: Var
@@ -96,7 +97,7 @@ class Atomic(Node):
 
 @dataclass(frozen=True, slots=True)
 class ReadClock(Node):
-    """Binds ``var``, an i64, once to the ticks of the processor's counter now."""
+    """Binds ``var``, an i64, once to the current ticks of the processor's counter."""
 
     var: Var
 
@@ -160,7 +161,7 @@ class Break(Node):
 
 @dataclass(frozen=True, slots=True)
 class Continue(Node):
-    """Ends this iteration of the innermost ``For`` or ``While``, or of the parallel loop where there is none."""
+    """Ends this iteration of the innermost ``For`` or ``While``, or of the parallel loop if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,14 +188,14 @@ class Return(Node):
 
 @dataclass(frozen=True, slots=True)
 class Barrier(Node):
-    """All iterations of a block come here before one goes on, and then see what the others wrote before.
+    """All iterations of a block arrive here before any goes on, and then see what the others wrote before.
 
     Stands in control flow that is uniform in a block: see ``ir.uniform``.
     """
 
 
 class Reach(enum.Enum):
-    """Who sees in which order an iteration writes: its wave, its block, or the whole device."""
+    """Who sees an iteration's writes in order: its wave, its block, or the whole device."""
 
     WAVE = "wave"
     BLOCK = "block"
@@ -209,7 +210,7 @@ class Fence(Node):
 
 
 class WaveOp(enum.Enum):
-    """What the lanes of a wave do together.
+    """The operations of a whole wave.
 
     Numbers of lanes, distances and masks count modulo the size of the wave.
 
@@ -225,7 +226,7 @@ class WaveOp(enum.Enum):
     ``MATCH``      (value): a u64 with a bit for each lane that has the same value, to the bit
     ``REDUCE``     (value): the values of all lanes combined
     ``INCLUSIVE``  (value): those of the lanes up to this one
-    ``EXCLUSIVE``  (value): those of the lanes before this one; in lane 0 what the operation begins with
+    ``EXCLUSIVE``  (value): those of the lanes before this one; in lane 0 the start value of the operation
     ``SYNC``       (): the lanes meet, and see what each of them wrote before
     """
 

@@ -19,7 +19,7 @@ __all__ = ["Divergence", "decided_by", "is_launch_uniform", "varying"]
 
 
 def decided_by(stmt: ir.If | ir.For | ir.While) -> tuple[ir.Expr, ...]:
-    """What decides who runs the blocks of ``stmt``."""
+    """The expressions that decide which iterations run the blocks of ``stmt``."""
     return (stmt.start, stmt.stop, stmt.step) if isinstance(stmt, ir.For) else (stmt.cond,)
 
 
@@ -43,7 +43,7 @@ class Divergence:
     """``varying`` holds variables that may differ in a block; ``split``, by the ``id`` of a loop or labelled block, where some
     iterations leave it earlier than others.  Both grow until nothing changes.
 
-    A *cause* is the place of what keeps iterations apart; None where they are together.
+    A *cause* is the source line that separates iterations; None if they are together.
     """
 
     def __init__(self, task: ir.ParallelTask, varying: set[ir.Var], *, noalias: bool) -> None:
@@ -139,7 +139,7 @@ class Divergence:
         self.around.pop()
 
     def jump(self, stmt: ir.Break | ir.Continue | ir.Leave, cause: Span) -> None:
-        """Some iterations jump and others do not: all that the jump leads over is done apart."""
+        """Some iterations jump and others do not: the statements that the jump skips are executed separately."""
         for outer in reversed(self.around):
             if isinstance(stmt, ir.Continue) and self.rejoins(outer):
                 break
@@ -155,7 +155,7 @@ class Divergence:
             self.varying.add(var)
 
     def rejoins(self, outer: ir.For | ir.While | ir.LabelledBlock) -> bool:
-        """Whether iterations of which some ``continue`` are together again in the next turn of ``outer``."""
+        """Whether iterations meet again in the next turn of ``outer`` after some of them ``continue``."""
         return False
 
     def decides_apart(self, stmt: ir.If | ir.For | ir.While) -> bool:

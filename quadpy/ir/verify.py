@@ -1,4 +1,4 @@
-"""The rules that every kernel handed to code generation keeps.
+"""The rules that every kernel must obey before code generation.
 
 A broken rule is a bug in quadpy, not in the user's program.  Here it is an exception with a location; in LLVM it
 could end the process.
@@ -192,7 +192,7 @@ class _Verifier:
                 self.outside(stmt)
 
     def outside(self, stmt: ir.Print | ir.Fault | ir.Wave | ir.ReadClock | ir.Locate) -> None:
-        """What an iteration has to do with the world outside of it, arrays apart."""
+        """Checks statements that reach outside an iteration, other than through arrays."""
         match stmt:
             case ir.Print() | ir.Fault():
                 self.report(stmt)

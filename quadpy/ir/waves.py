@@ -1,4 +1,4 @@
-"""What the lanes of a wave do together: types, the order of reductions and scans, and what is known of each lane.
+"""Operations of whole waves: types, the order of reductions and scans, and facts about each lane.
 
 The iterations of a block, in order, are cut into *waves* of 32 or 64 *lanes*.  Results are the same to the bit on every
 target, because the order in which values are combined is fixed:
@@ -28,14 +28,14 @@ COMBINING: Final = frozenset({ir.WaveOp.REDUCE, ir.WaveOp.INCLUSIVE, ir.WaveOp.E
 UNIFORM_RESULTS: Final = frozenset(
     {ir.WaveOp.BROADCAST, ir.WaveOp.COMMON, ir.WaveOp.BALLOT, ir.WaveOp.ANY, ir.WaveOp.ALL, ir.WaveOp.REDUCE}
 )
-"""Operations whose result all lanes of the wave have in common."""
+"""Operations whose result is the same in all lanes of the wave."""
 
 _MOVES: Final = {ir.WaveOp.SHUFFLE, ir.WaveOp.UP, ir.WaveOp.DOWN, ir.WaveOp.XOR, ir.WaveOp.BROADCAST}
 _ON_TRUTHS: Final = {ir.WaveOp.BALLOT: u64, ir.WaveOp.ANY: u1, ir.WaveOp.ALL: u1}
 
 
 def first_of_scan(op: ir.AtomicOp, t: Scalar) -> float:
-    """What an exclusive scan gives in lane 0: the number that ``op`` begins with."""
+    """The result of an exclusive scan in lane 0: the start value of ``op``."""
     match op:
         case ir.AtomicOp.MUL:
             return 1

@@ -98,7 +98,7 @@ class Overlaps:
         return self.sorted and self._found_in_order(views)
 
     def _found_in_order(self, views: Views) -> bool:
-        """As ``found`` for arrays: in the order of addresses, one must begin after the end of those before it."""
+        """Like ``found`` for arrays: in the order of addresses, one must begin after the end of those before it."""
         ranges = sorted(
             (view.pointer, view.nbytes, writes)
             for view, writes in zip(views, self._written, strict=True)

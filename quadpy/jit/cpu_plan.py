@@ -75,7 +75,7 @@ class CpuPlan:
 
     @property
     def fields(self) -> tuple[FieldMemory, ...]:
-        """As ``Plan.fields``."""
+        """See ``Plan.fields``."""
         return self.hidden.fields
 
     @property
@@ -101,7 +101,7 @@ class CpuPlan:
         return CheckedEntry(entry) if code.sites else entry
 
     def run(self, values: Values, views: Views, stream: object) -> object:
-        """As ``Plan.run``; returns when the kernel is done.  Ctrl-C takes effect between two tasks of a long kernel."""
+        """Like ``Plan.run``; returns when the kernel is done.  Ctrl-C takes effect between tasks of a long kernel."""
         if (stream is not None or CAPTURES.count) and self._captured(values, views, stream):
             return None
         block = self.block_of(values)
@@ -120,11 +120,11 @@ class CpuPlan:
         return True
 
     def prepare(self, values: Values, views: Views, stream: Stream | None = None) -> HostLaunch:
-        """As ``Plan.prepare``; arrays of the host are used in place."""
+        """Like ``Plan.prepare``; arrays of the host are used in place."""
         return self.launch_of(self.block_of(values), views)
 
     def fusion(self, values: Values) -> Fusion:
-        """As ``Plan.fusion``."""
+        """See ``Plan.fusion``."""
         return Fusion(False, "on the CPU a call runs all tasks anyway")
 
     def launch_of(self, block: bytes, views: Sequence[ArrayMemory]) -> HostLaunch:
@@ -137,7 +137,7 @@ class CpuPlan:
         return HostLaunch(self._name, runner.run, reads, writes, (self, *arrays), span, result, block, accesses)
 
     def prepare_again(self, bound: Bound, before: Sequence[KernelLaunch | HostLaunch]) -> HostLaunch:
-        """As ``Binder.prepared``."""
+        """See ``Binder.prepared``."""
         return self.launch_of(bound.block, bound.arrays)
 
     def runner(self, block: bytes) -> Runner:

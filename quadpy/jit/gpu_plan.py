@@ -70,7 +70,7 @@ class GpuPlan:
 
     @property
     def fields(self) -> tuple[FieldMemory, ...]:
-        """As ``Plan.fields``."""
+        """See ``Plan.fields``."""
         return self.hidden.fields
 
     def set_indirect(self, compiled: Callable[[], GpuPlan]) -> None:
@@ -81,7 +81,7 @@ class GpuPlan:
         )
 
     def run(self, values: Values, views: Views, stream: object) -> object:
-        """As ``Plan.run``; returns at once, except where it writes arrays of the host or has a result.
+        """Like ``Plan.run``; returns at once, except where it writes arrays of the host or has a result.
 
         Raises:
             DeviceError: an array is on another device, or this one was closed.
@@ -99,7 +99,7 @@ class GpuPlan:
         return on._call(lambda _: self.submit(values, grids, views, on))  # noqa: SLF001 - keeps the handle alive
 
     def prepare(self, values: Values, views: Views, stream: Stream | None = None) -> Prepared | HostLaunch:
-        """As ``Plan.prepare``; scratch memory is ``stream``'s, or the calling thread's stream's.
+        """Like ``Plan.prepare``; scratch memory is ``stream``'s, or the calling thread's stream's.
 
         Raises:
             ArgumentError: an array of the host, whose copies are not launches.
@@ -116,7 +116,7 @@ class GpuPlan:
         return self._prepared(values, grids, views, stream)
 
     def _prepared(self, values: Values, grids: Sequence[int], views: Views, stream: Stream | None) -> Prepared:
-        """As ``prepare``, with complete ``values``."""
+        """Like ``prepare``, with complete ``values``."""
         scratch = self._scratch(stream or self.device.current_stream())
         arrays = self._arrays(views)
         block = self.format.pack(*values)
@@ -128,17 +128,17 @@ class GpuPlan:
         return Prepared(launches, self.code.flow, conditions, result, self.origin, block[: self.code.layout.size])
 
     def fusion(self, values: Values) -> Fusion:
-        """As ``Plan.fusion``."""
+        """See ``Plan.fusion``."""
         return Fusion(False, "fuse is False")
 
     def prepare_again(self, bound: Bound, before: Sequence[KernelLaunch | HostLaunch]) -> Prepared:
-        """As ``Binder.prepared``, with the scratch memory of the launches ``before``."""
+        """Like ``Binder.prepared``, with the scratch memory of the launches ``before``."""
         block = bound.block + before[0].arguments[len(bound.block) :]
         launches = self.launches_of(block, bound.grids, (*bound.arrays, *self.hidden.fields), before[0].keep[-1])
         return Prepared(launches, (), {}, None, self.origin, block[: self.code.layout.size])
 
     def blocks_of(self, bound: Bound) -> tuple[list[Block], list[Block]]:
-        """As ``Binder.used``."""
+        """See ``Binder.used``."""
         arrays = zip((*bound.arrays, *self.hidden.fields), self.arrays.written, strict=True)
         blocks = [(array.block, writes) for array, writes in arrays if array.block is not None]
         return [block for block, writes in blocks if not writes], [block for block, writes in blocks if writes]

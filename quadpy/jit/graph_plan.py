@@ -71,7 +71,7 @@ class GraphPlan:
 
     @property
     def fields(self) -> tuple[FieldMemory, ...]:
-        """As ``Plan.fields``."""
+        """See ``Plan.fields``."""
         return self.eager.fields
 
     def apart(self, values: Values) -> GpuPlan:
@@ -79,15 +79,15 @@ class GraphPlan:
         return self.eager
 
     def prepare(self, values: Values, views: Views, stream: Stream | None = None) -> Prepared | HostLaunch:
-        """As ``Plan.prepare``."""
+        """See ``Plan.prepare``."""
         return self.eager.prepare(values, views, stream)
 
     def fusion(self, values: Values) -> Fusion:
-        """As ``Plan.fusion``."""
+        """See ``Plan.fusion``."""
         return self.eager.fusion(values)
 
     def run(self, values: Values, views: Views, stream: object) -> object:
-        """As ``GpuPlan.run``; waits for the device where the host must know whether a loop goes on."""
+        """Like ``GpuPlan.run``; waits for the device where the host must know whether a loop goes on."""
         on = stream_of(self.device, stream)
         if not self.device.life.direct and session_of(on) is not None:  # a capture notes the launches
             return self.eager.run(values, views, stream)

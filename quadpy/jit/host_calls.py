@@ -147,7 +147,7 @@ def _result(plan: CpuPlan, values: Values) -> Any:
 
 
 def _typed_for_function(name: str, parameter: str, given: Any, config: Config) -> tuple[_ByValue | None, Any]:
-    """As ``_typed``, with structs and any compile-time value."""
+    """Like ``_typed``, with structs and any compile-time value."""
     if isinstance(given, Struct):
         type = type_of_struct(given)
         assert isinstance(type, StructType)

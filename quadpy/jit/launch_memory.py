@@ -56,7 +56,7 @@ class _CpuMemoryPlan(CpuPlan):
         self._words = None if code.shadow is None else compile_formula(code.shadow)
 
     def run(self, values: Values, views: Views, stream: object) -> object:
-        """As ``CpuPlan.run``."""
+        """See ``CpuPlan.run``."""
         if (stream is not None or CAPTURES.count) and self._captured(values, views, stream):
             return None
         launch = self.prepare(values, views)
@@ -64,7 +64,7 @@ class _CpuMemoryPlan(CpuPlan):
         return None if launch.result is None else launch.result()
 
     def runner(self, block: bytes) -> Runner:
-        """As ``CpuPlan.runner``; each run has memory of its own."""
+        """Like ``CpuPlan.runner``; each run has memory of its own."""
         words = None if (count := self._words) is None else lambda block: count(self._unpack(block))
         return _MemoryRunner(super().runner(block), self.hidden, words, prints=bool(self.code.messages))
 
@@ -110,11 +110,11 @@ class _GpuMemoryPlan(GpuPlan):
     """Prints when the host has waited for the work of a call; shadow memory is freed in the order of the stream."""
 
     def fusion(self, values: Values) -> Fusion:
-        """As ``Plan.fusion``."""
+        """See ``Plan.fusion``."""
         return Fusion(False, "it prints" if self.code.shadow is None else "it is checked for races")
 
     def submit(self, values: Values, grids: Sequence[int], views: Views, on: Stream) -> object:
-        """As ``GpuPlan.submit``."""
+        """See ``GpuPlan.submit``."""
         _alive = self._shadow(values, on)  # until all is submitted
         if not self.code.messages:
             return super().submit(values, grids, views, on)
@@ -134,7 +134,7 @@ class _GpuMemoryPlan(GpuPlan):
         return bool(self.code.results) or any(w and view.block is None and view.nbytes for view, w in pairs)
 
     def _prepared(self, values: Values, grids: Sequence[int], views: Views, stream: Stream | None) -> Prepared:
-        """As ``GpuPlan._prepared``; the graph keeps the memory."""
+        """Like ``GpuPlan._prepared``; the graph keeps the memory."""
         memory: list[object] = [*self._shadow(values, stream or self.device.current_stream())]
         if self.code.messages:
             ring = self.device.prints.own()

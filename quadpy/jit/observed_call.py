@@ -137,14 +137,14 @@ class _PlanAccesses:
         return found
 
     def accesses(self, values: Sequence[float]) -> tuple[KernelAccess, ...]:
-        """As ``CallAccesses.accesses``: nothing if the values do not fit, since the call was refused."""
+        """Like ``CallAccesses.accesses``: nothing if the values do not fit, since the call was refused."""
         try:
             return self.found(values).accesses
         except MISFITS:
             return ()
 
     def together(self, calls: Iterable[Sequence[float]]) -> tuple[KernelAccess, ...]:
-        """As ``CallAccesses.together``."""
+        """See ``CallAccesses.together``."""
         touches = self._footprints.together(calls)
         return tuple(
             replace(access, certain=False, reason=_TOGETHER)

@@ -57,7 +57,7 @@ def compile_for(kernel: Kernel, target: TargetSpec, given: Mapping[str, Argument
 
 
 def compile_with_asm(kernel: Kernel, target: TargetSpec, given: Mapping[str, Argument]) -> CodeObject:
-    """As ``compile_for``, with the assembly, which no cache keeps: it is compiled again."""
+    """Like ``compile_for``, with the assembly, which no cache keeps: it is compiled again."""
 
     def compile_traced(request: Request) -> CodeObject:
         traced = trace_kernel(request.source, request.args, request.options)

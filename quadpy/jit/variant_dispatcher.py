@@ -65,7 +65,7 @@ def dispatcher_for(
 
 
 class VariantDispatcher:
-    """As ``Dispatcher``, of a kernel with compile-time arguments.
+    """Like ``Dispatcher``, of a kernel with compile-time arguments.
 
     The variant of the last call is tried first.  Others are found by the arguments themselves, and among variants for the
     same arguments by what their code depends on.
@@ -96,7 +96,7 @@ class VariantDispatcher:
         }
 
     def resolve(self, args: Sequence[Argument]) -> Resolved:
-        """As ``Dispatcher.resolve``."""
+        """See ``Dispatcher.resolve``."""
         if (quick := self._quick) is not None and (found := quick(*args)) is not None:
             return found
         if (variant := self._current) is None or (flat := variant.flat(*args)) is None:
@@ -110,7 +110,7 @@ class VariantDispatcher:
         return resolved
 
     def checked(self, args: Sequence[Argument], views: Sequence[ArrayView]) -> Values:
-        """As ``Dispatcher.checked``."""
+        """See ``Dispatcher.checked``."""
         variant, flat = self._find(args)
         return variant.dispatcher.checked(flat, views)
 
@@ -120,7 +120,7 @@ class VariantDispatcher:
         return variant.dispatcher.with_views(flat, views)
 
     def fast_call(self, found: Specialisation, args: Sequence[Argument], views: Sequence[ArrayView]) -> FastCall | None:
-        """As ``Dispatcher.fast_call``."""
+        """See ``Dispatcher.fast_call``."""
         variant, flat = self._find(args)
         launch = variant.dispatcher.fast_call(found, flat, views)
         if launch is None:
@@ -136,7 +136,7 @@ class VariantDispatcher:
         return call
 
     def binder(self, found: Specialisation, args: Sequence[Argument], views: Sequence[ArrayView]) -> Binder | None:
-        """As ``Dispatcher.binder``."""
+        """See ``Dispatcher.binder``."""
         variant, flat = self._find(args)
         known = variant.dispatcher.binder(found, flat, views)
         if known is None:

@@ -45,7 +45,7 @@ Flat: TypeAlias = Callable[..., "tuple[Argument, ...] | None"]
 """What a call passes, from all its arguments; None for a call of another variant."""
 
 Quick: TypeAlias = Callable[..., "Resolved | None"]
-"""As ``Dispatcher.resolve``, of all arguments; None for a call that must be resolved step by step."""
+"""Like ``Dispatcher.resolve``, of all arguments; None for a call that must be resolved step by step."""
 
 Receiver: TypeAlias = tuple[str, object]
 """The name of the first parameter, and the object that it is in every call."""

@@ -37,7 +37,7 @@ def parameter_value(t: Trace, name: str, arg: ArgType) -> Value:
 
 
 def member_parameter(t: Trace, path: MemberPath, arg: ArgType) -> Value:
-    """As ``parameter_value``, of a member of an argument; each is one parameter, however often it is used."""
+    """Like ``parameter_value``, of a member of an argument; each is one parameter, however often it is used."""
     members, name = t.signature.members, str(path)
     if name not in members:  # the arguments of the trace do not list it
         t.signature.found.append(path)

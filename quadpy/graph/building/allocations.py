@@ -27,7 +27,7 @@ N = TypeVar("N", bound=Node)
 
 
 class Allocations:
-    """What a graph must know because of its alloc and free nodes.
+    """The state that a graph keeps for its alloc and free nodes.
 
     On a GPU the driver decides an address when it adds the alloc node to its graph.  So with the first alloc node the
     driver's graph is built, and each later node is added to it at once.

@@ -167,7 +167,7 @@ class GraphBuilder(OrderedNodes):
             return node
 
     def _add(self, node: Node, deps: Dependencies, name: str | None, default_name: str) -> Node:
-        """As ``insert``, for users: a graph that is being captured takes captured calls only."""
+        """Like ``insert``, for users: a graph that is being captured takes captured calls only."""
         self.require_complete()
         return self.insert(node, deps, name, default_name)
 

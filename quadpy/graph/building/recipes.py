@@ -1,4 +1,4 @@
-"""What another process needs to make a graph again: the calls that made its nodes, with their arguments."""
+"""Recipes by which another process makes a graph again: the calls that made its nodes, with their arguments."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Part(NamedTuple):
 
 
 class NodeRecipe(NamedTuple):
-    """How to make a node: ``kind`` of it, and what that takes; the rest as in ``Node``."""
+    """How to make a node: its ``kind`` and arguments; the rest as in ``Node``."""
 
     kind: str
     name: str
@@ -67,7 +67,7 @@ class NodeRecipe(NamedTuple):
 
 
 def recipes_of(nodes: Iterable[Node]) -> tuple[NodeRecipe, ...]:
-    """The recipes of ``nodes``, which are all of a graph.
+    """The recipes of ``nodes``, which are all nodes of a graph.
 
     Raises:
         GraphError: a node cannot be made in another process, or would be made with other memory than the nodes share here.
@@ -142,7 +142,7 @@ def _part(node: Node, address: int, nbytes: int, arrays: Travelling) -> Part:
 
 
 def _require_arrays(node: Node, call: Call) -> None:
-    """What copies and fills of bytes touch must be the same bytes elsewhere."""
+    """Copies and fills of bytes need arrays, so that they touch the same bytes in another process."""
     match node:
         case MemcpyNode():
             touched, whole = call.args[:2], False

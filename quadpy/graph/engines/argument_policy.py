@@ -1,4 +1,4 @@
-"""When the nodes of a graph read their arguments from memory instead of having them: see docs/adr/0012."""
+"""Decides when the nodes of a graph read their arguments from memory instead of holding them: see docs/adr/0012."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["FEW_CHANGES", "PATIENCE", "ArgumentPolicy"]
 FEW_CHANGES: Final = 2
 """Changing up to this many nodes takes less time than writing their arguments to memory."""
 PATIENCE: Final = 2
-"""After this many changes of more nodes, a graph has its arguments in memory."""
+"""After this many changes of more nodes, a graph keeps its arguments in memory."""
 _NEVER: Final = -(1 << 62)
 """This count never reaches PATIENCE."""
 
@@ -28,7 +28,7 @@ class ArgumentPolicy:
 
     @property
     def wants_memory(self) -> bool:
-        """Whether arguments are to stand in memory."""
+        """Whether arguments should be in memory."""
         return self._changes >= PATIENCE
 
     def note_changes(self, changed: int) -> bool:

@@ -29,9 +29,9 @@ __all__ = ["BoundGraph"]
 class BoundGraph:
     """Nodes of a program as an executable graph, bound to the arguments of a call; ``tail`` runs after all of them.
 
-    Each node is one launch, with the whole argument block of the kernel.  For another block, only the nodes that read what
-    differs are changed.  Nodes of code that reads its arguments from memory hold the address of the block, and change only
-    with the grid.  ``retire`` gives resources back when pending launches are complete.
+    Each node is one launch, with the whole argument block of the kernel.  For another block, only the nodes that read a
+    difference are changed.  Nodes of code that reads its arguments from memory hold the address of the block, and
+    change only with the grid.  ``retire`` gives resources back when pending launches are complete.
     """
 
     def __init__(
@@ -72,15 +72,15 @@ class BoundGraph:
         self._counts.launches += 1
 
     def retire(self) -> None:
-        """Give it back when pending launches are complete."""
+        """Give the graph back when pending launches are complete."""
         self._retire(self._owned)
 
     def give_back(self) -> None:
-        """Give it back: no launch is pending."""
+        """Give the graph back; no launch may be pending."""
         self._owned.give_back()
 
     def _change(self, placed: Placed, node: TaskNode, works: Mapping[int, Work]) -> bool:
-        """Let ``node`` do what is bound; False where that is refused."""
+        """Let ``node`` do what is bound; False if that is refused."""
         work: NodeWork | None = works.get(node.task)
         if node.kind == "again":
             work = work_of(node, works, self._program.setter, self._binding.conditions)

@@ -1,6 +1,6 @@
 """Graphs that run as one cooperative launch.
 
-The kernels' origins fuse the launches: nothing here knows how code is made.
+The kernels' origins fuse the launches; this module does not know how code is made.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["CooperativeEngine", "cooperative_engine"]
 
 
 def cooperative_engine(nodes: Iterable[Node], wanted: Fuse) -> CooperativeEngine | str:
-    """One launch that does all of ``nodes``, or the reason why it is impossible or not expected to be quicker."""
+    """One launch for all of ``nodes``, or the reason why it is impossible or not expected to be faster."""
     every = flattened(nodes, lambda _: True)
     origin = next((node.origin for node in every if isinstance(node, KernelNode) and node.origin is not None), None)
     levels: list[list[_Placed]] = []
@@ -93,19 +93,19 @@ class CooperativeEngine:
 
     @property
     def reason(self) -> str:
-        """What it is, for people."""
+        """A description for people."""
         return f"one launch of at most {self._one.most_blocks} blocks, all of them resident"
 
     def move(self, on: Stream) -> None:
-        """As ``Engine.move``."""
+        """See ``Engine.move``."""
         self._one.move(on)
 
     def launch(self, stream: StreamHandle) -> None:
-        """As ``Engine.launch``."""
+        """See ``Engine.launch``."""
         self._one.launch(stream)
 
     def change(self, node: Node) -> bool:
-        """As ``Engine.change``."""
+        """See ``Engine.change``."""
         numbers = [number for number, placed in enumerate(self._placed) if placed.node == node.name]
         calls = _calls(node, self._origin)
         if isinstance(calls, str) or [call[0] for call in calls] != [self._placed[k].call[0] for k in numbers]:
@@ -116,18 +116,18 @@ class CooperativeEngine:
         return bool(calls) and not self._one.why_not()
 
     def bind(self, steps: Iterable[LaunchStep]) -> None:
-        """As ``Engine.bind``, which leaves the number of blocks as it is."""
+        """Like ``Engine.bind``, which leaves the number of blocks as it is."""
         named = {step.name: step for step in steps}
         for number, placed in enumerate(self._placed):
             if (step := named.get(placed.node)) is not None:
                 self._one.bind(number, step.block.ljust(len(placed.call[1]), b"\0"))
 
     def enable(self, node: Node, *, enabled: bool) -> bool:
-        """As ``Engine.enable``: it does all of its nodes."""
+        """Like ``Engine.enable``: it does all of its nodes."""
         return False
 
     def upload(self, stream: StreamHandle) -> None:
-        """Its code is on the device already."""
+        """Does nothing: the code is on the device already."""
 
     def give_back(self) -> None:
         """Its scratch memory goes with it; launches that are pending use that."""

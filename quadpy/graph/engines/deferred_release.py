@@ -1,6 +1,6 @@
-"""What must be given back when a graph, or an executable one, is gone.
+"""Releases the resources of a graph, or of an executable graph, after its end.
 
-Owners hold everything but the object that the user holds, so that its death can be seen.
+Owners hold everything except the user's object, so that its end can be detected.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ __all__ = ["ExecOwner", "GraphOwner"]
 
 
 class GraphOwner:
-    """The driver's graph of a ``Graph`` with memory of its own."""
+    """The driver's graph of a ``Graph`` that has its own memory."""
 
     def __init__(self, device: Device, graph: DriverGraph, runs: Runs) -> None:
         self._device, self._runs = device, runs
         self._graph: DriverGraph | None = graph
 
     def release(self) -> None:
-        """Give the graph back when launches of it that are pending are complete."""
+        """Give the graph back when its pending launches are complete."""
         graph = self._graph
         if graph is not None and self._device.life.ended is None:
             self._device.deferred.add(graph.pending_on, graph.give_back)
@@ -38,7 +38,7 @@ class GraphOwner:
 
 
 class ExecOwner:
-    """What a ``GraphExec`` has: its engine, its nodes, and the timelines on which launches of it may be pending."""
+    """The resources of a ``GraphExec``: its engine, its nodes, and the timelines of launches that may be pending."""
 
     def __init__(self, device: Device, engine: Engine, nodes: dict[str, Node], runs: Runs) -> None:
         self.device, self.nodes, self.runs = device, nodes, runs
@@ -50,20 +50,20 @@ class ExecOwner:
         device.deferred.register(self)
 
     def exchange(self, engine: Engine) -> None:
-        """Launch ``engine`` from now on; the one before, and what its nodes use, stays for what is pending of it."""
+        """Launch ``engine`` from now on; the previous one, and what its nodes use, stay for its pending launches."""
         keep = _unordered(self.nodes.values())
         before, self.engine = self.engine, engine
         assert before is not None
         self.device.deferred.add(self.pending_on, before.give_back, keep=keep)
 
     def exchange_timed(self, timed: TimedGraph | None) -> None:
-        """As ``exchange``, for profiles."""
+        """Like ``exchange``, for profiles."""
         before, self.timed = self.timed, timed
         if before is not None:
             self.device.deferred.add(self.pending_on, before.give_back)
 
     def supersede(self, nodes: Mapping[str, Node]) -> None:
-        """Let ``nodes`` stand for those of their names, whose host memory stays for what is pending."""
+        """Replace the nodes of the same names by ``nodes``; host memory of the old ones stays for pending launches."""
         kept = {id(thing) for node in nodes.values() for thing in node.keep}
         outdated = [thing for thing in _unordered(self.nodes[name] for name in nodes) if id(thing) not in kept]
         self.nodes = {**self.nodes, **nodes}
@@ -93,9 +93,9 @@ class ExecOwner:
 
 
 def _unordered(nodes: Iterable[Node]) -> list[object]:
-    """What ``nodes`` keep alive but for the device's memory, which is freed in the order of streams."""
+    """Everything that ``nodes`` keep alive except device memory, which is freed in the order of streams."""
     return [thing for node in nodes for thing in node.keep if getattr(thing, "block", None) is None]
 
 
 def _nothing() -> None:
-    """There is nothing to give back but what is kept."""
+    """Does nothing: only references have to be given back."""

@@ -1,4 +1,4 @@
-"""Graphs that the driver runs: its graph, node by node, and what can be launched of it."""
+"""Graphs that the driver runs: the driver's graph, node by node, and its executable form."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _NOTHING = HostWork(0)
 class DriverGraph:
     """The driver's graph of ``nodes``; ``pending_on`` are the timelines on which launches of it may be pending.
 
-    To one that ``grows``, nodes are added later.
+    If it ``grows``, nodes are added later.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class DriverGraph:
             raise
 
     def add(self, node: Node) -> None:
-        """Add the driver's nodes for ``node`` after those for the nodes that it comes after."""
+        """Add the driver's nodes for ``node``, after those of its dependencies."""
         self._place(node, self._driver_nodes_of(node))
 
     def _place(self, node: Node, made: list[DriverNode]) -> None:
@@ -98,11 +98,11 @@ class DriverGraph:
         return now if alike else None
 
     def give_back(self) -> None:
-        """Give back the graph and all that it owns: no launch is pending."""
+        """Give back the graph and all that it owns; no launch may be pending."""
         self._owned.give_back()
 
     def _can_have(self, node: Node) -> bool:
-        """Whether it can have the loops of ``node``; those of a child graph only as nodes in its place."""
+        """Whether the graph can hold the loops of ``node``; those of a child graph only as nodes in its place."""
         return not has_loops(node) or ("loops" in self.graphs.features and not isinstance(node, ChildNode))
 
     def _driver_nodes_of(self, node: Node) -> list[DriverNode]:
@@ -144,7 +144,7 @@ class DriverEngine(Executable):
             raise
 
     def change(self, node: Node) -> bool:
-        """As ``Engine.change``."""
+        """See ``Engine.change``."""
         made = self.graph.new_nodes(node)
         if made is None:
             return False
@@ -164,14 +164,14 @@ class DriverEngine(Executable):
         return True
 
     def move(self, on: Stream) -> None:
-        """As ``Engine.move``: it has no memory of its own."""
+        """Like ``Engine.move``: it has no memory of its own."""
 
     def bind(self, steps: Iterable[LaunchStep]) -> None:
         """Its nodes have their arguments."""
         raise AssertionError(steps)
 
     def enable(self, node: Node, *, enabled: bool) -> bool:
-        """As ``Engine.enable``; no loop of the driver's can be switched off."""
+        """Like ``Engine.enable``; no loop of the driver's can be switched off."""
         if has_loops(node):
             return False
         for placed in self.graph.placed(node.name):
@@ -183,11 +183,11 @@ class DriverEngine(Executable):
         return True
 
     def upload(self, stream: StreamHandle) -> None:
-        """As ``Engine.upload``."""
+        """See ``Engine.upload``."""
         self.graphs.upload(self.handle, stream)
 
     def give_back(self) -> None:
-        """As ``Engine.give_back``; the driver's graph goes with it where it is owned."""
+        """Like ``Engine.give_back``; the driver's graph goes with it where it is owned."""
         self._owned.give_back()
 
 

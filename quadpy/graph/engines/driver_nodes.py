@@ -1,4 +1,4 @@
-"""Nodes of the driver's graph: one or several of them are one node of quadpy's."""
+"""Nodes of the driver's graph: one or several of them make up one node of quadpy."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _SETTER_ARGUMENTS: Final = struct.Struct("<QQI")
 
 @dataclass(frozen=True, slots=True)
 class LoopWork:
-    """Runs the nodes inside this one, again and again until the last of them ends it."""
+    """Repeats the nodes inside this one until the last of them ends the loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +60,9 @@ NodeWork: TypeAlias = "Work | LoopWork | ConditionWork"
 
 @dataclass(frozen=True, slots=True)
 class DriverNode:
-    """One node of the driver's, made for a node of quadpy's.
+    """One driver node, made for a node of quadpy.
 
-    after   others that were made for the same node, by number; without any it comes after what that node comes after
+    after   driver nodes of the same node that it comes after, by number; if none, that node's dependencies
     inside  the loop to whose body it belongs, by its number, or -1
     """
 
@@ -72,7 +72,7 @@ class DriverNode:
 
 
 Works: TypeAlias = "Sequence[Work] | Mapping[int, Work]"
-"""What each task does, by its number."""
+"""The work of each task, by its number."""
 Conditions: TypeAlias = Mapping[str, MemoryRange]
 """The address and the bytes of each array element that decides a loop."""
 
@@ -104,7 +104,7 @@ class Placed:
     condition: ConditionHandle = ConditionHandle(0)
 
     def driver_work(self, work: NodeWork) -> Work:
-        """What the driver does for ``work`` here."""
+        """The driver's form of ``work`` at this place."""
         if isinstance(work, ConditionWork):
             arguments = _SETTER_ARGUMENTS.pack(self.condition, work.address, work.nbytes)
             return KernelWork(work.setter, (1, 1, 1), (1, 1, 1), 0, arguments)
@@ -113,20 +113,20 @@ class Placed:
 
 
 def ends_of(placed: Sequence[Placed]) -> list[Placed]:
-    """Those that nothing comes after, outside of loops."""
+    """The nodes outside loops that no other node comes after."""
     followed = {before for one in placed for before in one.node.after}
     return [one for number, one in enumerate(placed) if number not in followed and one.node.inside < 0]
 
 
 def root_count(nodes: Iterable[DriverNode]) -> int:
-    """How many of ``nodes`` come after no other, outside of loops."""
+    """How many of ``nodes``, outside loops, come after no other."""
     return sum(not node.after and node.inside < 0 for node in nodes)
 
 
 def first_node(graphs: GraphDriver, graph: GraphHandle, roots: int) -> list[NodeHandle]:
-    """An empty node before ``roots`` nodes that come after nothing else; none where there is one root.
+    """An empty node before ``roots`` nodes that come after nothing else; none if there is one root.
 
-    Of several nodes that come after none, HIP 7.2 lets all but one run before the stream's earlier work is done.
+    If several nodes come after none, HIP 7.2 runs all but one before the stream's earlier work is done.
     """
     return [graphs.add(graph, [], EmptyWork())] if roots > 1 else []
 

@@ -1,4 +1,4 @@
-"""What every way to run a graph can do."""
+"""The protocol of all ways to run a graph."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Engine", "Launching"]
 
 
 class Launching(Protocol):
-    """What can be launched."""
+    """Something that can be launched."""
 
     def launch(self, stream: StreamHandle) -> None:
         """Put one run of all nodes on the stream of the last ``move``."""
@@ -33,19 +33,19 @@ class Engine(Launching, Protocol):
     binds: ClassVar[bool]
 
     def move(self, on: Stream) -> None:
-        """Let later launches come on ``on``, which comes after the stream of the launches before."""
+        """Let later launches use ``on``, which is ordered after the stream of earlier launches."""
 
     def change(self, node: Node) -> bool:
         """Let later launches do ``node`` in place of the one of its name; False, and nothing is changed, if refused."""
 
     def enable(self, node: Node, *, enabled: bool) -> bool:
-        """Let later launches run ``node``, or only keep its place in the order; False where that takes another engine."""
+        """Let later launches run ``node``, or only keep its place in the order; False if that needs another engine."""
 
     def bind(self, steps: Iterable[LaunchStep]) -> None:
-        """Let later launches have the arguments of ``steps``; a later ``change`` replaces them, whatever they are."""
+        """Let later launches use the arguments of ``steps``; a later ``change`` replaces them in any case."""
 
     def upload(self, stream: StreamHandle) -> None:
         """Bring what a launch needs to the device."""
 
     def give_back(self) -> None:
-        """Give back everything that it owns: no launch is pending."""
+        """Give back everything that the engine owns; no launch may be pending."""

@@ -42,7 +42,7 @@ class HostEngine:
 
     def __init__(self, nodes: Iterable[Node], failures: Failures, runs: Runs) -> None:
         self._failures, self._runs = failures, runs
-        self._nodes = {node.name: node for node in nodes}  # whose memory lives until a launch is through
+        self._nodes = {node.name: node for node in nodes}  # keeps their memory alive during a launch
         self._steps = {node.name: self._step(node) for node in self._nodes.values()}
         self._off: set[str] = set()
         self._runners: dict[str, Runner] = {}  # of nodes that were bound
@@ -54,20 +54,20 @@ class HostEngine:
                 step()
 
     def steps(self) -> Iterator[tuple[int, Step]]:
-        """What a launch does, with the numbers of the nodes."""
+        """The steps of a launch, with the numbers of their nodes."""
         for number, (name, step) in enumerate(self._steps.items()):
             if name not in self._off:
                 yield number, step
 
     def change(self, node: Node) -> bool:
-        """As ``Engine.change``."""
+        """See ``Engine.change``."""
         self._runners.pop(node.name, None)
         self._steps[node.name] = self._step(node)
         self._nodes[node.name] = node
         return True
 
     def bind(self, steps: Iterable[LaunchStep]) -> None:
-        """As ``Engine.bind``."""
+        """See ``Engine.bind``."""
         runners = self._runners
         for step in steps:
             name = step.name
@@ -80,18 +80,18 @@ class HostEngine:
             self._steps[name] = runner.run
 
     def move(self, on: Stream) -> None:
-        """As ``Engine.move``: launches run at once."""
+        """Like ``Engine.move``: launches run at once."""
 
     def enable(self, node: Node, *, enabled: bool) -> bool:
-        """As ``Engine.enable``."""
+        """See ``Engine.enable``."""
         (self._off.discard if enabled else self._off.add)(node.name)
         return True
 
     def upload(self, stream: StreamHandle) -> None:
-        """As ``Engine.upload``: nothing has to be uploaded."""
+        """Like ``Engine.upload``: nothing has to be uploaded."""
 
     def give_back(self) -> None:
-        """As ``Engine.give_back``: it owns nothing but Python objects."""
+        """Like ``Engine.give_back``: it owns nothing but Python objects."""
 
     def _step(self, node: Node) -> Step:
         match node:
@@ -114,12 +114,12 @@ class HostEngine:
                 return _nothing  # all work is done when it is submitted
             case SemaphoreSignalNode() | SemaphoreWaitNode():
                 raise GraphError("the CPU has no external semaphores")
-            case _:  # what only orders; and memory, which is there all the time
+            case _:  # nodes that only order; and memory, which always exists
                 return _nothing
 
 
 def _nothing() -> None:
-    """Does nothing, as nodes that only order."""
+    """Does nothing: for nodes that only order others."""
 
 
 def _in_order(steps: list[Step]) -> Step:

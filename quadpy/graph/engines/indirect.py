@@ -110,18 +110,18 @@ class IndirectEngine(DriverEngine):
         super().__init__(graph, owned=True, auto_free=auto_free, priorities=priorities)
 
     def move(self, on: Stream) -> None:
-        """As ``Engine.move``."""
+        """See ``Engine.move``."""
         block = self._table.memory.buffer.block
         if block is not None:
             self._device.memory.use((block,), on.timeline)
 
     def launch(self, stream: StreamHandle) -> None:
-        """As ``Engine.launch``."""
+        """See ``Engine.launch``."""
         self._table.upload(stream)
         super().launch(stream)
 
     def change(self, node: Node) -> bool:
-        """As ``DriverEngine.change``; where only arguments differ, the driver is not asked."""
+        """Like ``DriverEngine.change``; where only arguments differ, the driver is not asked."""
         before = self._now.get(node.name)
         if before is None:
             return super().change(node)
@@ -135,7 +135,7 @@ class IndirectEngine(DriverEngine):
         return True
 
     def bind(self, steps: Iterable[LaunchStep]) -> None:
-        """As ``Engine.bind``."""
+        """See ``Engine.bind``."""
         self._table.bind(steps)
 
 

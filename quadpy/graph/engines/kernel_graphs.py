@@ -19,7 +19,7 @@ MOST_GRAPHS: Final = 4
 class KernelGraphs:
     """The engines of one plan; the free ones in the order of their last calls.
 
-    It does not refer to the plan, whose death gives it back.
+    It does not refer to the plan, whose end gives it back.
     """
 
     def __init__(self, device: Device, counts: Counts) -> None:

@@ -1,4 +1,4 @@
-"""A graph kernel as graphs: what all its calls have in common."""
+"""A graph kernel as graphs: the parts that all its calls share."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ H = TypeVar("H", bound=int)
 class HostResources:
     """What the driver's nodes point to on the host: functions by their tickets, pinned buffers, handles that others own.
 
-    All of it is left to ``owned``, until no launch that uses it is pending.
+    ``owned`` keeps all of it until no launch that uses it is pending.
     """
 
     def __init__(self, device: Device, failures: Failures, runs: Runs, owned: ResourceStack) -> None:
@@ -71,14 +71,14 @@ class HostResources:
         return found[0]
 
     def handle(self, thing: Owned[H]) -> H:
-        """The handle of an event or a semaphore, which lives on though the user destroys it."""
+        """The handle of an event or a semaphore, which lives on even if the user destroys it."""
         owner = thing._take()  # noqa: SLF001 - as a call that lasts
         self._owned.add(_drop, owner)
         return owner.handle
 
 
 def _drop(owner: Owner[Any]) -> None:
-    """Nothing: the reference was what kept the handle."""
+    """Does nothing: dropping the reference releases the handle."""
 
 
 def driver_nodes_of(node: Node, resources: HostResources) -> list[DriverNode]:

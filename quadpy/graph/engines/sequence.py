@@ -81,22 +81,22 @@ class SequenceEngine:
         self._doing, self._engines = doing, engines
 
     def move(self, on: Stream) -> None:
-        """As ``Engine.move``."""
+        """See ``Engine.move``."""
         for engine in self._engines:
             engine.move(on)
 
     def launch(self, stream: StreamHandle) -> None:
-        """As ``Engine.launch``."""
+        """See ``Engine.launch``."""
         for engine in self._engines:
             engine.launch(stream)
 
     def change(self, node: Node) -> bool:
-        """As ``Engine.change``."""
+        """See ``Engine.change``."""
         engine = self._doing.get(node.name)
         return engine is not None and engine.change(node)
 
     def enable(self, node: Node, *, enabled: bool) -> bool:
-        """As ``Engine.enable``; a loop is a launch of its own."""
+        """Like ``Engine.enable``; a loop is a launch of its own."""
         engine = self._doing.get(node.name)
         return not has_loops(node) and (engine is None or engine.enable(node, enabled=enabled))
 
@@ -105,11 +105,11 @@ class SequenceEngine:
         raise AssertionError(steps)
 
     def upload(self, stream: StreamHandle) -> None:
-        """As ``Engine.upload``."""
+        """See ``Engine.upload``."""
         for engine in self._engines:
             engine.upload(stream)
 
     def give_back(self) -> None:
-        """As ``Engine.give_back``."""
+        """See ``Engine.give_back``."""
         for engine in self._engines:
             engine.give_back()

@@ -1,4 +1,4 @@
-"""What executable graphs and graph kernels have done."""
+"""Counters of executable graphs and graph kernels."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class GraphStats:
 
 @dataclass(frozen=True, slots=True)
 class GraphKernelStats:
-    """What the calls of a graph kernel came to on GPUs.
+    """Counters of a graph kernel's calls on GPUs.
 
-    calls     how many there were
+    calls     the number of calls
     launches  launches of graphs: one a call, more where the host repeats a loop
     builds    graphs that were made
-    rebuilds  those of them that took the place of another: a change was refused, or there were many
+    rebuilds  graphs made to replace another, since a change was refused or there were many
     updates   nodes that were given other arguments
     copies    launches that put arguments into memory, where the nodes read them
     waits     how often the host waited for a loop's condition
@@ -48,7 +48,7 @@ class GraphKernelStats:
 
 
 class Counts:
-    """The same while it is counted."""
+    """The counters while they grow."""
 
     def __init__(self) -> None:
         self.calls = self.launches = self.builds = self.rebuilds = 0
@@ -57,7 +57,7 @@ class Counts:
 
     @staticmethod
     def sum(counts: Iterable[Counts]) -> GraphKernelStats:
-        """All of them together."""
+        """The sums of all ``counts``."""
         found = list(counts)
         names = [each.name for each in fields(GraphKernelStats) if each.name != "reasons"]
         totals = {name: sum(getattr(one, name) for one in found) for name in names}

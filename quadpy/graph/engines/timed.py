@@ -30,13 +30,13 @@ _WORKING: Final = (KernelNode, MemcpyNode, MemsetNode, HostNode, ChildNode)
 
 
 class TimedHost:
-    """Launches ``engine`` and tells ``times`` of each node, by its number; at the end of number -1, of the whole."""
+    """Launches ``engine`` and reports each node to ``times`` by its number; at the end, -1 for the whole."""
 
     def __init__(self, engine: HostEngine, times: TaskTimes) -> None:
         self._engine, self._times = engine, times
 
     def launch(self, stream: StreamHandle) -> None:
-        """As ``Engine.launch``."""
+        """See ``Engine.launch``."""
         start = time.perf_counter_ns()
         for number, step in self._engine.steps():
             begin = time.perf_counter_ns()
@@ -48,7 +48,7 @@ class TimedHost:
 class TimedGraph:
     """A graph of the driver's with an event before and after each of ``nodes``; ``made`` gives its engine.
 
-    One launch after the other has the events: before the next one, those of the last are read.
+    All launches share the events: before each launch, those of the previous one are read.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class TimedGraph:
         return self
 
     def launch(self, stream: StreamHandle) -> None:
-        """As ``Engine.launch``."""
+        """See ``Engine.launch``."""
         timer = self._timer
         assert timer is not None
         timer.settle()
@@ -73,7 +73,7 @@ class TimedGraph:
         timer.launched(self._nodes, stream)
 
     def give_back(self) -> None:
-        """As ``Engine.give_back``."""
+        """See ``Engine.give_back``."""
         self._engine.give_back()
 
     def _with_events(self, nodes: Iterable[Node]) -> Iterator[Node]:

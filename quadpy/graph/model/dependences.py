@@ -1,4 +1,4 @@
-"""What must come before what: one tracker for the tasks of a kernel and for the nodes of a graph.
+"""The order in which work must run: one tracker for the tasks of a kernel and for the nodes of a graph.
 
 A read comes after earlier writes, a write after earlier reads and writes.  ``Ancestors`` numbers what is added; callers keep
 a ``History`` for each thing that is touched, such as a range of memory or an array.
@@ -34,7 +34,7 @@ class Ancestors:
         return bool(self._before[later] >> earlier & 1)
 
     def without_implied(self, nodes: set[int]) -> tuple[int, ...]:
-        """``nodes`` in order, without those that others of them come after."""
+        """``nodes`` in order, without those that another of them comes after."""
         implied = 0
         for node in nodes:
             implied |= self._before[node]
@@ -53,7 +53,7 @@ class History(NamedTuple):
     readers: Sequence[int]
 
     def read_by(self, node: int, ancestors: Ancestors) -> History:
-        """The history with a read by ``node``: what comes after ``node`` comes after its ancestors, too."""
+        """The history with a read by ``node``: work after ``node`` also comes after its ancestors."""
         return History(self.writers, [*ancestors.not_before(self.readers, node), node])
 
     def written_by(self, node: int, ancestors: Ancestors) -> History:
@@ -62,9 +62,9 @@ class History(NamedTuple):
         return History([*ancestors.not_before(self.writers, node), node], readers)
 
     def joined(self, other: History) -> History:
-        """What one or the other says, for what comes after two branches."""
+        """The union of both histories, for work after two branches."""
         return History(list({*self.writers, *other.writers}), list({*self.readers, *other.readers}))
 
 
 UNTOUCHED: Final = History((), ())
-"""The history of what was never read or written."""
+"""The history of memory that was never read or written."""

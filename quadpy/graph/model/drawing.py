@@ -12,7 +12,7 @@ from quadpy.graph.model.inspect import GraphInfo, NodeInfo
 __all__ = ["svg_of"]
 
 MOST_NODES: Final = 300
-"""Of a graph that is drawn: larger pictures cannot be read, and take seconds."""
+"""Limits of a graph that is drawn: larger pictures are unreadable, and take seconds."""
 _ROW: Final = 84
 _HEIGHT: Final = 40
 _GAP: Final = 24
@@ -27,7 +27,7 @@ _COLOURS: Final = {
 }  # fmt: skip
 
 Item: TypeAlias = "str | tuple[str, str, int]"
-"""What a row has a place for: a node, by its name, or an edge that passes through to a later row."""
+"""An item of a row: a node, by its name, or an edge that passes through to a later row."""
 
 
 def svg_of(info: GraphInfo) -> str | None:

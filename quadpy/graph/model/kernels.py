@@ -1,6 +1,6 @@
 """Kernels as nodes.
 
-A kernel is asked to ``prepare`` its launches; nothing here knows how.
+A kernel is asked to ``prepare`` its launches; this module does not know how.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def node_of_launches(
     call: Call | None = None,
 ) -> KernelNode:  # fmt: skip
     """A node for ``prepared``, the launches of a call of ``kernel``."""
-    whole = prepared if isinstance(prepared, Prepared) else Prepared(())  # of launches alone nothing else is known
+    whole = prepared if isinstance(prepared, Prepared) else Prepared(())  # for bare launches nothing else is known
     launches = prepared.launches if isinstance(prepared, Prepared) else (prepared,)
     keep = tuple({id(thing): thing for launch in launches for thing in launch.keep if thing is not None}.values())
     _require_fit(device, launches, whole, keep)
@@ -61,7 +61,7 @@ def node_of_launches(
 def _prepared(
     kernel: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Prepared | HostLaunch | KernelLaunch, object]:
-    """What is launched, and the kernel that prepared it; None for launches that were prepared before."""
+    """The launches, and the kernel that prepared them; None for launches that were prepared before."""
     if isinstance(kernel, (Prepared, HostLaunch, KernelLaunch)):
         if args or kwargs:
             raise ArgumentError("launches that were prepared take no more arguments")

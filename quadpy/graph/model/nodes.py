@@ -1,4 +1,4 @@
-"""The nodes of a graph as plain data: what is done, to which memory, and after which other nodes, by name."""
+"""The nodes of a graph as plain data: the work, its memory, and the nodes that it comes after, by name."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Node(OneProcess):
 
     name     unique in its graph
     after    names of the nodes that must be complete before
-    asked    as ``after``, without what a capture adds for first uses of memory; None if it adds nothing
+    asked    ``after`` without the nodes that a capture adds for first uses of memory; None if it adds none
     derived  whether ``after`` follows from what the nodes read and write
     barrier  whether the node may touch anything; derived dependencies then put it after all earlier and before all
              later nodes
@@ -112,7 +112,7 @@ class KernelNode(Node):
 class MemcpyNode(Node):
     """A copy of ``nbytes`` bytes; for ``direction`` "in" and "out", the host's end goes through a buffer of the graph.
 
-    ``constant`` is what the source holds in every launch; None where that may change.
+    ``constant`` is the content of the source in every launch; None if that may change.
     """
 
     kind: ClassVar[str] = "memcpy"

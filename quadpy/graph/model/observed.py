@@ -25,8 +25,8 @@ __all__ = ["has_given_edges", "observed"]
 def observed(nodes: Collection[Node], off: Iterable[str] = (), *, built: bool = False) -> list[ObservedNode]:
     """``nodes``, of which those named ``off`` do nothing but order others.
 
-    Nor do first values of memory, which come before all that uses it.  Their order is what the program asked for; if
-    ``built``, what the graph has, with the edges that a capture adds for first uses of memory.
+    The same holds for first values of memory, which come before all uses of it.  The order is the one that the program
+    asked for; if ``built``, the graph's own, with the edges that a capture adds for first uses of memory.
     """
     idle = frozenset(off)
     return [_observed(node, node.after if built else node.asked_after, idle=node.name in idle) for node in nodes]
@@ -91,6 +91,6 @@ def _kernel_accesses(node: KernelNode) -> Sequence[RawAccess | tuple[ArrayMemory
 
 
 def _ranges(node: Node, reason: str) -> Iterator[RawAccess]:
-    """What the node says that it touches."""
+    """The accesses that the node declares."""
     for kind, ranges in (("read", node.reads), ("write", node.writes)):
         yield from (RawAccess(kind, low, nbytes, "memory", reason=reason) for low, nbytes in ranges)

@@ -1,6 +1,6 @@
 """Dependencies of nodes, derived from the memory that they read and write.
 
-What follows from other dependencies is left out, so that independent nodes stay a fork.
+Dependencies that follow from others are left out, so that independent nodes stay a fork.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Order:
     def derive(
         self, reads: Iterable[MemoryRange], writes: Iterable[MemoryRange], *, barrier: bool = False
     ) -> tuple[int, ...]:
-        """What the next node must come after, if it reads and writes so; nothing that follows from the rest."""
+        """The nodes that a node with these accesses must come after, without those that follow from the rest."""
         if barrier:
             return tuple(sorted(self._last))
         found = set(self._barriers)
@@ -81,7 +81,7 @@ class Order:
                 segment.history = segment.history.written_by(number, self._ancestors)
         if barrier:
             self._barriers = [*self._ancestors.not_before(self._barriers, number), number]
-            if self._last == {number}:  # all that comes later comes after it, and so after everything
+            if self._last == {number}:  # all later nodes come after it, and so after everything
                 self._segments.clear()
         return number
 
@@ -102,11 +102,11 @@ class Order:
         return found
 
     def _first_from(self, address: int) -> int:
-        """Which segment is the first that starts at ``address`` or after it."""
+        """The number of the first segment that starts at or after ``address``."""
         return bisect.bisect_left(self._segments, address, key=lambda segment: segment.start)
 
     def _split(self, address: int) -> None:
-        """Let no segment reach over ``address``."""
+        """Split the segment that contains ``address`` inside."""
         number = self._first_from(address) - 1
         if number >= 0 and (whole := self._segments[number]).start < address < whole.end:
             rest = _Segment(address, whole.end, whole.history)

@@ -119,7 +119,7 @@ class Comparison:
 
 
 def changes_between(before: tuple[Node, ...], after: Graph) -> tuple[dict[str, Node], int] | None:
-    """The nodes to replace by name, and how many of them do something else; None if the structure differs."""
+    """The nodes to replace, by name, and how many of them do other work; None if the structure differs."""
     nodes = tuple(after)
     if len(nodes) != len(before):
         return None

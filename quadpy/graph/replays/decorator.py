@@ -26,7 +26,7 @@ def replay(function: Any = None, /, *, warmup: int = 0, fuse: Fuse = "auto") -> 
 
     The results are those of the function itself, byte for byte.  Its Python code runs in each call, so everything that it
     depends on is evaluated and all its side effects happen; but what it launches is compared with the graph instead of
-    being launched one by one.  A function that does what cannot be captured runs eagerly from its beginning, after one
+    being launched one by one.  A function with calls that cannot be captured runs eagerly from its beginning, after one
     warning of the logger ``quadpy.graph``; ``state`` is then ``"broken"``, and ``stats.reason`` says why.
 
     Arrays that the function makes belong to the graph: the next call on the same thread writes the same memory.

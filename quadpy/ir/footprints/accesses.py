@@ -1,4 +1,4 @@
-"""The accesses of a task to arrays, each with its index as forms and with what must hold where it runs."""
+"""The accesses of a task to arrays, each with its index as forms and the conditions under which it runs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ __all__ = ["Accesses", "Reached", "accesses_of"]
 class Reached:
     """An access: ``index`` has a form for each axis, ``guards`` hold where it takes place.
 
-    ``is_merge`` says that it takes place once after the loop in any case: the guards say when the program asked for it.
+    ``is_merge`` says that it takes place once after the loop in any case; the guards say when the program asked for it.
     """
 
     place: ir.Element
@@ -57,7 +57,7 @@ class Accesses:
 
 
 def accesses_of(task: ir.Task) -> Accesses:
-    """The accesses of ``task`` to arrays, shared ones too; loads that nothing needs are none."""
+    """The accesses of ``task`` to arrays, shared ones too; unused loads are left out."""
     walker, known = _Walker(task), Known()
     axes = walker.enter_axes(task, known) if isinstance(task, ir.ParallelTask) else ()
     walker.block(task.body, known)
@@ -66,7 +66,7 @@ def accesses_of(task: ir.Task) -> Accesses:
 
 
 class _Walker:
-    """``left`` has the states in which each labelled_block around is left; ``merges`` are the places of reductions."""
+    """``left`` holds the states in which labelled blocks around are left; ``merges`` are the places of reductions."""
 
     def __init__(self, task: ir.Task) -> None:
         self.reader, self.found = Reader(assigned_in([task])), list[Reached]()
@@ -169,7 +169,7 @@ class _Walker:
             known.values |= _short_circuits(condition, sides[0][0], sides[1][0])
 
     def join(self, known: Known, ends: Sequence[Known], *, whole: bool) -> None:
-        """Makes ``known`` what holds where ``ends`` meet; ``whole`` says that all of what came before gets there."""
+        """Makes ``known`` the facts where ``ends`` meet; ``whole`` says that every earlier path gets there."""
         if len(ends) == 1 and not whole:
             known.guards, known.values = ends[0].guards, ends[0].values
             return
@@ -187,7 +187,7 @@ class _Walker:
         return self.reader.chosen(forms) if len(forms) == len(found) else self.reader.anything(var.type)
 
     def forget(self, variables: Iterable[ir.Var], known: Known) -> None:
-        """What ``variables`` are is unknown from here on."""
+        """The values of ``variables`` are unknown from here on."""
         for var in variables:
             known.values[var] = self.reader.anything(var.type)
 
@@ -239,9 +239,9 @@ class _Walker:
         known.values |= kept
 
     def rise(self, stmt: ir.While, known: Known, inside: Known) -> None:
-        """Binds the variables to which turns of ``stmt`` only add: to what they are before it, or one turn past its condition.
+        """Binds the variables that ``stmt`` only increases: from their values before it to one turn past its condition.
 
-        That is so as long as they do not wrap, so the condition of the loop must keep them from that.
+        This holds as long as they do not wrap, so the condition of the loop must prevent that.
         """
         low: dict[ir.Var, tuple[Form, Form]] = {}
         rising = rising_in(stmt)
@@ -285,7 +285,7 @@ class _Walker:
 
 
 def _short_circuits(condition: Condition, then: Known, orelse: Known) -> dict[ir.Var, Form | Condition]:
-    """What ``c = a; if c: c = b`` makes of ``c``, which is ``a and b``; with ``if not c`` it is ``a or b``."""
+    """The value of ``c`` after ``c = a; if c: c = b``, which is ``a and b``; with ``if not c`` it is ``a or b``."""
     found: dict[ir.Var, Form | Condition] = {}
     for var, second in then.values.items():
         first = orelse.values.get(var)

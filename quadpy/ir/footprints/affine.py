@@ -1,7 +1,7 @@
 """Integers of an iteration as affine forms: sums of counters times numbers that the host knows at a launch.
 
-A *counter* takes consecutive integers: a loop variable in units of its step, or what a division, a remainder, a minimum
-or a value from memory may be.  So every integer has a form, and what is not affine is a counter of its own.
+A *counter* takes consecutive integers: a loop variable in units of its step, or the values of a division, a remainder,
+a minimum or a load.  So every integer has a form, and a value that is not affine is a separate counter.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Loop:
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """A variable of a loop from ``first`` to ``last`` at most, which may differ between the iterations around the loop."""
+    """A loop variable from ``first`` to at most ``last``, which may differ between the iterations around the loop."""
 
     first: Form
     last: Form
@@ -60,7 +60,7 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True)
 class Bounded:
-    """A value of which no more is known than these bounds, such as one from memory."""
+    """A value, such as one from memory, of which only these bounds are known."""
 
     low: int
     last: int
@@ -71,7 +71,7 @@ Origin: TypeAlias = Loop | Between | Digit | Limited | Chosen | Bounded
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Counter:
-    """Consecutive integers; ``serial`` tells those of a task apart, and orders them as they were met."""
+    """Consecutive integers; ``serial`` distinguishes the counters of a task, in the order of their creation."""
 
     serial: int
     name: str
@@ -82,7 +82,7 @@ class Counter:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What holds only where ``form`` is in these bounds: else the kernel's arithmetic wraps, or rounds otherwise."""
+    """A requirement that ``form`` is in these bounds: else the kernel's arithmetic wraps, or rounds differently."""
 
     form: Form
     low: int
@@ -113,7 +113,7 @@ class Form:
         return Form(terms, self.constant * factor, self.needs)
 
     def needing(self, *needs: Need) -> Form:
-        """The same, which holds only where ``needs`` do as well."""
+        """The same form, valid only if ``needs`` hold as well."""
         return Form(self.terms, self.constant, self.needs | frozenset(needs)) if needs else self
 
     @property
@@ -147,7 +147,7 @@ class NotZero:
 
 @dataclass(frozen=True, slots=True)
 class Maybe:
-    """What the host cannot know."""
+    """A condition that the host cannot know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ Condition: TypeAlias = AtLeastZero | NotZero | Maybe | Every | Some
 
 @dataclass(frozen=True, slots=True)
 class Entered:
-    """A loop with this counter is around the statement; its bounds are what they say where ``needs`` hold."""
+    """The statement is inside a loop with this counter, whose bounds are valid if ``needs`` hold."""
 
     counter: Counter
     needs: frozenset[Need]

@@ -39,7 +39,7 @@ __all__ = ["box_of"]
 
 
 def box_of(reached: Reached) -> BoxFormula | None:
-    """The box of an access; None where the host could not evaluate it."""
+    """The box of an access; None if the host could not evaluate it."""
     try:
         return _merged(reached) if reached.is_merge else _box(reached.index, reached.guards)
     except TooComplex:
@@ -103,7 +103,7 @@ def _needs_of(fact: Fact) -> Iterator[Need]:
 
 
 def _is_present(fact: Fact, guards: Guards | None) -> Number:
-    """Whether ``fact`` leaves anything of what it is about."""
+    """Whether ``fact`` leaves any value of its form."""
     match fact:
         case Entered(counter=counter):
             return at_most(*counter_bounds(counter, guards))
@@ -122,7 +122,7 @@ def _is_present(fact: Fact, guards: Guards | None) -> Number:
 
 
 def _is_sure(fact: Fact, index: tuple[Form, ...], guards: Guards | None) -> Number:
-    """Whether ``fact`` does no more than what bounds say of it, and leaves some iteration."""
+    """Whether ``fact`` restricts no more than its bounds say, and leaves some iteration."""
     match fact:
         case Entered():
             return TRUE
@@ -144,9 +144,9 @@ def _is_sure(fact: Fact, index: tuple[Form, ...], guards: Guards | None) -> Numb
 
 
 def _is_free(counter: Counter, index: tuple[Form, ...], guards: Guards | None) -> Number:
-    """Whether a guard on ``counter`` leaves all else as free as it was."""
+    """Whether a guard on ``counter`` restricts nothing else."""
     if isinstance(counter.origin, Loop):
-        return TRUE  # what follows from it is found from what the guard leaves
+        return TRUE  # dependent values are computed from those that the guard leaves
     others = (each for form in index for each in form.counters if each is not counter)
     return both(takes_all(counter, guards), *(are_independent(counter, each, guards) for each in others))
 

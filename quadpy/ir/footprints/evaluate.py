@@ -18,13 +18,13 @@ Extents: TypeAlias = Sequence[Number]
 """The extent of each axis of an array."""
 
 Ends: TypeAlias = tuple[int, ...]
-"""Of each axis of a box the least index, and the greatest one with the opposite sign: so smaller ends are a larger box."""
+"""For each axis of a box the smallest index, and the negative of the largest: so smaller ends mean a larger box."""
 
 
 def boxes_function(
     boxes: Iterable[tuple[BoxFormula, Extents]], indices: Mapping[Given, int]
 ) -> tuple[Callable[[Numbers], tuple[Box | None, ...]], list[int]]:
-    """A function that gives each box within the extents of its array, None for one that covers nothing; and what it uses.
+    """A function that gives each box within the extents of its array, None for an empty one; and the values it uses.
 
     ``indices`` says where the arguments are among the values of the argument block, as do the numbers of what it uses.
     """

@@ -1,4 +1,4 @@
-"""What expressions of the IR are, as forms and conditions."""
+"""Expressions of the IR as forms and conditions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from quadpy.ir.footprints.numbers import Given, TooComplex, given, number, selec
 __all__ = ["Known", "Reader"]
 
 _DEEPEST: Final = 200
-"""Expressions that are deeper are not looked into."""
+"""Deeper expressions are not analysed."""
 
 
 @dataclass(slots=True)
@@ -66,11 +66,11 @@ class Reader(Forms):
         self._depth = 0
 
     def anything(self, type: Scalar) -> Form | Condition:
-        """A value of which only ``type`` is known, or any truth value."""
+        """An unknown value of ``type``, or an unknown truth value."""
         return self.unknown(type) if _is_whole(type) else Maybe()
 
     def first(self, type: Scalar) -> Form | Condition:
-        """What a mutable variable is before it is set."""
+        """The value of a mutable variable before it is set."""
         return constant_form(0) if _is_whole(type) else Maybe()
 
     def knows(self, var: ir.Var, known: Known) -> bool:
@@ -152,11 +152,11 @@ class Reader(Forms):
         return form if low <= least and most <= last else form.needing(*_open(Need(form.bare, low, last)))
 
     def _ring(self, form: Form, type: Scalar) -> Form:
-        """A sum or product: modulo the range of ``type``, so that only where it is used must it fit in there."""
+        """A sum or product modulo the range of ``type``: it has to fit into the range only where it is used."""
         return form if not _has_unknown(form) else self.unknown(type, form.bare)
 
     def _within(self, form: Form, type: Scalar) -> Form:
-        """``form`` where it must be a value of ``type`` for what follows."""
+        """``form``, which must be a value of ``type`` for later uses."""
         return form if _is_plain(form) else self.typed(form, type)
 
     def typed(self, form: Form, type: Scalar) -> Form:
@@ -164,7 +164,7 @@ class Reader(Forms):
         return form.needing(*_open(Need(form.bare, *type_bounds(type))))
 
     def index(self, e: ir.Expr, known: Known) -> Form:
-        """An index, or the bound of a loop: what wraps is another one."""
+        """An index, or the bound of a loop, which must not wrap."""
         return self._within(_recombined(self.form(e, known)), e.type)
 
     def _binary(self, e: ir.Binary, known: Known) -> Form:
@@ -260,7 +260,7 @@ def _is_met(need: Need) -> bool:
 
 
 def _is_plain(form: Form) -> bool:
-    """Whether it is a loop variable, or an argument, as it stands: these are values of their types."""
+    """Whether it is just a loop variable or an argument: these are always values of their types."""
     if form.constant.constant == 0 and len(form.terms) == 1:
         ((counter, factor),) = form.terms
         return factor.constant == 1 and not isinstance(counter.origin, (Digit, Limited, Chosen))

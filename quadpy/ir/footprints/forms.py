@@ -1,4 +1,4 @@
-"""Forms of what is not affine: each is a counter of its own."""
+"""Forms of values that are not affine: each is a separate counter."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ Part: TypeAlias = Literal["quotient", "remainder"]
 
 
 class Forms:
-    """Makes the counters of one task; what is the same gets the same counter."""
+    """Makes the counters of one task; equal values get the same counter."""
 
     def __init__(self) -> None:
         self._serial = 0
         self._made: dict[object, Counter] = {}
 
     def counter(self, name: str, origin: Origin, roots: frozenset[int] | None = None) -> Counter:
-        """A new counter; without ``roots``, it is a root of its own."""
+        """A new counter; without ``roots``, it is its own root."""
         self._serial += 1
         return Counter(self._serial, name, origin, frozenset((self._serial,)) if roots is None else roots)
 
     def between(self, name: str, first: Form, last: Form) -> Counter:
-        """The variable of a loop between forms, whose turn is a root of its own."""
+        """The variable of a loop between forms; its turn is a root."""
         self._serial += 1
         return Counter(self._serial, name, Between(first, last), frozenset((self._serial,)) | first.roots | last.roots)
 
     def unknown(self, type: Scalar, key: object = None, name: str = "?") -> Form:
-        """A value of which only ``type`` is known; equal keys are the same value."""
+        """An unknown value of ``type``; equal keys mean the same value."""
         low, last = type_bounds(type)
         return counter_form(self._keyed((key, type), lambda: self.counter(name, Bounded(low, last))))
 
@@ -94,5 +94,5 @@ class Forms:
 
 
 def type_bounds(type: Scalar) -> tuple[int, int]:
-    """The least and the greatest value of an integer type."""
+    """The smallest and the largest value of an integer type."""
     return (0, 1) if type.bits == 1 else (type.min_int, type.max_int)

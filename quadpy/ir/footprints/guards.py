@@ -1,4 +1,4 @@
-"""Conditions: what follows from them, and where they do not hold."""
+"""Conditions: their consequences and their negations."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["assume", "denied", "equals", "is_certain", "is_impossible", "needs_i
 
 
 def needs_in(condition: Condition) -> Iterator[Need]:
-    """What must hold so that ``condition`` is what it says."""
+    """The requirements under which ``condition`` is valid."""
     match condition:
         case AtLeastZero(form=form) | NotZero(form=form):
             yield from form.needs
@@ -39,7 +39,7 @@ _NEVER: Final = AtLeastZero(constant_form(-1))
 
 
 def denied(condition: Condition) -> Condition:
-    """Where ``condition`` does not hold."""
+    """The negation of ``condition``."""
     match condition:
         case AtLeastZero(form=form):
             return AtLeastZero(constant_form(-1) - form)

@@ -68,7 +68,7 @@ def _counted(reader: Reader, var: ir.Var, start: Form, stop: Form, step: Form) -
 
 
 def _varying(reader: Reader, var: ir.Var, start: Form, stop: Form, by: int) -> tuple[Counter, Form, None]:
-    """Of a loop whose length depends on the iterations around it: all values that any of them has."""
+    """The same for a loop whose length depends on the iterations around it: all values that occur in any of them."""
     one = constant_form(1)
     first, last = (start, stop - one) if by > 0 else (stop + one, start)
     counter = reader.between(var.name, first.bare, last.bare)
@@ -81,7 +81,7 @@ def _unknown(reader: Reader, var: ir.Var) -> tuple[Counter, Form, None]:
 
 
 def remembered(reader: Reader, bodies: Sequence[ir.Block], known: Known, inside: Known) -> dict[ir.Var, Form]:
-    """The variables that turns of a loop set to what no earlier turn decides: ``best = k``.  At each turn, and after the loop.
+    """The variables that a loop sets independently of earlier turns (``best = k``), at each turn and after the loop.
 
     known, inside  before the loop, and where its body begins
     """
@@ -114,7 +114,7 @@ def remembered(reader: Reader, bodies: Sequence[ir.Block], known: Known, inside:
 
 
 def added(body: ir.Block, known: Known, *, but: Container[ir.Var]) -> dict[ir.Var, tuple[Form, Number]]:
-    """The variables to which each turn of a loop adds the same, with what they are before it, and what it adds; ``but`` are none."""
+    """The variables, except ``but``, to which each turn of a loop adds the same: their first values, and the increments."""
     found = {}
     times = Times(node.var for node in walk(body) if isinstance(node, ir.Assign))
     for stmt in body.stmts:
@@ -126,7 +126,7 @@ def added(body: ir.Block, known: Known, *, but: Container[ir.Var]) -> dict[ir.Va
                 if isinstance(before, Form):
                     found[var] = before, number(int(by))
             case _ if any(isinstance(node, ir.Continue) for node in walk(stmt)):
-                break  # a turn may end before what follows
+                break  # a turn may end before the next statement
             case _:
                 pass
     return found

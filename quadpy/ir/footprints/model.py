@@ -1,4 +1,4 @@
-"""A footprint: what one access of a task touches of an array."""
+"""A footprint: the part of an array that one access of a task touches."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Box(NamedTuple):
     """The elements that a footprint covers at one launch, within the bounds of the array.
 
     axes    the indices along each axis, as a ``range`` with a positive step; None for the whole array
-    exact   every element of the box is touched; else some may not be
+    exact   every element of the box is touched; otherwise some may not be
     always  no data decides whether the access takes place
     """
 
@@ -39,7 +39,7 @@ class Indices:
 class BoxFormula:
     """The box of a footprint as formulas.
 
-    holds    whether the other formulas do: else the kernel's arithmetic wraps, and the box is the whole array
+    holds    whether the other formulas do: otherwise the kernel's arithmetic wraps, and the box is the whole array
     present  whether the access takes place at all
     exact, always  as in ``Box``
     """
@@ -53,7 +53,7 @@ class BoxFormula:
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
-    """What one access of a task touches of an array.
+    """The part of an array that one access of a task touches.
 
     array       the name of the kernel's parameter
     access      READ, WRITE or ATOMIC: a reduction reads and writes its place, without an atomic

@@ -1,6 +1,6 @@
 """Integers that the host knows at a launch, as polynomials over the arguments, and conditions on them.
 
-The arithmetic is that of integers of any size: where a kernel's own would wrap is a condition of its own.
+The arithmetic is that of unbounded integers: a separate condition tells whether a kernel's arithmetic would wrap.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class Number:
 
     @property
     def constant(self) -> int | None:
-        """Its value, where it depends on nothing."""
+        """Its value, if it depends on nothing."""
         if not self.terms:
             return 0
         (product, factor), *others = self.terms
@@ -136,7 +136,7 @@ def number(value: int) -> Number:
 
 
 class TooComplex(Exception):
-    """A formula has become so long that it is worth nothing to a reader, and little to the host."""
+    """A formula has become too long to be useful to a reader or to the host."""
 
 
 MOST_TEXT: Final = 2000
@@ -154,7 +154,7 @@ def given(atom: Given) -> Number:
 
 
 def made(op: Operator, *operands: Number) -> Number:
-    """The result of ``op``; the functions below know what is simpler."""
+    """The result of ``op``, not simplified; the functions below simplify."""
     atom = Made(op, operands, _call_text(op, operands))
     if len(atom.key) > MOST_TEXT:
         raise TooComplex
@@ -194,7 +194,7 @@ def greater(a: Number, b: Number) -> Number:
 
 
 def _extreme(op: Literal["min", "max"], a: Number, b: Number) -> Number:
-    """The minimum or maximum of what ``a`` and ``b`` are made of, without those that others are always beyond."""
+    """The minimum or maximum of the operands of ``a`` and ``b``, without those that can never be the result."""
     kept: list[Number] = []
     for each in (*operands_of(op, a), *operands_of(op, b)):
         if not any(_is_beyond(op, each, other) for other in kept):
@@ -204,19 +204,19 @@ def _extreme(op: Literal["min", "max"], a: Number, b: Number) -> Number:
 
 
 def _is_beyond(op: Literal["min", "max"], a: Number, b: Number) -> bool:
-    """Whether ``a`` is plainly not less than ``b`` for a minimum, or not more for a maximum."""
+    """Whether ``a >= b`` is obvious for a minimum, or ``a <= b`` for a maximum."""
     apart = ((each - b).constant for each in operands_of("max" if op == "min" else "min", a))
     return any(by is not None and (by >= 0 if op == "min" else by <= 0) for by in apart)
 
 
 def operands_of(op: Operator, a: Number) -> tuple[Number, ...]:
-    """The numbers of which ``a`` is the minimum, or what ``op`` is; else ``a`` alone."""
+    """The operands, if ``a`` is the result of ``op``, such as a minimum; otherwise ``a`` alone."""
     atom = _atom_of(a)
     return atom.operands if isinstance(atom, Made) and atom.op == op else (a,)
 
 
 def _atom_of(a: Number) -> Atom | None:
-    """The atom that is all of ``a``."""
+    """The atom, if ``a`` is nothing but one atom."""
     if len(a.terms) != 1 or a.terms[0][1] != 1 or len(a.terms[0][0]) != 1:
         return None
     return a.terms[0][0][0]

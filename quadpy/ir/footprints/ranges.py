@@ -1,6 +1,6 @@
-"""The least and the greatest values of forms where guards hold.
+"""The smallest and the largest values of forms where guards hold.
 
-Bounds contain every value, and are values themselves where the counters take all between theirs: see ``spacing``.
+Bounds contain every value, and occur as values if the counters take all values between theirs: see ``spacing``.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ __all__ = [
 ]  # fmt: skip
 
 Bounds = tuple[Number, Number]
-"""The least and the greatest value."""
+"""The smallest and the largest value."""
 
 
 def bounds(form: Form, guards: Guards | None) -> Bounds:
@@ -58,7 +58,7 @@ def bounds(form: Form, guards: Guards | None) -> Bounds:
 
 
 def free_bounds(form: Form, guards: Guards | None) -> Bounds:
-    """As ``bounds``, without the guards on the form as a whole: both are values of the form, if its counters take all."""
+    """``bounds`` without the guards on the form as a whole: both occur as values, if the counters take all of theirs."""
     low = last = form.constant
     for counter, factor in form.terms:
         a, b = (end * factor for end in counter_bounds(counter, guards))
@@ -72,7 +72,7 @@ def free_bounds(form: Form, guards: Guards | None) -> Bounds:
 
 
 def limits_of(form: Form, guards: Guards | None) -> list[tuple[int, Number]]:
-    """What guards over the same counters say: ``(1, least)`` or ``(-1, greatest)``."""
+    """The limits from guards over the same counters: ``(1, smallest)`` or ``(-1, largest)``."""
     found = []
     for each in guards.chain() if guards else ():
         fact = each.fact
@@ -115,7 +115,7 @@ def counter_bounds(counter: Counter, guards: Guards | None) -> Bounds:
 
 
 def _is_wide(bound: Number) -> bool:
-    """Whether it is only the bound of a type, which is left out beside others."""
+    """Whether it is only the bound of a type, which is omitted if there are others."""
     return bound.constant is not None and not -(1 << 31) < bound.constant < (1 << 31) - 1
 
 
@@ -171,7 +171,7 @@ def _origin_bounds(counter: Counter, guards: Guards | None) -> Bounds:
 
 
 def is_excluded(guards: Guards | None) -> bool:
-    """Whether it is plain that nothing comes through ``guards``."""
+    """Whether it is obvious that ``guards`` exclude everything."""
     for each in guards.chain() if guards else ():
         if isinstance(each.fact, AtLeastZero) and at_most(ZERO, bounds(each.fact.form.bare, each.before)[1]) == FALSE:
             return True
@@ -179,12 +179,12 @@ def is_excluded(guards: Guards | None) -> bool:
 
 
 def share_quotient(low: Number, last: Number, divisor: Number) -> bool:
-    """Whether it is plain that the quotients of both ends are the same."""
+    """Whether it is obvious that the quotients of both ends are the same."""
     return equal(quotient(low, divisor), quotient(last, divisor)) == TRUE
 
 
 def _limited_bounds(origin: Limited, guards: Guards | None) -> Bounds:
-    """What is known of a value's type is not repeated."""
+    """The bounds of a minimum or maximum, without those of the value's type."""
     (a0, a1), (b0, b1) = (bounds(form, guards) for form in origin.forms)
     least, most = number(origin.least), number(origin.most)
     if origin.op == "min":
@@ -195,7 +195,7 @@ def _limited_bounds(origin: Limited, guards: Guards | None) -> Bounds:
 
 
 def is_natural(factor: Number) -> bool:
-    """Whether it is certainly not negative: made of extents, and of what is added and multiplied from them."""
+    """Whether it is certainly not negative: made of extents, and of their sums and products."""
     return all(by > 0 and all(map(_is_natural_atom, product)) for product, by in factor.terms)
 
 
@@ -206,7 +206,7 @@ def _is_natural_atom(atom: Given | Made) -> bool:
 
 
 def is_met(need: Need, guards: Guards | None) -> Number:
-    """Whether what ``need`` asks for holds."""
+    """Whether ``need`` is met."""
     low, last = bounds(need.form, guards)
     enough = TRUE if need.low <= 0 and is_natural(low) else at_most(number(need.low), low)
     return both(enough, at_most(last, number(need.last)))

@@ -1,6 +1,6 @@
 """Whether forms take all values between their bounds, and whether counters are independent of each other.
 
-A condition is false where it is not known to hold.
+A condition is false unless it is known to hold.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = ["are_independent", "spacing", "takes_all"]
 
 @functools.lru_cache(maxsize=4096)
 def takes_all(counter: Counter, guards: Guards | None) -> Number:
-    """Whether ``counter`` takes each integer within its bounds, when all that decides it is free within its own."""
+    """Whether ``counter`` takes each integer within its bounds, if the values that decide it are free within theirs."""
     low, last = counter_bounds(counter, guards)
     full = _origin_takes_all(counter, guards)
     for hole in holes_of(counter, guards):
@@ -62,7 +62,7 @@ def _origin_takes_all(counter: Counter, guards: Guards | None) -> Number:
 
 
 def spacing(form: Form, guards: Guards | None) -> tuple[Number, Number]:
-    """A step such that all values of ``form`` are multiples of it apart, and whether none of these is left out.
+    """A step that divides all differences of values of ``form``, and whether no multiple is left out.
 
     Limits on the form as a whole are allowed for: they cut off both ends.
     """
@@ -94,7 +94,7 @@ def _common(steps: list[Number]) -> Number:
 
 
 def _plain_step(terms: list[tuple[Number, Number]]) -> Number | None:
-    """The step of all sums of multiples of strides, each with a count, where their text tells that none is left out.
+    """The step of all sums of multiples of strides, each with a count, if their text shows that none is left out.
 
     As in ``i * n + j`` with ``j`` below ``n``: each stride is at most what those before it cover.
     """
@@ -148,7 +148,7 @@ def are_independent(a: Counter, b: Counter, guards: Guards | None) -> Number:
 
 
 def _digits(counter: Counter) -> list[Counter]:
-    """From ``counter`` the digits that it is a digit of, the outermost first."""
+    """The chain of digits that leads to ``counter``, the outermost first."""
     found = [counter]
     while isinstance(found[0].origin, Digit):
         form = found[0].origin.form

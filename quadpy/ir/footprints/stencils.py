@@ -1,6 +1,6 @@
 """How far around its own index an iteration reaches, as formulas that the host evaluates for a launch.
 
-An index *follows* a loop variable if it is the variable plus something that other iterations have as well: ``i - 1``,
+An index *follows* a loop variable if it is the variable plus a shift that other iterations have too: ``i - 1``,
 ``(i + 1) % n``, ``min(i + 1, n - 1)``, or ``i + d`` in a loop over ``d``.
 """
 
@@ -38,7 +38,7 @@ __all__ = ["Followed", "Shift", "StencilFormula", "stencils_of"]
 class Shift:
     """``low`` to ``last`` beyond the loop variable, modulo ``modulus`` if there is one.
 
-    ``wrapped`` says that the index is always a remainder; else it may be one that is written as a choice.
+    ``wrapped`` says that the index is always a remainder; otherwise it may be a remainder written as a choice.
     """
 
     low: Number
@@ -64,7 +64,7 @@ class StencilFormula:
 
     box      the elements that all iterations touch; None for the whole array
     follows  for each axis of the array, how it follows a loop variable; None where it does not
-    by_data  for each axis of the array, whether what a program computes from data is in its index
+    by_data  for each axis of the array, whether its index contains values computed from data
     """
 
     array: str
@@ -77,7 +77,7 @@ class StencilFormula:
 
 
 def stencils_of(task: ir.Task, extents: Mapping[str, Sequence[Number]]) -> tuple[StencilFormula, ...]:
-    """What the iterations of ``task`` touch, each around its own index; ``extents`` has those of each array.
+    """The elements that the iterations of ``task`` touch, each around its own index; ``extents`` are those of arrays.
 
     Guards do not count: ``if i > 0: x[i - 1]`` reaches 1 to the left.
     """
@@ -111,7 +111,7 @@ def _followed(index: Form, axes: Sequence[Form], guards: Guards | None, extent: 
 
 
 def _shifts(form: Form, loop: Form, guards: Guards | None, extent: Number) -> list[Shift] | None:
-    """What ``form - loop`` may be; None where that depends on the iteration in a way that is not understood."""
+    """The possible values of ``form - loop``; None if that depends on the iteration in a way that is not understood."""
     apart = form - loop
     following = [(counter, factor) for counter, factor in form.terms if counter.roots & loop.roots]
     if not following or not apart.roots & loop.roots:
@@ -150,7 +150,7 @@ def _choices(shifts: list[Shift], extent: Number) -> list[Shift]:
 
 
 def _ends(form: Form, loop: Form, guards: Guards | None, extent: Number) -> tuple[Number, Number] | None:
-    """The least and the greatest shift of a form that does not wrap."""
+    """The smallest and the largest shift of a form that does not wrap."""
     found = _shifts(form, loop, guards, extent)
     if not found or any(each.modulus is not None for each in found):
         return None
@@ -160,7 +160,7 @@ def _ends(form: Form, loop: Form, guards: Guards | None, extent: Number) -> tupl
 
 
 def _has_data(counter: Counter) -> bool:
-    """Whether what a program computes from data decides ``counter``."""
+    """Whether values computed from data decide ``counter``."""
     match counter.origin:
         case Bounded():
             return True

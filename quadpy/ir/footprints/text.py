@@ -16,7 +16,7 @@ __all__ = ["footprint_text", "print_footprints"]
 
 _VERBS: Final = {ir.Access.READ: "read", ir.Access.WRITE: "write", ir.Access.ATOMIC: "update"}
 _WIDE: Final = 1 << 30
-"""Bounds beyond say no more than that an index is an index."""
+"""Bounds beyond this say only that an index is an index."""
 _MOST_WIDE: Final = 60
 """Characters before the lines, where these are in one column."""
 
@@ -55,7 +55,7 @@ def footprint_text(footprint: Footprint, array: Array, names: Mapping[str, str])
 
 
 def _parts(footprint: Footprint, array: Array) -> str:
-    """The scalars of an element, where these are not all."""
+    """The scalars of an element, unless these are all."""
     parts = footprint.components
     if parts is None or len(parts) == array.components:
         return ""
@@ -75,7 +75,7 @@ def _index(footprint: Footprint, array: Array, names: Mapping[str, str]) -> str:
 
 def _slice(axis: Indices, extent: Number) -> str:
     """As Python writes it: ``low : stop : step``; ``:`` for all of the axis, one index alone where it is one."""
-    if axis.low in operands_of("min", axis.last):  # the least is no more than the greatest, where there is any
+    if axis.low in operands_of("min", axis.last):  # the smallest is at most the largest, if there is any
         return str(axis.low)
     low = "" if axis.low == ZERO or _is_wide(axis.low) else f"{axis.low} "
     stop = axis.last + ONE

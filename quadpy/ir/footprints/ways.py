@@ -39,7 +39,7 @@ _MOST: Final = 64
 """Ways of one access; the choices that are left then stay as they are."""
 
 Wraps: TypeAlias = Callable[[int, Number], bool]
-"""Whether an index along an axis may go on beyond the end, instead of being a remainder by this divisor."""
+"""Whether an index along an axis may exceed the end, instead of being a remainder by this divisor."""
 
 
 def ways_of(reached: Reached, axes: Collection[int], wraps: Wraps) -> list[Reached]:
@@ -67,7 +67,7 @@ def _unwrapped(way: Reached, axes: Collection[int], wraps: Wraps) -> Reached:
 
 
 def _whole(form: Form, axis: int, wraps: Wraps) -> Form | None:
-    """``form``, which is used modulo an extent, with what one of its remainders is of; None where it has none."""
+    """``form``, used modulo an extent, with one of its remainders replaced by the dividend; None if it has none."""
     for counter, factor in form.terms:
         match counter.origin:
             case Digit(form=inner, divisor=divisor, part="remainder") if factor.constant and wraps(axis, divisor):
@@ -78,7 +78,7 @@ def _whole(form: Form, axis: int, wraps: Wraps) -> Form | None:
 
 
 def _choices_in(form: Form) -> Iterator[Counter]:
-    """The choices in ``form``, also in what its counters are made of."""
+    """The choices in ``form``, also inside its counters."""
     for counter in form.counters:
         if isinstance(counter.origin, Chosen):
             yield counter
@@ -129,7 +129,7 @@ class _Put:
         return found
 
     def counter(self, counter: Counter) -> Form:
-        """What stands for ``counter``: the same one wherever it is met."""
+        """The replacement of ``counter``: the same one wherever it occurs."""
         if counter not in self._forms:
             origin, found = self._origin(counter.origin), counter_form(counter)
             if origin != counter.origin:

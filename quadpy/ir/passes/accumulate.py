@@ -1,8 +1,8 @@
-"""Finds what a parallel loop only accumulates into.
+"""Finds the memory that a parallel loop only accumulates into.
 
 ``total[0] += x[i]`` becomes a reduction over a variable of the iteration.  An array that the loop updates at varying
-indices, and does nothing else with, is named in ``privates``: code generation may give groups of iterations copies of
-their own.  Both require that nothing reads the old value and that no other access can see it.  Elements whose indices
+indices, and does nothing else with, is named in ``privates``: code generation may give groups of iterations their
+own copies.  Both require that nothing reads the old value and that no other access can see it.  Elements whose indices
 are constants and arguments are each examined alone.
 """
 
@@ -76,8 +76,8 @@ def _accesses(task: ir.ParallelTask) -> dict[str | int, list[Access]]:
 def _fixed_groups(accesses: list[Access], places: list[ir.Place | None]) -> Iterator[tuple[ir.Place, ir.AtomicOp]]:
     """The fixed places of one array or slot that iterations only accumulate into, with the operation of each.
 
-    ``places`` are those of ``accesses`` where they are fixed.  What is accessed at places that are certainly others
-    does not matter: ``s[0] += x; atomic_max(s[1], x)`` are two reductions.
+    ``places`` are those of ``accesses``, if they are fixed.  Accesses to places that are certainly different
+    do not matter: ``s[0] += x; atomic_max(s[1], x)`` are two reductions.
     """
     by_component: dict[int, list[tuple[Access, ir.Place | None]]] = {}
     for access, fixed in zip(accesses, places, strict=True):
@@ -123,7 +123,7 @@ def _based(e: ir.Expr) -> tuple[ir.Expr | None, int]:
 
 
 def _only_accumulates(accesses: Sequence[Access]) -> ir.AtomicOp | None:
-    """The one operation that all of ``accesses`` are, subtraction being an addition; None where they differ."""
+    """The one operation that all of ``accesses`` are, counting subtraction as addition; None if they differ."""
     ops = set()
     for access in accesses:
         if not isinstance(access, ir.Atomic) or access.result is not None or access.op not in ir.COMBINES:
@@ -133,7 +133,7 @@ def _only_accumulates(accesses: Sequence[Access]) -> ir.AtomicOp | None:
 
 
 def _fixed(place: ir.Place, uniform: dict[ir.Var, ir.Expr]) -> ir.Place | None:
-    """``place`` over constants and parameters alone, or None where it differs between iterations."""
+    """``place`` over constants and parameters alone, or None if it differs between iterations."""
     if isinstance(place, ir.Slot):
         return place
 

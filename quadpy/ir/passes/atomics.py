@@ -1,7 +1,7 @@
 """Atomics that nothing can observe lose their old values, or become plain reads and writes.
 
-``y[i] += x[i]`` in a loop over ``i`` touches each element from one iteration only; so does everything in a serial
-task, which one thread runs.  Where tasks of several branches update the same elements, atomics stay.
+With ``y[i] += x[i]`` in a loop over ``i``, only one iteration touches each element; in a serial task, only one thread
+does.  If tasks of several branches update the same elements, atomics stay.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _plain(atomic: ir.Atomic, old: ir.Var) -> Iterator[ir.Stmt]:
 
 
 def _bits(value: ir.Expr) -> ir.Expr:
-    """What a compare-and-swap compares: of floats the bits."""
+    """The operand of a compare-and-swap; for floats, their bits."""
     if not value.type.is_float:
         return value
     return ir.BitCast(value, BY_NAME[f"u{value.type.bits}"], span=value.span)
@@ -104,7 +104,7 @@ def is_private(task: ir.ParallelTask, array: str) -> bool:
 
 
 def kept_atomics(kernel: ir.Kernel) -> list[frozenset[str]]:
-    """For each task, the arrays of which a task of another branch updates the same elements.
+    """For each task, the arrays in which a task of another branch updates the same elements.
 
     Within a task an atomic may become plain, or a reduction that is merged once at the end, since nothing can see it;
     but a task of another branch can.
@@ -129,7 +129,7 @@ def _visit(kernel: ir.Kernel, flow: Flow, kept: list[frozenset[str]]) -> None:
 
 
 def _common(kernel: ir.Kernel, a: int, b: int) -> frozenset[str]:
-    """The arrays of which both tasks may update one element; where arrays may overlap, all that both update."""
+    """The arrays in which both tasks may update one element; if arrays may overlap, all that both update."""
     mine, others = _updated(kernel, a), _updated(kernel, b)
     if not kernel.noalias:
         return frozenset((*mine, *others)) if mine and others else frozenset()

@@ -17,7 +17,7 @@ from quadpy.ir.walk import map_children
 __all__ = ["choose_components"]
 
 _Case: TypeAlias = tuple[ir.Var, int, ir.Element, ir.Expr]
-"""Of ``if var == number: place = value``."""
+"""One case, ``if var == number: place = value``."""
 
 
 def choose_components(kernel: ir.Kernel) -> ir.Kernel:

@@ -88,7 +88,7 @@ class _Mover:
         return moved
 
     def exists(self, place: ir.Element, counters: Mapping[ir.Var, ir.Axis | ir.For]) -> bool:
-        """Whether the loops around it make all its indices values of the array's axes."""
+        """Whether the loops around keep all its indices inside the array."""
         array = self.arrays.get(place.array)
         return array is not None and all(
             isinstance(index, ir.VarRead)

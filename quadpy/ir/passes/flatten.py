@@ -1,8 +1,8 @@
 """Branches as selections, for targets whose loops are vectorised.
 
 A branch around the rare case of a function (sine of a huge number) saves a GPU most of its work, but stops a CPU's
-vectoriser.  Every operation is defined for every operand, so both sides may be computed.  Where both sides store to the same
-places, each place is stored to once.
+vectoriser.  Every operation is defined for every operand, so both sides may be computed.  If both sides store to the
+same places, each place is stored to once.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class _Flattener:
 
     def __init__(self, *, noalias: bool = False, stores: bool = False, assigned: Container[ir.Var] = ()) -> None:
         self.noalias, self.assigned, self.fresh = noalias, assigned, 0
-        self.known: frozenset[ir.Place] = frozenset()  # memory that is there: it was read or written before
+        self.known: frozenset[ir.Place] = frozenset()  # memory that exists, since it was read or written before
         self.kinds = (*_COMPUTING, ir.Load, ir.Store) if stores else _COMPUTING
 
     def visit(self, node: ir.Node) -> ir.Node:
@@ -83,7 +83,7 @@ class _Flattener:
         return node if tuple(stmts) == node.stmts else ir.Block(tuple(stmts), span=node.span)
 
     def is_fixed(self, place: ir.Place) -> bool:
-        """Whether ``place`` is the same memory wherever it is named."""
+        """Whether ``place`` names the same memory everywhere."""
         return not any(isinstance(node, ir.VarRead) and node.var in self.assigned for node in walk(place))
 
     def statement(self, stmt: ir.Stmt) -> Iterator[ir.Stmt]:
@@ -112,14 +112,14 @@ class _Flattener:
         yield from chosen
 
     def merged(self, name: str, cond: ir.Var, then: ir.Expr, orelse: ir.Expr) -> Generator[ir.Stmt, None, ir.VarRead]:
-        """A new name for the one or the other."""
+        """A new name for one of the two values."""
         var = self.var(name, then.type)
         selected = ir.Select(ir.VarRead(cond, span=then.span), then, orelse, then.type, span=then.span)
         yield ir.Let(var, selected, span=then.span)
         return ir.VarRead(var, span=then.span)
 
     def side(self, block: ir.Block) -> _Side:
-        """One side, its assignments as new names."""
+        """One side, with its assignments as new names."""
         side = _Side()
 
         def now(node: ir.Node) -> ir.Node:
@@ -149,7 +149,7 @@ class _Flattener:
         return side
 
     def are_stored_alike(self, then: _Side, orelse: _Side) -> bool:
-        """Whether both sides store to the same places, each of them other memory, and load from none that may not be there."""
+        """Whether both sides store to the same places, all of them distinct, and load only from memory that exists."""
         places, others = then.stores.keys(), (then.loads | orelse.loads) - then.stores.keys()
         pairs = (*combinations(places, 2), *product(places, others))
         return (

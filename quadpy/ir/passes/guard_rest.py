@@ -1,7 +1,7 @@
 """Makes ``continue`` skip what comes after a construct in which iterations meet.
 
 On the CPU such a construct ends a section, and an iteration can leave only the section that it is in.  So the jump sets a
-variable, and the statements after the construct ask for it.
+variable, and the statements after the construct test it.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class _Guard:
         return tuple(made), jumps, guards
 
     def inside(self, stmt: ir.Stmt, flag: ir.Var) -> tuple[tuple[ir.Stmt, ...], bool, bool]:
-        """As ``guarded``, for one statement."""
+        """Like ``guarded``, for one statement."""
         match stmt:
             case ir.Continue() if id(stmt) not in self.together:
                 return (_set(flag, True, stmt.span), stmt), True, False

@@ -1,7 +1,7 @@
 """Loops whose checks one comparison before them can decide: ``for j in range(n): total += x[j] * w[j, i]``.
 
-Such a loop becomes two: where ``n`` is no more than both extents and ``i`` is in range, one without checks, which LLVM can
-unroll and vectorise; else the loop as it was, which finds the failure.  Both do the same in the same order.
+Such a loop becomes two: if ``n`` is at most both extents and ``i`` is in range, a loop without checks runs, which LLVM
+can unroll and vectorise; otherwise the original loop runs and finds the failure.  Both do the same in the same order.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _task(task: ir.ParallelTask) -> ir.ParallelTask:
 
 
 def _without_checks(body: ir.Block, counters: Sequence[Counter]) -> tuple[ir.Expr, ir.Block] | None:
-    """The body of a loop without its checks, and when that does the same; None where nothing before the loop says when."""
+    """The body of a loop without its checks, and the condition for it; None if it cannot be decided before the loop."""
     nodes = list(walk(body))
     faults = sum(isinstance(node, ir.Fault) for node in nodes)
     if not faults or len(nodes) > _LARGEST or any(isinstance(node, (ir.For, ir.While)) for node in nodes):
@@ -97,7 +97,7 @@ def _dropped(body: ir.Block, checks: Sequence[ir.If]) -> ir.Block:
 
 
 class _Before:
-    """What is known before a loop with ``counters`` about conditions in its ``body``."""
+    """Facts before a loop with ``counters`` about conditions in its ``body``."""
 
     def __init__(self, body: ir.Block, counters: Sequence[Counter]) -> None:
         self.lets = {node.var: node.value for node in walk(body) if isinstance(node, ir.Let)}
@@ -105,7 +105,7 @@ class _Before:
         self.counters = {counter.var: counter for counter in counters if _counts(counter)}
 
     def conditions(self, check: ir.If) -> Iterator[ir.Expr | None]:
-        """What must hold before the loop so that ``check`` never fails; None where that cannot be said."""
+        """Conditions before the loop under which ``check`` never fails; None if there are no such conditions."""
         if not (isinstance(check.cond, ir.Unary) and check.cond.op is ir.UnOp.NOT):
             yield None
             return
@@ -140,7 +140,7 @@ class _Before:
         return not reads & self.changed and len(nodes) <= _LARGEST_CONDITION
 
     def resolved(self, e: ir.Expr, budget: int = _LARGEST_CONDITION) -> ir.Expr:
-        """``e`` with what the names stand for that the body binds."""
+        """``e`` with the values of names that the body binds."""
 
         def one(node: ir.Node) -> ir.Node:
             nonlocal budget

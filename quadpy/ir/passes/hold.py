@@ -1,8 +1,8 @@
 """An element that only one iteration touches stays in a variable while a loop inside the iteration updates it.
 
 ``for j in range(n): y[i] += x[j]`` in a loop over ``i`` reads and writes ``y[i]`` once, and not ``n`` times.  The values
-and their order are the same, so the bits are.  LLVM does this by itself only where each turn of the loop stores.
-The element is written after the loop only if the loop wrote it: other work may write it meanwhile.
+and their order are the same, and so are the bits.  LLVM does this by itself only if each turn of the loop stores.
+The element is written after the loop only if the loop wrote it: other work may write it in the meantime.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _held(task: ir.Task, arrays: dict[str, Array]) -> ir.Task:
 
 
 def _is_inside(task: ir.ParallelTask, place: ir.Element, type: Array | None) -> bool:
-    """Whether the element exists in each iteration, also where the program would not touch it."""
+    """Whether the element exists in each iteration, even if the program would not touch it."""
     if type is None or type.strided or type.space is not Space.GLOBAL:
         return False
     axes = {axis.var: axis for axis in task.axes}
@@ -82,7 +82,7 @@ class Held(NamedTuple):
 
 
 class _Holder:
-    """Rewrites the outermost loops of an iteration; ``own`` are the arrays of which it has one element each."""
+    """Rewrites the outermost loops of an iteration; it has one element of each array in ``own``."""
 
     def __init__(self, own: set[str]) -> None:
         self.own, self.numbers = own, count(1)
@@ -125,7 +125,7 @@ class _Holder:
 
 
 def _ends_at_its_end(loop: ir.For | ir.While) -> bool:
-    """Whether all ways out of the loop lead to the statement after it."""
+    """Whether all exits of the loop lead to the statement after it."""
     inside = {node.label for node in walk(loop) if isinstance(node, ir.LabelledBlock)}
     return all(node.label in inside for node in walk(loop) if isinstance(node, ir.Leave))
 

@@ -12,7 +12,7 @@ from quadpy.ir.walk import walk
 __all__ = ["Forked", "Item", "Repeated", "Segment", "carried", "defined_in", "segments_of", "read_in"]
 
 Segment: TypeAlias = ir.ParallelFor | list[ir.Stmt]
-"""What becomes one task: a parallel loop, or a run of other statements."""
+"""The source of one task: a parallel loop, or a run of other statements."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Forked:
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """What a do-while loop repeats."""
+    """The body of a do-while loop."""
 
     node: ir.DoWhile
     body: tuple[Item, ...]
@@ -93,7 +93,7 @@ def _changed(stmt: ir.Stmt, crossing: Sequence[ir.Var]) -> Iterator[ir.Var]:
 
 
 def _asked(stmt: ir.Stmt, crossing: Sequence[ir.Var]) -> set[ir.Var]:
-    """The variables of which ``stmt`` needs what they were before it."""
+    """The variables whose earlier values ``stmt`` needs."""
     if isinstance(stmt, ir.Assign):
         return read_in([stmt.value])
     slots = {crossing[node.number] for node in walk(stmt) if isinstance(node, ir.Slot)}

@@ -1,4 +1,4 @@
-"""What an access leaves in shadow memory, and when it finds a race.
+"""The marks that accesses leave in shadow memory, and how they reveal races.
 
 The first word of an element is that of writes: the first iteration that wrote or updated atomically, with its last store.  The
 second is that of reads: the first iteration that read.  The third is the value of the first store.  A mark has the iteration's number in its low bits, then the
@@ -30,12 +30,12 @@ _MIXED: Final = 1 << 60
 _UPDATED: Final = 1 << 61
 _AGAIN: Final = 1 << 62
 _ZERO: Final = 0x9E3779B97F4A7C15
-"""Stands for a value of 0; a race with just this number is not found."""
+"""Represents the value 0; a race that stores exactly this number is not found."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """An element, and where its words are; ``called`` as in ``Site.text``, ``offset`` and ``blocks`` in ``ir.ArrayParam``."""
+    """An element and its words; ``called`` as in ``Site.text``, ``offset`` and ``blocks`` as in ``ir.ArrayParam``."""
 
     array: str
     called: str
@@ -100,7 +100,7 @@ class Marks:
     ) -> Iterator[ir.Stmt]:
         """Iterations may store one value, and nothing else: it does not matter which comes last.
 
-        Where they run at once, one may come between the mark of another and its store: so the first value has a word.
+        If they run at once, one may come between the mark and the store of another: so the first value has a word.
         """
         writes, reads, values = words
         span, old, first, value = stmt.span, *(self.var(name, u64) for name in ("old", "first", "value"))
@@ -133,7 +133,7 @@ class Marks:
         yield from self.report(self.both(self.is_set(reader), found), reader, stmt, place)
 
     def first(self, word: ir.Element, mark: ir.Expr, kind: int) -> Generator[ir.Stmt, None, ir.Expr]:
-        """Leaves ``mark`` unless there is one; says there if another iteration did the same, of this ``kind``."""
+        """Leaves ``mark`` unless there is one; notes there if another iteration did the same, of this ``kind``."""
         span, old = word.span, self.var("old", u64)
         yield ir.Atomic(ir.AtomicOp.CAS, word, mark, old, self.number(0, span), span=span)
         before = ir.VarRead(old, span=span)
@@ -147,7 +147,7 @@ class Marks:
         return ir.Atomic(ir.AtomicOp.OR, word, flags, span=word.span)
 
     def word_at(self, word: ir.Element) -> Generator[ir.Stmt, None, ir.Expr]:
-        """What other iterations have left: adding 0 is a load that sees it."""
+        """The marks of other iterations: adding 0 is a load that sees them."""
         old = self.var("old", u64)
         yield ir.Atomic(ir.AtomicOp.ADD, word, self.number(0, word.span), old, span=word.span)
         return ir.VarRead(old, span=word.span)
@@ -155,7 +155,7 @@ class Marks:
     def report(
         self, found: ir.Expr, word: ir.Expr, stmt: ir.Load | ir.Store | ir.Atomic, place: Place
     ) -> Iterator[ir.Stmt]:
-        """A fault where ``found``, with the access that ``word`` stands for."""
+        """A fault if ``found``, with the access that ``word`` denotes."""
         span, axes = stmt.span, [axis.var for axis in self.task.axes]
         number = self.binary(ir.BinOp.AND, word, self.number(_MASK, span))
         access = self.binary(ir.BinOp.USHR, word, self.number(_NUMBER_BITS, span))

@@ -1,4 +1,4 @@
-"""Where the words of shadow memory are, and numbers of iterations: as expressions of the IR."""
+"""Positions of words in shadow memory, and numbers of iterations, as expressions of the IR."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from quadpy.source import Span
 __all__ = ["WORDS", "Words", "number_of_iteration", "other_iteration", "words_of"]
 
 WORDS: Final = 3
-"""Of shadow memory for each scalar of an element."""
+"""Words of shadow memory for each scalar of an element."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ def words_of(name: str, array: Array | None, index: Scalar, span: Span) -> Words
 
 
 def number_of_iteration(task: ir.ParallelTask) -> tuple[ir.Expr, list[ir.Stmt]]:
-    """A number from 1 on that only one iteration of ``task`` has, and what must be loaded before."""
+    """A unique number, from 1 on, of an iteration of ``task``, and the loads that it needs."""
     loads, axes = _bounds(task)
     total: ir.Expr = _number(0, task.span)
     for axis in axes:
@@ -91,7 +91,7 @@ def _bounds(task: ir.ParallelTask) -> tuple[list[ir.Stmt], list[ir.Axis]]:
 
 
 def _count(axis: ir.Axis) -> ir.Expr:
-    """How many iterations an axis with 64-bit bounds has, where it has any."""
+    """The number of iterations along an axis with 64-bit bounds, if there are any."""
     length = _binary(ir.BinOp.SUB, axis.stop, axis.start)
     if _is_one(axis.step):
         return length

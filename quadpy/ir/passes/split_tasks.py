@@ -1,7 +1,7 @@
 """Cuts the body of a kernel into tasks.
 
 Each top-level loop is a task; the statements between loops make serial tasks.  Values that follow from the arguments
-alone (``n = x.shape[0] // 2``) are computed again in each task that uses them, so they cost no task of their own.
+alone (``n = x.shape[0] // 2``) are computed again in each task that uses them, so they do not need a separate task.
 Everything else that crosses from task to task, or from one iteration of a do-while loop to the next, goes through
 slots of scratch memory.
 """
@@ -123,7 +123,7 @@ class _Splitter:
             self.slots.setdefault(var, self.shift + len(self.slots))
 
     def begin(self, loop: Repeated) -> ir.SerialTask | None:
-        """A task that sets to 0 what ``loop`` carries and nothing has set before it."""
+        """A task that sets variables to 0 that ``loop`` carries and nothing has set before."""
         unset = [var for var in carried(loop, self.kernel.crossing) if var not in self.stored]
         if not unset:
             return None
@@ -205,7 +205,7 @@ class _Splitter:
 
 
 def _enter(var: ir.Var, number: int, *, mutable: bool, run: list[ir.Stmt]) -> list[ir.Stmt]:
-    """Brings what an earlier task stored into a serial task."""
+    """Statements that load, in a serial task, the value that an earlier task stored."""
     span = run[0].span
     place = ir.Slot(number, var.type, span=span)
     if not mutable:
@@ -221,7 +221,7 @@ def _zero(var: ir.Var, span: Span) -> ir.Const:
 
 
 def _live(stmts: list[ir.Stmt]) -> list[ir.Stmt]:
-    """Without the bindings that nothing reads."""
+    """``stmts`` without the bindings that nothing reads."""
     used: set[ir.Var] = set()
     kept: list[ir.Stmt] = []
     for stmt in reversed(stmts):

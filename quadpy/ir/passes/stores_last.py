@@ -10,7 +10,7 @@ __all__ = ["apart", "stores_last"]
 def stores_last(stmts: tuple[ir.Stmt, ...], *, disjoint: bool) -> tuple[ir.Stmt, ...]:
     """The same effect, with each store as late as the loads after it allow.
 
-    A load of what was just stored takes the stored value.  ``disjoint`` says that no written array overlaps another.
+    A load of a place just stored to takes the stored value.  ``disjoint`` says that no written array overlaps another.
     """
     done: list[ir.Stmt] = []
     late: list[ir.Store] = []

@@ -1,4 +1,4 @@
-"""A body without its prints and what only they need: what decides bits must not depend on a print."""
+"""A body without prints and their operands: decisions that affect bits must not depend on a print."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["unprinted"]
 
 
 def unprinted(body: ir.Block) -> ir.Block:
-    """``body`` without prints, without bindings that nothing else reads, and without what is empty then."""
+    """``body`` without prints, without bindings that nothing else reads, and without blocks that this leaves empty."""
     return _block(body, set())
 
 

@@ -32,7 +32,7 @@ _HIDDEN: Final = ("$fault", "$sites")
 
 
 def watch_races(kernel: ir.Kernel) -> ir.Kernel:
-    """``kernel`` with these checks, where it asks for any."""
+    """``kernel`` with these checks, if it asks for them."""
     if not kernel.debug:
         return kernel
     watched = [_watched(task, kernel) for task in kernel.tasks]
@@ -40,7 +40,7 @@ def watch_races(kernel: ir.Kernel) -> ir.Kernel:
 
 
 def _watched(task: ir.Task, kernel: ir.Kernel) -> tuple[str, ...]:
-    """The arrays and slots of ``task`` that are watched: where races are allowed, nobody asks for them."""
+    """The arrays and slots of ``task`` that are watched: not those for which races are allowed."""
     if not isinstance(task, ir.ParallelTask) or orders_itself(task) or needs_whole_blocks(task.body):
         return ()
     verdicts = races_of(task, noalias=kernel.noalias)

@@ -1,7 +1,8 @@
-"""Checks that lanes agree about what they must decide together.
+"""Checks that lanes agree on decisions that they must make together.
 
-Where a branch or loop holds an operation of a wave, and nothing says that all lanes take it alike, they vote before it.
-If they do not agree, that is a fault; then no lane takes the branch, or goes on in the loop, so that all stay together.
+If a branch or loop contains an operation of a wave, and it is not known that all lanes take it alike, they vote before
+it.  If they do not agree, that is a fault; then no lane takes the branch, or goes on in the loop, so that all stay
+together.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def watch_all_waves(kernel: ir.Kernel) -> ir.Kernel:
 
 
 def watch_checked_waves(kernel: ir.Kernel) -> ir.Kernel:
-    """As ``watch_all_waves``, for kernels with other checks: on a GPU a vote costs time."""
+    """Like ``watch_all_waves``, for kernels with other checks: on a GPU a vote costs time."""
     return watch_all_waves(kernel) if kernel.sites else kernel
 
 
@@ -97,7 +98,7 @@ class _Watcher:
         return [some, every, self.fault(apart)], _read(every)
 
     def agreed_range(self, loop: ir.For) -> Iterator[ir.Stmt]:
-        """``loop`` with the bounds of lane 0 where all lanes have these, else without an iteration."""
+        """``loop`` with the bounds of lane 0 if all lanes have the same, otherwise without iterations."""
         span, zero = loop.span, ir.Const(0, i32, span=loop.span)
         bounds: list[ir.Expr] = []
         same: list[ir.Expr] = []

@@ -1,7 +1,8 @@
 """Races inside a parallel loop: two iterations that touch one element, of which one writes.
 
-Iterations of a loop have no order, so such a program has no meaning, whatever a serial run may give.  ``races_of`` says of
-each array that a task touches whether it is proved free of races, has two iterations that certainly collide, or neither.
+Iterations of a loop have no order, so such a program has no meaning, whatever a serial run may give.  For each
+array that a task touches, ``races_of`` tells whether it is proved free of races, has two iterations that certainly
+collide, or neither.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What an iteration does to memory: its body is run on terms instead of numbers."""
+"""The memory accesses of an iteration, found by running its body on terms instead of numbers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class MemoryAccess:
     """An access to ``array[index]``, or to a variable that iterations share.
 
     operation  of an atomic update; None for a plain load or store
-    value      what is stored, or what is combined with the element; None for a load
+    value      the value that is stored or combined with the element; None for a load
     certain    whether every iteration does this, whatever the data
     phase      how many meetings of a block or wave came before
     """
@@ -39,7 +39,7 @@ class MemoryAccess:
 
 
 _CHECKS: Final = "$stop"
-"""Begins the labels of the blocks that a failed check leaves: a check that fails is an error of its own."""
+"""The prefix of labels of blocks that a failed check leaves: a failed check is a separate error."""
 
 _MOST_TURNS: Final = 4
 """Turns of an inner loop that are run one by one."""
@@ -47,12 +47,12 @@ _MOST_TURNS: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What holds of all iterations of ``task``.
+    """Facts about all iterations of ``task``.
 
     written    arrays and slots that it changes
     noalias    whether arrays that it changes are distinct from all others
     shared     arrays of which each block has its own
-    unread     variables on which nothing depends: of a vector, all components are loaded
+    unread     variables on which nothing depends, since all components of a vector are loaded
     chosen     variables of loads that do not matter in each iteration
     """
 
@@ -78,7 +78,7 @@ class Iteration:
 
     at      the values of the loop's variables
     every   stands for all iterations: all branches are taken, and the variable of an inner loop for all its values.
-            Otherwise an iteration in particular: what may not happen is left out
+            Otherwise a particular iteration: accesses that may not happen are left out
     ranges  low and high (exclusive) of the variables of inner loops, by their atoms
     """
 
@@ -101,7 +101,7 @@ class Iteration:
     # ---------------------------------------------------------------- statements
 
     def block(self, block: ir.Block) -> str | None:
-        """Runs ``block``; where it certainly jumps to."""
+        """Runs ``block``; returns the target of a certain jump."""
         for stmt in block.stmts:
             if (jump := self.stmt(stmt)) is not None:
                 return jump
@@ -156,7 +156,7 @@ class Iteration:
         return None
 
     def jump(self, to: str) -> str | None:
-        """A jump that happens; where all branches are taken, one that may happen."""
+        """A jump that happens, or, if all branches are taken, one that may happen."""
         if not self.every:
             return to
         self._doubts.append(to)

@@ -25,7 +25,7 @@ _VERBS = {ir.Access.READ: "reads", ir.Access.WRITE: "writes", ir.Access.ATOMIC: 
 def races_of(task: ir.Task, *, noalias: bool = True) -> dict[str, Verdict]:
     """What is known about each array that ``task`` touches, and each variable that it shares between iterations.
 
-    Variables have the names of their slots, such as ``$0``.  ``noalias`` as in ``ir.Kernel``: where arrays may overlap,
+    Variables have the names of their slots, such as ``$0``.  ``noalias`` as in ``ir.Kernel``: if arrays may overlap,
     nothing is proved about them.  Shared arrays of blocks are not among them.
     """
     names = touched_by(task)
@@ -93,7 +93,7 @@ class _Search:
         return {**found, **(self.definite(left) if left else {})}
 
     def doubt_about(self, name: str, touches: list[MemoryAccess]) -> Unknown | None:
-        """Why ``name`` is not proved free of races; None where it is."""
+        """Why ``name`` is not proved free of races; None if it is."""
         conflicting = [
             (a, b)
             for a, b in combinations_with_replacement(touches, 2)
@@ -142,7 +142,7 @@ class _Search:
         return AccessPoint(_VERBS[touch.access], iteration, touch.span)
 
     def needs(self, points: tuple[Point, Point]) -> str:
-        """What a launch must have so that both iterations exist."""
+        """What a launch needs so that both iterations exist."""
         open_axes = [k for k, count in enumerate(self.counts) if count is None and any(p.numbers[k] for p in points)]
         names = [self.task.axes[k].var.name.partition(".")[0] for k in open_axes]
         return f"two or more iterations over {' and '.join(names)}" if names else ""

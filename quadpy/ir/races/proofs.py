@@ -1,6 +1,6 @@
 """Proofs that no two iterations of a task touch one element.
 
-Two accesses are apart where the element that they have in common would name the iteration: some of the indices, as
+Two accesses are apart if a common element would identify the iteration: some of the indices, as
 functions of the loop's variables, are the same in both, and differ from iteration to iteration.  Or they never meet,
 because a remainder or a range keeps them apart.
 """
@@ -23,7 +23,7 @@ class Space:
 
     axes      the atoms of the loop's variables
     ranges    low and high (exclusive) of the variables of the loop and of loops inside
-    positive  atoms that are greater than 0 wherever there is an iteration
+    positive  atoms that are larger than 0 if there is an iteration
     """
 
     terms: Terms
@@ -46,7 +46,7 @@ def are_apart(space: Space, a: MemoryAccess, b: MemoryAccess) -> bool:
 
 
 def _common(space: Space, a: Term, b: Term) -> list[Term]:
-    """Functions of the loop's variables that have the same value wherever ``a`` and ``b`` do."""
+    """Functions of the loop's variables that are equal whenever ``a`` and ``b`` are."""
     if a == b and _is_of_iteration(space, a):
         return [a]
     for size in _sizes(space, a, b):
@@ -57,7 +57,7 @@ def _common(space: Space, a: Term, b: Term) -> list[Term]:
 
 
 def _is_of_iteration(space: Space, term: Term) -> bool:
-    """Whether ``term`` follows from the loop's variables and what all iterations have in common."""
+    """Whether ``term`` follows from the loop's variables and values that all iterations share."""
     terms = space.terms
     waiting, seen = [term], set[int]()
     while waiting:
@@ -103,7 +103,7 @@ def _block_of(space: Space, term: Term, size: Term) -> Term | None:
 
 
 def _most_of(space: Space, monomial: tuple[int, ...], factor: int) -> Term | None:
-    """The most that ``factor * monomial`` is where it counts up from 0; None where it does not."""
+    """The maximum of ``factor * monomial`` if it counts up from 0; None if it does not."""
     if factor < 0:
         return None
     if not monomial:
@@ -116,7 +116,7 @@ def _most_of(space: Space, monomial: tuple[int, ...], factor: int) -> Term | Non
 
 
 def _tells_iteration(space: Space, owners: list[Term]) -> bool:
-    """Whether the values of ``owners`` name the iteration."""
+    """Whether the values of ``owners`` identify the iteration."""
     known: set[int] = set()
     owners = _joined(space, owners)
     grew = True
@@ -174,7 +174,7 @@ def _told_by(space: Space, owner: Term, known: set[int]) -> set[int]:
 
 
 def _told_by_blocks(space: Space, owner: Term, known: set[int]) -> set[int]:
-    """As ``_told_by``, of ``n * i + j`` with ``0 <= j < n``: numbers in a mixed radix."""
+    """Like ``_told_by``, of ``n * i + j`` with ``0 <= j < n``: numbers in a mixed radix."""
     terms = space.terms
     open_part: Term = 0
     for monomial, factor in parts_of(owner):
@@ -226,7 +226,7 @@ def _fixed_part(space: Space, term: Term) -> Term:
 
 
 def _bounds(space: Space, monomial: tuple[int, ...], factor: int) -> tuple[Term | None, Term | None]:
-    """The least and the most of ``factor * monomial``, whose atom varies."""
+    """The minimum and maximum of ``factor * monomial``, whose atom varies."""
     if len(monomial) != 1 or monomial[0] not in space.ranges:
         return None, None
     low, end = space.ranges[monomial[0]]

@@ -1,8 +1,8 @@
 """Normal forms of expressions: equal forms are equal values.
 
 A term is an integer, or a polynomial over *atoms*: variables, parameters, extents, and pure operations whose result is
-not a polynomial.  Signed arithmetic is taken not to overflow, which ``debug=True`` reports; unsigned arithmetic may wrap,
-so only constants of it are computed.
+not a polynomial.  Signed arithmetic is assumed not to overflow (``debug=True`` reports overflow); unsigned arithmetic
+may wrap, so only constants of it are computed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Term: TypeAlias = int | Poly
 class Atom:
     """A variable or parameter called ``name``, or the operation ``name`` on ``operands``.
 
-    ``number`` tells apart what happens to have the same name, such as two values that memory held.
+    ``number`` distinguishes atoms of the same name, such as two values from memory.
     """
 
     name: str
@@ -76,7 +76,7 @@ def parts_of(term: Term) -> tuple[tuple[Monomial, int], ...]:
 
 
 def constant_of(term: Term) -> int:
-    """What ``term`` adds to its other monomials."""
+    """The constant part of ``term``."""
     return next((factor for monomial, factor in parts_of(term) if not monomial), 0)
 
 
@@ -122,7 +122,7 @@ class Terms:
         return (number for monomial, _ in parts_of(term) for number in monomial)
 
     def is_atom(self, term: Term) -> Atom | None:
-        """The atom that ``term`` is, if it is one."""
+        """The atom, if ``term`` is a single atom."""
         match term:
             case Poly(parts=(((number,), 1),)):
                 return self.atoms[number]
@@ -159,7 +159,7 @@ class Terms:
         return _poly(found)
 
     def quotient(self, term: Term, by: Term) -> Term | None:
-        """``term / by`` where that has no rest; ``by`` is a number or one monomial."""
+        """``term / by``, if there is no remainder; ``by`` is a number or one monomial."""
         (divisor, factor), *others = parts_of(by) or (((), 0),)
         if others or not factor:
             return None
@@ -231,7 +231,7 @@ class Terms:
         return self._operation("cast", (operand,), type)
 
     def operation(self, name: str, operands: Iterable[Term], type: Scalar) -> Term:
-        """The result of a pure operation that has no rule of its own."""
+        """The result of a pure operation without a special rule."""
         return self._operation(name, tuple(operands), type)
 
     def _operation(self, name: str, operands: tuple[Term, ...], type: Scalar | str) -> Term:

@@ -33,7 +33,7 @@ class Definite:
     """Two iterations touch one element, whatever the data; at least one writes, and not both update atomically.
 
     element   the indices, as text
-    needs     what the launch must have for that, as text: empty where every launch has it
+    needs     what the launch needs for that, as text: empty if every launch has it
     is_slot   whether it is a variable from before the loop, and not an array
     """
 
@@ -46,7 +46,7 @@ class Definite:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """Neither was shown, because of ``reason``, about these two accesses; their iterations are not known."""
+    """Neither was shown for these two accesses, because of ``reason``; their iterations are not known."""
 
     reason: str
     first: AccessPoint

@@ -16,14 +16,14 @@ from quadpy.ir.walk import walk
 __all__ = ["Collision", "Point", "collisions", "counts_of", "orders_itself"]
 
 _MOST_POINTS: Final = 64
-"""Iterations that are run."""
+"""The number of iterations that are run."""
 _OPEN_AXIS: Final = 2
-"""Iterations of an axis whose length only the launch knows: whoever writes a parallel loop means two or more."""
+"""Assumed iterations of an axis whose length only the launch knows: a parallel loop is meant for two or more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One iteration: its numbers along the axes, and what the loop's variables are there."""
+    """One iteration: its numbers along the axes, and the values of the loop's variables."""
 
     numbers: tuple[int, ...]
     values: tuple[Term, ...]
@@ -38,7 +38,7 @@ class Collision:
 
 
 def counts_of(terms: Terms, axes: Sequence[ir.Axis], run: Iteration) -> list[int | None]:
-    """How many iterations each axis has; None where only the launch knows."""
+    """How many iterations each axis has; None if only the launch knows."""
     counts: list[int | None] = []
     for axis in axes:
         start, stop, step = (run.term(e) for e in (axis.start, axis.stop, axis.step))

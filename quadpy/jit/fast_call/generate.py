@@ -184,7 +184,7 @@ class GpuCalls:
                 yield f"            blocks{n} = min(blocks{n}, -(-{coarsened} // {threads}))"
 
     def _announcements(self) -> Iterator[str]:
-        """As ``DeviceMemory.use``, which is called where the stream is new to the memory."""
+        """Like ``DeviceMemory.use``, which is called where the stream is new to the memory."""
         written = iter(self.plan.arrays.written)
         for k in self.arrays:
             yield self._announcement(f"m{k}", f"m{k} is not None and ", writes=next(written))

@@ -110,26 +110,26 @@ class FusedCalls:
         return (self._module,)
 
     def bind(self, number: int, arguments: bytes) -> None:
-        """As ``OneLaunch.bind``."""
+        """See ``OneLaunch.bind``."""
         for source, target, size in self._places[number]:
             self._bytes[target : target + size] = arguments[source : source + size]
         self._iterations[number] = self._codes[number].iterations(arguments)
         self._blocks = 0
 
     def why_not(self) -> str:
-        """As ``OneLaunch.why_not``."""
+        """See ``OneLaunch.why_not``."""
         if not self.most_blocks:
             return "not even one of its blocks fits on the device"
         loops = any(code.loops for code in self._codes)
         return why_separate(self.device.driver, max(self._iterations), loops=loops, fuse=self._fuse)
 
     def move(self, on: Stream) -> None:
-        """As ``OneLaunch.move``."""
+        """See ``OneLaunch.move``."""
         self._cells = self._cooperative.scratch_on(on)
         struct.pack_into("Q", self._block, self._scratch, self._cells.pointer)
 
     def launch(self, stream: StreamHandle) -> None:
-        """As ``OneLaunch.launch``."""
+        """See ``OneLaunch.launch``."""
         launch = self._cooperative.launch
         if not self._blocks:
             self._blocks = launch.blocks(list(self._values.unpack_from(self._block))) or self.most_blocks

@@ -83,7 +83,7 @@ class Code:
         return max((extent(values) for extent in self._extents), default=0)
 
     def fuse(self, levels: Sequence[Sequence[Call]], fuse: Fuse) -> FusedCalls | str:
-        """As ``Origin.fuse``."""
+        """See ``Origin.fuse``."""
         codes = [[_own(origin) for origin, _ in level] for level in levels]
         every = list(chain.from_iterable(codes))
         arguments = [block for level in levels for _, block in level]
@@ -104,12 +104,12 @@ class Code:
 
     @functools.cached_property
     def why_not_alone(self) -> str:
-        """As ``Origin.why_not_alone``; the values of a call do not matter."""
+        """Like ``Origin.why_not_alone``; the values of a call do not matter."""
         found = self.fuse([[(self, bytes(self.layout.size))]], True)
         return found if isinstance(found, str) else found.why_not()
 
     def of(self, work: FillWork | CopyWork) -> Call | str:
-        """As ``Origin.of``."""
+        """See ``Origin.of``."""
         index, fast_math, _ = self.mode
         nbytes = work.nbytes if isinstance(work, CopyWork) else work.width * work.element
         if nbytes >= 1 << 31 and index.bits < 64:
@@ -134,7 +134,7 @@ class Code:
         return code, struct.pack(layout.format, *values)
 
     def condition_setter(self) -> FunctionHandle:
-        """As ``Origin.condition_setter``."""
+        """See ``Origin.condition_setter``."""
         code = condition_setter_code(parse_target(self.device.driver.info.arch))
         return self.device.modules.load(code).function(CONDITION_SETTER)
 

@@ -92,11 +92,11 @@ class FusingPlan:
 
     @property
     def fields(self) -> tuple[FieldMemory, ...]:
-        """As ``Plan.fields``."""
+        """See ``Plan.fields``."""
         return self.separate.fields
 
     def run(self, values: Values, views: Views, stream: object) -> object:
-        """As ``GpuPlan.run``."""
+        """See ``GpuPlan.run``."""
         given = values[:]
         direct = self.device.life.direct or session_of(stream_of(self.device, stream)) is None
         fused = self._choose(values) if direct else ""
@@ -110,11 +110,11 @@ class FusingPlan:
         return self.separate.run(given, views, stream)
 
     def apart(self, values: Values) -> Plan:
-        """As ``GraphPlan.apart``; one launch stays one."""
+        """Like ``GraphPlan.apart``; one launch stays one."""
         return self if isinstance(self._choose(values), FusedPlan) else self.separate.apart(values)
 
     def prepare(self, values: Values, views: Views, stream: Stream | None = None) -> Prepared | HostLaunch:
-        """As ``GpuPlan.prepare``, always the separate launches: nodes of a graph may run at once with others."""
+        """Like ``GpuPlan.prepare``, always the separate launches: nodes of a graph may run at once with others."""
         return self.separate.prepare(values, views, stream)
 
     def fusion(self, values: Values) -> Fusion:
@@ -135,7 +135,7 @@ class FusingPlan:
         return why or self._one_launch()
 
     def _why_separate(self, values: Values) -> str:
-        """As ``why_separate``; most calls have the extents of the call before."""
+        """Like ``why_separate``; most calls have the extents of the call before."""
         key, last = self._key(values), self._last
         if last is not None and last[0] == key:
             return last[1]
