@@ -15,7 +15,7 @@ from quadpy.intrinsics import GROUPS, Builtin
 
 REFERENCE: Final = Path(__file__).parent / "reference"
 MODULES: Final = (
-    "", "types", "math", "simt.block", "simt.subgroup", "simt.grid", "simt.warp", "algorithms", "graph", "hazards",
+    "", "types", "math", "simt", "simt.block", "simt.subgroup", "simt.grid", "simt.warp", "algorithms", "graph", "hazards",
     "profiler", "view", "tools", "torch", "dist", "runtime",
 )  # fmt: skip
 """What has public names; an object with several names has its entry by the first."""

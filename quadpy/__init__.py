@@ -65,6 +65,7 @@ from quadpy.runtime.arrays.tree import (
 from quadpy.runtime.device.devices import create_event, create_stream, memory_stats
 from quadpy.runtime.streams.event import Event
 from quadpy.runtime.streams.stream import Stream, use_stream
+from quadpy.simt.tiles import outer
 from quadpy.types import Array, Array0D, Array1D, Array2D, Array3D, Array4D
 
 __version_str__ = __version__
@@ -147,6 +148,7 @@ __all__ = [
     "memory_stats",
     "ndarray",
     "on_reset",
+    "outer",
     "perf_dispatch",
     "polar_decompose",
     "profile",

@@ -239,6 +239,7 @@ from quadpy.runtime.device.devices import memory_stats as memory_stats
 from quadpy.runtime.streams.event import Event as Event
 from quadpy.runtime.streams.stream import Stream as Stream
 from quadpy.runtime.streams.stream import use_stream as use_stream
+from quadpy.simt.tiles import outer as outer
 from quadpy.typed import Array as Array
 from quadpy.typed import Array0D as Array0D
 from quadpy.typed import Array1D as Array1D
@@ -481,6 +482,7 @@ __all__ = [
     "no_activate",
     "on_reset",
     "one",
+    "outer",
     "perf_dispatch",
     "polar_decompose",
     "popcnt",

@@ -27,6 +27,7 @@ from quadpy.lang.members import container_attribute, object_attribute
 from quadpy.lang.names import base_name
 from quadpy.lang.scope import import_value, lookup, read_part
 from quadpy.lang.structs import record_attribute
+from quadpy.lang.tiles import column_of
 from quadpy.lang.values import (
     BoundMethod,
     ElementRef,
@@ -139,6 +140,8 @@ def expr_Subscript(t: Trace, node: ast.Subscript) -> Value:
     if isinstance(bound, MutableVar) and isinstance(bound.shape, tuple) and bound.shape:
         return _part_of_variable(t, bound, node)
     if is_element(t, node):
+        if (column := column_of(t, node)) is not None:
+            return column
         return load_element(t, element_ref(t, node), t.span(node))
     value, index, span = t.expr(node.value), index_values(t, node.slice), t.span(node)
     return SUBSCRIPTS[kind_of(value)](t, value, index, span)

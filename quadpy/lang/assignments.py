@@ -18,6 +18,7 @@ from quadpy.lang.operators import binary
 from quadpy.lang.replacements import instead_of
 from quadpy.lang.scalars import cast
 from quadpy.lang.structs import record_of
+from quadpy.lang.tiles import assign_tile, subtract_from_tile
 from quadpy.lang.values import (
     ElementRef,
     Record,
@@ -44,6 +45,8 @@ _ATOMIC_OPERATORS: dict[type[ast.operator], ir.AtomicOp] = {
 
 
 def stmt_Assign(t: Trace, node: ast.Assign) -> None:
+    if assign_tile(t, node):
+        return
     value = t.expr(node.value)
     if len(node.targets) > 1 or isinstance(node.targets[0], (ast.Tuple, ast.List)):
         value = freeze_all(t, value)
@@ -102,6 +105,8 @@ def assign_target(t: Trace, target: ast.expr, value: Value, span: Span) -> None:
 
 def stmt_AugAssign(t: Trace, node: ast.AugAssign) -> None:
     """Atomic where the target is in memory and such an operation exists, plain on local variables."""
+    if subtract_from_tile(t, node):
+        return None
     span, op = t.span(node), _ATOMIC_OPERATORS.get(type(node.op))
     target = place_of(t, node.target)
     if target is None and (add := collector(t, node.target)) is not None:

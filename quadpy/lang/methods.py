@@ -13,7 +13,7 @@ from quadpy.lang.structs import changes_self, fail_to_change
 from quadpy.lang.values import Record
 from quadpy.records import RecordType
 
-__all__ = ["changing_method"]
+__all__ = ["changing_method", "record_at"]
 
 
 def changing_method(t: Trace, node: ast.expr) -> Method | None:
@@ -22,7 +22,7 @@ def changing_method(t: Trace, node: ast.expr) -> Method | None:
     Raises:
         LocalAtomicFound: the name is not yet known to change.
     """
-    if not isinstance(node, ast.Attribute) or (record := _record_at(t, node.value)) is None:
+    if not isinstance(node, ast.Attribute) or (record := record_at(t, node.value)) is None:
         return None
     method = record.method(node.attr)
     if not isinstance(method, Func) or not changes_self(t, method):
@@ -33,14 +33,14 @@ def changing_method(t: Trace, node: ast.expr) -> Method | None:
     return Method(method, place)
 
 
-def _record_at(t: Trace, node: ast.expr) -> RecordType | None:
+def record_at(t: Trace, node: ast.expr) -> RecordType | None:
     """The type of the struct that ``node`` is, where it is one; emits nothing."""
     if (found := struct_element(t, node)) is not None:
         return found
     match node:
         case ast.Name(id=name) if isinstance(bound := t.frame.env.get(name), (MutableVar, Record)):
             return bound.shape if isinstance(bound.shape, RecordType) else None
-        case ast.Attribute(value=outer, attr=name) if (owner := _record_at(t, outer)) is not None:
+        case ast.Attribute(value=outer, attr=name) if (owner := record_at(t, outer)) is not None:
             member = owner.window(name)
             return member[1] if member is not None and isinstance(member[1], RecordType) else None
     return None

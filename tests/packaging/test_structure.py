@@ -69,7 +69,7 @@ def test_the_drawing_shows_the_imports(structure):
 
 def test_an_import_changes_the_drawing(structure, monkeypatch):
     graph = structure.imports()
-    monkeypatch.setattr(structure, "imports", lambda: {**graph, "simt.block": graph["simt.block"] | {"lang.trace"}})
+    monkeypatch.setattr(structure, "imports", lambda: {**graph, "simt.block": graph["simt.block"] | {"jit.kernel"}})
     assert structure.drawing() != structure.DRAWING.read_text(encoding="utf-8")
 
 
