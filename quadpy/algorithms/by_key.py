@@ -70,7 +70,7 @@ def exclusive_scan_by_key(
         keys: an array of numbers; NaNs are equal to each other, and -0 to 0.
         values: as many numbers; the array is flattened.
         op: as for ``exclusive_scan``, like all other arguments.
-        initial: what each run begins with.
+        initial: the number with which each run begins.
         identity: for a function, the number that, combined with any x, gives x.
         dtype: the type of the result.
         out: where to put the result.
@@ -126,7 +126,7 @@ def _scan_runs(
     *,
     exclusive: bool,
 ) -> None:
-    """Scan ``x`` into ``y``, from ``start`` on again at each head."""
+    """Scan ``x`` into ``y``, starting again from ``start`` at each head."""
     before = run.temporary(working, -(-x.size // _CHUNK))
     op = operator.function
     if before.size > 1:

@@ -55,7 +55,7 @@ def input_array(run: Run, given: Any, name: str) -> NDArray:
 
 
 def values_on_host(run: Run, given: Any) -> Numbers | None:
-    """The numbers of ``given``, to check them; None where they are in a GPU's memory, or count only when a graph runs."""
+    """The numbers of ``given``, to check them; None if they are in a GPU's memory, or matter only when a graph runs."""
     if run.measures or CAPTURES.count:
         return None
     if isinstance(given, (NDArray, Field)):
@@ -103,7 +103,7 @@ def _gathered(run: Run, given: Any, dtype: Scalar, shape: tuple[int, ...]) -> ND
 def output_array(
     run: Run, given: Any, dtype: Scalar | None, shape: tuple[int, ...] | None, name: str = "out"
 ) -> NDArray:
-    """``given`` as an array to write; a new one for None.  Where any type or shape will do, it is None.
+    """``given`` as an array to write; a new one for None.  A type or shape of None accepts any.
 
     Raises:
         ArgumentError: it has another type or shape, has gaps, is read-only, or is not on the device.
@@ -169,7 +169,7 @@ def dtype_of(out: Any) -> Scalar | None:
 
 
 def is_integer(given: Any) -> bool:
-    """Whether ``given`` is a Python or NumPy integer, and no truth value."""
+    """Whether ``given`` is a Python or NumPy integer, and not a truth value."""
     return isinstance(given, (int, np.integer)) and not isinstance(given, bool)
 
 
@@ -185,7 +185,7 @@ def axis_of(axis: Any, ndim: int, name: str) -> int:
 
 
 def refuse_overlap(written: NDArray, read: NDArray, what: str) -> None:
-    """ArgumentError if two arrays that must be separate share memory."""
+    """Raise ArgumentError if two arrays that must be separate share memory."""
     if not written.nbytes or not read.nbytes or not hasattr(written, "pointer") or not hasattr(read, "pointer"):
         return
     if written.pointer < read.pointer + read.nbytes and read.pointer < written.pointer + written.nbytes:

@@ -42,10 +42,10 @@ def maximum(a: Any, b: Any) -> Any:
 class Operator:
     """An associative operator.
 
-    name      what users call it; "" for a function of theirs
+    name      its name for users; "" for a user's function
     function  of two numbers
     neutral   does not change any number that it is combined with, as a compile-time value
-    start     what an empty reduction gives, and an exclusive scan begins with; None if there is nothing such
+    start     the result of an empty reduction, and the start of an exclusive scan; None if there is none
     exact     any grouping of the numbers gives the same bits
     """
 

@@ -21,7 +21,7 @@ _F64_INFINITY: Final = 0x7FF0000000000000
 
 @dataclass(frozen=True, slots=True)
 class Digits:
-    """By which bits a pass sorts, from ``shift`` on.
+    """The bits by which a pass sorts, from ``shift`` on.
 
     what      ``"keys"``, or the number of the row (``"rows"``) or segment (``"segments"``) from which a key came
     kind      of the numbers: ``"int"``, ``"uint"`` or ``"float"``
@@ -142,7 +142,7 @@ _MOST_IN_WORD: Final = (1 << 30) - 1
 
 
 class _Way:
-    """Where an array is before and after each pass: in turn in scratch memory and in ``to``, where it ends."""
+    """Where an array is before and after each pass: alternately in scratch memory and in ``to``, where it ends."""
 
     def __init__(self, run: Run, start: NDArray, to: NDArray, passes: int) -> None:
         self.passes, self.to = passes, unsigned(run, to)

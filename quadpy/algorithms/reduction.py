@@ -23,7 +23,7 @@ __all__ = ["CHUNK", "argmax", "argmin", "as_numbers", "cube_of", "folded_once", 
 CHUNK: Final = 64
 """Numbers along an axis that one iteration folds; part of the shape of floating sums."""
 _PLACE_CHUNK: Final = 4096
-"""Numbers of which ``argmin`` first finds the least on a CPU, and through which it looks for it then."""
+"""Numbers in which ``argmin`` first finds the smallest one on a CPU, and then looks for its place."""
 
 
 @public
@@ -84,7 +84,7 @@ def _start(operator: Operator, working: Scalar) -> int:
 
 
 def reduce_flat(run: Run, x: NDArray, op: str, to: NDArray) -> None:
-    """Reduce ``x`` to the number of ``to``, which has the same type; ``op`` is ``"min"`` or ``"max"``."""
+    """Reduce ``x`` into the single number of ``to``, which has the same type; ``op`` is ``"min"`` or ``"max"``."""
     _, working = working_type(x.dtype, op, None, "reduce")
     _reduce_flat(run, x, operator_of(op, None, working, "reduce"), working, to)
 

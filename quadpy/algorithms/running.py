@@ -1,4 +1,4 @@
-"""What one call of an algorithm runs with: its stream, its scratch memory, its results."""
+"""The context of one call of an algorithm: its stream, its scratch memory, its results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["Run", "forced_blocks", "run_algorithm", "scratch_size"]
 T = TypeVar("T")
 
 _ALIGNMENT: Final = 256
-"""Each array in the scratch memory begins at a multiple of so many bytes."""
+"""Each array in the scratch memory begins at a multiple of this many bytes."""
 
 
 @dataclass(slots=True)
@@ -113,7 +113,7 @@ _measuring: contextvars.ContextVar[Run | None] = contextvars.ContextVar("measuri
 
 
 def run_algorithm(name: str, body: Callable[[Run], T], stream: object, scratch: object) -> T:
-    """What ``body`` returns for a run on ``stream`` with the caller's ``scratch``.
+    """The result of ``body`` for a run on ``stream`` with the caller's ``scratch``.
 
     Raises:
         ArgumentError: ``scratch`` is not an array of the device, or too small.

@@ -58,8 +58,8 @@ def exclusive_scan(
     Args:
         x: an array of numbers.
         op: as for ``inclusive_scan``, like all other arguments.
-        initial: what ``y`` begins with: by default 0 for ``"add"``, 1 for ``"mul"``, the greatest number for ``"min"`` and
-            the least for ``"max"``, and for a function its ``identity``.
+        initial: the first number of ``y``: by default 0 for ``"add"``, 1 for ``"mul"``, the largest number for
+        ``"min"`` and the smallest for ``"max"``, and for a function its ``identity``.
         axis: the axis along which to scan.
         identity: for a function, the number that, combined with any x, gives x.
         dtype: the type of the result.
@@ -79,7 +79,7 @@ def exclusive_scan(
 
 
 class _Exclusive:
-    """``initial`` is None for what the operator begins with."""
+    """``initial`` is None for the operator's own start."""
 
     def __init__(self, initial: object) -> None:
         self.initial = initial

@@ -111,12 +111,12 @@ def _move(run: Run, x: NDArray, ones: NDArray, to: NDArray, count: NDArray, *, k
 
 
 def through_of(run: Run, ones: NDArray) -> None:
-    """Replaces flags by how many there are up to each of them."""
+    """Replaces each flag by the number of set flags up to it."""
     scan_flat(run, ones, ones, operator_of("add", None, ones.dtype, "select"), ones.dtype, 0, exclusive=False)
 
 
 def index_type(size: int) -> Scalar:
-    """A type for how many of ``size`` numbers there are."""
+    """A type that can count ``size`` numbers."""
     return i32 if size <= i32.max_int else i64
 
 

@@ -1,1 +1,1 @@
-"""Other projects' names for what quadpy has: a port changes its import and nothing else."""
+"""Other projects' names for quadpy's features: a port changes only its import."""

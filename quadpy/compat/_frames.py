@@ -34,7 +34,7 @@ class WindowClosed(SystemExit):
 
 
 class Frames:
-    """The frames of one window: what is drawn on the current one, and where frames go."""
+    """The frames of one window: the contents of the current one, and where frames go."""
 
     def __init__(self, name: str, size: tuple[int, int], background: Color = 0, *, shown: bool = True) -> None:
         self.size, self.count = size, 0

@@ -18,7 +18,7 @@ __all__ = ["Arg", "ArgKind", "CompiledGraph", "GraphBuilder", "Sequential"]
 
 
 class ArgKind(Enum):
-    """What an argument of a graph is."""
+    """The kinds of arguments of a graph."""
 
     SCALAR = auto()
     MATRIX = auto()
@@ -29,7 +29,7 @@ class ArgKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Arg:
-    """A named argument of a graph.  Of an array, the number of axes is checked, if it is given."""
+    """A named argument of a graph.  For an array, the number of axes is checked, if it is given."""
 
     tag: ArgKind
     name: str
@@ -124,7 +124,7 @@ class CompiledGraph:
         """Launch the graph on the current stream.
 
         Raises:
-            ArgumentError: an argument is missing, or none of the graph's, or has another number of axes.
+            ArgumentError: an argument is missing, is not one of the graph's, or has another number of axes.
         """
         self._check(args)
         with self._lock:

@@ -178,7 +178,7 @@ class GUI(BaseWindow):
         return self._has_event()
 
     def slider(self, text: str, minimum: float, maximum: float, step: float = 1) -> Widget:
-        """Keeps its least value."""
+        """Keeps its smallest value."""
         return Widget(minimum)
 
     def label(self, text: str) -> Widget:

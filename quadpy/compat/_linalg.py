@@ -36,7 +36,7 @@ def _numpy_type(dtype: Any) -> Any:
 
 
 def _order(elements: Array, values: Array) -> Array:
-    """By element, then by value: as one number where that has 64 bits, which is sorted faster than two."""
+    """By element, then by value: as one number if it fits into 64 bits, which is sorted faster than two."""
     if values.dtype != np.float32 or elements.max(initial=0) >= 1 << 31:
         return np.lexsort((values, elements))
     bits = values.view(np.int32)
@@ -82,7 +82,7 @@ class SparseMatrixBuilder:
         return rows, columns, values
 
     def _sorted(self) -> tuple[Array, Array]:
-        """The numbers of elements, by columns, and what was added to them."""
+        """The numbers of elements, by columns, and the values that were added to them."""
         count, room = int(self.count[None]), self.values.shape[0]
         if count > room:
             raise QuadpyError(
@@ -118,7 +118,7 @@ class SparseMatrixBuilder:
         return SparseMatrix(matrix=made, dtype=self.dtype if dtype is None else dtype)
 
     def print_triplets(self) -> None:
-        """Print what was added."""
+        """Print the added values."""
         sys.stdout.writelines(f"({i}, {j}) {x}\n" for i, j, x in zip(*self.triplets(), strict=True))
 
 
@@ -183,7 +183,7 @@ class SparseMatrix:
         return self._of(self.matrix.T)
 
     def build_from_ndarray(self, triplets: Any) -> None:
-        """Take the elements from an ndarray of triplets: row, column, value, and so on."""
+        """Set the elements from an ndarray of triplets: row, column, value, and so on."""
         rows, columns, values = array_of(triplets).reshape(-1, 3).T
         places = (rows.astype(np.int64), columns.astype(np.int64))
         made = _scipy("sparse").coo_array((values, places), shape=self.shape)
@@ -215,7 +215,7 @@ class SparseSolver:
         return self
 
     def analyze_pattern(self, sparse_matrix: SparseMatrix) -> None:
-        """Nothing: ``factorize`` does so."""
+        """Does nothing: ``factorize`` does it all."""
 
     def factorize(self, sparse_matrix: SparseMatrix) -> None:
         """Factorise a matrix; ``info`` says whether that was possible."""

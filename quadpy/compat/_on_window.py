@@ -14,7 +14,7 @@ __all__ = ["OnWindow"]
 
 
 class OnWindow:
-    """A window as what frames are drawn on."""
+    """A window as the target of drawing."""
 
     def __init__(self, window: Window) -> None:
         self._window = window
@@ -41,7 +41,7 @@ class OnWindow:
         self._window.text(content, position[0], size=size, color=color[0] / 255)
 
     def scene(self, scene: SceneInSpace) -> None:
-        """Things in space; the graphics driver hides what is behind and lights the meshes."""
+        """Things in space; the graphics driver hides covered parts and lights the meshes."""
         window, camera = self._window, scene.camera
         window.camera(camera.curr_position, camera.curr_lookat, up=camera.curr_up, fov=camera.angle)
         for position, color in scene.lights:

@@ -63,7 +63,7 @@ def colors_of(color: object, count: int) -> npt.NDArray[np.uint8]:
 
 
 class Surface(Protocol):
-    """What frames are drawn on: a picture, or a window; positions go from 0 to 1, sizes are in pixels."""
+    """The target of drawing: a picture, or a window; positions go from 0 to 1, sizes are in pixels."""
 
     def paste(self, picture: npt.NDArray[np.uint8]) -> None:
         """Cover everything with ``picture``, rows from the top."""
@@ -96,7 +96,7 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class SceneInSpace:
-    """What a frame shows of space."""
+    """The part of a frame that shows space."""
 
     camera: Projection
     shapes: Sequence[Shape]
@@ -164,7 +164,7 @@ class Painting:
         self._end(draw)
 
     def scene(self, scene: SceneInSpace) -> None:
-        """Things in space; what is farther away is drawn first."""
+        """Things in space; those farther away are drawn first."""
         aspect = self.size[0] / self.size[1]
         for shape in scene.shapes:
             count, each = shape.corners.shape[:2]

@@ -48,7 +48,7 @@ def rw_texture(num_dimensions: int, *_: object, **__: object) -> Any:
 class Texture:
     """A picture of ``shape`` (one to three axes), whose pixels are vectors of four; colours are from 0 to 1.
 
-    Channels that ``fmt`` does not have read as 0, and the fourth as 1.  Each texture has kernels of its own.
+    Channels that ``fmt`` does not have read as 0, and the fourth as 1.  Each texture has its own kernels.
 
     Raises:
         ArgumentError: a format that quadpy does not have, or not one to three axes.

@@ -1,4 +1,4 @@
-"""``ti.types``: what ``quadpy.types`` has, and annotations of parameters that only Taichi has."""
+"""``ti.types``: the names of ``quadpy.types``, and annotations of parameters that only Taichi has."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class ProjectionMode:
 
 
 class Camera:
-    """Where a scene is looked at from."""
+    """The point of view of a scene."""
 
     def __init__(self) -> None:
         self.curr_position, self.curr_lookat = np.array([0.0, 0.0, 0.0]), np.array([0.0, 0.0, 1.0])
@@ -51,7 +51,7 @@ class Camera:
         self.angle = fov
 
     def projection_mode(self, mode: int) -> None:
-        """Is ignored: pictures are in perspective."""
+        """Ignored: pictures are in perspective."""
 
     def z_near(self, z_near: float) -> None:
         """Is ignored."""
@@ -60,7 +60,7 @@ class Camera:
         """Is ignored."""
 
     def track_user_inputs(self, window: Window, **_: object) -> None:
-        """Nothing: there are none."""
+        """Does nothing: there are no such inputs."""
 
     def project(self, points: Array, aspect: float) -> tuple[Array, Array, float]:
         """Where points of shape (n, 3) appear, from 0 to 1, how far away they are, and the height of 1 at distance 1."""
@@ -125,7 +125,7 @@ class Scene:
     mesh_instance = mesh
 
     def taken(self) -> SceneInSpace:
-        """What was added; the list is empty afterwards."""
+        """The added things; the list is empty afterwards."""
         taken = SceneInSpace(self.camera, self._shapes, self._ambient, self._lights)
         self.clear()
         return taken
@@ -136,7 +136,7 @@ class Scene:
 
 
 class Canvas:
-    """What is drawn in a window, in coordinates from 0 to 1."""
+    """The contents of a window, in coordinates from 0 to 1."""
 
     def __init__(self, frames: Frames) -> None:
         self._frames = frames
@@ -177,7 +177,7 @@ class Canvas:
         self._frames.draw(lambda painting: painting.triangles([corners[:, k] for k in range(3)], paint))
 
     def scene(self, scene: Scene) -> None:
-        """What the scene has now; it is empty afterwards."""
+        """Draw the contents of the scene, which is empty afterwards."""
         now = scene.taken()
         self._frames.draw(lambda surface: surface.scene(now))
 
@@ -197,7 +197,7 @@ class Gui:
         """End it."""
 
     def text(self, text: str, color: object = None) -> None:
-        """Nothing is shown."""
+        """Does nothing."""
 
     def checkbox(self, text: str, old_value: bool) -> bool:
         """``old_value``."""
@@ -231,7 +231,7 @@ class Window(BaseWindow):
         self._canvas, self._scene, self.GUI = Canvas(self._frames), Scene(), Gui()
 
     def get_canvas(self) -> Canvas:
-        """What to draw on."""
+        """The canvas to draw on."""
         return self._canvas
 
     def get_scene(self) -> Scene:

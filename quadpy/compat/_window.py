@@ -1,4 +1,4 @@
-"""What ``ti.GUI`` and ``ti.ui.Window`` have in common: frames, and what the user does."""
+"""The common base of ``ti.GUI`` and ``ti.ui.Window``: frames, and the user's input."""
 
 from __future__ import annotations
 

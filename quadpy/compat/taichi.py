@@ -1,8 +1,8 @@
 """Taichi's names for quadpy: ``import quadpy.compat.taichi as ti`` in place of ``import taichi as ti``.
 
-What differs from ``quadpy`` on purpose: ``ti.init`` takes Taichi's options and has ``fast_math`` on, ``ti.gpu`` is any GPU
-or else the CPU, and the annotation of a function's result means nothing.
-``ti.graph`` and ``ti.types`` have Taichi's names besides those of quadpy.  All else is quadpy's own.
+Intended differences from ``quadpy``: ``ti.init`` takes Taichi's options and turns ``fast_math`` on, ``ti.gpu`` is any
+GPU or else the CPU, and the annotation of a function's result has no effect. ``ti.graph`` and ``ti.types`` have
+Taichi's names besides those of quadpy.  Everything else is quadpy's own.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ __all__ = [
 __all__ += quadpy.__all__
 
 __version__ = (1, 7, 4)  # type: ignore[assignment]  # quadpy's is a text
-"""The version of Taichi whose names these are."""
+"""The version of Taichi that these names come from."""
 cc = "cpu"
 vulkan = opengl = gles = metal = dx11 = dx12 = "gpu"
 AOS, SOA = Layout.AOS, Layout.SOA
@@ -72,7 +72,7 @@ lang = SimpleNamespace(
     misc=SimpleNamespace(is_arch_supported=is_arch_supported),
     ops=SimpleNamespace(ifte=quadpy.ifte),
 )
-"""What programs use of Taichi's own modules."""
+"""The parts of Taichi's own modules that programs use."""
 _log: Final = logging.getLogger("quadpy")
 trace, debug, info, warn, error = _log.debug, _log.debug, _log.info, _log.warning, _log.error
 
@@ -88,7 +88,7 @@ def timeline_clear() -> None:
 
 
 def _imshow(img: object, title: str = "imshow") -> None:
-    """As ``quadpy.tools.imshow``; nothing where there is no display."""
+    """As ``quadpy.tools.imshow``; does nothing without a display."""
     if has_display():
         quadpy.tools.imshow(img, title)
 
@@ -116,10 +116,10 @@ tools = SimpleNamespace(**{**_tools, "imshow": _imshow, "PLYWriter": _PLYWriter}
 ui = SimpleNamespace(**{name: getattr(_ui, name) for name in _ui.__all__}, **_ui.constants(), make_camera=_ui.Camera)
 
 _lib = SimpleNamespace(core=SimpleNamespace(with_vulkan=lambda: False, with_cuda=lambda: False, GGUI_AVAILABLE=False))
-"""What Taichi's own examples ask before they choose a backend: ``ti.vulkan`` and ``ti.cuda`` are any GPU here."""
+"""Taichi's own examples call this before they choose a backend: here, ``ti.vulkan`` and ``ti.cuda`` are any GPU."""
 
 _DEFAULTS: Final[dict[object, object]] = {float: f32, int: i32}
-"""What Python's types mean as ``default_fp`` and ``default_ip``."""
+"""The meaning of Python's types as ``default_fp`` and ``default_ip``."""
 
 
 def init(arch: str | Sequence[str] | None = None, **options: Any) -> None:  # type: ignore[no-redef]  # in place of quadpy's
@@ -130,7 +130,7 @@ def init(arch: str | Sequence[str] | None = None, **options: Any) -> None:  # ty
 
 
 def func(fn: Callable[..., Any]) -> Func:  # type: ignore[no-redef]  # in place of quadpy's
-    """As ``quadpy.func``; as in Taichi, the annotation of the result means nothing.
+    """As ``quadpy.func``; as in Taichi, the annotation of the result has no effect.
 
     Raises:
         KernelSourceError: as ``quadpy.func``.

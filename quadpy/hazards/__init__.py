@@ -1,4 +1,4 @@
-"""``qp.hazards``: finds accesses of the same memory that nothing in the program orders, without a GPU."""
+"""``qp.hazards``: finds accesses to the same memory that nothing in the program orders, without a GPU."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Which ledger the memory at an address has."""
+"""The ledger of the memory at an address."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class AddressRanges:
         self._known: dict[int, Ledger] = {}
 
     def at(self, low: int, high: int) -> Iterator[Ledger]:
-        """Those with bytes from ``low`` to ``high``, of memory that is still there."""
+        """The ledgers with bytes from ``low`` to ``high``, of memory that still exists."""
         index = max(0, bisect.bisect_right(self._starts, low) - 1)
         for start in self._starts[index : bisect.bisect_left(self._starts, high)]:
             found = self._known[start]
@@ -33,7 +33,7 @@ class AddressRanges:
     def enter(self, low: int, high: int, *, fresh: bool, owned: bool = False) -> Ledger:
         """The ledger for memory from ``low`` to ``high``, which begins with it if it is ``fresh``.
 
-        Memory that somebody has ``owned`` since is not what the user freed at the same address before.
+        Memory that has been ``owned`` since is different from memory that the user freed at the same address before.
         """
         found = list(self.at(low, high))
         for old in found if owned else ():

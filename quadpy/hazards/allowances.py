@@ -15,7 +15,7 @@ __all__ = ["allow", "reason_for"]
 
 
 class _Allowance(NamedTuple):
-    """The bytes of an array from ``low`` to ``high``, and why nobody needs to order their accesses."""
+    """The bytes of an array from ``low`` to ``high``, and why accesses to them need no order."""
 
     low: int
     high: int

@@ -1,4 +1,4 @@
-"""What the calls of kernels touch, as entries of ledgers; calls that do the same find them again."""
+"""The accesses of calls of kernels, as entries of ledgers; calls that do the same reuse them."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _MOST: Final = 256
 
 
 class CallTouches(NamedTuple):
-    """What a call touches.
+    """The memory that a call touches.
 
     touched  the entries of its arrays
-    of_host  those of arrays of the host, which only the call has
+    of_host  the entries of arrays of the host that only the call refers to
     waits    whether the host waits for the call, as it writes one of those
-    lent     whether some arrays come as another library's: the call waits for the thread's current stream then
+    lent     whether some arrays come from another library: then the call waits for the thread's current stream
     """
 
     touched: Touched
@@ -40,19 +40,19 @@ class CallTouches(NamedTuple):
 
 
 class _Place(NamedTuple):
-    """Where an array of a call is: also after the array has gone."""
+    """Where an array of a call is, even after the array has died."""
 
     pointer: int
     nbytes: int
     leaves: tuple[Leaf, ...]
     handle: Handle | None
     is_view: bool
-    """Of memory of the host that is not quadpy's."""
+    """For memory of the host that is not quadpy's."""
 
 
 @dataclass(slots=True)
 class _Known:
-    """A run, by the objects that must be the same; with the same ``version`` of the memory all others are."""
+    """A run, by the objects that must be the same; if the memory's ``version`` is the same, so are all others."""
 
     version: object
     handles: tuple[Handle | None, ...]
@@ -68,7 +68,7 @@ class Calls:
         self._known: dict[tuple[object, ...], _Known] = {}
 
     def run(self, call: ObservedCall, lane: Lane) -> Run | None:
-        """The run of ``call``; None if it has arrays that only the call has, whose memory may become quadpy's."""
+        """The run of ``call``; None if it has arrays that only it refers to: their memory may become quadpy's."""
         memory, code = self._memory, call.code()
         key = code, lane, code.place(call.values), *map(type, call.arrays)
         found = self._known.get(key)
@@ -91,7 +91,7 @@ class Calls:
         return made
 
     def touches(self, call: ObservedCall) -> CallTouches:
-        """What a call that belongs to no run touches."""
+        """The memory that a call touches if it belongs to no run."""
         handles = [self._memory.of_array(array) for array in call.arrays]
         touched, of_host = _touches(call.code().accesses(call.values), _places(call, handles))
         waits = any(entry.kind != READ for entry in of_host)
@@ -117,7 +117,7 @@ def _place_of(array: ArrayMemory, handle: Handle | None = None, *, is_view: bool
 
 
 def _touches(accesses: Sequence[KernelAccess], places: Sequence[_Place]) -> tuple[Touched, tuple[Entry, ...]]:
-    """The entries of arrays that the checker knows, and of those that only the call has."""
+    """The entries of arrays that the checker knows, and of those that only the call refers to."""
     touched: list[tuple[Ledger, Entry]] = []
     of_host: list[Entry] = []
     for access in accesses:
@@ -134,7 +134,7 @@ def _touches(accesses: Sequence[KernelAccess], places: Sequence[_Place]) -> tupl
 
 
 def node_entries(access: RawAccess | tuple[ArrayMemory, KernelAccess]) -> list[Entry]:
-    """The entries of what a node of a graph does, which belong to no ledger yet; none where it touches nothing."""
+    """The entries of a graph node's accesses, which belong to no ledger yet; none if it touches nothing."""
     if isinstance(access, RawAccess):
         if not access.nbytes or not access.rows:
             return []
@@ -148,7 +148,7 @@ def node_entries(access: RawAccess | tuple[ArrayMemory, KernelAccess]) -> list[E
 
 
 def _entries(access: KernelAccess, place: _Place) -> list[Entry]:
-    """The entries of ``access``: none where it covers nothing."""
+    """The entries of ``access``: none if it covers nothing."""
     leaves = place.leaves
     if access.axes is None or not leaves or any(len(access.axes) > len(leaf.grid.shape) for leaf in leaves):
         whole = region_in(leaves[0].grid, ()) if len(leaves) == 1 else None

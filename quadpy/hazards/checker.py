@@ -1,4 +1,4 @@
-"""The checker: is told of all work, and compares each access with what nothing orders before it."""
+"""The checker: it is told of all work, and compares each access with earlier ones that nothing orders before it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["Checker"]
 
 
 class Checker(HostNotes, MemoryNotes, GraphNotes, OrderNotes):
-    """Notes all work; calls of kernels here."""
+    """Notes all work; this class itself notes calls of kernels."""
 
     def __init__(self, sinks: Sinks) -> None:
         super().__init__(sinks)
@@ -43,7 +43,7 @@ class Checker(HostNotes, MemoryNotes, GraphNotes, OrderNotes):
         return self._submitted(operation, waits=True) if call.returns else operation
 
     def _launching_alone(self, call: ObservedCall, lane: Lane) -> Submission:
-        """A call that belongs to no run, since the host's arrays are the call's."""
+        """A call that belongs to no run, as only the call refers to its arrays of the host."""
         touches = self._calls.touches(call)
         operation = self._call(call, lane, lent=touches.lent)
         for entry in touches.of_host:
@@ -55,7 +55,7 @@ class Checker(HostNotes, MemoryNotes, GraphNotes, OrderNotes):
         return Submitted((operation,), partial(self.complete, operation.lane)) if waits else operation
 
     def _call(self, call: ObservedCall, lane: Lane, *, lent: bool) -> Operation:
-        """The operation that ``call`` is; with ``lent`` arrays, after the thread's current stream."""
+        """The operation of ``call``; with ``lent`` arrays, it comes after the thread's current stream."""
         if lent:
             current = current_device().current_stream()
             self._clocks.follow(lane, self._clocks.snapshot(self._lane(current.timeline, current.device.life)))

@@ -10,11 +10,11 @@ from typing import Final, NamedTuple, TypeAlias
 __all__ = ["Clock", "Clocks", "Lane", "Snapshot", "joined"]
 
 Clock: TypeAlias = Mapping[int, int]
-"""Lane -> the number of its last operation that comes before.  A clock is never changed: what is joined is a new one."""
+"""Lane -> the number of its last operation that comes before.  A clock is never changed: joining makes a new one."""
 
 _EMPTY: Final[Clock] = {}
 _MANY: Final = 64
-"""Entries of a clock above which those of lanes that are gone are dropped."""
+"""Entries of a clock above which those of dead lanes are dropped."""
 
 
 class Lane:
@@ -58,8 +58,9 @@ class Snapshot(NamedTuple):
 class Clocks:
     """The lanes of a program, and what the host knows to be complete.
 
-    All threads of the host share one clock: what one thread has waited for, later calls of any thread come after.
-    quadpy does not see how threads wait for each other, and this is the order in which they called.
+    All threads of the host share one clock: once one thread has waited for work, later calls of any thread come after
+    it.
+    quadpy does not see how threads wait for each other, so it takes the order in which they call.
     """
 
     def __init__(self) -> None:
@@ -74,7 +75,7 @@ class Clocks:
         return made
 
     def before(self, lane: Lane) -> Clock:
-        """What comes before an operation that is submitted to ``lane`` now."""
+        """The clock of an operation that is submitted to ``lane`` now."""
         if lane.host is not self.host:
             lane.host, lane.clock = self.host, self._of_lanes_there(joined(lane.clock, self.host))
         return lane.clock
@@ -84,14 +85,14 @@ class Clocks:
         return Snapshot(lane, lane.time, self.before(lane))
 
     def follow(self, lane: Lane, point: Snapshot) -> None:
-        """Later operations of ``lane`` come after ``point``."""
+        """Order later operations of ``lane`` after ``point``."""
         if point.lane is not lane:
             clock = self.before(lane)
             if newer := point.after(clock):
                 lane.clock = self._of_lanes_there({**clock, **newer})
 
     def complete(self, point: Snapshot) -> None:
-        """The host knows that what is before ``point`` is complete."""
+        """Note that the host knows that all work before ``point`` is complete."""
         if newer := point.after(self.host):
             self.host = self._of_lanes_there({**self.host, **newer})
 
@@ -103,7 +104,7 @@ class Clocks:
 
 
 def joined(one: Clock, other: Clock) -> Clock:
-    """The least clock that contains both; ``one`` itself if it contains ``other``."""
+    """The smallest clock that contains both; ``one`` itself if it contains ``other``."""
     known = one.get
     for number, time in other.items():
         if known(number, 0) < time:

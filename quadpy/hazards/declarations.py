@@ -33,7 +33,7 @@ def declare(what: str, *, reads: Iterable[Any] = (), writes: Iterable[Any] = (),
         reads: ndarrays and fields of which it may read all elements.
         writes: those of which it writes all elements.
         stream: where it runs: a stream of quadpy's or of the library, None for the calling thread's current stream, or
-            ``"host"`` for work that the host does itself, such as NumPy's, and has done before the next call.
+            ``"host"`` for work that the host does itself, such as NumPy's, and completes before the next call.
 
     Raises:
         HazardError: nothing orders it after earlier work, certainly, and hazards are not collected.
@@ -57,7 +57,7 @@ def _require_words(what: object) -> None:
 
 
 def _accesses(kind: str, arrays: Any) -> Iterator[tuple[str, Device | None, ObservedAccess]]:
-    """What is done with all elements of ``arrays``, and their devices."""
+    """The accesses to all elements of ``arrays``, and their devices."""
     if not isinstance(arrays, (list, tuple, set, frozenset)):
         raise ArgumentError(f"declare takes a list of arrays, not {shown(arrays)}", hint=f"{kind}=[x]")
     for array in arrays:

@@ -1,4 +1,4 @@
-"""Checks the edges of a graph: what its nodes touch must be ordered by the dependencies that they have."""
+"""Checks the edges of a graph: the dependencies of its nodes must order their accesses."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Pair: TypeAlias = tuple[int, int]
 
 
 def check_edges(nodes: Sequence[ObservedNode]) -> None:
-    """Report the edges that ``nodes`` lack: to the checker if it is on, else only those that certainly are needed.
+    """Report the edges that ``nodes`` lack: to the checker if it is on, else only those that are certainly needed.
 
     Raises:
         HazardError: an edge is certainly needed, and hazards are not collected.
@@ -36,7 +36,7 @@ def check_edges(nodes: Sequence[ObservedNode]) -> None:
 
 
 def missing_edges(nodes: Sequence[ObservedNode]) -> Iterator[Hazard]:
-    """A hazard for each two nodes that touch the same memory, and that no dependencies order."""
+    """A hazard for each pair of nodes that touch the same memory without dependencies that order them."""
     ancestors = ancestors_of(nodes)
     entries: dict[int, list[Entry]] = {}
 
@@ -68,7 +68,7 @@ def ancestors_of(nodes: Sequence[ObservedNode]) -> list[int]:
 
 
 def _candidates(nodes: Sequence[ObservedNode], ancestors: list[int]) -> list[Pair]:
-    """Nodes that nothing orders and whose ranges of bytes overlap, one of them written."""
+    """Pairs of nodes that nothing orders and whose ranges of bytes overlap, at least one of them written."""
     if all(before == (1 << number) - 1 for number, before in enumerate(ancestors)):
         return []  # one after another
     ranges = sorted(
@@ -89,7 +89,7 @@ def _candidates(nodes: Sequence[ObservedNode], ancestors: list[int]) -> list[Pai
 def _hazard(
     nodes: Sequence[ObservedNode], first: int, second: int, earlier: list[Entry], later: list[Entry]
 ) -> Hazard | None:
-    """The worst hazard of two nodes that nothing orders; None where they touch different elements."""
+    """The worst hazard of two nodes that nothing orders; None if they touch different elements."""
     found: Hazard | None = None
     for one in earlier:
         for other in later:
@@ -113,7 +113,7 @@ def _report(first: ObservedNode, second: ObservedNode, one: Entry, other: Entry,
 
 
 def _of_unknown(nodes: Sequence[ObservedNode], number: int, ancestors: list[int]) -> Iterator[Hazard]:
-    """What a node that may touch anything does to those that nothing orders with it."""
+    """The hazards of a node that may touch any memory, with nodes that nothing orders with it."""
     node = nodes[number]
     for other, touching in enumerate(nodes):
         first, second = min(other, number), max(other, number)

@@ -1,4 +1,4 @@
-"""What was found: raised, collected or warned of; and what is allowed."""
+"""Hazards that were found: raised, collected or warned about; and those that are allowed."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ __all__ = ["Findings", "raise_hazard", "warn_of"]
 class Findings:
     """The hazards that were found, each pair of lines and array once; a report that grows as the program runs.
 
-    A certain hazard replaces a possible one of the same lines; what was allowed once may be found later.
+    A certain hazard replaces a possible one of the same lines; a hazard that was allowed once may be found later.
 
-    certain   accesses that both take place, whatever the data
+    certain   both accesses take place, whatever the data
     possible  those that the checker cannot decide
     allowed   those that ``qp.hazards.allow`` covers
     """
@@ -32,7 +32,7 @@ class Findings:
         self._known: set[tuple[str, str, str, str]] = set()
 
     def add(self, hazard: Hazard) -> bool:
-        """Enter ``hazard``; False if it is known of these two lines already."""
+        """Enter ``hazard``; False if it is already known for these two lines."""
         verdict = "allowed" if hazard.allowed else "certain" if hazard.certain else "possible"
         if (key := (*_places(hazard), verdict)) in self._known:
             return False
@@ -64,7 +64,7 @@ class Findings:
 
 
 def _places(hazard: Hazard) -> tuple[str, str, str]:
-    """What tells the hazards of a report apart."""
+    """The key that tells the hazards of a report apart."""
     return hazard.first.location, hazard.second.location, hazard.second.array
 
 
@@ -77,7 +77,7 @@ def raise_hazard(hazard: Hazard) -> NoReturn:
 
 
 def warn_of(hazard: Hazard) -> None:
-    """Warn of a possible hazard, at the line of its second access."""
+    """Warn about a possible hazard, at the line of its second access."""
     warning: Any = HazardWarning(str(hazard))
     warning.hazard = hazard
     warnings.warn_explicit(warning, HazardWarning, hazard.second.file, hazard.second.line)

@@ -1,4 +1,4 @@
-"""The checker's notes of launches of graphs, and of hazards that were found inside of them."""
+"""The checker's notes of launches of graphs, and of hazards that were found inside graphs."""
 
 from __future__ import annotations
 

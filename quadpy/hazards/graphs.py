@@ -1,4 +1,4 @@
-"""Launches of graphs: what they touch, and what their events tell apart."""
+"""Launches of graphs: the memory that they touch, and the parts that their events separate."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class GraphSegment:
 
 @dataclass(slots=True)
 class KnownGraph:
-    """A graph as it was launched last.
+    """The state of a graph at its last launch.
 
-    version   what the nodes are: they are the same while it is
+    version   the version of the nodes: they stay the same while it does
     parts     in an order in which they can run
     launches  for each lane, the point after the last launch there
     """
@@ -51,7 +51,7 @@ class Graphs:
         self._known: weakref.WeakKeyDictionary[object, KnownGraph] = weakref.WeakKeyDictionary()
 
     def of(self, graph: object, version: object, nodes: Callable[[], Sequence[ObservedNode]]) -> KnownGraph:
-        """What is known of ``graph``, whose nodes are the same while ``version`` is.
+        """What is known about ``graph``; its nodes stay the same while ``version`` does.
 
         Raises:
             HazardError: the edges of new nodes do not order them, and hazards are not collected.

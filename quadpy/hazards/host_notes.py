@@ -1,4 +1,4 @@
-"""The checker's notes of copies, fills, and what the host reads and writes."""
+"""The checker's notes of copies, fills, and the host's reads and writes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class HostNotes(Notes):
     """Copies and fills, which wait for earlier work themselves, and work that other libraries declare."""
 
     def reading(self, on: ObservedStream, source: ObservedAccess) -> None:
-        """As ``Observer.reading``: the host knows the writers of the array to be complete, and what is on the stream."""
+        """As ``Observer.reading``: the host knows that the array's writers and the stream's work are complete."""
         with self._lock:
             if (handle := self._handle(source)) is None:
                 return
@@ -69,7 +69,7 @@ class HostNotes(Notes):
             operation.doubt = ""
 
     def declared_on_host(self, what: str, accesses: Sequence[tuple[str, ObservedAccess]]) -> None:
-        """The same of the host, which is done when it calls again."""
+        """The same for the host, whose work is complete when it makes its next call."""
         with self._lock:
             operation = self._operation(self._host, what)
             for ledger, entry in self._declared(accesses):
@@ -96,7 +96,7 @@ class HostNotes(Notes):
 
 
 def _entry(handle: Handle, kind: str, access: ObservedAccess) -> Entry | None:
-    """What the host touches; None for no bytes."""
+    """The memory that the host touches; None for no bytes."""
     ledger = handle.ledger
     layout, where = access.layout, access.where
     where_key = None if where is None else tuple(w if isinstance(w, int) else (w.start, w.stop, w.step) for w in where)

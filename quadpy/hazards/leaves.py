@@ -1,4 +1,4 @@
-"""How the scalars of arrays lie in memory."""
+"""How the scalars of arrays are laid out in memory."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ __all__ = ["Leaf", "leaves_of", "storage_of"]
 
 
 class Leaf(NamedTuple):
-    """Some scalars of each element of an array, and how they lie in memory: the last axes of ``grid`` are theirs.
+    """Some scalars of each element of an array, and their layout in memory: the last axes of ``grid`` are theirs.
 
-    bytes  where each scalar lies in an element, if the last axis counts bytes; else it counts scalars
+    bytes  the place of each scalar in an element, if the last axis counts bytes; else it counts scalars
     """
 
     grid: Grid
@@ -46,7 +46,7 @@ class Leaf(NamedTuple):
 
 
 def leaves_of(array: ArrayMemory) -> tuple[Leaf, ...]:
-    """How the scalars of an array of a launch lie in memory, in order; none where that is unknown."""
+    """The layout in memory of the scalars of a launch's array, in order; none if it is unknown."""
     if isinstance(array, (HostView, DeviceView)):
         grid = _grid_of_view(array)
         return () if grid is None else (Leaf(grid),)
@@ -61,7 +61,7 @@ def leaves_of(array: ArrayMemory) -> tuple[Leaf, ...]:
 
 
 def _bytes_of(record: RecordType) -> tuple[range, ...]:
-    """Where each scalar of a struct lies."""
+    """The place of each scalar of a struct."""
     return tuple(
         range(first, first + member.type.scalar.nbytes)
         for member in record.plain_members()
@@ -98,7 +98,7 @@ def _grid_of_view(view: HostView | DeviceView) -> Grid | None:
 
 
 def storage_of(array: ArrayMemory) -> Storage | None:
-    """What has the memory of an array of quadpy's; None for another library's."""
+    """The owner of the memory of a quadpy array; None for an array of another library."""
     if isinstance(array, (NDArray, OrderedNDArray)):
         return array._memory()  # noqa: SLF001 - what it is made of is the checker's concern
     return array.storages[0] if isinstance(array, FieldMemory) else None

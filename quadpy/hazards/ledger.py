@@ -1,4 +1,4 @@
-"""What touched an allocation last: the accesses that later ones may have to be ordered after."""
+"""The latest accesses to an allocation: later ones may have to be ordered after these."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Named(Protocol):
 
 
 class Unsettled(Protocol):
-    """Calls whose accesses are found when they are asked for; see ``Run``."""
+    """Calls whose accesses are found on demand; see ``Run``."""
 
     is_latest: bool
 
@@ -46,8 +46,9 @@ class Ledger:
     ``into`` is the ledger of more memory that took it over, if any.
     ``runs`` are calls of kernels whose accesses after a time are not in ``settled`` yet.  Each of them comes after all
     accesses before it; the latest is on the lane ``running``.
-    ``free`` is the operation that gave the memory back, if it was the user's.  ``touched`` has the accesses that matter still: for each lane the last operation of each entry.  What another one
-    covers is dropped; a long history is shortened to regions that contain it, which are then only possible.
+    ``free`` is the operation that gave the memory back, if the user did so.  ``touched`` has the accesses that still
+    matter: for each lane the last operation of each entry.  Accesses that another one covers are dropped; a long
+    history is shortened to regions that contain it, which then count as possible accesses only.
     """
 
     __slots__ = (
@@ -79,13 +80,13 @@ class Ledger:
 
     @property
     def touched(self) -> Accesses:
-        """The accesses that matter still, those of ``runs`` too."""
+        """The accesses that still matter, including those of ``runs``."""
         if self.runs:
             self._settle()
         return self.settled
 
     def begin(self, run: Unsettled, time: int) -> None:
-        """Calls of ``run`` after ``time`` are the latest accesses; they are found when somebody asks for them.
+        """Note that calls of ``run`` after ``time`` are the latest accesses; they are found on demand.
 
         ``runs`` comes before ``running``, for interrupts: the latter has a run at any time.
         """
@@ -120,11 +121,11 @@ class Ledger:
         self.runs = {}
 
     def alive(self) -> bool:
-        """Whether the memory is there, or was given back by the user, who may still use it."""
+        """Whether the memory exists, or was given back by the user, who may still use it."""
         return self.free is not None or any(handle.alive() is not None for handle in self.handles)
 
     def absorb(self, other: Ledger) -> None:
-        """Take over what ``other`` knows of its memory, which is a part of this."""
+        """Take over what ``other`` knows about its memory, which is a part of this memory."""
         self.start, self.end = min(self.start, other.start), max(self.end, other.end)
         self.low, self.high = min(self.low, other.low), max(self.high, other.high)
         for lane, records in other.touched.items():
@@ -158,7 +159,7 @@ class Ledger:
                         yield operation, before, how
 
     def note(self, operation: Operation, entry: Entry, host: Clock) -> None:
-        """``operation`` touches the memory so; the ``host`` knows what is complete.
+        """Note that ``operation`` touches the memory like this; the ``host`` knows what is complete.
 
         Each change is one assignment, so that an interrupt leaves a history that is correct, if perhaps too short by
         this access.
@@ -197,8 +198,9 @@ class Ledger:
         ]
 
     def _uncovered(self, operation: Operation, entry: Entry) -> Accesses:
-        """What ``operation`` does not make history, although it wrote all: what nothing orders before it, which reads and
-        writes of Python still wait for; and what other names of the memory touched, of which those do not know.
+        """The accesses that stay although ``operation`` wrote all of the memory: those that nothing orders before it,
+        for which reads and writes of Python still wait; and those through other names of the memory, which such reads
+        and writes do not know.
         """
         found: Accesses = {}
         for lane, records in self.settled.items():

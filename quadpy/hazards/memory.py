@@ -27,9 +27,9 @@ __all__ = ["Allocations", "Handle", "bounds_of"]
 
 
 class Handle:
-    """One name of an allocation: what the runtime orders reads and writes of Python by.
+    """One name of an allocation, by which the runtime orders reads and writes of Python.
 
-    Views of other libraries are names of their own; all names of the same bytes have one ledger.
+    Views of other libraries are separate names; all names of the same bytes share one ledger.
     """
 
     __slots__ = ("_ledger", "alive", "home")
@@ -38,7 +38,7 @@ class Handle:
         self.home, self._ledger, self.alive = home, ledger, alive
 
     def released(self, block: Block) -> None:
-        """The memory of ``block`` goes back to the allocator, by which its uses are in order."""
+        """The memory of ``block`` goes back to the allocator, which orders its uses."""
         self.home.released(self, block)
 
     @property
@@ -56,14 +56,14 @@ class Allocations:
     def __init__(self) -> None:
         self.host, self.device = AddressRanges(self._renew), AddressRanges(self._renew)
         self.version = object()
-        """Another object after memory has gone: until then, what was found for an address holds."""
+        """Replaced after memory was freed: until then, earlier results for an address hold."""
 
     def _renew(self, _: object = None) -> None:
         """Also called when memory of the host dies, between any two instructions."""
         self.version = object()
 
     def of_array(self, array: ArrayMemory) -> Handle | None:
-        """The handle of an array of a launch; None for no bytes, and for arrays of the host that only a call has."""
+        """The handle of a launch's array; None for no bytes, and for arrays of the host that only a call refers to."""
         block = array.block
         if block is not None:
             return self.of_block(block)
@@ -77,7 +77,7 @@ class Allocations:
         return self._of_view(array) if isinstance(array, HostView) else None
 
     def _of_view(self, view: HostView) -> Handle | None:
-        """That of memory of quadpy's that comes as another library's array, by a name of its own."""
+        """The handle of quadpy's memory that comes as another library's array, under a separate name."""
         low = view.pointer
         ledger = next((found for found in self.host.at(low, low + view.nbytes) if found.shared), None)
         if ledger is None:
@@ -86,7 +86,7 @@ class Allocations:
         return known if isinstance(known, Handle) else self._handle(ledger, _never)
 
     def of_storage(self, storage: HostMemory) -> Handle:
-        """That of memory of the host."""
+        """The handle of memory of the host."""
         found = storage.observed
         if isinstance(found, Handle) and found.home is self:
             return found
@@ -103,7 +103,7 @@ class Allocations:
         return self._handle(ledger, weakref.ref(root, self._renew))
 
     def of_block(self, block: Block) -> Handle:
-        """That of a block of a device; another library's memory may be a part of quadpy's."""
+        """The handle of a block of a device; another library's memory may be a part of quadpy's."""
         found = block.observed
         if isinstance(found, Handle) and found.home is self:
             return found
@@ -119,7 +119,7 @@ class Allocations:
         return made
 
     def allocated(self, low: int, nbytes: int, *, on_host: bool) -> Handle:
-        """A handle for memory that begins now, and ends when the user says so."""
+        """A handle for memory that begins to exist now, and ends when the user frees it."""
         ranges = self.host if on_host else self.device
         return self._handle(ranges.enter(low, low + nbytes, fresh=True), _always)
 
@@ -135,7 +135,7 @@ class Allocations:
             self.device.remove(handle.ledger)
 
     def of_bytes(self, low: int, things: Iterable[object]) -> Handle | None:
-        """That of the memory at ``low``, which one of ``things`` has; None where none is known to."""
+        """The handle of the memory at ``low``, which one of ``things`` owns; None if none is known to own it."""
         for thing in things:
             block = getattr(thing, "block", None)
             if isinstance(block, Block):
@@ -153,11 +153,11 @@ def _always() -> object:
 
 
 def _never() -> None:
-    """A name that keeps nothing."""
+    """A name that keeps nothing alive."""
 
 
 def bounds_of(numbers: Numbers) -> tuple[int, int]:
-    """The addresses of the first byte of ``numbers``, which are some, and of the end of the last one."""
+    """The addresses of the first byte of ``numbers``, which is not empty, and of the end of the last one."""
     low = high = int(numbers.__array_interface__["data"][0])
     for n, stride in zip(numbers.shape, numbers.strides, strict=True):
         low, high = low + min(0, (n - 1) * stride), high + max(0, (n - 1) * stride)
@@ -165,14 +165,14 @@ def bounds_of(numbers: Numbers) -> tuple[int, int]:
 
 
 def root_of(numbers: Numbers) -> Numbers:
-    """The NumPy array that has the memory of ``numbers``."""
+    """The NumPy array that owns the memory of ``numbers``."""
     while isinstance(numbers.base, np.ndarray):
         numbers = numbers.base
     return numbers
 
 
 def _root_of(thing: object) -> Numbers | None:
-    """The NumPy array that has the memory of ``thing``; None for a thing without memory of the host."""
+    """The NumPy array that owns the memory of ``thing``; None for a thing without memory of the host."""
     if isinstance(thing, (NDArray, OrderedNDArray, FieldMemory)):
         thing = storage_of(thing)
     elif isinstance(thing, DenseArray):

@@ -36,7 +36,7 @@ class MemoryNotes(Notes):
                     self._whole(lane, handle, FREE, "free_async", pointer, nbytes)
 
     def _whole(self, lane: Lane, handle: Named, kind: str, what: str, pointer: int, nbytes: int) -> None:
-        """``lane`` begins or ends the memory of ``handle``."""
+        """Note that ``lane`` begins or ends the memory of ``handle``."""
         ledger = handle.ledger
         entry = ledger.entry(None, kind, Region(pointer, pointer + nbytes, True), "", "memory")
         operation = self._operation(lane, what)

@@ -1,4 +1,4 @@
-"""What all notes of the checker are made with: clocks, memory, and the comparison of an access with earlier ones."""
+"""What all notes of the checker need: clocks, memory, and the comparison of an access with earlier ones."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Touched = Sequence[tuple[Ledger, Entry]]
 class Notes(Observer):
     """Notes work, and reports hazards to ``sinks``.
 
-    Its lock makes one step of each call's checks and notes, so that of two threads one comes first.
+    Its lock makes each call's checks and notes a single step, so that of two threads one comes first.
     """
 
     checks: ClassVar[bool] = True
@@ -59,7 +59,7 @@ class Notes(Observer):
         return made
 
     def _point(self, event: OwnerRef[EventHandle]) -> Snapshot | None:
-        """What an event stands for; None if it was never recorded while the checker was on."""
+        """The point that an event stands for; None if it was never recorded while the checker was on."""
         found = event.observed
         return found if isinstance(found, Snapshot) and found.lane.clocks is self._clocks else None
 
@@ -117,6 +117,6 @@ def _hazards(conflicts: list[Conflict], operation: Operation, entry: Entry) -> l
 
 
 def _shown(conflict: Conflict, entry: Entry) -> tuple[object, ...]:
-    """What a reader can tell the hazards of one access apart by; a report takes long to make."""
+    """The key by which a reader can tell the hazards of one access apart; a report takes long to make."""
     before, earlier, how = conflict
     return before.place, earlier.array, how, earlier.reason, before.doubt, allowed_in_both(earlier.region, entry.region)

@@ -18,11 +18,11 @@ ALLOCATION: Final = "allocation"
 FREE: Final = "free"
 ENDS: Final = frozenset({ALLOCATION, FREE})
 _ALONE: Final = frozenset({WRITE, ALLOCATION, FREE})
-"""Kinds of accesses that conflict with all others; the rest go together with their like."""
+"""Kinds of accesses that conflict with all others; other kinds conflict only with different kinds."""
 
 
 def conflict(one: str, other: str) -> bool:
-    """Whether accesses of these kinds must be ordered: reads need not, nor what commutes."""
+    """Whether accesses of these kinds must be ordered: reads need no order, nor do updates that commute."""
     return one != other or one in _ALONE
 
 
@@ -70,11 +70,11 @@ _numbers: Final = itertools.count()
 class Entry:
     """How an operation touches an allocation.  Equal accesses of later operations have the identical object.
 
-    kind    READ, WRITE, ALLOCATION, FREE, or an atomic operation, which commutes with its like
+    kind    READ, WRITE, ALLOCATION, FREE, or an atomic operation, which commutes with the same operation
     reason  why the access may not take place as described; empty if it is certain
     array   the name of the array
     span    where in the kernel
-    handle  by which name of the memory; None for several
+    handle  the name of the memory that it used; None for several
     fills   whether it certainly writes every byte of its region
     """
 
@@ -95,6 +95,6 @@ def merged(records: list[tuple[Entry, Operation]]) -> tuple[Entry, Operation]:
 
 
 def covers(later: Entry, earlier: Entry) -> bool:
-    """Whether what conflicts with ``earlier`` conflicts with ``later``, of the same lane and name, as certainly."""
+    """Whether every conflict with ``earlier`` is also one with ``later``, of the same lane and name, and as certain."""
     same = later.handle is earlier.handle and (later.kind == earlier.kind or later.kind in _ALONE)
     return same and (not later.reason or bool(earlier.reason)) and contains(later.region, earlier.region)

@@ -13,7 +13,7 @@ __all__ = ["OrderNotes"]
 
 
 class OrderNotes(Notes):
-    """What the program asks for."""
+    """Notes of the order that the program asks for."""
 
     def recorded(self, event: OwnerRef[EventHandle], stream: Timeline, life: Life) -> None:
         """As ``Observer.recorded``."""
@@ -44,6 +44,6 @@ class OrderNotes(Notes):
                     self._clocks.complete(self._clocks.snapshot(lane))
 
     def complete(self, lane: Lane) -> None:
-        """The host knows that all of ``lane`` is complete."""
+        """Note that the host knows that all of ``lane`` is complete."""
         with self._lock:
             self._clocks.complete(self._clocks.snapshot(lane))

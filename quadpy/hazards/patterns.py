@@ -1,4 +1,4 @@
-"""Strided bytes: whether they leave gaps, or meet those of another pattern."""
+"""Strided bytes: whether they leave gaps, or overlap those of another pattern."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _meet(one: Pattern, other: Pattern) -> bool | None:
 
 
 def _view(marks: np.ndarray, pattern: Pattern, low: int, unit: int) -> np.ndarray:
-    """Those of ``marks``, one for each ``unit`` of memory from ``low`` on, that are in ``pattern``."""
+    """The ``marks``, one for each ``unit`` of memory from ``low`` on, that are in ``pattern``."""
     shape = *(count for _, count in pattern.steps), pattern.item // unit
     strides = *(stride // unit for stride, _ in pattern.steps), 1
     return np.lib.stride_tricks.as_strided(marks[(pattern.low - low) // unit :], shape, strides)

@@ -59,7 +59,7 @@ def _quadpy_hazards_of_every_test(request: pytest.FixtureRequest) -> None:
 
 
 def _marks(request: pytest.FixtureRequest) -> set[str]:
-    """What the markers of the test say, each with a reason."""
+    """The allowances that the markers of the test declare, each with a reason."""
     found: set[str] = set()
     for marker in request.node.iter_markers(_MARKER):
         reasons = marker.kwargs

@@ -23,7 +23,7 @@ class Overlap(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """How an array lies in memory: the address of its first number, its extents, and its strides in bytes.
+    """The layout of an array in memory: the address of its first number, its extents, and its strides in bytes.
 
     The last axes are those of an element; a number has ``item`` bytes.
     """
@@ -60,7 +60,7 @@ def region_in(grid: Grid, axes: Sequence[range]) -> Region | None:
 def overlap(one: Region, other: Region) -> Overlap:
     """Whether ``one`` and ``other`` have bytes in common: by elements within one grid, else by bytes.
 
-    Elements of a grid that lie on each other are only read: kernels that write them are refused.
+    Elements of a grid that share memory are only read: kernels that write them are refused.
     """
     if one.high <= other.low or other.high <= one.low:
         return Overlap.NONE
@@ -82,7 +82,7 @@ def _by_bytes(one: Region, other: Region) -> Overlap:
 
 
 def _pattern(region: Region) -> Pattern | None:
-    """The bytes of ``region``; None where they are not known."""
+    """The bytes of ``region``; None if they are not known."""
     if region.grid is not None:
         return pattern_of(region.grid.pointer, zip(region.axes, region.grid.strides, strict=True), region.grid.item)
     return Pattern(region.low, (), region.high - region.low) if region.dense else None
@@ -95,7 +95,7 @@ def _interleaved(one: Region, other: Region) -> bool:
 
 
 def _within_period(region: Region, period: int) -> tuple[int, int]:
-    """The bytes of ``region`` modulo ``period``: where they begin, and how many they are at most."""
+    """The bytes of ``region`` modulo ``period``: where they begin, and their largest possible number."""
     if region.grid is None:
         return region.low % period, region.high - region.low
     low = high = region.grid.pointer
@@ -107,7 +107,7 @@ def _within_period(region: Region, period: int) -> tuple[int, int]:
 
 
 def _apart(one: tuple[int, int], other: tuple[int, int], period: int) -> bool:
-    """Whether two ranges, each a begin and a length, do not meet on a circle of ``period`` bytes."""
+    """Whether two ranges, each a start and a length, do not overlap on a circle of ``period`` bytes."""
     return (other[0] - one[0]) % period >= one[1] and (one[0] - other[0]) % period >= other[1]
 
 

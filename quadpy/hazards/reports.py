@@ -28,7 +28,7 @@ def hazard_of(first: tuple[Operation, Entry], second: tuple[Operation, Entry], h
 
 
 def allowed_in_both(one: Region, other: Region) -> str:
-    """Why accesses of what both have in common need no order, if the program says so; else empty."""
+    """Why accesses to their common memory need no order, if the program says so; else empty."""
     return reason_for(max(one.low, other.low), min(one.high, other.high))
 
 
@@ -63,7 +63,7 @@ def _access(operation: Operation, entry: Entry) -> HazardAccess:
 
 
 def verb_of(kind: str) -> str:
-    """What an access of ``kind`` does, in words."""
+    """A description of an access of ``kind``, in words."""
     known = {READ: "reads", WRITE: "writes", ALLOCATION: "allocates", FREE: "frees"}
     return known.get(kind, f"updates ({kind})")
 
@@ -112,7 +112,7 @@ _DEFAULT: Final = "qp.Stream.from_handle(0)"
 
 
 def _expression(lane: Lane) -> str | None:
-    """The stream in the calling program; None where it cannot be named there."""
+    """The stream in the calling program; None if it cannot be named there."""
     timeline = lane.stream()
     if not isinstance(timeline, Timeline) or timeline.owner is None:
         return None
@@ -121,6 +121,6 @@ def _expression(lane: Lane) -> str | None:
 
 
 def _argument(stream: str) -> str:
-    """``stream`` as the argument of a call: none for the default stream where it is the current one, as it mostly is."""
+    """``stream`` as the argument of a call: none for the default stream if it is the current one, as it usually is."""
     device = current_device()
     return "" if stream == _DEFAULT and device.current_stream() is device.default_stream else stream

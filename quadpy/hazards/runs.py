@@ -1,4 +1,4 @@
-"""Calls of one kernel, one after another: what each touches is worked out when somebody asks, which is seldom."""
+"""Calls of one kernel, one after another: the memory that each touches is worked out on demand, which is rare."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Values = Sequence[float]
 _Old = tuple[Ledger, Entry, Operation]
 
 _MOST: Final = 256
-"""Calls that are kept one by one."""
+"""The number of calls that are kept one by one."""
 
 
 class Run:
@@ -25,9 +25,9 @@ class Run:
 
     ledgers  of the arrays
     entries    what a call touches, from its accesses
-    lent     whether some arrays come as another library's: a call waits for the thread's current stream then
+    lent     whether some arrays come from another library: then a call waits for the thread's current stream
     latest   the time of the last call
-    is_latest  whether nothing has touched any of the arrays since, but other runs on the same lane
+    is_latest  whether nothing but other runs on the same lane has touched any of the arrays since
     """
 
     __slots__ = ("_calls", "_code", "_entries", "_known", "_old", "is_latest", "lane", "latest", "ledgers", "lent")
@@ -49,7 +49,7 @@ class Run:
         self.latest, self.is_latest = 0, False
 
     def follows_all(self, clock: Clock) -> bool:
-        """Whether a call with ``clock`` comes after all that touched the arrays on other lanes, and needs no look at entries."""
+        """Whether a call with ``clock`` comes after all accesses to the arrays on other lanes: no entry is compared."""
         if self.is_latest:
             return True
         lane, known = self.lane, clock.get
@@ -61,7 +61,7 @@ class Run:
         return True
 
     def add(self, values: Values, operation: Operation) -> None:
-        """``operation`` is a call with ``values``; each change is one assignment, for interrupts, as in ``Ledger.note``."""
+        """Note ``operation``, a call with ``values``; each change is one assignment, as in ``Ledger.note``."""
         calls = self._calls
         calls[self._code.numbers(values)] = operation, values
         self.latest = operation.time
@@ -73,7 +73,7 @@ class Run:
             self._shorten()
 
     def touched(self, values: Values) -> Touched:
-        """What a call touches; the identical entries for calls that do the same."""
+        """The memory that a call touches; the identical entries for calls that do the same."""
         numbers = self._code.numbers(values)
         found = self._known.get(numbers)
         if found is None:
@@ -99,7 +99,7 @@ class Run:
         return self.lane.clocks.host.get(self.lane.number, 0)
 
     def _shorten(self) -> None:
-        """Forget calls that nobody can ask for; if they are still many, the older half is one access of each kind."""
+        """Forget calls that nothing can ask for; if many are left, the older half becomes one access of each kind."""
         after = max(
             self._complete, min((ledger.runs[self] for ledger in self.ledgers if self in ledger.runs), default=0)
         )

@@ -20,11 +20,11 @@ from quadpy.source import Span
 __all__ = ["Section", "check_sections"]
 
 Section: TypeAlias = Sequence[tuple[ArrayMemory, KernelAccess]]
-"""What a section does."""
+"""The accesses of a section."""
 
 
 def check_sections(kernel: str, span: Span, forks: Sequence[Sequence[Section]]) -> None:
-    """Report what sections of one fork touch in common: to the checker if it is on, else only what is certain.
+    """Report memory that several sections of one fork touch: to the checker if it is on, else only certain hazards.
 
     Raises:
         HazardError: two sections certainly touch one element, one of them writes it, and hazards are not collected.

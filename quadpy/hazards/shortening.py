@@ -1,4 +1,4 @@
-"""Keeps the history of an allocation short: what later accesses stand for is dropped, and what is old becomes one region."""
+"""Keeps an allocation's history short: accesses that later ones cover are dropped; old ones become one region."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from quadpy.hazards.operations import Entry, Operation, covers, merged
 __all__ = ["MANY", "Accesses", "in_few_lanes", "shortened", "without_history"]
 
 MANY: Final = 32
-"""Accesses of one stream, streams, and runs, above which an allocation's history is shortened."""
+"""The numbers of accesses of one stream, of streams, and of runs above which an allocation's history is shortened."""
 
 Accesses: TypeAlias = dict[Lane, dict[Entry, Operation]]
 """For each lane the last operation of each entry."""
@@ -19,7 +19,8 @@ Accesses: TypeAlias = dict[Lane, dict[Entry, Operation]]
 def without_history(settled: Accesses, operation: Operation, entry: Entry, host: Clock) -> Accesses:
     """The accesses that the host does not know to be complete, without those that ``operation`` comes after and covers.
 
-    What comes after ``operation`` comes after these, too, as with streams that are made for one read each.
+    Work that comes after ``operation`` comes after the dropped ones, too, as with streams that are made for one read
+    each.
     """
     found: Accesses = {}
     for lane, records in settled.items():
@@ -33,7 +34,7 @@ def without_history(settled: Accesses, operation: Operation, entry: Entry, host:
 
 
 def shortened(records: dict[Entry, Operation], complete: int) -> dict[Entry, Operation]:
-    """``records`` of one lane without what is complete or covered; if they are still many, the older half as one region each."""
+    """``records`` of one lane without complete or covered ones; if many are left, the older half as one region each."""
     recent: list[tuple[Entry, Operation]] = []
     for entry, operation in sorted(records.items(), key=lambda record: -record[1].time):
         if operation.time > complete and not any(covers(later, entry) for later, _ in recent):
@@ -46,9 +47,8 @@ def shortened(records: dict[Entry, Operation], complete: int) -> dict[Entry, Ope
 
 
 def in_few_lanes(settled: Accesses, operation: Operation) -> Accesses:
-    """``settled``; if it has many lanes, the older half, as far as ``operation`` comes after it, is one region of each kind.
-
-    Those are accesses of ``operation`` then.
+    """``settled``; if it has many lanes, the older half, as far as ``operation`` comes after it, becomes one region of
+    each kind. Those then count as accesses of ``operation``.
     """
     if len(settled) <= MANY:
         return settled

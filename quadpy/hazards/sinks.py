@@ -1,4 +1,4 @@
-"""Where findings go: to the innermost block that checks, and past what is allowed."""
+"""Where findings go: to the innermost block that checks, unless they are allowed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Sinks"]
 
 
 class Sinks:
-    """The findings of the blocks that are checked now, the innermost last."""
+    """The findings of the blocks that are being checked, the innermost last."""
 
     def __init__(self) -> None:
         self.open: list[Findings] = []
@@ -20,7 +20,7 @@ class Sinks:
         """Enter ``hazards``; a certain one is raised unless the block collects.
 
         Raises:
-            HazardError: of a certain hazard.
+            HazardError: a hazard is certain.
         """
         if not self.open:
             return

@@ -21,7 +21,7 @@ _OURS: Final[dict[str, bool]] = {contextlib.__file__: True}
 """Whether the code of a file is quadpy's own, or runs for it."""
 
 _MOST: Final = 64
-"""Items of a container, and attributes of an object, that are looked at."""
+"""How many items of a container, and attributes of an object, are searched."""
 
 
 def _is_ours(file: str) -> bool:
@@ -48,12 +48,12 @@ def call_place() -> tuple[str, int]:
 
 
 def name_of_stream(timeline: Timeline) -> str | None:
-    """An expression for the stream of ``timeline`` in the calling program; None where it has no name there."""
+    """An expression for the stream of ``timeline`` in the calling program; None if it has no name there."""
     return next((n for n, value in _names() if isinstance(value, Stream) and value.timeline is timeline), None)
 
 
 def name_of_memory(low: int) -> str | None:
-    """An expression for the array of quadpy's that has the byte at ``low``; None where it has no name in the calling program."""
+    """An expression for the quadpy array with the byte at ``low``; None if the calling program has no name for it."""
     return next((n for n, value in _names() if any(start <= low < end for start, end in _bounds_of(value))), None)
 
 

@@ -21,14 +21,14 @@ _sinks: Final = Sinks()
 
 
 class _Process:
-    """What ``qp.init`` and QUADPY_HAZARDS say: the findings of the process, None while the checker is off."""
+    """As set by ``qp.init`` and QUADPY_HAZARDS: the findings of the process, None while the checker is off."""
 
     findings: Findings | None = None
     last: Findings = Findings()
 
 
 def set_mode(mode: object) -> None:
-    """Check the whole process from now on, or no longer.
+    """Turn the check of the whole process on or off.
 
     Raises:
         ArgumentError: ``mode`` is not True, False or "collect".
@@ -50,7 +50,7 @@ def set_mode(mode: object) -> None:
 
 @public
 def report() -> Findings:
-    """What was found so far: in the innermost ``check`` block, or by the process since the checker was turned on."""
+    """The hazards found so far: in the innermost ``check`` block, or by the process since the checker was turned on."""
     return _sinks.open[-1] if _sinks.open else _Process.last
 
 

@@ -47,7 +47,7 @@ _ON_HOST: Final[Mapping[str, Callable[..., Any]]] = {
 
 @shows()
 class Builtin:
-    """What users name, such as ``qp.sin``: a function of the kernel language, whose meaning is that of its row."""
+    """An object that users name, such as ``qp.sin``: a function of the kernel language, defined by its row."""
 
     def __init__(self, row: Row) -> None:
         self.row = row
@@ -56,7 +56,7 @@ class Builtin:
         self.__doc__ = f"{row.signature}\n\n{row.doc}"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Outside kernels: what the call gives in a kernel, as Python numbers, vectors and matrices."""
+        """Outside kernels: the result that the call has in a kernel, as Python numbers, vectors and matrices."""
         if (plain := _ON_HOST.get(self.__name__)) is not None:
             return plain(*args, **kwargs)
         if self.row.is_kernel_only:
@@ -76,10 +76,10 @@ class Builtin:
 GROUPS: Final[dict[str, tuple[Row, ...]]] = {
     **math.GROUPS, **atomics.GROUPS, **control.GROUPS, **block.GROUPS, **waves.GROUPS,
 }  # fmt: skip
-"""What users can name, by the headings of the reference page."""
+"""The builtins that users can name, by the headings of the reference page."""
 BUILTINS: Final = {row.name: Builtin(row) for rows in GROUPS.values() for row in rows}
 INTERNAL: Final = {row.name: Builtin(row) for row in math.INTERNAL}
-"""What the math library and the language's own rules call."""
+"""The builtins that the math library and the language's own rules call."""
 ROWS: Final = (*(builtin.row for builtin in BUILTINS.values()), *math.INTERNAL)
 BY_NAME: Final = {row.name: row for row in ROWS}
 INSTRUCTIONS: Final = {row.name: row for row in ROWS if row.is_instruction}

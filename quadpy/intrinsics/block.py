@@ -1,4 +1,4 @@
-"""What the iterations of a block do together: ``qp.simt.block``."""
+"""Operations that the iterations of a block perform together: ``qp.simt.block``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ OPERATIONS: Final = {
     "add": "sum", "mul": "product", "min": "least", "max": "greatest", "and": "bitwise and", "or": "bitwise or",
     "xor": "bitwise exclusive or",
 }  # fmt: skip
-"""What reductions and scans combine values with."""
+"""The operations by which reductions and scans combine values."""
 
 
 def _combined(kind: str, doc: str) -> tuple[Row, ...]:

@@ -1,4 +1,4 @@
-"""Loops, the order of tasks, and what happens at compile time."""
+"""Loops, the order of tasks, and operations at compile time."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ NUMBERS: Final = {
         Row("select", "cond, a, b", "a if cond holds, else b; both are evaluated.", Traced()),
     ),
 }  # fmt: skip
-"""What ``qp`` and ``qp.math`` share."""
+"""The builtins that ``qp`` and ``qp.math`` share."""
 
 GROUPS: Final = {
     **NUMBERS,
@@ -107,4 +107,4 @@ INTERNAL: Final = (
     Row("normal_f32", "radius, angle", "Normally distributed.", Library("random")),
     Row("normal_f64", "radius, radius_low, angle, angle_low", "Normally distributed.", Library("random")),
 )
-"""What operators and other rows are made of; users have no name for it."""
+"""The parts of operators and other rows; users have no names for them."""

@@ -1,4 +1,4 @@
-"""What a row says of one function or operation of the language.  Rows are data: they name code and hold none."""
+"""The row of one function or operation of the language.  Rows are data: they name code and hold none."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Types(enum.Enum):
     ``FLOATS``    one float type for all operands and the result; an integer becomes the default float type
     ``INTEGERS``  one integer type for all operands and the result
     ``COUNT``     an integer; the result is an i32
-    ``OWN``       what the function in the trace says
+    ``OWN``       the function in the trace decides
     """
 
     FLOATS = "floats"
@@ -32,7 +32,7 @@ class Types(enum.Enum):
     OWN = "own"
 
     def admits(self, operands: Sequence[Scalar], result: Scalar) -> bool:
-        """Whether typed operands and a result keep the rule."""
+        """Whether typed operands and a result obey the rule."""
         match self:
             case Types.FLOATS:
                 return set(operands) == {result} and result.is_float
@@ -45,14 +45,14 @@ class Types(enum.Enum):
 
 
 class Effect(enum.Flag):
-    """What a call does beside giving a value.  A row without effects is pure and may be an expression of the IR.
+    """The effects of a call beside its value.  A row without effects is pure and may be an expression of the IR.
 
     ``UPDATES``    changes the place that is its first argument
     ``ORDERS``     orders what the block reads and writes
     ``CONVERGES``  all iterations of a block reach it, or none does
     ``DRAWS``      advances the random numbers of its iteration
-    ``ALLOCATES``  gives each block memory of its own
-    ``OBSERVES``   reads what changes by itself: it is never moved, merged or left out
+    ``ALLOCATES``  gives each block separate memory
+    ``OBSERVES``   reads a value that changes by itself: it is never moved, merged or removed
     """
 
     UPDATES = enum.auto()
@@ -100,13 +100,13 @@ class Traced(NamedTuple):
 
 
 class Syntax(NamedTuple):
-    """Part of a statement, which is written as ``form``: the statement gives it its meaning."""
+    """Part of a statement, which is written as ``form``; the statement defines its meaning."""
 
     form: str
 
 
 class Unsupported(NamedTuple):
-    """A target does not have it; ``why`` is for the user."""
+    """A target lacks it; ``why`` is for the user."""
 
     why: str
 
@@ -137,7 +137,7 @@ class Row(NamedTuple):
 
     @property
     def arity(self) -> int:
-        """How many operands a row takes whose types are not its own."""
+        """The number of operands of a row whose types the row does not set itself."""
         return len(self.parameters.split(","))
 
     @property

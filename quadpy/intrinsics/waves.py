@@ -1,4 +1,4 @@
-"""What the lanes of a wave do together: ``qp.simt.subgroup``."""
+"""Operations that the lanes of a wave perform together: ``qp.simt.subgroup``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TRACED: Final[Lowering] = Traced()
 
 
 def _known(name: str, doc: str, parameters: str = "") -> Row:
-    """Each lane knows it without the others."""
+    """Each lane computes it without the others."""
     return Row(f"subgroup.{name}", parameters, doc, _TRACED, per_block=True)
 
 
@@ -23,7 +23,7 @@ def _together(name: str, parameters: str, doc: str) -> Row:
 
 
 def _legacy(name: str, parameters: str, doc: str) -> Row:
-    """A name of Taichi's for warps, whose masks name all lanes."""
+    """A name from Taichi for warps; its masks name all lanes."""
     return Row(f"warp.{name}", parameters, doc, _TRACED, effects=Effect.CONVERGES, per_block=True)
 
 

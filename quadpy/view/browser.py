@@ -67,7 +67,7 @@ class Browser:
         sys.stderr.write(f"{title}: open {self.url} in a browser\n")
 
     def handle_events(self) -> None:
-        """The canvas handles events by itself; here a window is closed whose page is gone."""
+        """Close a window whose page is gone; the canvas handles events by itself."""
         now = time.monotonic()
         if self._http.asgi.get_count():
             self._seen = now
@@ -106,7 +106,7 @@ class Browser:
         async def ended(left: set[asyncio.Task[Any]]) -> None:
             await asyncio.gather(*left, return_exceptions=True)
 
-        while left := asyncio.all_tasks(self._loop):  # what ends may start others
+        while left := asyncio.all_tasks(self._loop):  # tasks that end may start others
             for task in left:
                 task.cancel()
             self._loop.run_until_complete(ended(left))

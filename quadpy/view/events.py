@@ -1,4 +1,4 @@
-"""What the user does in a window: keys, buttons and the pointer."""
+"""Input of the user in a window: keys, buttons and the pointer."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Event:
     delta: tuple[float, float] = (0.0, 0.0)
     """How far the wheel was turned, to the right and down."""
     modifiers: tuple[str, ...] = ()
-    """Those of ``Shift``, ``Control``, ``Alt`` and ``Meta`` that are held."""
+    """The keys among ``Shift``, ``Control``, ``Alt`` and ``Meta`` that are held."""
 
 
 class Inputs:
@@ -44,7 +44,7 @@ class Inputs:
         self._waiting: deque[Event] = deque(maxlen=10_000)  # a program that asks for none keeps the last ones
 
     def take(self) -> list[Event]:
-        """The events that wait, which wait no longer."""
+        """Remove and return the waiting events."""
         taken = list(self._waiting)
         self._waiting.clear()
         return taken

@@ -1,4 +1,4 @@
-"""Arrays and fields as the graphics library takes them: views of host memory, converted only where they must be."""
+"""Arrays and fields as the graphics library takes them: views of host memory, converted only if necessary."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def points_of(data: Any) -> Array:
 
 
 def in_space(points: Array) -> Array:
-    """Positions as contiguous float32 of shape (n, 3), which is the same memory if they are so already."""
+    """Positions as contiguous float32 of shape (n, 3); the same memory if they already have this form."""
     if points.shape[1] == 3:
         return np.ascontiguousarray(points, np.float32)
     padded = np.zeros((len(points), 3), np.float32)

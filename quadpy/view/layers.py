@@ -35,7 +35,7 @@ class _Drawn:
 
 @dataclass(slots=True)
 class Layer:
-    """A scene and its camera; flat layers go from 0 to 1, and what is drawn later covers what was drawn before."""
+    """A scene and its camera; flat layers go from 0 to 1, and later objects cover earlier ones."""
 
     flat: bool
     scene: Any
@@ -67,7 +67,7 @@ class Layer:
             self.headlight.visible = True
 
     def end(self) -> None:
-        """Forget what the frame did not show again."""
+        """Drop objects that the frame did not show again."""
         for drawn in self._drawn[self._used :]:
             self.scene.remove(drawn.thing)
         del self._drawn[self._used :]

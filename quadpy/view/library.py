@@ -11,7 +11,7 @@ __all__ = ["drawn", "library"]
 
 
 def library(name: str) -> Any:
-    """The module ``name`` of pygfx or of what it draws with.
+    """The module ``name`` of pygfx or of a library that it draws with.
 
     Raises:
         QuadpyError: it is not installed.
@@ -20,7 +20,7 @@ def library(name: str) -> Any:
 
 
 def drawn(canvas: Any, frame: Callable[[], None]) -> list[BaseException]:
-    """Draw ``frame`` on ``canvas`` now; what it raised, which rendercanvas would log and go on."""
+    """Draw ``frame`` on ``canvas`` now; returns its exception, which rendercanvas would only log."""
     raised: list[BaseException] = []
 
     def guarded() -> None:

@@ -25,8 +25,8 @@ def put_image(
 ) -> None:
     """An image over the whole window.
 
-    The texture has the memory of the array, whose last axis goes to the right: where it should go upwards, the object is
-    turned and not the numbers.
+    The texture has the memory of the array, whose last axis goes to the right: if it should go upwards, the object is
+    rotated and not the numbers.
     """
     gfx = library("pygfx")
     if axes not in ("xy", "rows"):

@@ -18,7 +18,7 @@ Size: TypeAlias = tuple[int, int]
 
 
 class Surface(Protocol):
-    """A window of the system, or what stands for one."""
+    """A window of the system, or its substitute."""
 
     @property
     def canvas(self) -> Any:
@@ -29,10 +29,10 @@ class Surface(Protocol):
         """Whether a user can see it."""
 
     def handle_events(self) -> None:
-        """Call the handlers for what the user did since the last call."""
+        """Call the handlers for the user's input since the last call."""
 
     def draw(self, frame: Callable[[], None]) -> None:
-        """Draw and show ``frame``; what it raises is raised here."""
+        """Draw and show ``frame``; passes on its exceptions."""
 
     def close(self) -> None:
         """Close it."""

@@ -52,7 +52,7 @@ class Window:
         self.background(background)
         self._surface = surface(title, (int(size[0]), int(size[1])), where)
         self.canvas = self._surface.canvas
-        """The canvas of rendercanvas, for what is not here."""
+        """The canvas of rendercanvas, for features that this class lacks."""
         try:
             self._renderer = gfx.WgpuRenderer(self.canvas, pixel_ratio=1, ppaa="none")
         except RuntimeError as error:
@@ -178,7 +178,7 @@ class Window:
     def show(self) -> None:
         """Show what was drawn since the last call, and begin a new frame; in a closed window, only begin one.
 
-        This also handles what the user did meanwhile: without calls of ``show``, a window does not respond.
+        This also handles the user's input: without calls of ``show``, a window does not respond.
         """
         self._surface.handle_events()
         if self.running:
@@ -201,7 +201,7 @@ class Window:
     # what the user does
 
     def events(self) -> list[Event]:
-        """What the user did since the last call of this method."""
+        """The user's input since the last call of this method."""
         if self.running:
             self._surface.handle_events()
         return self._inputs.take()
@@ -219,7 +219,7 @@ class Window:
         self._inputs.handle(event, self.canvas.get_logical_size())
 
     def _layer(self, *, flat: bool) -> Layer:
-        """The layer that is drawn on: a new one where flat things and things in space alternate."""
+        """The layer for drawing: a new one if flat things follow things in space, or vice versa."""
         if self._at < 0 or self._layers[self._at].flat != flat:
             self._at += 1
             if self._at == len(self._layers) or self._layers[self._at].flat != flat:

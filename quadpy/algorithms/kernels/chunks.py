@@ -28,7 +28,7 @@ def fold(x: Cube, totals: Cube, op: T, neutral: T, chunk: T):
 
 @qp.kernel
 def sweep(x: Cube, before: Cube, y: Cube, op: T, exclusive: T, chunk: T):
-    """Scans each chunk of ``x`` into ``y``, beginning with what is ``before`` it."""
+    """Scans each chunk of ``x`` into ``y``, beginning with the total ``before`` it."""
     for o, c, j in qp.ndrange(before.shape[0], before.shape[1], before.shape[2]):
         last = qp.min(x.shape[1], (c + 1) * chunk)
         total = before[o, c, j]
@@ -57,7 +57,7 @@ def sweep_whole(x: Cube, y: Cube, op: T, exclusive: T, dtype: T, start: qp.u64):
 
 @qp.kernel
 def fold_flat(x: Flat, totals: Flat, op: T, neutral: T, chunk: T):
-    """As ``fold``, of one axis."""
+    """As ``fold``, for one axis."""
     for c in range(totals.shape[0]):
         first = qp.i64(c) * chunk
         total = qp.cast(neutral, totals.dtype)
@@ -68,7 +68,7 @@ def fold_flat(x: Flat, totals: Flat, op: T, neutral: T, chunk: T):
 
 @qp.kernel
 def sweep_flat(x: Flat, before: Flat, y: Flat, op: T, exclusive: T, chunk: T):
-    """As ``sweep``, of one axis."""
+    """As ``sweep``, for one axis."""
     for c in range(before.shape[0]):
         first = qp.i64(c) * chunk
         total = before[c]
@@ -83,6 +83,6 @@ def sweep_flat(x: Flat, before: Flat, y: Flat, op: T, exclusive: T, chunk: T):
 
 @qp.kernel
 def finish(totals: Flat, y: Flat, op: T, start: qp.u64):
-    """``y`` is what ``start`` and the totals combine to, in the type of ``y``."""
+    """``y`` becomes the combination of ``start`` and the totals, in the type of ``y``."""
     for i in y:
         y[i] = qp.cast(op(from_bits(start, totals.dtype), totals[i]), y.dtype)

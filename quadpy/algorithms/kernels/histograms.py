@@ -40,7 +40,7 @@ def count_even(x: Flat, edges: Flat, counts: Flat):
 
 @qp.kernel
 def count_between(x: Flat, edges: Flat, counts: Flat):
-    """Counts the numbers between each two edges, which do not decrease."""
+    """Counts the numbers between each two neighbouring edges, which do not decrease."""
     for i in x:
         value = x[i]
         low, high = 0, edges.shape[0]

@@ -21,7 +21,7 @@ MOST_PASSES = 16
 
 
 def shape_of_tile(nbytes: int) -> tuple[int, int]:
-    """How many threads a block has, and how many keys each, if a key and a value have at most so many bytes."""
+    """The threads of a block, and the keys of each, if a key and a value together have at most this many bytes."""
     return 512, 8 if nbytes == 8 else 16
 
 
@@ -42,7 +42,7 @@ def digit_of_place(place, shift, what: T, extent, offsets: T):
 
 @qp.func
 def before_thread(value, thread, partial: T):
-    """What the threads before this one have; ``partial`` has a place for each wave."""
+    """The sum over the threads before this one; ``partial`` has a place for each wave."""
     through = wave.inclusive_add(value)
     if wave.invocation_id() == wave.group_size() - 1:
         partial[wave.subgroup_id()] = through
@@ -110,7 +110,7 @@ def lanes_with(digit):
 
 @qp.func
 def lower_lanes(same):
-    """How many of these lanes are below this one."""
+    """The number of these lanes that are below this one."""
     if qp.static(wave.group_size() == 32):
         return qp.popcnt(same & qp.u32(wave.lanemask_lt()))
     else:
@@ -119,14 +119,14 @@ def lower_lanes(same):
 
 @qp.func
 def hand_out(words: T, at, count, is_whole):
-    """Hand out the count of a tile, or that of it and all before it, marked by one of the two highest bits."""
+    """Publish the count of a tile, or that of it and all before it; one of the two highest bits says which."""
     whole = qp.cast(1, words.dtype) << (words.dtype.bits - 1)
     qp.atomic_exchange(words[at], qp.select(is_whole, whole, whole >> 1) | qp.cast(count, words.dtype))
 
 
 @qp.func
 def counted_before(words: T, at, tile):
-    """The counts of all tiles before ``tile``, whose own is handed out at ``at``."""
+    """The counts of all tiles before ``tile``; its own is published at ``at``."""
     whole = qp.cast(1, words.dtype) << (words.dtype.bits - 1)
     part = whole >> 1
     before = qp.cast(0, words.dtype)
@@ -169,7 +169,7 @@ def rank_in_wave(hist: T, own, digit):
 
 @qp.func
 def add_waves(hist: T, thread):
-    """Put into ``hist`` what the waves before have of the thread's digit; returns what all have."""
+    """Put the count of the thread's digit in the waves before into ``hist``; returns the count in all waves."""
     count = qp.u32(0)
     for w in qp.static(range(wave.num_subgroups())):
         here = hist[w * 256 + thread]
@@ -180,7 +180,7 @@ def add_waves(hist: T, thread):
 
 @qp.func
 def written(target, goes, moved: T, start, n, threads: T, items: T):
-    """Write the items of a tile, which are in their order in ``moved``, to where they go."""
+    """Write the items of a tile, which are sorted in ``moved``, to their places."""
     for k in qp.static(range(items)):
         if start + (block.thread_idx() + threads * k) < n:
             target[goes[k]] = qp.cast(moved[block.thread_idx() + threads * k], target.dtype)

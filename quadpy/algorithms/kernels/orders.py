@@ -1,4 +1,4 @@
-"""The order of keys: bits of numbers as unsigned integers that compare as the numbers do."""
+"""The order of keys: bits of numbers as unsigned integers that compare like the numbers."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ T = qp.template()
 
 @qp.func
 def ordered(bits, dtype: T, kind: T, infinity: T, descending: T):
-    """An unsigned integer of ``dtype`` that compares as the number with these ``bits``, of this kind.
+    """An unsigned integer of ``dtype`` that compares like the number of this kind with these ``bits``.
 
-    NaNs are the greatest floats and equal to each other, and so are both zeros.  ``infinity`` has the bits of that number.
+    NaNs are the largest floats and equal to each other; both zeros are equal, too.  ``infinity`` has the bits of that
+    number.
     """
     top = qp.cast(qp.static(1 << (dtype.bits - 1)), dtype)
     key = bits
@@ -31,7 +32,7 @@ def ordered(bits, dtype: T, kind: T, infinity: T, descending: T):
 
 @qp.func
 def segment_of(place, offsets: T):
-    """How many offsets are at most ``place``."""
+    """The number of offsets that are at most ``place``."""
     low, high = qp.i64(0), qp.i64(offsets.shape[0])
     while low < high:
         middle = (low + high) // 2

@@ -1,4 +1,4 @@
-"""The place of the least or the greatest number: along an axis, or of all as a CPU finds it."""
+"""The place of the smallest or the largest number: along an axis, or of all numbers as a CPU finds it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Cube = qp.types.ndarray(ndim=3)
 
 @qp.func
 def is_better(a, b, least: T):
-    """Whether ``a`` goes before ``b``; a NaN goes before nothing, and every number before it."""
+    """Whether ``a`` goes before ``b``; every number goes before a NaN, and a NaN before nothing."""
     if qp.static(least):
         return (a < b) or (b != b and a == a)
     else:
@@ -54,7 +54,7 @@ def best_of_chunks(x: Cube, places: Cube, best: Cube, least: T, chunk: T):
 
 @qp.func
 def better(a, b, least: T):
-    """``a`` where it goes before ``b``, and else ``b``; a NaN goes before nothing."""
+    """``a`` if it goes before ``b``, else ``b``; a NaN goes before nothing."""
     return qp.select(a < b if qp.static(least) else a > b, a, b)
 
 

@@ -1,7 +1,7 @@
 """Radix sort, one digit of some bits after the other, as a CPU runs it.
 
-Each iteration has a chunk of the keys: it counts their digits, and then moves them, in their order, to where the digits
-before them and the chunks before it end.
+Each iteration has a chunk of the keys: it counts their digits, and then moves them, in their order, to their places
+after those of smaller digits and of earlier chunks.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def digit_of(keys: T, places: T, offsets: T, i, shift, extent, size: T, what: T,
 @qp.kernel
 def radix_counts(keys: Flat, places: Flat, offsets: Flat, counts: Plane, shift: qp.i32, extent: qp.i64, chunk: qp.i64,
                  size: T, what: T, kind: T, infinity: T, descending: T):  # fmt: skip
-    """How often each chunk has each digit."""
+    """Counts how often each chunk has each digit."""
     qp.loop_config(block_dim=1)
     for c in range(counts.shape[0]):
         own = block.SharedArray(size, counts.dtype)
@@ -46,7 +46,7 @@ def radix_counts(keys: Flat, places: Flat, offsets: Flat, counts: Plane, shift: 
 
 @qp.kernel
 def radix_offsets(counts: Plane, size: T):
-    """Replaces counts by where the first key of the chunk with the digit goes; rows are read in their order."""
+    """Replaces each count by the place of the chunk's first key with the digit; rows are read in their order."""
     qp.loop_config(block_dim=1)
     for _ in range(1):
         starts = block.SharedArray(size, counts.dtype)

@@ -1,9 +1,9 @@
 """Folds and scans of a fixed shape, as a CPU runs them.
 
-A row is 128 numbers, in 32 lanes of four.  A lane folds its numbers from left to right, and lanes are combined as a wave
-combines them: with the lane 1, 2, 4, 8 and 16 to the left.  Four rows make a strip and eight strips a tile, each from
-left to right.  128 tiles are scanned as a row of their totals, and such groups one after the other.
-``kernels.tiles`` gives the same bits on a GPU.
+A row is 128 numbers, in 32 lanes of four.  A lane folds its numbers from left to right, and lanes are combined in the
+order of a wave: with the lane 1, 2, 4, 8 and 16 to the left.  Four rows make a strip and eight strips a tile, each from
+left to right.  128 tiles are scanned as a row of their totals, and such groups one after the other. ``kernels.tiles``
+gives the same bits on a GPU.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def row_totals(x: Flat, totals: Flat, op: T, neutral: T):
 
 @qp.kernel
 def row_offsets(totals: Flat, op: T, neutral: T, start: qp.u64):
-    """Replaces the total of each tile by what comes before it, beginning with ``start``."""
+    """Replaces the total of each tile by the total before it, beginning with ``start``."""
     qp.loop_config(block_dim=1)
     for _ in range(1):
         a, b = block.SharedArray(48, totals.dtype), block.SharedArray(48, totals.dtype)
@@ -105,7 +105,7 @@ def row_offsets(totals: Flat, op: T, neutral: T, start: qp.u64):
 
 @qp.kernel
 def row_sweep(x: Flat, before: Flat, y: Flat, op: T, neutral: T, exclusive: T):
-    """Scans each tile of ``x`` into ``y``, beginning with what is ``before`` it."""
+    """Scans each tile of ``x`` into ``y``, beginning with the total ``before`` it."""
     qp.loop_config(block_dim=1)
     for t in range(before.shape[0]):
         a, b = block.SharedArray(48, before.dtype), block.SharedArray(48, before.dtype)

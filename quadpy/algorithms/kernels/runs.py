@@ -13,7 +13,7 @@ Flat = qp.types.ndarray(ndim=1)
 
 @qp.kernel
 def fold_runs(x: Flat, heads: Flat, totals: Flat, begun: Flat, op: T, start: qp.u64, neutral: T, chunk: T):
-    """What the last run of each chunk has so far, and whether it begins in the chunk."""
+    """The total of each chunk's last run so far, and whether the run begins in the chunk."""
     for c in range(totals.shape[0]):
         first = qp.i64(c) * chunk
         total, begins = qp.cast(neutral, totals.dtype), qp.cast(0, begun.dtype)
@@ -26,7 +26,7 @@ def fold_runs(x: Flat, heads: Flat, totals: Flat, begun: Flat, op: T, start: qp.
 
 @qp.kernel
 def sweep_runs(x: Flat, heads: Flat, before: Flat, y: Flat, op: T, start: qp.u64, exclusive: T, chunk: T):
-    """Scans each chunk; ``before[c - 1]`` is what the run at its beginning has by then."""
+    """Scans each chunk; ``before[c - 1]`` is the total so far of the run at its beginning."""
     for c in range(before.shape[0]):
         first = qp.i64(c) * chunk
         total = from_bits(start, before.dtype)

@@ -1,4 +1,4 @@
-"""Flags and runs: which numbers are taken, and where they go."""
+"""Flags and runs: which numbers are selected, and where they go."""
 
 from __future__ import annotations
 

@@ -21,8 +21,8 @@ def add_all(x: Flat, total: Flat, result: Flat):
 
 @qp.kernel
 def extreme(x: Flat, total: Flat, numbers: Flat, result: Flat, start: T, update: T):
-    """``result[0]`` is the least or greatest number, as ``update`` (``qp.atomic_min``, ``qp.atomic_max``) says, or a NaN if
-    there is no number; ``numbers[0]`` becomes whether there is one.
+    """``result[0]`` is the smallest or largest number, as ``update`` (``qp.atomic_min``, ``qp.atomic_max``) says, or a
+    NaN if there is no number; ``numbers[0]`` says whether there is one.
     """
     total[0] = qp.cast(start, total.dtype)
     numbers[0] = 0

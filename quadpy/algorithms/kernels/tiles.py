@@ -1,8 +1,8 @@
 """Scans in one pass over the numbers, as a GPU runs them; ``kernels.rows`` describes their shape and gives the same bits.
 
-A block takes the next tile by a ticket, so that the tiles before its own have been taken by blocks that run.  It hands
-out the total of its tile, and waits for those of the tiles before it in its group of 128.  The last block of a group
-hands out what comes before the next one.
+A block takes the next tile by a ticket, so that the tiles before its own have been taken by running blocks.  It
+publishes the total of its tile, and waits for those of the tiles before it in its group of 128.  The last block of a
+group publishes the total before the next group.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def words_of_scan(tiles: int, dtype: Scalar) -> int:
 
 @qp.func
 def scan_of_lanes(value, lane, op: T):
-    """What a lane has with those before it, of each 32 lanes."""
+    """The total of a lane and those before it, within each 32 lanes."""
     for step in qp.static((1, 2, 4, 8, 16)):
         other = wave.shuffle_up(value, step)
         value = qp.select(lane >= step, op(other, value), value)
@@ -35,13 +35,13 @@ def scan_of_lanes(value, lane, op: T):
 
 @qp.func
 def before_lane(scanned, lane, neutral):
-    """What the lanes before a lane have, of each 32 lanes."""
+    """The total of the lanes before a lane, within each 32 lanes."""
     return qp.select(lane > 0, wave.shuffle_up(scanned, 1), neutral)
 
 
 @qp.func
 def of_last_lane(scanned):
-    """What all of the 32 lanes have."""
+    """The total of all of the 32 lanes."""
     return wave.shuffle(scanned, wave.invocation_id() | 31)
 
 
@@ -61,7 +61,7 @@ def numbers_of_thread(x, first, n, is_whole, nothing, dtype: T):
 
 @qp.func
 def within_strip(v, lane, op: T, nothing):
-    """For each row, what is before the thread's numbers in it and before the row; and what the strip has."""
+    """For each row, the totals before the thread's numbers in it and before the row; and the total of the strip."""
     before = qp.Vector([nothing for _ in range(4)])
     rows = qp.Vector([nothing for _ in range(4)])
     total = nothing
@@ -75,7 +75,7 @@ def within_strip(v, lane, op: T, nothing):
 
 @qp.func
 def within_tile(strips: T, strip, op: T, nothing):
-    """What is before a strip in its tile, and what the tile has."""
+    """The total before a strip in its tile, and the total of the tile."""
     before, total = nothing, nothing
     for k in qp.static(range(8)):
         if k == strip:
@@ -86,7 +86,7 @@ def within_tile(strips: T, strip, op: T, nothing):
 
 @qp.func
 def before_tile(words: T, offset: T, tile, tiles, total, start, op: T, nothing, dtype: T):
-    """Hand out the total of ``tile``, and put into ``offset`` what all tiles before it have.
+    """Publish the total of ``tile``, and put the total of all tiles before it into ``offset``.
 
     Value 0 of the words is the ticket; then there is one for each group and the one after the last, and one for each tile.
     """
@@ -131,7 +131,7 @@ def put_numbers(y, v, first, n, is_whole):
 
 @qp.kernel
 def tile_scan(x: Flat, y: Flat, words: Flat, op: T, neutral: T, dtype: T, start: qp.u64, tiles: qp.i32, exclusive: T):
-    """Scans ``x`` into ``y``; ``words`` has what blocks hand out: the ticket, the groups, the tiles."""
+    """Scans ``x`` into ``y``; ``words`` has the values that blocks publish: the ticket, the groups, the tiles."""
     for i in words:
         words[i] = qp.u64(0)
     qp.loop_config(block_dim=256)

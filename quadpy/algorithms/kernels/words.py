@@ -1,4 +1,4 @@
-"""Values that one block hands to another, in words that are complete as soon as they are there.
+"""Values that one block passes to another, in words that are complete as soon as they are visible.
 
 A word has 32 bits of the value below the number 1, so that no order of stores matters.  Values of 64 bits take two words.
 """
@@ -40,7 +40,7 @@ def bits_from(words, dtype: T):
 
 @qp.func
 def publish(words: T, place, value, dtype: T):
-    """Hand out ``value`` as the one with the number ``place``."""
+    """Publish ``value`` under the number ``place``."""
     bits = bits_of_value(value, dtype)
     there = qp.u64(1) << 32
     if qp.static(dtype.bits == 64):

@@ -45,7 +45,7 @@ class Indices:
         return found
 
     def _local(self, array: str, axis: int, index: ir.Expr) -> ir.Expr:
-        """An index less that of the first local element; where the axis wraps, a period is added if that leads inside."""
+        """An index minus that of the first local element; if the axis wraps, plus a period if that leads inside."""
         if not self.geometry.split[axis]:
             return index
         span, type = index.span, self.index

@@ -19,7 +19,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
-    """What code depends on of a grid: its shape, which axes have several blocks, and which of these are periodic."""
+    """The properties of a grid that code depends on: its shape, its divided axes, and which of these are periodic."""
 
     shape: tuple[int, ...]
     split: tuple[bool, ...]
