@@ -116,7 +116,7 @@ tools = SimpleNamespace(**{**_tools, "imshow": _imshow, "PLYWriter": _PLYWriter}
 ui = SimpleNamespace(**{name: getattr(_ui, name) for name in _ui.__all__}, **_ui.constants(), make_camera=_ui.Camera)
 
 _lib = SimpleNamespace(core=SimpleNamespace(with_vulkan=lambda: False, with_cuda=lambda: False, GGUI_AVAILABLE=False))
-"""Taichi's own examples call this before they choose a backend: here, ``ti.vulkan`` and ``ti.cuda`` are any GPU."""
+"""Taichi's own examples query this before they choose a backend: here, ``ti.vulkan`` and ``ti.cuda`` are any GPU."""
 
 _DEFAULTS: Final[dict[object, object]] = {float: f32, int: i32}
 """The meaning of Python's types as ``default_fp`` and ``default_ip``."""

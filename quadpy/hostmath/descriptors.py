@@ -25,7 +25,7 @@ __all__ = ["MatrixType", "NDArrayType", "VectorType", "type_of"]
 
 
 class _Constructible(CompositeType):
-    """Vector and matrix types: calling one makes a value, and its methods make arrays."""
+    """Vector and matrix types: calling one creates a value, and its methods create arrays."""
 
     __slots__ = ()
     __quadpy_constructor__ = "type"  # calls inside kernels are compiled
@@ -64,7 +64,7 @@ class _Constructible(CompositeType):
 class VectorType(_Constructible):
     """Vectors of ``n`` numbers.  Calling the type makes one: ``vec3 = qp.types.vector(3, qp.f32); vec3(1, 2, 3)``.
 
-    ``unpacked`` is accepted for programs written for Quadrants: the components are always variables of their own.
+    ``unpacked`` is accepted for programs written for Quadrants: the components are always separate variables.
     """
 
     n: int
@@ -117,8 +117,8 @@ class NDArrayType:
     If one of them is None, each call takes it from its argument; a ``typing.TypeVar`` as ``dtype`` is None.
     ``boundary="clamp"`` moves indices that are out of range to the nearest element.
 
-    Names of Taichi: ``element_shape`` makes ``dtype`` a type of vectors or matrices, ``element_dim`` says that each call
-    takes it from its argument, ``field_dim`` is ``ndim``, and ``needs_grad`` means nothing.
+    Names from Taichi: ``element_shape`` makes ``dtype`` a type of vectors or matrices, ``element_dim`` says that each
+    call takes it from its argument, ``field_dim`` is ``ndim``, and ``needs_grad`` has no effect.
     """
 
     dtype: DType | None = None  # or a struct type, whose module imports this one
@@ -153,7 +153,7 @@ class NDArrayType:
             raise ArgumentError(f"ndim={shown(self.ndim)} is not a number of axes")
 
     def _take_element(self, dim: int | None, shape: tuple[int, ...] | None) -> None:
-        """What ``element_dim`` and ``element_shape`` say of the elements."""
+        """The elements as ``element_dim`` and ``element_shape`` describe them."""
         if dim not in (None, 0, 1, 2) or (shape is not None and (len(shape) > 2 or dim not in (None, len(shape)))):
             raise ArgumentError(f"element_dim={shown(dim)} and element_shape={shown(shape)} are no type of elements",
                                 hint="elements are numbers, vectors (n,) and matrices (n, m)")  # fmt: skip
@@ -198,7 +198,7 @@ def type_of(scalar: Scalar, element_shape: tuple[int, ...]) -> ElementType:
 
 
 def _name(dtype: object) -> str:
-    """As users write it: ``float``, ``f32``."""
+    """The type as users write it: ``float``, ``f32``."""
     return dtype.__name__ if isinstance(dtype, type) else repr(dtype)
 
 

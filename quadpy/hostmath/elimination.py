@@ -1,4 +1,4 @@
-"""Determinants and inverses on the host, by the operations of ``quadpy.lang.elimination``, so with the same bits."""
+"""Determinants and inverses on the host, by the operations of ``quadpy.lang.elimination``, so the bits are the same."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["determinant", "inverse", "solution"]
 
 
 def determinant(m: Numbers, scalar: Scalar) -> Numbers:
-    """The determinant of a square matrix: of integers exact, and wrapped to the type."""
+    """The determinant of a square matrix; for integers it is exact, and wrapped to the type."""
     n = len(m)
     if not scalar.is_float:
         return _wrapped(_integer_determinant([[int(x) for x in row] for row in m]), scalar)
@@ -28,7 +28,7 @@ def determinant(m: Numbers, scalar: Scalar) -> Numbers:
 
 
 def inverse(m: Numbers, scalar: Scalar) -> Numbers:
-    """The inverse of a square matrix of floats; of a singular one, infinities and NaNs."""
+    """The inverse of a square matrix of floats; infinities and NaNs if it is singular."""
     n = len(m)
     with np.errstate(all="ignore"):
         rows, _ = _triangular(np.hstack([m, np.eye(n, dtype=m.dtype)]), scalar, singular=False)
@@ -41,7 +41,7 @@ def inverse(m: Numbers, scalar: Scalar) -> Numbers:
 
 
 def solution(m: Numbers, right: Numbers, scalar: Scalar) -> Numbers:
-    """``x`` with ``m @ x = right``, columns of the same float type; of a singular matrix, infinities and NaNs."""
+    """``x`` with ``m @ x = right``, columns of the same float type; infinities and NaNs if the matrix is singular."""
     n = len(m)
     with np.errstate(all="ignore"):
         rows, _ = _triangular(np.hstack([m, right]), scalar, singular=False)
@@ -53,7 +53,7 @@ def solution(m: Numbers, right: Numbers, scalar: Scalar) -> Numbers:
 
 
 def _triangular(m: Numbers, scalar: Scalar, *, singular: bool) -> tuple[Numbers, int]:
-    """The rows after elimination with partial pivoting, and how often two changed places."""
+    """The rows after elimination with partial pivoting, and the number of row exchanges."""
     rows, swaps = m.copy(), 0
     for k in range(len(rows) - 1):
         for i in range(k + 1, len(rows)):
@@ -77,7 +77,7 @@ def _rounded(values: Numbers, scalar: Scalar) -> Numbers:
 
 
 def _integer_determinant(rows: list[list[int]]) -> int:
-    """By fractions that stay whole (Bareiss, 1968)."""
+    """By elimination whose divisions have no remainder (Bareiss, 1968)."""
     sign, before = 1, 1
     for k in range(len(rows) - 1):
         chosen = next((i for i in range(k, len(rows)) if rows[i][k]), None)

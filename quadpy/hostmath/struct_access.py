@@ -1,4 +1,4 @@
-"""Access of the host to arrays whose elements are structs as C stores them."""
+"""The host's access to arrays whose elements are structs stored as in C."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from quadpy.runtime.memory.strided_layout import StridedLayout
 __all__ = ["BYTE", "ArrayMember", "StructAccess", "StructMember", "members_to_numpy"]
 
 BYTE: Final = np.dtype("u1")
-"""What the memory of structs consists of."""
+"""The numbers that the memory of structs consists of."""
 
 
 class StructAccess(DenseArray):
@@ -141,7 +141,7 @@ class StructAccess(DenseArray):
             self.get_member_field(name).require_fits(index, item)
 
     def _given(self, value: object) -> Iterable[tuple[str, Any]]:
-        """The members that ``value`` has, by name; each is one of the struct."""
+        """The members of ``value``, by name; all are members of the struct."""
         if isinstance(value, StructAccess):
             value = value.to_numpy()
         if isinstance(value, np.ndarray) and value.dtype.names is not None:
@@ -185,9 +185,9 @@ class StructAccess(DenseArray):
     def to_numpy(
         self, dtype: Any = None, *, copy: bool | None = True, keep_dims: bool = False, stream: object = None
     ) -> Numbers:
-        """The elements as a structured array; ``copy=False`` is a view of the memory, on the host alone.
+        """The elements as a structured array; ``copy=False`` is a view of the memory, only on the host.
 
-        ``copy=None`` is a view where there can be one; ``keep_dims`` is for members alone.
+        ``copy=None`` is a view if that is possible; ``keep_dims`` applies only to members.
         """
         if dtype is not None or keep_dims:
             raise ArgumentError(
@@ -240,7 +240,7 @@ class StructAccess(DenseArray):
             self.get_member_field(name).from_torch(item, stream=stream)
 
     def on_host(self, stream: object = None) -> StructMember:
-        """The same structs in memory of the host: a copy, of an array on a GPU."""
+        """The same structs in memory of the host: a copy if the array is on a GPU."""
         raw = self._memory().read(..., stream)
         return StructMember(self._struct, self.record, self.shape, HostStorage(raw, address_of(raw)))
 
@@ -252,7 +252,7 @@ class StructAccess(DenseArray):
 
 
 class ArrayMember(DenseArray):
-    """The same member of all structs of an array, where they are."""
+    """The same member of all structs of an array, in place."""
 
     __slots__ = ("_storage", "name")
 

@@ -81,7 +81,7 @@ class StructField(OfLeaves):
             each.is_member = True
 
     def _unwrap(self) -> StructField:
-        """As that of other fields."""
+        """As for other fields."""
         return self
 
     def leaves(self) -> tuple[Field, ...]:
@@ -131,11 +131,11 @@ class StructField(OfLeaves):
         return self.dtype.record()
 
     def put_whole(self, whole: StructMember) -> None:
-        """``whole`` is the same memory as structs of C."""
+        """Set ``whole``, the same memory as structs of C."""
         self._whole = None if whole.device is None else whole
 
     def _on_gpu(self) -> StructMember | None:
-        """The structs as a whole where they are stored so on a GPU: one copy fetches what has a copy for each member else."""
+        """Whole structs, if they are stored as such on a GPU: one copy then replaces a copy for each member."""
         if not self._bound:
             self._bound = self.leaves()[0].storage is not None  # gives the field its memory, or raises
         return self._whole
@@ -255,7 +255,7 @@ class StructField(OfLeaves):
             self._members[name].from_torch(tensor, stream=stream)
 
     def _given(self, value: Struct | Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
-        """The members of ``value``; ArgumentError for one that is not there."""
+        """The members of ``value``; ArgumentError for a member that does not exist."""
         if not isinstance(value, (Struct, Mapping)):
             raise ArgumentError(f"{value!r} is not a struct", hint="assign a struct or a dict")
         items = list(value.items())
@@ -286,7 +286,7 @@ def struct_field(
 ) -> StructField:  # fmt: skip
     """Create a field of zero structs; the arguments are those of ``qp.field``.
 
-    With AOS, an element is a struct as in C; with SOA, each number of it has an array of its own.
+    With AOS, an element is a struct as in C; with SOA, each number of it has a separate array.
     """
     made = StructField(type, name)
     made.need(needed(made, needs_grad, needs_dual))

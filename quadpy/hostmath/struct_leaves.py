@@ -17,7 +17,7 @@ __all__ = ["OfLeaves"]
 
 
 class OfLeaves(HasDerivatives):
-    """A field whose leaves are placed together, so that the first one tells where all are."""
+    """A field whose leaves are placed together, so that the place of the first one gives those of all."""
 
     __slots__ = ()
 
@@ -27,7 +27,7 @@ class OfLeaves(HasDerivatives):
 
     @property
     def is_differentiable(self) -> bool:
-        """Whether it has floats; the integers of a derivative stay 0."""
+        """Whether some members are floats; the integers of a derivative stay 0."""
         return any(leaf.is_differentiable for leaf in self.leaves())
 
     @property
@@ -74,7 +74,7 @@ class OfLeaves(HasDerivatives):
 
     @property
     def nbytes(self) -> int:
-        """Bytes from the first number to the end of the last, with what lies between them."""
+        """Bytes from the first number to the end of the last, including the bytes between them."""
         if not self.size:
             return 0
         extents = tuple(n for axis in self.blocks for n in axis) if self.blocks else self.shape

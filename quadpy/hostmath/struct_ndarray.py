@@ -1,4 +1,4 @@
-"""Arrays of structs with run-time shapes: in memory they are what C and NumPy's aligned structured arrays are."""
+"""Arrays of structs with run-time shapes; their memory is that of C arrays and of NumPy's aligned structured arrays."""
 
 from __future__ import annotations
 
@@ -93,10 +93,10 @@ def struct_ndarray(
 
 
 def describe_struct_array(array: Numbers, record: RecordType | None) -> HostView:
-    """A view of a structured NumPy array for a launch; without ``record``, its own members say what it has.
+    """A view of a structured NumPy array for a launch; without ``record``, its own members determine the struct.
 
     Raises:
-        ArgumentError: its members lie elsewhere than in C, or its strides are not multiples of the largest scalar.
+        ArgumentError: its members are not laid out as in C, or its strides are not multiples of the largest scalar.
     """
     record = record or _record_of_dtype(array.dtype)
     wanted, key = _dtype_and_key(record)

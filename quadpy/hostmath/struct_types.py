@@ -31,7 +31,7 @@ _RESERVED = ("to_dict", "keys", "items", "field", "ndarray", "record", "entries"
 class StructType:
     """The type of structs with these members: scalars, vectors, matrices and structs, in this order.
 
-    Calling it makes a value, from members by position and by name; those that are not given are 0.
+    Calling it creates a value, from members by position and by name; missing members are 0.
     """
 
     __slots__ = ("cls", "defaults", "members", "methods", "name")
@@ -42,7 +42,7 @@ class StructType:
     methods: dict[str, Any]
     name: str
     cls: type | None
-    """The class of which ``qp.dataclass`` made the type."""
+    """The class from which ``qp.dataclass`` made the type."""
 
     @public
     def __init__(self, members: Mapping[str, Any] | None = None, /, **named: Any) -> None:
@@ -89,7 +89,7 @@ class StructType:
         )
 
     def default(self, name: str) -> Any:
-        """The value of a member that is not given; None for 0."""
+        """The default of a member; None for 0."""
         return self.defaults.get(name)
 
     def method(self, name: str) -> Any:
@@ -182,7 +182,7 @@ class StructType:
         return f"struct:{self.members!r}:{self.defaults!r}:{methods!r}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A class under ``@qp.dataclass`` is pickled as classes are, by its name; any other struct by its members."""
+        """A class under ``@qp.dataclass`` is pickled like any class, by its name; any other struct by its members."""
         if self.cls is not None and _found_by_name(self.cls.__module__, self.cls.__qualname__) is self:
             return _found_by_name, (self.cls.__module__, self.cls.__qualname__)
         return _restored, (self.members, self.defaults, self.methods, self.name)
@@ -240,7 +240,7 @@ def dataclass(cls: type) -> StructType:
 
 
 def _base(base: type, cls: type) -> StructType | type:
-    """What ``cls`` inherits from: a struct, or a class with methods alone."""
+    """A base of ``cls``: a struct, or a class that only has methods."""
     found = vars(base).get("__quadpy_struct__")
     if isinstance(found, StructType):
         return found
@@ -255,7 +255,7 @@ def _base(base: type, cls: type) -> StructType | type:
 def _attributes(
     bases: Sequence[StructType | type], cls: type, members: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The defaults and the methods of ``cls`` and what it inherits from."""
+    """The defaults and the methods of ``cls`` and its bases."""
     defaults: dict[str, Any] = {}
     methods: dict[str, Any] = {}
     for each in (*bases, cls):
@@ -288,7 +288,7 @@ def _type_text(dtype: object) -> str:
 
 
 def _found_by_name(module: str, name: str) -> Any:
-    """What ``module`` has under this name; None where it has nothing."""
+    """The object that ``module`` has under this name; None if there is none."""
     found: Any = importlib.import_module(module)
     for part in name.split("."):
         found = getattr(found, part, None)

@@ -25,7 +25,7 @@ __all__ = ["Struct", "inside", "TypeOfStruct", "made_of", "type_of_struct"]
 
 
 class TypeOfStruct(Protocol):
-    """What a value needs of its type, which is a ``StructType``."""
+    """What a value needs from its type, which is a ``StructType``."""
 
     members: dict[str, Any]
     methods: dict[str, Any]
@@ -130,7 +130,7 @@ class Struct:
             self._store((name,), made)
 
     def _set_some(self, given: Mapping[str, Any]) -> None:
-        """Set the members that ``given`` has; the others, which a kernel may have changed meanwhile, are left alone."""
+        """Set the members that ``given`` has; others, which a kernel may have changed meanwhile, stay as they are."""
         self._type(_completed(given, self))  # raises for what does not fit, before the first is set
         for name, value in given.items():
             setattr(self, name, value)
@@ -169,7 +169,7 @@ class Struct:
 
 
 def _completed(given: Mapping[str, Any], rest: Struct) -> dict[str, Any]:
-    """``given``, and what it lacks from ``rest``, in structs inside too."""
+    """``given``, with missing members from ``rest``, also in nested structs."""
     found: dict[str, Any] = {**rest.items_by_name(), **given}
     for name, own in rest.items():
         if isinstance(own, Struct) and isinstance(found[name], Mapping):
@@ -224,5 +224,5 @@ def _type_of(value: Any) -> Any:
 
 
 def type_of_struct(value: Struct) -> TypeOfStruct:
-    """The struct type that ``value`` was made of."""
+    """The struct type from which ``value`` was made."""
     return value._type  # noqa: SLF001 - of this module's class

@@ -1,7 +1,7 @@
 """Expressions of the IR as Python expressions over NumPy's scalars, whose operators wrap and round as the language does.
 
-Where NumPy gives something else (float minima of zeros, casts of what does not fit) the expression says what is to
-happen, in place: a debugger that steps into calls should find the user's functions only.
+If NumPy gives a different result (float minima of zeros, casts of numbers that do not fit), the expression spells out
+the right one in place: a debugger that steps into calls should find only the user's functions.
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ class Constants:
         self.names |= {f"{fn.__name__}{OWN}": fn for fn in _PYTHONS_OWN}
         self._known: dict[object, str] = {}
         self.prints = f"prints{OWN}"
-        """The name of what prints."""
+        """The name of the function that prints."""
 
     def of(self, value: object, key: object = None) -> str:
-        """A name for ``value``; equal keys have one."""
+        """A name for ``value``; equal keys share one."""
         key = id(value) if key is None else key
         if key not in self._known:
             self._known[key] = name = f"_{OWN}c{len(self._known)}"
@@ -126,7 +126,7 @@ class Expressions:
                 raise unhandled(e)
 
     def once(self, text: str) -> tuple[str, str]:
-        """``text`` where it is first used, and the name that it has after that."""
+        """``text`` at its first use, and the name that it has afterwards."""
         if text.replace(MARK, "_").isidentifier():
             return text, text
         name = self.scope.temporary()
@@ -148,7 +148,7 @@ class Expressions:
         return self.rounded(self.call(getattr(np, op.value), x), t)
 
     def rounded(self, x: str, t: Scalar) -> str:
-        """A bf16 is an f32 that bf16 holds."""
+        """A bf16 is an f32 that is representable in bf16."""
         return f"{constructor(t)}({x})" if t == bf16 else x
 
     def binary(self, op: ir.BinOp, a: str, b: str, t: Scalar) -> str:
@@ -168,7 +168,7 @@ class Expressions:
         return self.rounded(f"({a} {symbol} {b})", t)
 
     def power(self, base: ir.Expr, exponent: int) -> str:
-        """One of the powers that compiled code makes products of, since these are rounded once."""
+        """One of the powers that compiled code turns into products, since these are rounded once."""
         one, x = self.constants.number(1, base.type), self.text(base)
         if exponent == 0:
             return one
@@ -178,7 +178,7 @@ class Expressions:
         return first if exponent == 1 else f"({first} * {again})"
 
     def extreme(self, op: ir.BinOp, a: str, b: str, t: Scalar) -> str:
-        """Of floats: a number comes before a NaN, and -0 is below +0."""
+        """For floats: a number wins over a NaN, and -0 is below +0."""
         if not t.is_float:
             return f"{op.value}{OWN}({a}, {b})"
         (a, x), (b, y) = self.once(a), self.once(b)
@@ -206,7 +206,7 @@ class Expressions:
         return x if (src, dst) == (bf16, f32) else made
 
     def whole(self, x: str, src: Scalar, dst: Scalar) -> str:
-        """Truncated; what does not fit becomes the nearest integer that does, a NaN 0."""
+        """Truncated; a number that does not fit becomes the nearest integer that does, a NaN becomes 0."""
         x, again = self.once(x if src != f16 else f"{constructor(f32)}({x})")
         least, most, zero = (self.constants.number(n, dst) for n in (dst.min_int, dst.max_int, 0))
         beyond = f"({most} if {again} > 0 else {least} if {again} < 0 else {zero})"
@@ -223,7 +223,7 @@ class Expressions:
         return x if src == dst else f"{x}.view({constructor(dst)})"
 
     def shown(self, seen: ir.Seen) -> str:
-        """What a name of the source stands for."""
+        """The value that a name of the source stands for."""
         match seen:
             case ir.VectorSeen(shape=shape, elems=elems):
                 items = iter(map(self.text, elems))
@@ -264,7 +264,7 @@ def _mulhi(e: Expressions, args: list[str], t: Scalar, result: Scalar) -> str:
 
 
 def _fma(e: Expressions, args: list[str], t: Scalar, result: Scalar) -> str:
-    """Of 16-bit floats in f64, where the product is exact, and then rounded."""
+    """For 16-bit floats computed in f64, where the product is exact, and then rounded."""
     given = [f"float{OWN}({arg})" for arg in args]
     if t == f32:
         return e.call(fused_single, *given)

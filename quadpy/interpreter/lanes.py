@@ -1,4 +1,4 @@
-"""Iterations that wait for each other: each is a generator, which yields where it waits."""
+"""Iterations that wait for each other: each is a generator that yields when it waits."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Lane: TypeAlias = Generator["tuple[Meeting, tuple[Any, ...]]", Any, None]
 
 @dataclass(frozen=True, slots=True)
 class Meeting:
-    """Where iterations meet: at a barrier, with no ``op``, or at what the lanes of a wave do."""
+    """Where iterations meet: at a barrier, with no ``op``, or at an operation of a wave."""
 
     span: Span
     op: WaveOp | None = None
@@ -43,7 +43,7 @@ def blocks(iterations: Iterable[Index], size: int) -> Iterator[tuple[np.int32, l
 
 
 def together(lane: Callable[..., Lane], block: Sequence[Index]) -> None:
-    """Runs ``lane(*index, its number)`` for each iteration of a block; each goes on when those have come that it waits for."""
+    """Runs ``lane(*index, its number)`` for each iteration of a block; each waits until the others have arrived."""
     lanes: list[Lane | None] = [lane(*index, np.int32(k)) for k, index in enumerate(block)]
     waiting: list[tuple[Meeting, tuple[Any, ...]] | None] = [None] * len(lanes)
     answers: dict[int, Any] = dict.fromkeys(range(len(lanes)))
@@ -59,7 +59,7 @@ def together(lane: Callable[..., Lane], block: Sequence[Index]) -> None:
 
 
 def _ready(waiting: Sequence[tuple[Meeting, tuple[Any, ...]] | None]) -> dict[int, Any]:
-    """The lanes that can go on, with what they get."""
+    """The lanes that can go on, with the values that they get."""
     present = {k: given for k, given in enumerate(waiting) if given is not None}
     if all(meeting.op is None for meeting, _ in present.values()):
         return dict.fromkeys(present)
@@ -88,7 +88,7 @@ _HINT: Final = (
 
 
 def _exchanged(at: Meeting, given: Sequence[tuple[Any, ...]]) -> Sequence[Any]:
-    """What each lane of a wave gets, as ``ir.WaveOp`` says."""
+    """The value that each lane of a wave gets, as ``ir.WaveOp`` defines it."""
     lanes, t = range(len(given)), at.type
     if at.op is WaveOp.SYNC:
         return [None for _ in lanes]
@@ -107,7 +107,7 @@ def _exchanged(at: Meeting, given: Sequence[tuple[Any, ...]]) -> Sequence[Any]:
 
 
 def _source(op: WaveOp | None, k: int, operands: Sequence[Any], size: int) -> int:
-    """Which lane's value lane ``k`` gets."""
+    """The lane whose value lane ``k`` gets."""
     if op is WaveOp.COMMON:
         return 0
     operand = int(operands[0 if op is WaveOp.BROADCAST else k]) % size

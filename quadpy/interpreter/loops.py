@@ -54,7 +54,7 @@ class KernelStatements(Statements):
         self.block(stmt.body.stmts)
 
     def one_by_one(self, stmt: ir.ParallelFor, plan: LoopPlan, ranges: Sequence[str]) -> None:
-        """Where a loop accumulates, each iteration first puts aside what the one before has contributed."""
+        """If a loop accumulates, each iteration first sets aside the contribution of the one before."""
         lists = [self.scope.temporary() for _ in plan.reductions]
         totals = [self.scope.assign(r.var) for r in plan.reductions]
         for name, total in zip(lists, totals, strict=True):
@@ -77,12 +77,12 @@ class KernelStatements(Statements):
         self.body(stmt)
 
     def nothing(self, r: ir.Reduction) -> str:
-        """What an iteration's contribution begins with."""
+        """The initial value of an iteration's contribution."""
         made = identity(_merging(r.op).value, r.var.type)
         return self.constants.of(made, (r.var.type, made.tobytes()))
 
     def add_total(self, r: ir.Reduction, name: str) -> None:
-        """``place op= total``, except outside of the array: then no iteration came there."""
+        """``place op= total``, unless it is outside the array: then no iteration reached it."""
         op, t = self.constants.of(r.op), self.constants.of(r.var.type)
         total = f"{self.constants.function(merged)}({op}, {t}, {name}[1:])"
         if isinstance(r.place, ir.Slot):
@@ -121,7 +121,7 @@ class KernelStatements(Statements):
         return f"{', '.join(self.scope.assign(axis.var) for axis in stmt.axes)},"
 
     def in_blocks(self, stmt: ir.ParallelFor, plan: LoopPlan, ranges: Sequence[str]) -> None:
-        """Block by block; where iterations wait for each other, what they print is put into their order at the end."""
+        """Block by block; if iterations wait for each other, their output is put into their order at the end."""
         waits, block, items = needs_whole_blocks(stmt.body), f"block{OWN}", self.scope.temporary()
         chunks = f"{self.constants.function(blocks)}({self.every_index(stmt, ranges)}, {plan.block_dim})"
         self.scope.locals.add(block)

@@ -55,7 +55,7 @@ def combined(op: AtomicOp, a: Numbers, b: Numbers, t: Scalar) -> Numbers:
 
 
 def merged(op: AtomicOp, t: Scalar, contributions: Sequence[Any]) -> Any:
-    """What the iterations' ``contributions`` come to, in the fixed shape of reductions."""
+    """The result of the iterations' ``contributions``, in the fixed shape of reductions."""
     op, n = merge_op(op), len(contributions)
     size = chunk_size(n)
     nothing = identity(op.value, t)
@@ -126,5 +126,5 @@ def _in_memory(values: Numbers, t: Scalar) -> Numbers:
 
 
 def count(*ranges: range) -> int:
-    """How many iterations a loop over all of ``ranges`` has."""
+    """The number of iterations of a loop over all of ``ranges``."""
     return math.prod(map(len, ranges))

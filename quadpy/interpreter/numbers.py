@@ -1,4 +1,4 @@
-"""The scalar types of the language as NumPy's scalars.  A bf16, which NumPy lacks, is an f32 that has no more digits."""
+"""The scalar types of the language as NumPy's scalars.  NumPy lacks bf16: it is an f32 with the digits of a bf16."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ TYPES: Final[dict[Scalar, Callable[..., Any]]] = {
     u1: np.bool_, i8: np.int8, i16: np.int16, i32: np.int32, i64: np.int64, u8: np.uint8, u16: np.uint16, u32: np.uint32,
     u64: np.uint64, f16: np.float16, bf16: _rounded_to_bf16, f32: np.float32, f64: np.float64,
 }  # fmt: skip
-"""What makes a value of the type."""
+"""The function that makes a value of the type."""
 
 MEMORY_TYPES: Final[dict[Scalar, np.dtype[Any]]] = {
     t: np.dtype(np.uint16) if t == bf16 else np.dtype(type(make(0))) for t, make in TYPES.items()
@@ -77,7 +77,7 @@ def odd_single_of_integer(x: Any) -> np.float32:
 
 
 def identity(op: str, t: Scalar) -> Any:
-    """What changes nothing as an operand of ``op``, to the bit: -0.0 under addition, NaN under min."""
+    """The neutral operand of ``op``, to the bit: -0.0 for addition, NaN for min."""
     match op:
         case "mul":
             return number(1, t)

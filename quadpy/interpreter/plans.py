@@ -1,8 +1,8 @@
-"""What compiled kernels do differently from the text of the program, and Python must do in the same way.
+"""The deviations of compiled kernels from the text of the program, which Python must reproduce.
 
 A loop that only accumulates has partial results in a fixed shape, and loops that accumulate into small arrays have copies
-of them (``codegen.reduction``, ``codegen.plans.privatise``).  Which loops do so is what the passes and the schedule of the
-CPU say; here their answers find their way back to the loops and statements of the kernel before it was cut into tasks.
+of them (``codegen.reduction``, ``codegen.plans.privatise``).  The passes and the schedule of the CPU decide which loops
+do so; here their decisions are mapped back to the loops and statements of the kernel before it was divided into tasks.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from quadpy.source import NOWHERE, Span
 __all__ = ["NO_LOOPS", "KernelPlan", "LoopPlan", "numbered", "plan_kernel"]
 
 _FILE: Final = "atomic"
-"""In place of the file, in the spans that number atomics."""
+"""Replaces the file in the spans that number atomics."""
 
 
 def numbered(kernel: ir.Kernel) -> ir.Kernel:
@@ -63,7 +63,7 @@ class KernelPlan:
     contributions: Mapping[int, ir.Var]
 
     def contribution(self, stmt: ir.Atomic) -> ir.Var | None:
-        """What an iteration accumulates into instead of ``stmt``; None where it does what it says."""
+        """The variable that an iteration accumulates into instead of ``stmt``; None if ``stmt`` runs as written."""
         return self.contributions.get(id(stmt))
 
     def crossing(self, slot: ir.Slot) -> ir.Var:
@@ -101,4 +101,4 @@ def plan_kernel(kernel: ir.Kernel, tasks: Iterable[ir.Task], schedule: KernelSch
 
 
 NO_LOOPS: Final = KernelPlan(ir.Kernel("", (), (), (), ir.Block((), span=NOWHERE), span=NOWHERE), {}, {})
-"""Of functions, which have none."""
+"""The plan of functions, which have no such loops."""

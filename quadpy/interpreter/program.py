@@ -32,7 +32,7 @@ __all__ = ["PythonKernel"]
 class PythonKernel:
     """``entry(block, scratch, first task)``, as ``CodeObject.entry``: runs all tasks and returns -1.
 
-    ``origin`` is the function of the source, ``names`` are its globals; ``show`` is given what it prints.
+    ``origin`` is the function of the source, ``names`` are its globals; ``show`` gets its output.
     """
 
     def __init__(self, plan: KernelPlan, origin: Origin, names: Mapping[str, Any], show: Show) -> None:

@@ -15,8 +15,7 @@ __all__ = ["Scope", "Variables"]
 class Variables:
     """All variables of a kernel, and in which functions they occur.
 
-    ``arguments`` are the names of what the outermost function takes, ``functions`` the names of those that it calls,
-    ``origins`` are the functions of the source that those of the text are; ``renamed`` are arguments of which the loop
+    x ``renamed`` are arguments of which the loop
     around has copies, ``prints`` is what collects the prints of the loop around; None where they are shown at once.
     """
 
@@ -30,7 +29,7 @@ class Variables:
         self.prints: str | None = None
 
     def owner(self, name: str) -> Scope:
-        """The innermost function around all that use the variable."""
+        """The innermost function around all functions that use the variable."""
         paths: list[tuple[Scope, ...]] = [scope.path for scope in self.used[name]]
         shared: list[Scope] = [level[0] for level in zip(*paths, strict=False) if len(set(level)) == 1]
         return shared[-1]
@@ -60,7 +59,7 @@ class Scope:
         self.stale.pop(name, None)
 
     def changed(self, variable: str) -> None:
-        """A variable has changed: so have the names that show it, here and in the functions around."""
+        """Note that a variable has changed, and so have the names that show it, here and in the functions around."""
         for scope in self.path:
             for name, (seen, variables) in scope.seen.items():
                 if variable in variables:
@@ -82,7 +81,7 @@ class Scope:
         return name
 
     def given(self, name: str) -> str:
-        """What the kernel, or the loop around, was given under this name."""
+        """The value that the kernel, or the loop around, got under this name."""
         name = identifier(name)
         name = name if OWN in name else f"{name}{OWN}given"
         if name in self.variables.renamed:
@@ -98,11 +97,11 @@ class Scope:
         return f"_{OWN}t{next(self.variables.numbers)}"
 
     def outside(self) -> list[str]:
-        """The variables of functions around that it assigns."""
+        """The variables of outer functions that it assigns."""
         return [name for name in self.assigned if self.variables.owner(name) is not self]
 
     def unbound(self) -> Iterator[str]:
-        """Its variables that only functions inside of it assign."""
+        """Its variables that only inner functions assign."""
         for name, scopes in self.variables.used.items():
             if len(scopes) > 1 and name not in self.assigned and self.variables.owner(name) is self:
                 yield name

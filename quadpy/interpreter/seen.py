@@ -1,4 +1,4 @@
-"""How debuggers show vectors and structs of kernels."""
+"""Vectors and structs of kernels, as debuggers show them."""
 
 from __future__ import annotations
 

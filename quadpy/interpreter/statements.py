@@ -28,7 +28,7 @@ _STOP: Final = "$stop"
 
 
 class Statements:
-    """Writes the statements of one Python function, ``scope``, into ``code``; those of functions inside go to others."""
+    """Writes the statements of one Python function, ``scope``, into ``code``; inner functions have other writers."""
 
     def __init__(self, code: CodeText, scope: Scope, constants: Constants, plan: KernelPlan) -> None:
         self.code, self.scope, self.constants, self.plan = code, scope, constants, plan
@@ -62,18 +62,18 @@ class Statements:
         self.refresh()
 
     def at(self, span: Span) -> None:
-        """What follows belongs to this place, if it is in the function's file."""
+        """Assign the following lines to this place, if it is in the function's file."""
         if span.file == self.scope.origin.file and span.line:
             self.code.line = span.line
 
     def inlined(self, enter: ir.Enter, stmts: Sequence[ir.Stmt]) -> None:
-        """A function inside of this one, and its call."""
+        """An inner function, and its call."""
         if stmts and isinstance(last := stmts[-1], ir.LabelledBlock):
             stmts = (*stmts[:-1], *last.body.stmts)
         self.call(Origin(enter.name, enter.span.file, enter.span.line), stmts)
 
     def call(self, origin: Origin, stmts: Sequence[ir.Stmt]) -> None:
-        """``stmts`` as a function of their own, and a call of it."""
+        """``stmts`` as a separate function, and a call of it."""
         inner, waits, line = self.inside(origin), any(map(needs_whole_blocks, stmts)), self.code.line
         with self.code.block(f"def {inner.scope.python_name}():"):
             self.code.line = origin.line
@@ -87,14 +87,14 @@ class Statements:
             self.scope.changed(name)
 
     def inside(self, origin: Origin) -> Self:
-        """What writes a function inside of this one."""
+        """The writer of an inner function."""
         scope = Scope(self.scope.variables, origin, self.scope)
         made = type(self)(self.code, scope, self.constants, self.plan)
         made.natural = self.natural
         return made
 
     def prologue(self) -> None:
-        """Names the variables of functions around, and begins those of functions inside."""
+        """Names the variables of outer functions, and initialises those of inner functions."""
         scope = self.scope
 
         def lines() -> list[str]:
@@ -115,7 +115,7 @@ class Statements:
             self.code.put(f"{name} = {self.expressions.shown(seen)}")
 
     def refresh(self) -> None:
-        """Names whose variables have changed show what they hold now."""
+        """Update the names whose variables have changed."""
         stale, self.scope.stale = self.scope.stale, {}
         for name, seen in stale.items():
             self.code.put(f"{name} = {self.expressions.shown(seen)}")
@@ -169,7 +169,7 @@ class Statements:
                 self.effect(stmt)
 
     def effect(self, stmt: ir.Stmt) -> None:
-        """What others notice."""
+        """Writes a statement whose effects others see."""
         match stmt:
             case ir.Print(message=message, words=words):
                 if not message.begins:
@@ -216,7 +216,7 @@ class Statements:
                 self.block(stmt.orelse.stmts)
 
     def labelled_block(self, stmt: ir.LabelledBlock) -> None:
-        """A function of quadpy's that returns early; or what a failed check leaves, which raises here."""
+        """A quadpy function that returns early; or the report of a failed check, which is raised here."""
         if stmt.label.startswith(_STOP):
             self.block(stmt.body.stmts)
         else:
@@ -242,7 +242,7 @@ class Statements:
     # ------------------------------------------------------------------ memory
 
     def place(self, place: ir.Place) -> str:
-        """What stands for ``place`` in Python; its indices are not negative."""
+        """The Python expression for ``place``; its indices are not negative."""
         if isinstance(place, ir.Slot):
             return self.scope.assign(self.plan.crossing(place))
         indices = ", ".join(map(self.index, place.index))
@@ -272,7 +272,7 @@ class Statements:
             self.scope.changed(target)
 
     def atomic(self, stmt: ir.Atomic) -> None:
-        """In a loop that accumulates, into what the iteration contributes; else in place: nothing comes between."""
+        """In a loop that accumulates, into the iteration's contribution; else in place: nothing runs in between."""
         t, value = stmt.place.type, self.text(stmt.value)
         if (total := self.plan.contribution(stmt)) is not None:
             self.assign(total, self.expressions.binary(ir.COMBINES[stmt.op], self.scope.read(total), value, t))
@@ -306,7 +306,7 @@ class Statements:
 
 
 def _exit_of(stmts: Sequence[ir.Stmt], number: int) -> int:
-    """Where the function ends that ``stmts[number]`` enters; at the end of the block, if nothing goes on after it."""
+    """The end of the function that ``stmts[number]`` enters; the end of the block, if nothing follows it."""
     depth = 0
     for at in range(number, len(stmts)):
         depth += isinstance(stmts[at], ir.Enter) - isinstance(stmts[at], ir.Exit)

@@ -1,4 +1,4 @@
-"""What generated code calls: output, failed checks, and arrays in memory."""
+"""Functions that generated code calls: output, failed checks, and arrays in memory."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 OUTSIDE: Final = 1 << 62
-"""Is subtracted from negative indices, which are then outside of every array."""
+"""Subtracted from negative indices, which are then outside every array."""
 
 
 Show: TypeAlias = Callable[[str, bool], None]
@@ -39,11 +39,11 @@ Show: TypeAlias = Callable[[str, bool], None]
 
 
 class OutputError(Exception):
-    """Its cause is what the user's output raised."""
+    """Its cause is the exception of the user's output stream."""
 
 
 class Prints:
-    """What kernels print, at once: iterations run in their order."""
+    """Output of kernels that is shown at once: iterations run in their order."""
 
     def __init__(self, show: Show) -> None:
         self._show = show
@@ -60,7 +60,7 @@ class Prints:
 
 
 class OrderedPrints:
-    """What iterations that wait for each other print, which comes in the order of the iterations."""
+    """Output of iterations that wait for each other; it is shown in the order of the iterations."""
 
     def __init__(self, prints: Prints) -> None:
         self._prints = prints
@@ -145,7 +145,7 @@ def _row_major(shape: Sequence[int], size: int) -> tuple[int, ...]:
 
 
 def shared_array(shape: tuple[int, ...], element: tuple[int, ...], type: np.dtype[Any]) -> list[np.ndarray[Any, Any]]:
-    """A block's own array; and for each scalar of an element, the array of these scalars."""
+    """A block's own array and, for each scalar of an element, the array of these scalars."""
     whole = np.zeros((*shape, *element), type)
     scalars = whole.reshape(*shape, -1)
     return [whole, *(scalars[..., k] for k in range(scalars.shape[-1]))]
@@ -157,11 +157,11 @@ def has_element(array: np.ndarray[Any, Any], index: Sequence[Any]) -> bool:
 
 
 def ticks() -> np.int64:
-    """What ``qp.clock_counter`` is here: nanoseconds."""
+    """The value of ``qp.clock_counter`` here: nanoseconds."""
     return np.int64(time.perf_counter_ns())
 
 
 def address(array: np.ndarray[Any, Any], index: tuple[int, ...]) -> np.uint64:
-    """Where an element lies, inside of the array or not."""
+    """The address of an element, inside the array or not."""
     steps = zip(array.strides, index, strict=True)
     return np.uint64(array.ctypes.data + sum(stride * int(at) for stride, at in steps))

@@ -14,10 +14,10 @@ from quadpy.lang.parsing import parse
 __all__ = ["MARK", "OWN", "CodeText", "Origin", "compiled", "identifier"]
 
 MARK: Final = "·"
-"""Is in the names that quadpy adds, and in none that users write: ``x·1`` is the variable ``x.1`` of the IR."""
+"""Part of the names that quadpy adds, and of no name that users write: ``x·1`` is the variable ``x.1`` of the IR."""
 
 OWN: Final = 2 * MARK
-"""Is in the names of what is not a variable of the IR."""
+"""Part of names that do not stand for a variable of the IR."""
 
 
 def identifier(name: str) -> str:
@@ -30,7 +30,7 @@ _SPELT: Final = {".": MARK, "$": f"_{MARK}", "[": f"{MARK}i", "]": "_"}
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """A line; or lines that are known at the end only."""
+    """A line, or lines that are known only at the end."""
 
     depth: int
     text: str | Callable[[], list[str]]
@@ -38,7 +38,7 @@ class _Written:
 
 
 class CodeText:
-    """Lines of Python code; ``line`` is that of the source which they come from, until another is set."""
+    """Lines of Python code; ``line`` is the source line that they come from, until another is set."""
 
     def __init__(self) -> None:
         self.line = 1
@@ -49,12 +49,12 @@ class CodeText:
         self._lines.append(_Written(self._depth, text, self.line))
 
     def later(self, text: Callable[[], list[str]]) -> None:
-        """Lines that ``text`` gives when all is written."""
+        """Lines that ``text`` returns after everything is written."""
         self._lines.append(_Written(self._depth, text, self.line))
 
     @contextmanager
     def block(self, head: str | Callable[[], list[str]]) -> Iterator[None]:
-        """Context manager: what is put inside is the body of ``head``, which may be known at the end only."""
+        """Context manager: lines added inside are the body of ``head``, which may be known only at the end."""
         self._lines.append(_Written(self._depth, head, self.line))
         self._depth += 1
         count = len(self._lines)
@@ -74,7 +74,7 @@ class CodeText:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The function of the source that a function of the text is: its name, its file, the line where it begins."""
+    """The source function of a function of the text: its name, its file, the line where it begins."""
 
     name: str
     file: str
@@ -82,7 +82,7 @@ class Origin:
 
 
 def compiled(code: CodeText, origins: Mapping[str, Origin]) -> CodeType:
-    """``code`` with the lines, the files and the names of the functions that it comes from.
+    """``code`` with the lines, the files and the names of the functions from which it comes.
 
     A function's code begins at the line of its ``def``, though the text defines it where it is called.  So its lines
     are counted from there while Python compiles it, and the number of its first line is changed afterwards.

@@ -9,7 +9,7 @@ __all__ = ["read_unset"]
 
 
 def read_unset(block: ir.Block) -> list[ir.Var]:
-    """The variables that ``block`` assigns, and may read before; not those of parallel loops in it."""
+    """The variables that ``block`` assigns and may read before that, without those of parallel loops in it."""
     found: dict[ir.Var, None] = {}
     assigned = {n.var for n in walk(block) if isinstance(n, ir.Assign)}
     _block(block, set(), assigned, found)
@@ -17,7 +17,7 @@ def read_unset(block: ir.Block) -> list[ir.Var]:
 
 
 def _block(block: ir.Block, known: set[ir.Var], assigned: set[ir.Var], found: dict[ir.Var, None]) -> set[ir.Var]:
-    """Goes through ``block``; the variables that are set after it on every path that ends there."""
+    """Goes through ``block``; returns the variables that are set on every path to its end."""
     for stmt in block.stmts:
         match stmt:
             case ir.If(cond=cond, then=then, orelse=orelse):

@@ -13,17 +13,17 @@ _TRACED: Final[Lowering] = Traced()
 
 
 def _known(name: str, doc: str, parameters: str = "") -> Row:
-    """Each lane computes it without the others."""
+    """The row of a value that each lane computes without the others."""
     return Row(f"subgroup.{name}", parameters, doc, _TRACED, per_block=True)
 
 
 def _together(name: str, parameters: str, doc: str) -> Row:
-    """All lanes of the wave take part."""
+    """The row of an operation in which all lanes of the wave take part."""
     return Row(f"subgroup.{name}", parameters, doc, _TRACED, effects=Effect.CONVERGES, per_block=True)
 
 
 def _legacy(name: str, parameters: str, doc: str) -> Row:
-    """A name from Taichi for warps; its masks name all lanes."""
+    """The row of a warp operation under Taichi's name; its mask must name all lanes."""
     return Row(f"warp.{name}", parameters, doc, _TRACED, effects=Effect.CONVERGES, per_block=True)
 
 

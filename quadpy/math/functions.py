@@ -40,7 +40,8 @@ clz, floor, maximum, minimum, select, sqrt = (
 
 @func
 def fns(mask: Any, base: Any, offset: Any) -> Any:
-    """The position, as i32, of the ``offset``-th set bit of ``mask`` from the bit ``base`` on; downwards if it is negative.
+    """The position, as i32, of the ``offset``-th set bit of ``mask``, from bit ``base`` up, or down if ``offset`` is
+    negative.
 
     0 asks whether the bit ``base`` itself is set.  The result is -1 if ``mask`` has no such bit.
     """

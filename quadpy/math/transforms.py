@@ -16,7 +16,7 @@ __all__ = [
 cos, sin = BUILTINS["cos"], BUILTINS["sin"]
 
 
-@pyfunc  # outside kernels, n is known, too
+@pyfunc  # n is known outside kernels, too
 def eye(n: Any) -> Any:
     """The identity of n rows; n is known when a kernel compiles."""
     return Matrix.identity(float, n)

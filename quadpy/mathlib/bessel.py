@@ -10,7 +10,7 @@ __all__ = ["j0", "j1"]
 
 SMALL = 1.5
 FAR = 8.0
-"""Where modulus and phase take over from the product of zeros."""
+"""From here on, modulus and phase replace the product of zeros."""
 INF = float("inf")
 PI_4 = per_width(f32=0.7853981852531433, f64=0.7853981633974483)
 PI_4_REST = per_width(f32=-2.1855694143368964e-08, f64=3.061616997868383e-17)

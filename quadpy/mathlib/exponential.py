@@ -1,8 +1,8 @@
 """exp, exp2, exp10, expm1: ``2**n`` times a polynomial.
 
-``x = n*log(2) + r`` with an integer n and ``|r| <= log(2)/2``; then ``e**x = 2**n * e**r``.  Adding and
-subtracting 1.5 * 2**23 (2**52 for f64) rounds to an integer, which then stands in the low bits of the
-sum: no conversion is needed.  Derivation and bounds: docs/explanation/math.md.
+``x = n*log(2) + r`` with an integer n and ``|r| <= log(2)/2``; then ``e**x = 2**n * e**r``.  Adding and subtracting 1.5
+* 2**23 (2**52 for f64) rounds to an integer, which is then in the low bits of the sum: no conversion is needed.
+Derivation and bounds: docs/explanation/math.md.
 """
 
 from quadpy.mathlib.floats import BIAS, FRACTION_BITS, fast_sum, horner, product
@@ -23,7 +23,7 @@ LN10_LO = per_width(f32=-3.197543655983958e-08, f64=-2.1707562233822494e-16)
 LOG10_2_HI = per_width(f32=0.3010300099849701, f64=0.3010299956639812)
 LOG10_2_LO = per_width(f32=-1.432098846412731e-08, f64=-2.8037281277851704e-18)
 MAGIC = per_width(f32=1.5 * 2.0**23, f64=1.5 * 2.0**52)
-# Where the results are 0 (-1) below and infinite above.
+# The results are 0 (-1) below these ranges and infinite above them.
 EXP_RANGE = per_width(f32=(-104.0, 89.0), f64=(-746.0, 710.0))
 EXP2_RANGE = per_width(f32=(-151.0, 129.0), f64=(-1076.0, 1025.0))
 EXP10_RANGE = per_width(f32=(-46.0, 38.8), f64=(-324.0, 308.4))
@@ -75,7 +75,7 @@ EXP = per_width(
 
 @expand
 def clamp(x: Float, ends: tuple[float, float]) -> Float:
-    """``x`` or the end that it is beyond; a NaN stays."""
+    """``x``, or the end of the range that it exceeds; a NaN stays."""
     low = select(x < ends[0], ends[0], x)
     return select(low > ends[1], ends[1], low)
 
@@ -84,7 +84,7 @@ def clamp(x: Float, ends: tuple[float, float]) -> Float:
 def round_split(x: Float) -> tuple[Float, Int]:
     """The integer nearest to ``x``, as a float and as an integer; ``|x|`` below 2**21 (2**50 for f64).
 
-    Of the integer, the bits below ``FRACTION_BITS - 1`` count: those above are MAGIC's.
+    Only the bits of the integer below ``FRACTION_BITS - 1`` are valid: those above are MAGIC's.
     """
     shifted = x + MAGIC
     return shifted - MAGIC, bitcast(shifted, Int)
@@ -105,7 +105,8 @@ def power_of_two(n: Int) -> Float:
 
 @library()
 def scale(x: Float, n: Int) -> Float:
-    """``x * 2**n``, rounded once, for ``x`` near 1 and results from far below the least to just above the greatest float.
+    """``x * 2**n``, rounded once, for ``x`` near 1 and results from far below the smallest to just above the largest
+    float.
 
     By two factors that are normal, of half the exponent each.
     """

@@ -24,12 +24,12 @@ from quadpy.mathlib.power import GREATEST, pow_special
 
 __all__ = ["fast_log", "fast_log2", "fast_log10", "fast_pow"]
 
-LEAST_BITS = 0x00800000  # of the least normal number
+LEAST_BITS = 0x00800000  # of the smallest normal number
 
 
 @expand
 def tree(x: Float, c: tuple[float, ...]) -> Float:
-    """``c[0] + c[1]*x + ... + c[8]*x**8``, in four steps that wait for each other, not eight."""
+    """``c[0] + c[1]*x + ... + c[8]*x**8``, in four dependent steps instead of eight."""
     z = x * x
     w = z * z
     low = fma(fma(x, c[3], c[2]), z, fma(x, c[1], c[0]))
@@ -46,7 +46,7 @@ def short_tree(x: Float, c: tuple[float, ...]) -> Float:
 
 @library(width=f32)
 def fast_split(x: Float) -> tuple[Float, Float]:
-    """``n`` and ``f`` with ``x = 2**n * (1 + f)``; where ``x`` is not positive and finite, ``n`` is its logarithm."""
+    """``n`` and ``f`` with ``x = 2**n * (1 + f)``; if ``x`` is not positive and finite, ``n`` is its logarithm."""
     scaled, more = x, Float(0.0)
     if bitcast(x, Word) - LEAST_BITS >= INFINITY - LEAST_BITS:  # a branch, as in ``reduce``
         scaled = x * 2.0**FRACTION_BITS
@@ -93,7 +93,7 @@ def fast_pow(x: Float, y: Float) -> Float:
     k, exponent = round_split(clamped)
     t = select(total == clamped, (whole - k) + fma(y, part, lost), 0.0)
     result = scale_sum(fma(t * t, short_tree(t, EXP2), t * LN2_HI), exponent)
-    # Where one is not finite, or x not positive.
+    # If one is not finite, or x is not positive.
     if (bitcast(x, Word) - 1 >= GREATEST) | (y - y != 0.0):
         endless = select((abs_(x) < 1.0) == (y > 0.0), Float(0.0), INF)
         result = pow_special(x, y, select(abs_(y) == INF, endless, result))

@@ -1,4 +1,4 @@
-"""What all library functions are made of: the layout of f32 and f64, sums and products without error, polynomials."""
+"""The parts of all library functions: the layout of f32 and f64, sums and products without error, polynomials."""
 
 from quadpy.mathlib.library import expand, library, per_width
 from quadpy.mathlib.ops import Float, Word, bitcast, fma
@@ -19,7 +19,7 @@ LEAST_NORMAL = per_width(f32=2.0**-126, f64=2.0**-1022)
 LIFT = per_width(f32=24, f64=54)
 """An exponent of 2 that makes every subnormal number normal; a multiple of 3, for the cube root's sake."""
 INVERSE_GUESS = per_width(f32=0x7EF31000, f64=0x7FDE620000000000)
-"""Minus the bits of a number, about those of its inverse."""
+"""Minus the bits of a number, this is about the bits of its inverse."""
 UPPER = per_width(f32=0xFFFFF000, f64=0xFFFFFFFFF8000000)
 
 
@@ -54,7 +54,7 @@ def rough_inverse(x: Float) -> Float:
 def horner(x: Float, coefficients: tuple[float, ...]) -> Float:
     """``coefficients[0] + coefficients[1]*x + ...``, innermost last coefficient first, in fused multiply-adds.
 
-    Fewest operations of all schemes; its latency hides behind the other lanes and iterations.
+    This takes the fewest operations of all schemes; other lanes and iterations hide its latency.
     """
     total = fma(x, coefficients[-1], coefficients[-2])
     for c in coefficients[-3::-1]:

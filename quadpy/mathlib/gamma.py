@@ -16,11 +16,11 @@ PI_REST = per_width(f32=-8.742277657347586e-08, f64=1.2246467991473532e-16)
 LOG_ROOT = per_width(f32=0.9189385175704956, f64=0.9189385332046728)  # of 2*pi
 LOG_ROOT_REST = per_width(f32=1.563417661998301e-08, f64=-3.8782941580672414e-17)
 TINY = per_width(f32=2.0**-30, f64=2.0**-60)
-"""Below which gamma is the inverse of its argument."""
+"""Below this, gamma is the inverse of its argument."""
 FAR = 6.0
-"""Where Stirling's series begins."""
+"""From here on, Stirling's series is used."""
 BEYOND = per_width(f32=45.5, f64=190.5)
-"""Where the gamma function is infinite, and at minus that 0; no whole number, where it would have a pole."""
+"""Here the gamma function is infinite, and at minus this number 0; not a whole number, where it would have a pole."""
 RANGE = per_width(f32=(-125.0, 90.0), f64=(-784.0, 711.0))
 GAMMA = per_width(
     f32=(
@@ -163,7 +163,8 @@ def tgamma(x: Float) -> Float:
 
 @library(ulp=6.0)
 def lgamma(x: Float) -> Float:
-    """The logarithm of the absolute value of the gamma function; infinite where that is, and at negative whole numbers.
+    """The logarithm of the absolute value of the gamma function; infinite where the function is, and at negative whole
+    numbers.
 
     Below -2, where it has zeros, the bound holds for the absolute error, as if the result were ``lgamma(-x)``, or 1.
     """

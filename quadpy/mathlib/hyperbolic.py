@@ -9,7 +9,7 @@ __all__ = ["cosh", "sinh", "tanh"]
 
 TANH_IS_1 = per_width(f32=10.0, f64=20.0)
 HIGHEST = per_width(f32=89.7, f64=710.6)
-"""Where sinh and cosh are infinite, and a quarter of the exponential is not."""
+"""Here sinh and cosh are infinite, but a quarter of the exponential is not."""
 TANH = per_width(
     f32=(
         -0.33333298563957214,
@@ -56,7 +56,7 @@ SINH = per_width(
 
 @library()
 def quarter_exp(x: Float) -> tuple[Float, Float]:
-    """``e**x / 4`` as a sum of two floats, for ``x`` from 0 on; above ``HIGHEST``, as for it."""
+    """``e**x / 4`` as a sum of two floats, for ``x`` from 0 on; above ``HIGHEST``, the value at it."""
     high, low, n = exp_pair(select(x > HIGHEST, HIGHEST, x), Float(0.0))
     factor = power_of_two(n - 2)
     return high * factor, low * factor

@@ -15,7 +15,7 @@ PI_2_REST = per_width(f32=-4.371138828673793e-08, f64=6.123233995736766e-17)
 PI_4 = per_width(f32=0.7853981852531433, f64=0.7853981633974483)
 PI_4_REST = per_width(f32=-2.1855694143368964e-08, f64=3.061616997868383e-17)
 SCALED = per_width(f32=64, f64=512)
-"""Exponents of 2 beyond which atan2 scales its arguments, and by how much."""
+"""Exponents of 2 beyond which atan2 scales its arguments, and the exponent of the scale."""
 ASIN = per_width(
     f32=(
         0.16666752099990845,
@@ -108,7 +108,7 @@ def acos(x: Float) -> Float:
 
 @library()
 def add_angle(eighths: Float, small: Float, large: Float, falls: u1) -> Float:
-    """``eighths*pi/4`` and, or, where it falls, less the angle of the point (``large``, ``small``), ``small <= large``.
+    """``eighths*pi/4`` plus or, if it falls, minus the angle of the point (``large``, ``small``), ``small <= large``.
 
     Above a slope of 1/2 the angle is measured from the diagonal, whose own eighth ``eighths`` has already.
     """

@@ -1,4 +1,4 @@
-"""What a library function is, and how one definition serves f32 and f64."""
+"""Library functions, and how one definition serves f32 and f64."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ Fn = TypeVar("Fn", bound=Callable[..., Any])
 class LibraryFunction:
     """A typed function in the kernel language; ``fn`` is its source, which the tracer reads.
 
-    ``width`` is the float type of this version: in its text, a name that is defined per width means that
-    width's.  ``error_ulp`` is the documented bound in units in the last place of the result; None for
+    ``width`` is the float type of this version: in its text, a name that is defined per width means the one of this
+    width.  ``error_ulp`` is the documented bound in units in the last place of the result; None for
     building blocks, whose error is not a number of ulp.
     """
 
@@ -46,7 +46,7 @@ class PerWidth:
 def per_width(*, f32: T, f64: T) -> T:
     """Define a constant, or a function with another algorithm for each width.
 
-    A type checker sees either value; at run time the name is bound to a :class:`PerWidth`.
+    A type checker sees one of the values; at run time the name is bound to a :class:`PerWidth`.
     """
     return cast(T, PerWidth(f32, f64))
 
@@ -54,10 +54,10 @@ def per_width(*, f32: T, f64: T) -> T:
 def library(ulp: float | None = None, *, width: Scalar | None = None) -> Callable[[Fn], Fn]:
     """Declare a library function with an error bound: in both widths, or in the one that is given.
 
-    Both versions of a function of words alone are the same.
+    Both versions of a function that only takes words are the same.
 
-    A type checker goes on seeing the function itself, as its callers in the library do; at run
-    time the name is bound to a :class:`PerWidth` of :class:`LibraryFunction`, or to the only one.
+    A type checker still sees the function itself, like its callers in the library; at run time the name is bound to a
+    :class:`PerWidth` of :class:`LibraryFunction`, or to the only one.
     """
 
     def declare(fn: Fn) -> Fn:
@@ -83,7 +83,7 @@ def _version(fn: Callable[..., Any], width: Scalar, ulp: float | None) -> Librar
 def expand(fn: Fn) -> Fn:
     """Mark a plain Python function that the tracer runs itself, over traced values.
 
-    It may loop over a tuple of constants: how a polynomial of any degree becomes straight code.
+    It may loop over a tuple of constants: this is how a polynomial of any degree becomes straight-line code.
     """
     fn.__quadpy_expand__ = True  # type: ignore[attr-defined]
     return fn

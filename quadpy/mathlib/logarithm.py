@@ -17,7 +17,7 @@ ONE = per_width(f32=0x3F800000, f64=0x3FF0000000000000)  # the bits of 1, of inf
 INFINITY = per_width(f32=0x7F800000, f64=0x7FF0000000000000)
 SQRT_HALF = per_width(f32=0x3F3504F3, f64=0x3FE6A09E667F3BCD)
 UNIT = per_width(f32=2.0**-23, f64=1.0)
-"""What the exponent of ``log_split`` is counted in."""
+"""The unit of the exponent of ``log_split``."""
 # Constants as the nearest float and the rest.
 LN2_HI = per_width(f32=0.6931471824645996, f64=0.6931471805599453)
 LN2_LO = per_width(f32=-1.904654323148236e-09, f64=2.3190468138462996e-17)
@@ -153,7 +153,7 @@ def log_parts(n: Float, f: Float) -> tuple[Float, Float]:
 
 @library()
 def log_special(x: Float, result: Float) -> Float:
-    """``result``, or what the logarithm is where ``x`` is not positive and finite."""
+    """``result``, or the logarithm's special value if ``x`` is not positive and finite."""
     usual = select(bitcast(x, Word) < INFINITY, result, fma(x, INF, INF))  # infinity stays, the rest is NaN
     return select(x == 0.0, -INF, usual)
 

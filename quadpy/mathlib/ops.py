@@ -1,7 +1,7 @@
 """The primitive operations that library functions are written in: IEEE, or wrapping integer, on every target.
 
-They are builtins; the stub beside this file gives them types, so that a type checker reads library functions as what
-they are.  ``Float``, ``Int`` and ``Word`` are the types of a definition that serves both widths.
+They are builtins; the stub beside this file gives them types, so that a type checker can check library functions.
+``Float``, ``Int`` and ``Word`` are the types of a definition that serves both widths.
 """
 
 from __future__ import annotations

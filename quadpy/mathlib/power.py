@@ -1,9 +1,8 @@
 """pow: ``x**y = e**(y * log(x))``, with a logarithm that is exact enough for the exponent.
 
-An error of the product is an error of the result that is larger by a factor of up to 104 (746 for f64): so logarithm
-and product are carried as sums of two floats.  Where ``|y|`` is 1 at most, an absolute error of the logarithm does not grow,
-and that of ``log`` is exact enough.
-Derivation and bounds: docs/explanation/math.md.
+An error of the product becomes an error of the result that is larger by a factor of up to 104 (746 for f64), so
+logarithm and product are carried as sums of two floats.  If ``|y|`` is at most 1, an absolute error of the logarithm
+does not grow, and ``log`` is exact enough. Derivation and bounds: docs/explanation/math.md.
 """
 
 from quadpy.dtypes import f32, f64
@@ -19,7 +18,7 @@ INF, NAN = float("inf"), float("nan")
 THIRD_HI = per_width(f32=0.6666666865348816, f64=0.6666666666666666)  # two thirds as the nearest float and the rest
 THIRD_LO = per_width(f32=-1.9868215517249155e-08, f64=3.700743415417188e-17)
 FAR = per_width(f32=210.0, f64=1500.0)  # beyond which a product overflows or vanishes anyway
-GREATEST = per_width(f32=0x7F7FFFFF, f64=0x7FEFFFFFFFFFFFFF)  # the bits of the greatest number
+GREATEST = per_width(f32=0x7F7FFFFF, f64=0x7FEFFFFFFFFFFFFF)  # the bits of the largest number
 QUOTIENT_F32 = (
     0.5000002384185791,
     -0.2499939352273941,
@@ -86,7 +85,7 @@ def log_accurate(n: Float, f: Float) -> tuple[Float, Float]:
 
 @library()
 def within_range(size: Float, rest: Float) -> tuple[Float, Float]:
-    """``size + rest`` where it is an exponent of a finite result, else an end of ``EXP_RANGE``."""
+    """``size + rest`` if it is the exponent of a finite result, else an end of ``EXP_RANGE``."""
     return clamp(size, EXP_RANGE), select(abs_(size) < FAR, rest, 0.0)
 
 
@@ -113,7 +112,7 @@ def pow(x: Float, y: Float) -> Float:
     """``x`` to the power of ``y``, with the special cases of IEEE 754's pow."""
     n, f = log_split(abs_(x))
     high, low = log_parts(n, f)
-    # A branch, as in ``reduce``; of a constant exponent nothing is left of it.
+    # A branch, as in ``reduce``; for a constant exponent nothing of it is left.
     if abs_(y) > 1.0:
         high, low = log_accurate(n, f)
     size, lost = product(y, high)
@@ -121,7 +120,7 @@ def pow(x: Float, y: Float) -> Float:
     if abs_(y) > 1.0:
         size, rest = within_range(size, rest)
     result = scale_sum(*exp_sum(size, rest))
-    # Where one is not finite, or x not positive.
+    # If one is not finite, or x is not positive.
     if (bitcast(x, Word) - 1 >= GREATEST) | (y - y != 0.0):
         result = pow_special(x, y, result)
     return result

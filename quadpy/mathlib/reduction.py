@@ -2,7 +2,7 @@
 
 Up to a limit the multiple of pi/2 is subtracted in parts whose products are exact (Cody and Waite).  Above
 it (Payne and Hanek), the integer significand is multiplied by the bits of 2/pi that matter for its exponent,
-in integers: what is left out is a multiple of 4 quadrants above, and below any cancellation.
+in integers: bits that are left out are multiples of 4 quadrants above, and below any cancellation.
 Both give the rest as an unevaluated sum of two floats.  Derivation and bounds: docs/explanation/math.md.
 """
 
@@ -16,14 +16,14 @@ __all__ = ["reduce"]
 
 TWO_OVER_PI = 0.6366197723675814
 LIMIT = per_width(f32=32768.0, f64=1048576.0)
-# pi/2 and in parts, the first two of which are less than what they stand for.
+# pi/2, and in parts; the first two are less than the numbers that they approximate.
 PI_2 = per_width(f32=1.5707963705062866, f64=1.5707963267948966)
 PI_2_REST = per_width(f32=-4.371138828673793e-08, f64=6.123233995736766e-17)
 PI_2_PARTS = per_width(
     f32=(1.570796251296997, 7.549789415861596e-08, 5.390302953474238e-15),
     f64=(1.5707963267948966, 6.123233995736765e-17, 1.082856673921914e-32),
 )
-# The bits of 2/pi after as many zeros as the least exponent above the limit needs.
+# The bits of 2/pi after as many zeros as the smallest exponent above the limit needs.
 TWO_OVER_PI_WORDS = per_width(
     f32=(0x000517CC, 0x1B727220, 0xA94FE13A, 0xBE8FA9A6, 0xEE06DB14, 0xACC9E21C, 0x820FF28B),
     f64=(
@@ -40,7 +40,7 @@ STEPS = per_width(f32=(2, 1), f64=(8, 4, 2, 1))
 
 @library()
 def aligned(start: Int, w0: Word, w1: Word, w2: Word, w3: Word) -> tuple[Word, Word, Word]:
-    """Three words of the four, from bit ``start`` of the first on, counted modulo its length."""
+    """Three of the four words, from bit ``start`` of the first one, counted modulo its length."""
     shift = Word(start & (BITS - 1))
     back = BITS - 1 - shift
     return (
@@ -52,7 +52,7 @@ def aligned(start: Int, w0: Word, w1: Word, w2: Word, w3: Word) -> tuple[Word, W
 
 @expand
 def chosen(take: u1, later: list[Word], words: list[Word]) -> list[Word]:
-    """``later`` where ``take`` holds, else as many of ``words``."""
+    """``later`` if ``take`` holds, else as many of ``words``."""
     found = words[:0]
     for k, word in enumerate(later):
         picked = select(take, word, words[k])  # by name, so that it is computed once
@@ -139,9 +139,9 @@ def large(x: Float) -> tuple[Int, Float, Float]:
 
 @library()
 def reduce(x: Float) -> tuple[Int, Float, Float]:
-    """``q, r, s`` with ``x = q*pi/2 + r - s``, of q its last two bits; r is NaN where ``x`` is not finite.
+    """``q, r, s`` with ``x = q*pi/2 + r - s``; of q, only the last two bits count; r is NaN if ``x`` is not finite.
 
-    A branch: GPUs skip it, and where LLVM vectorises the loop, it turns it into selects.
+    A branch: GPUs skip it, and if LLVM vectorises the loop, it turns the branch into selects.
     """
     n, r, s = small(x)
     if abs_(x) >= LIMIT:

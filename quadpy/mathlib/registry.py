@@ -22,7 +22,7 @@ HOMES: Final = {row.name: row.lowering.module for row in ROWS if isinstance(row.
 
 @cache
 def overloads(name: str) -> tuple[LibraryFunction, ...]:
-    """Every version of ``name``; empty where the library has no such function."""
+    """Every version of ``name``; empty if the library has no such function."""
     home = HOMES.get(name)
     if home is None:
         return ()

@@ -10,8 +10,8 @@ INF = float("inf")
 THIRD = 0.3333333333333333
 TWO_NINTHS = 0.2222222222222222
 SECOND = 0.38
-"""3/8, by as much more as makes the rounding errors of f32 fall on the right side in all cases."""
-# Exponents of 2: beyond which hypot scales, and by how much.
+"""Slightly more than 3/8, so that the rounding errors of f32 fall on the right side in all cases."""
+# Exponents of 2: the limits beyond which hypot scales, and the scale.
 EXTREME = per_width(f32=60, f64=500)
 DOWN = per_width(f32=80, f64=700)
 UP = per_width(f32=90, f64=600)
@@ -21,7 +21,7 @@ CBRT_STEPS = per_width(f32=range(2), f64=range(3))
 
 @library()
 def refined_root(x: Float, y: Float) -> Float:
-    """``1 / sqrt(x)`` from a seed ``y``; of f32 correctly rounded, whichever the seed within 2**-22.9 is.
+    """``1 / sqrt(x)`` from a seed ``y``; correctly rounded for f32, for any seed within 2**-22.9.
 
     The residual ``1 - x*y*y`` is formed without the rounding error of ``x*y``, and the correction is of second order.
     ``least`` keeps the seeds 0 and infinity.
@@ -47,7 +47,7 @@ def rsqrt(x: Float) -> Float:
 
 @library(ulp=1.0)
 def hypot(x: Float, y: Float) -> Float:
-    """``sqrt(x*x + y*y)`` without overflow or underflow between; infinite if either is, even beside a NaN."""
+    """``sqrt(x*x + y*y)`` without intermediate overflow or underflow; infinite if either is, even beside a NaN."""
     width, height = abs_(x), abs_(y)
     wider = width > height
     large = select(wider, width, height)

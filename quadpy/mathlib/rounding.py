@@ -1,6 +1,6 @@
 """fmod, and Python's ``%`` and ``//`` on floats: exact remainders, however large the quotient.
 
-Where the quotient has fewer bits than the significand, one division and one exact product do.  A loop, which
+If the quotient has fewer bits than the significand, one division and one exact product are enough.  A loop, which
 almost never runs, first takes the dividend modulo the divisor times a power of two.
 """
 
@@ -14,7 +14,7 @@ __all__ = ["fmod", "py_floordiv", "py_mod"]
 INF = float("inf")
 STEP = per_width(
     f32=22, f64=51
-)  # bits of the quotient that an iteration of fmod takes off; with fewer, ``scale_far`` overflows
+)  # bits of the quotient that an iteration of fmod removes; with fewer, ``scale_far`` overflows
 
 
 @library()
@@ -56,7 +56,7 @@ def fmod(x: Float, y: Float) -> Float:
 
 @library(ulp=0.5)
 def py_mod(x: Float, y: Float) -> Float:
-    """Python's ``x % y``: the remainder with the sign of ``y``, rounded once where that takes an addition."""
+    """Python's ``x % y``: the remainder with the sign of ``y``, rounded once if that takes an addition."""
     rest = fmod(x, y)
     differs = (rest < 0.0) != (y < 0.0)
     return select(rest == 0.0, copysign(rest, y), select(differs, rest + y, rest))

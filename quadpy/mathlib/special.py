@@ -74,7 +74,7 @@ ERFC = per_width(
 ERFC_LOW = per_width(
     f32=(-2.310033053731786e-09, -1.0874257938553455e-08), f64=(-1.104449010971191e-17, -4.441307585710472e-17)
 )
-"""What rounding took from the first two."""
+"""The rounding errors of the first two."""
 
 
 @library()

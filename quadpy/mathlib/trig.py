@@ -41,7 +41,7 @@ COS = per_width(
 
 @library()
 def octant(r: Float, s: Float) -> tuple[Float, Float, Float, Float]:
-    """Sine and cosine of ``r - s``, ``|r| <= pi/4``: each as its leading part and what to subtract from it."""
+    """Sine and cosine of ``r - s``, ``|r| <= pi/4``: each as its leading part and the part to subtract from it."""
     z = r * r
     leading = fma(z, -0.5, 1.0)
     sine_tail = fma(r * -z, horner(z, SIN), s)
@@ -95,7 +95,7 @@ def tan(x: Float) -> Float:
     """The tangent of ``x`` radians: the quotient of sine and cosine, corrected by its exact remainder."""
     quadrant, r, s = reduce(x)
     sine, sine_tail, cosine, cosine_tail = octant(r, s)
-    sine_tail = fma(s, cosine - 1.0, sine_tail)  # what the bounds of sine and cosine do not need
+    sine_tail = fma(s, cosine - 1.0, sine_tail)  # the bounds of sine and cosine do not need this
     cosine_tail = fma(fma(r, r, -(r * r)), 0.5, cosine_tail)
     up, across = sine - sine_tail, cosine - cosine_tail
     up_rest, across_rest = (sine - up) - sine_tail, (cosine - across) - cosine_tail

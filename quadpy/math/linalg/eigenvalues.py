@@ -20,12 +20,13 @@ cast, loop_config, maximum, one, select, sqrt, static, static_assert = (
 
 @func
 def sym_eig(a: Any, dt: Any = None) -> Any:
-    """The eigenvalues of a symmetric matrix of 2 to 6 rows as a vector, the greatest first, and unit eigenvectors as columns.
+    """The eigenvalues of a symmetric matrix of 2 to 6 rows as a vector, the largest first, and unit eigenvectors as
+    columns.
 
-    Reads the upper triangle.  Of 2 and 3 rows by cyclic Jacobi (Golub and Van Loan, 8.5), and the eigenvectors form a
-    rotation; of more, by reduction to tridiagonal form and QR steps with Wilkinson's shift (8.3).  ``a @ vectors`` differs
-    from ``vectors`` times eigenvalues, and ``vectors`` from an orthogonal matrix, by at most 30 units of rounding of the
-    greatest entry.  An infinity or a NaN makes everything NaN.
+    Reads the upper triangle.  For 2 and 3 rows, by cyclic Jacobi (Golub and Van Loan, 8.5), and the eigenvectors form a
+    rotation; for more rows, by reduction to tridiagonal form and QR steps with Wilkinson's shift (8.3).  ``a @
+    vectors`` differs from ``vectors`` times eigenvalues, and ``vectors`` from an orthogonal matrix, by at most 30 units
+    of rounding of the largest entry.  An infinity or a NaN makes everything NaN.
     """
     static_assert(a.n == a.m and 2 <= a.n <= 6, "sym_eig takes a matrix of 2 x 2 to 6 x 6")
     x, scale, poison = scaled(_mirrored(floats(a, dt)))
@@ -53,9 +54,11 @@ def make_spd(a: Any, dt: Any = None) -> Any:
 
 @func
 def eig(a: Any, dt: Any = None) -> Any:
-    """The eigenvalues of a 2 x 2 matrix, a complex number a row, and its eigenvectors, one a column: (x, y) as re, im, re, im.
+    """The eigenvalues of a 2 x 2 matrix, one complex number per row, and its eigenvectors, one per column: (x, y) as
+    re, im, re, im.
 
-    ``a`` times a vector differs from the vector times its eigenvalue by at most 20 units of rounding of the greatest entry.
+    ``a`` times a vector differs from the vector times its eigenvalue by at most 20 units of rounding of the largest
+    entry.
     An infinity or a NaN makes everything NaN.
     """
     static_assert(a.n == 2 and a.m == 2, "eig takes a matrix of 2 x 2; sym_eig takes symmetric ones up to 6 x 6")
@@ -69,7 +72,7 @@ def eig(a: Any, dt: Any = None) -> Any:
     imaginary = select(square >= 0.0, 0.0 * root, root)
     values = Matrix([[middle + real, imaginary], [middle - real, -imaginary]])
     first, second = _eigenvector(x, values[0, 0], values[0, 1]), _eigenvector(x, values[1, 0], values[1, 1])
-    # Of a multiple of the identity every vector is an eigenvector.
+    # Every vector is an eigenvector of a multiple of the identity.
     plain = (x[0, 1] == 0.0) & (x[1, 0] == 0.0) & (half == 0.0)
     second = select(plain, Vector([0.0 * middle, 0.0 * middle, one(middle), 0.0 * middle]), second)
     return values * scale, Matrix([[first[k], second[k]] for k in range(4)])
@@ -77,7 +80,7 @@ def eig(a: Any, dt: Any = None) -> Any:
 
 @func
 def _eigenvector(x: Any, real: Any, imaginary: Any) -> Any:
-    """A unit eigenvector of the eigenvalue, from the row of ``x - eigenvalue`` with the greater entries."""
+    """A unit eigenvector of the eigenvalue, from the row of ``x - eigenvalue`` with the larger entries."""
     p, q, r, s = x[0, 0] - real, x[0, 1], x[1, 0], x[1, 1] - real
     upper = abs(p) + abs(q) >= abs(r) + abs(s)
     v = select(upper, Vector([-q, 0.0 * q, p, -imaginary]), Vector([-s, imaginary, r, 0.0 * r]))

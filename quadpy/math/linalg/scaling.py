@@ -27,16 +27,17 @@ def by_type(x: Any, single: Any, double: Any) -> Any:
 
 @func
 def negligible_length(x: Any) -> Any:
-    """What rounding hides beside 1, and whose square is a normal number."""
+    """A number that rounding hides beside 1, and whose square is a normal number."""
     return by_type(x, 2.0**-50, 2.0**-400)
 
 
 @func
 def scaled(a: Any) -> Any:
-    """``a`` over a power of two, its greatest entry from 1 to 2 in size; that power; 0, or NaN if an entry is not finite.
+    """``a`` over a power of two, its largest entry from 1 to 2 in size; that power; 0, or NaN if an entry is not
+    finite.
 
-    Only a matrix of subnormal numbers keeps smaller entries.  Nothing is rounded, but what is negligible beside the greatest
-    entry.
+    Only a matrix of subnormal numbers keeps smaller entries.  Only entries that are negligible beside the largest one
+    are rounded.
     """
     size = maximum(abs(a))
     if static(a.dtype == f32):

@@ -22,9 +22,9 @@ def svd(a: Any, dt: Any = None) -> Any:
     """The singular value decomposition ``u, sigma, v`` of a square matrix of 2 or 3 rows: ``a = u @ sigma @ v.transpose()``.
 
     ``u`` and ``v`` are rotations; ``sigma`` is diagonal, its entries are sorted by size up to rounding, and the last one has the sign of the
-    determinant of ``a`` up to rounding.  ``dt`` is the type to compute in.  Of 2 x 2 by a closed form, of 3 x 3 by one-sided
-    Jacobi (Demmel and Veselic, 1992).  ``a`` differs from the product, ``u`` and ``v`` from rotations, by at most 20 units of
-    rounding of the greatest entry.  An infinity or a NaN in ``a`` makes everything NaN.
+    determinant of ``a`` up to rounding.  ``dt`` is the type to compute in.  For 2 x 2, by a closed form; for 3 x 3, by
+    one-sided Jacobi (Demmel and Veselic, 1992).  ``a`` differs from the product, and ``u`` and ``v`` from rotations, by
+    at most 20 units of rounding of the largest entry.  An infinity or a NaN in ``a`` makes everything NaN.
     """
     static_assert(a.n == a.m and 2 <= a.n <= 3, "svd takes a matrix of 2 x 2 or 3 x 3")
     x, scale, poison = scaled(floats(a, dt))
@@ -36,7 +36,8 @@ def svd(a: Any, dt: Any = None) -> Any:
 def polar_decompose(a: Any, dt: Any = None) -> Any:
     """``u, p`` with ``a = u @ p``, ``u`` a rotation and ``p`` symmetric, of a square matrix of 2 or 3 rows.
 
-    ``p`` is positive semidefinite where the determinant of ``a`` is not negative, up to rounding.  Errors, infinities and NaNs
+    ``p`` is positive semidefinite if the determinant of ``a`` is not negative, up to rounding.  Errors, infinities and
+    NaNs
     as in ``svd``.
     """
     static_assert(a.n == a.m and 2 <= a.n <= 3, "polar_decompose takes a matrix of 2 x 2 or 3 x 3")
@@ -55,7 +56,7 @@ def _parts(a: Any, poison: Any) -> Any:
 
 @func
 def _half(r: Any, x: Any, y: Any, negligible: Any) -> Any:
-    """A vector at half the angle of (x, y), whose length is ``r``; (1, 0) where that is ``negligible``."""
+    """A vector at half the angle of (x, y), whose length is ``r``; (1, 0) if that is ``negligible``."""
     s = r + abs(x)
     right = x >= 0.0
     h, k = select(right, s, abs(y)), select(right, y, copysign(s, y))
@@ -95,7 +96,7 @@ def _polar3(a: Any, poison: Any) -> Any:
 
 @func
 def _unit(v: Any, other: Any) -> Any:
-    """``v`` over its norm; ``other`` where the norm is negligible beside 1."""
+    """``v`` over its norm; ``other`` if the norm is negligible beside 1."""
     size = v.norm()
     return select(size <= by_type(v, 1.5e-8, 3e-17), other, v / size)
 

@@ -22,8 +22,9 @@ cast, select, sqrt, static, static_assert = (
 def solve(a: Any, b: Any, dt: Any = None) -> Any:
     """``x`` with ``a @ x = b``, for a square matrix of up to 12 rows, and a vector or the columns of a matrix.
 
-    By Gaussian elimination with partial pivoting: ``a @ x`` differs from ``b`` by at most 20 units of rounding of the greatest
-    entry of ``a`` times that of ``x`` (up to 6 rows).  If a pivot is exactly 0, as in a matrix with equal rows, no entry of ``x``
+    By Gaussian elimination with partial pivoting: ``a @ x`` differs from ``b`` by at most 20 units of rounding of the
+    largest entry of ``a`` times that of ``x`` (up to 6 rows).  If a pivot is exactly 0, as in a matrix with equal rows,
+    no entry of ``x``
     is finite.  Infinities and NaNs in ``a`` and ``b`` go through the arithmetic.
     """
     if static(dt is None):
@@ -35,8 +36,8 @@ def solve(a: Any, b: Any, dt: Any = None) -> Any:
 def cholesky(a: Any, dt: Any = None) -> Any:
     """The lower triangular ``l`` with ``a = l @ l.transpose()`` of a symmetric positive definite matrix of up to 6 rows.
 
-    Reads the upper triangle.  The product differs from ``a`` by at most 20 units of rounding of its greatest entry.  Of a
-    matrix that is not positive definite, up to rounding, or holds an infinity or a NaN, every entry is NaN.
+    Reads the upper triangle.  The product differs from ``a`` by at most 20 units of rounding of its largest entry.  For
+    a matrix that is not positive definite, up to rounding, or that contains an infinity or a NaN, every entry is NaN.
     """
     static_assert(a.n == a.m and a.n <= 6, "cholesky takes a square matrix of up to 6 x 6")
     x = floats(a, dt)
@@ -61,8 +62,8 @@ def qr(a: Any, dt: Any = None) -> Any:
     """``q, r`` with ``a = q @ r``, for a matrix of up to 6 rows and as many columns or fewer.
 
     The columns of ``q``, which has the shape of ``a``, are orthonormal; ``r`` is upper triangular, and its diagonal is not
-    negative.  By Householder reflections: ``a`` differs from the product, and ``q`` from orthonormal columns, by at most 20
-    units of rounding of the greatest entry.  An infinity or a NaN makes everything NaN.
+    negative.  By Householder reflections: ``a`` differs from the product, and ``q`` from orthonormal columns, by at
+    most 20 units of rounding of the largest entry.  An infinity or a NaN makes everything NaN.
     """
     static_assert(a.m <= a.n <= 6, "qr takes a matrix of up to 6 rows, and as many columns or fewer")
     m, scale, poison = scaled(floats(a, dt))

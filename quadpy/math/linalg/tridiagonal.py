@@ -1,7 +1,7 @@
 """Eigenvalues of symmetric matrices of 4 to 6 rows, after Golub and Van Loan, Matrix Computations, 8.3.
 
-Householder reflections make the matrix tridiagonal, and QR steps with Wilkinson's shift diagonal: loops at run time over code
-for one step, whose size is that of one elimination.
+Householder reflections make the matrix tridiagonal, and QR steps with Wilkinson's shift make it diagonal.  These are
+loops at run time over the code of one step, which is as large as that of one elimination.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _MOST_STEPS = 30
 
 
 def pairs(stop: int, apart: int, start: int = 0) -> list[tuple[int, int]]:
-    """The pairs of numbers from ``start`` to below ``stop``, the second one greater by ``apart`` at least."""
+    """The pairs of numbers from ``start`` to below ``stop``, the second one larger by at least ``apart``."""
     return [(i, j) for i in range(start, stop) for j in range(i + apart, stop)]
 
 
 @func
 def sym_eig_by_qr(a: Any, poison: Any) -> Any:
-    """Eigenvalues, the greatest first, and eigenvectors of a symmetric matrix with entries of size 1."""
+    """Eigenvalues, the largest first, and eigenvectors of a symmetric matrix with entries of size 1."""
     d, e, v = _tridiagonal(a)
     for _ in range(_MOST_STEPS * a.n):
         first, last = i32(0), i32(0)  # of the last block that is not diagonal yet
