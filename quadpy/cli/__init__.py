@@ -46,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except KeyboardInterrupt:
-        return 128 + signal.SIGINT  # as shells count it
+        return 128 + signal.SIGINT  # the exit status that shells use
     except (QuadpyError, OSError) as error:
         print(f"quadpy: {error}", file=sys.stderr)
         return 1

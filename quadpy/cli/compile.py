@@ -1,4 +1,4 @@
-"""``quadpy compile``: writes code objects, also for targets that this machine does not have.
+"""``quadpy compile``: writes code objects, even for targets that this machine does not have.
 
 The folder gets one file per kernel and target, and ``manifest.json``, which lists for each file its symbols, the layout
 of its arguments, how each task accesses each array, and which resources it uses.

@@ -28,7 +28,7 @@ _ALLOCATORS: Final = {"pool": "the driver's pool", "cache": "quadpy's cache"}
 
 
 class Finding(NamedTuple):
-    """Whether a part of quadpy works; ``text`` says what was found, or what to do."""
+    """Whether a part of quadpy works; ``text`` says what was found, or how to fix it."""
 
     works: bool
     subject: str

@@ -1,4 +1,4 @@
-"""``quadpy inspect``: what a kernel becomes on its way to machine code."""
+"""``quadpy inspect``: shows the stages of a kernel on its way to machine code."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _stage(selected: Selected, target: TargetSpec, stage: str) -> str:
 
 
 def _field_names(traced: Traced) -> dict[str, str]:
-    """The names of the fields of a kernel as its user knows them, where they have any."""
+    """The users' names of the fields of a kernel, if they have any."""
     fields = (param.name for param in traced.kernel.params if isinstance(param, ArrayParam) and param.is_field)
     names = {}
     for name, field in zip(fields, traced.fields, strict=True):

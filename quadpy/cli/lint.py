@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, out: TextIO) -> int:
-    """Print what was found; the exit status is one of ``STATUS``, or 2 where the command line names no kernel."""
+    """Print the findings; the exit status is one of ``STATUS``, or 2 if the command line names no kernel."""
     from quadpy.jit.lint import lint_kernels
 
     try:

@@ -23,14 +23,14 @@ _OWN: Final = str(Path(__file__).parent.parent)
 
 
 class CannotRunError(KernelSourceError):
-    """A module or file is there, but Python cannot run it."""
+    """A module or file exists, but Python cannot run it."""
 
 
 def load_kernels(text: str) -> dict[str, Kernel]:
     """The kernels of ``module``, ``module:name``, ``file.py`` or ``file.py:name``, by name.
 
-    A module is imported; a file runs as a module of its own, not as ``__main__``.  Kernels that are methods are those of
-    the objects that the module has, ``solver.step``; of a class without an object, ``Solver.step``, whose ``self`` is open.
+    A module is imported; a file runs as a separate module, not as ``__main__``.  Kernels that are methods belong to the
+    module's objects, as in ``solver.step``; for a class without an object, ``Solver.step`` has an open ``self``.
 
     Raises:
         CannotRunError: the module or file cannot be run.
@@ -57,7 +57,7 @@ def load_kernels(text: str) -> dict[str, Kernel]:
 
 
 def _not_run(where: str, error: BaseException) -> CannotRunError:
-    """The error for a module that raised ``error``, with the last line of the user's that ran."""
+    """The error for a module that raised ``error``, with the user's last line that ran."""
     what = f"{type(error).__name__}: {error}".removesuffix(": ")
     if isinstance(error, SyntaxError):
         return CannotRunError(f"{where} cannot be read: {what}")

@@ -1,4 +1,4 @@
-"""Command lines: a misspelled command, option or choice says which was probably meant."""
+"""Command lines: the error for a misspelled command, option or choice suggests the right one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Parser"]
 
 
 class Parser(argparse.ArgumentParser):
-    """An ``ArgumentParser`` that suggests; its commands are parsers of the same kind."""
+    """An ``ArgumentParser`` with suggestions; its commands are parsers of the same kind."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -26,7 +26,7 @@ class Parser(argparse.ArgumentParser):
         return args
 
     def refuse(self, rest: Sequence[str]) -> NoReturn:
-        """End with a message about arguments that mean nothing."""
+        """Exit with a message about unknown arguments."""
         known = [option for action in self._actions for option in action.option_strings]
         meant = _meant((text.partition("=")[0] for text in rest), known)
         self.error(f"unrecognized arguments: {' '.join(rest)}{meant}")

@@ -1,4 +1,4 @@
-"""``quadpy profile``: runs a program, and says what its devices spent their time on."""
+"""``quadpy profile``: runs a program, and shows how its devices spent their time."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, out: TextIO) -> int:
-    """Run the program as Python would, then print the table, also of a program that fails; returns the program's status."""
+    """Run the program as Python would, then print the table, even if the program fails; returns its status."""
     from quadpy.dist.programs import run_program, shown_error, status_of
     from quadpy.profiler import profile
 
@@ -58,7 +58,7 @@ def run(args: argparse.Namespace, out: TextIO) -> int:
 
 @contextlib.contextmanager
 def on_stderr() -> Iterator[None]:
-    """What Python, libraries and child processes print to stdout goes to stderr meanwhile."""
+    """Meanwhile, output of Python, libraries and child processes to stdout goes to stderr."""
     sys.stdout.flush()
     kept = os.dup(1)
     try:

@@ -14,7 +14,7 @@ __all__ = ["add_program", "find_module", "program_of"]
 
 
 def add_program(parser: argparse.ArgumentParser) -> None:
-    """Add ``-m``, the program, and all that comes after it, which is the program's."""
+    """Add ``-m``, the program, and all following arguments, which belong to the program."""
     parser.add_argument("-m", dest="module", action="store_true", help="the program is a module, as for python -m")
     parser.add_argument(
         "program",

@@ -1,4 +1,4 @@
-"""Where the pictures of an example go besides picture files: into a window, or into a film."""
+"""Targets for the pictures of an example besides picture files: a window, or a film."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["sink_for"]
 
 FILMS = (".mp4", ".mkv", ".mov", ".webm")
 LEAST = 480
-"""Small pictures are enlarged until the longer side of the window has so many pixels."""
+"""Small pictures are enlarged until the longer side of the window has this many pixels."""
 
 
 class Film:
@@ -74,7 +74,7 @@ def sink_for(out: Path | None, view: bool, name: str) -> Sink:
     """The sink that the command line of the example ``name`` asks for.
 
     Raises:
-        QuadpyError: what it needs is not installed, or the type of the file is unknown.
+        QuadpyError: a library that it needs is not installed, or the type of the file is unknown.
         OSError: the folder of ``out`` does not exist.
     """
     if view:

@@ -25,7 +25,7 @@ FRAMES: Final = 100
 
 
 class Sink(Protocol):
-    """What takes the pictures of an example: a file, or a window."""
+    """The target for the pictures of an example: a file, or a window."""
 
     @property
     def most(self) -> int: ...  # how many pictures are of use; 1: only the last one

@@ -127,7 +127,7 @@ def gate(x: vector, y: vector) -> None:
 
 @qp.kernel
 def read_out(at: number, x: vector, w: halves, logits: table) -> None:
-    """The logit of each character to come next."""
+    """The logit of each character as the next one."""
     for c in range(logits.shape[1]):
         total = 0.0
         for j in range(x.shape[0]):

@@ -52,7 +52,7 @@ class Cloth:
 
     @qp.func
     def stiffness_times(self, spring: Spring, w: vec3) -> vec3:
-        """The change of a spring's force along w, without what would make it push sideways (so A is definite)."""
+        """The change of a spring's force along w, without the part that would push sideways (so A is definite)."""
         d: vec3 = self.x[spring.a] - self.x[spring.b]
         along = d.normalized(1e-9)
         sideways = qp.max(0.0, 1.0 - spring.length / (d.norm() + 1e-9))
@@ -107,7 +107,7 @@ class Cloth:
 
     @qp.kernel
     def move(self) -> None:
-        """The end of the step; what is inside the ball goes to its surface, and sticks to it a little."""
+        """The end of the step; masses inside the ball move to its surface, and stick to it a little."""
         for i in self.x:
             v = self.v[i] + self.change[i]
             away = self.x[i] + dt * v - vec3(ball)

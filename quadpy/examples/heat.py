@@ -23,7 +23,7 @@ temperatures = qp.Array3D[qp.f32]
 
 @qp.kernel
 def flow(u: temperatures, after: temperatures, solid: temperatures) -> None:
-    """One step of time; what is solid keeps its temperature, as do the outermost cells."""
+    """One step of time; solid cells keep their temperature, as do the outermost cells."""
     for i, j, k in u:
         inside = 0 < i < u.shape[0] - 1 and 0 < j < u.shape[1] - 1 and 0 < k < u.shape[2] - 1
         change = 0.0

@@ -40,7 +40,7 @@ def bilateral(radius: qp.i32, reach: qp.f32, contrast: qp.f32, source: pixels, o
 
 @qp.func
 def brightness(source: pixels, i: qp.i32, j: qp.i32) -> qp.f32:
-    """The brightness of a pixel; outside of the picture, of the nearest one."""
+    """The brightness of a pixel; outside the picture, of the nearest pixel."""
     a = qp.min(qp.max(i, 0), source.shape[0] - 1)
     b = qp.min(qp.max(j, 0), source.shape[1] - 1)
     return source[a, b].dot(qp.Vector(luma))

@@ -29,7 +29,7 @@ COLOURS = ("16a6ff", "0b3a6b", "10131c", "7a1f3d", "ff7a3d")
 
 @qp.data_oriented
 class Flow:
-    """A box that repeats at its ends, in both directions; what is solid reflects.
+    """A box that repeats at its ends, in both directions; solid cells reflect.
 
     With several ranks, each computes its part of the box.
     """
@@ -70,7 +70,7 @@ class Flow:
 
     @qp.kernel
     def stream(self) -> None:
-        """Each population moves on by its velocity; one that meets what is solid turns back."""
+        """Each population moves on by its velocity; a population that meets a solid cell turns back."""
         for i, j in self.f:
             for k in qp.static(range(9)):
                 x = (i - velocities[k][0]) % self.shape[0]
@@ -101,7 +101,7 @@ class Flow:
         self.collide()
 
     def vorticity(self) -> npt.NDArray[np.float32]:
-        """The curl of the velocity; 0 inside what is solid."""
+        """The curl of the velocity; 0 inside solid cells."""
         u = self.velocity.to_numpy()
         curl = np.gradient(u[..., 1], axis=0) - np.gradient(u[..., 0], axis=1)
         return np.where(self.solid.to_numpy() == 1, 0, curl).astype(np.float32)
@@ -120,7 +120,7 @@ class Channel(Flow):
 
     @qp.kernel
     def renew(self) -> None:
-        """The stream far away: as it comes in, and freely out."""
+        """The stream far away: given at the inflow, free at the outflow."""
         for j in range(self.shape[1]):
             self.f[0, j] = self.equilibrium(1.0, qp.Vector([self.speed, 0.0]))
         for j in range(self.shape[1]):

@@ -41,7 +41,7 @@ class Particle:
 
     @qp.func
     def flow(self) -> mat2:
-        """Take from the deformation what the material does not bear; the stress that remains, times the volume ratio."""
+        """Relax the deformation to what the material bears; returns the remaining stress times the volume ratio."""
         U, sigma, V = qp.svd(self.F)
         mu, la = qp.Vector(shear)[self.kind] * self.hardness, qp.Vector(bulk)[self.kind] * self.hardness
         strain = vec2(qp.log(qp.max(sigma[0, 0], 0.05)), qp.log(qp.max(sigma[1, 1], 0.05)))
@@ -58,7 +58,7 @@ class Particle:
 
 @qp.func
 def slide(strain: vec2, mu: qp.f32, la: qp.f32) -> vec2:
-    """Sand that is pulled falls apart; sand that is pressed bears as much shear as its friction does."""
+    """Sand that is pulled falls apart; sand that is pressed bears as much shear as its friction allows."""
     trace = strain.sum()
     shape = strain - 0.5 * trace
     excess = shape.norm() + (la + mu) / mu * trace * slope
@@ -103,7 +103,7 @@ class Box:
 
     @qp.kernel
     def on_grid(self) -> None:
-        """Velocity, gravity, and walls: what moves into one sticks to it."""
+        """Velocity, gravity, and walls: material that moves into a wall sticks to it."""
         for i, j in self.mass:
             if self.mass[i, j] > 0.0:
                 v = self.momentum[i, j] / self.mass[i, j] - vec2(0.0, dt * self.pull)

@@ -84,7 +84,7 @@ def p2g() -> None:
 
 @qp.kernel
 def update_grid() -> None:
-    """Turn momentum into velocity, apply gravity, and stop what moves into the walls; it may slide along them."""
+    """Turn momentum into velocity, apply gravity, and stop material at the walls; it may slide along them."""
     for i, j in grid_m:
         if grid_m[i, j] > 0.0:
             u = grid_v[i, j] / grid_m[i, j]

@@ -36,7 +36,7 @@ class Sphere:
 
     @qp.func
     def distance(self, ray: Ray) -> qp.f32:
-        """How far along the ray it is hit first; farthest if it is not.
+        """The distance along the ray to the first hit; ``farthest`` if there is none.
 
         The root is found as c / q, which loses no digits where the sphere is large and the ray begins close to it.
         """
@@ -90,7 +90,7 @@ def through_glass(direction: vec3, normal: vec3, index: qp.f32) -> vec3:
 
 @qp.func
 def scattered(ray: Ray, t: qp.f32, sphere: Sphere) -> Ray:
-    """Where the path goes on."""
+    """The ray along which the path goes on."""
     point = ray.at(t)
     normal = (point - sphere.centre) / sphere.radius
     direction = (normal + random_direction()).normalized(1e-6)  # with the cosine as density, as matt surfaces scatter

@@ -1,7 +1,8 @@
 """The potential of charges in a grounded box, by conjugate gradients whose loop is on the host.
 
 Solves 4 x - (its neighbours) = b on a square grid; x is 0 outside.  (M. R. Hestenes and E. Stiefel, "Methods of conjugate
-gradients", 1952.)  With several ranks (``quadpy run -n 4``), each has its part of the grid, and all have the same bits as one.
+gradients", 1952.)  With several ranks (``quadpy run -n 4``), each has its part of the grid, and the bits are the same
+as with one.
 """
 
 from __future__ import annotations

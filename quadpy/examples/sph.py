@@ -90,7 +90,7 @@ class Water:
 
     @qp.func
     def share(self, p: qp.i32, q: qp.i32, away: vec2) -> qp.f32:
-        """What a neighbour adds to the density: Wendland's kernel."""
+        """The contribution of a neighbour to the density: Wendland's kernel."""
         r = away.norm() / self.h
         return self.mass * 7.0 / (4.0 * math.pi * self.h**2) * (1.0 - 0.5 * r) ** 4 * (1.0 + 2.0 * r)
 

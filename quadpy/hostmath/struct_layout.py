@@ -25,8 +25,7 @@ _APART: Final = (2 << 12) + 5 * _LINE
 
 
 class Places(NamedTuple):
-    """Where a field of structs is: for each leaf its first byte and its strides in scalars, and the bytes of the whole
-    field.
+    """Where a field of structs is: for each leaf its first byte and its strides in scalars, and the bytes of all.
 
     ``steps`` are bytes from struct to struct along each axis; None if structs are not stored as in C.
     """

@@ -15,8 +15,9 @@ __all__ = ["Scope", "Variables"]
 class Variables:
     """All variables of a kernel, and in which functions they occur.
 
-    x ``renamed`` are arguments of which the loop
-    around has copies, ``prints`` is what collects the prints of the loop around; None where they are shown at once.
+    ``arguments`` are the names of the outermost function's parameters, ``functions`` the names of the functions that it
+    calls, ``origins`` the source functions of those in the text; ``renamed`` are arguments that the loop around has
+    copied; ``prints`` collects the output of the loop around, and is None if output is shown at once.
     """
 
     def __init__(self) -> None:

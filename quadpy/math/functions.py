@@ -40,8 +40,7 @@ clz, floor, maximum, minimum, select, sqrt = (
 
 @func
 def fns(mask: Any, base: Any, offset: Any) -> Any:
-    """The position, as i32, of the ``offset``-th set bit of ``mask``, from bit ``base`` up, or down if ``offset`` is
-    negative.
+    """The position, as i32, of the ``offset``-th set bit of ``mask`` from bit ``base`` on; downwards if negative.
 
     0 asks whether the bit ``base`` itself is set.  The result is -1 if ``mask`` has no such bit.
     """

@@ -163,8 +163,7 @@ def tgamma(x: Float) -> Float:
 
 @library(ulp=6.0)
 def lgamma(x: Float) -> Float:
-    """The logarithm of the absolute value of the gamma function; infinite where the function is, and at negative whole
-    numbers.
+    """The logarithm of the absolute value of the gamma function; infinite where that is, and at negative whole numbers.
 
     Below -2, where it has zeros, the bound holds for the absolute error, as if the result were ``lgamma(-x)``, or 1.
     """

@@ -146,7 +146,7 @@ log_split = per_width(f32=log_split_f32, f64=log_split_f64)
 
 @library()
 def log_parts(n: Float, f: Float) -> tuple[Float, Float]:
-    """The logarithm of what ``log_split`` gave, as a sum of two floats that together are hardly more exact than one."""
+    """The logarithm of ``log_split``'s result, as a sum of two floats that is hardly more exact than one float."""
     total, low = add_exponent(n, Float(LN2_HI * UNIT), Float(LN2_LO * UNIT), f)
     return total, log_rest(f, low)
 

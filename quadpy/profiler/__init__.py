@@ -1,4 +1,4 @@
-"""``qp.profiler``: what a program does on its devices, and how long each piece of work takes."""
+"""``qp.profiler``: the work of a program on its devices, and how long each piece of it takes."""
 
 from typing import TYPE_CHECKING
 

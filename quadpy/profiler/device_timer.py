@@ -17,9 +17,9 @@ from quadpy.runtime.drivers.driver import EventHandle, StreamHandle
 __all__ = ["DeviceTimer", "Mark"]
 
 _TRIES: Final = 5
-"""Of a measurement of which the shortest counts."""
+"""Repetitions of a measurement; the shortest one counts."""
 _MANY: Final = 512
-"""Works that wait for their times, from which on those that are complete get them."""
+"""When this many works wait for their times, the complete ones get them."""
 
 Mark = Owner[EventHandle]
 """The event of a point in a stream's work."""
@@ -37,8 +37,8 @@ class _Timed(NamedTuple):
 class DeviceTimer:
     """Works of ``device``, each between two events.
 
-    empty  nanoseconds between two events with nothing between them: what the device itself adds to each time
-    error  by how many nanoseconds the device's times may be moved against the host's
+    empty  nanoseconds between two events with nothing between them, which the device itself adds to each time
+    error  the largest shift, in nanoseconds, of the device's times against the host's
     """
 
     def __init__(self, device: Device) -> None:
@@ -52,7 +52,7 @@ class DeviceTimer:
         self._origin, self._origin_ns = self._calibrated()
 
     def mark(self, stream: StreamHandle) -> Mark | None:
-        """A point after the work so far on ``stream``; None where the driver refuses, as in another library's capture."""
+        """A point after the work so far on ``stream``; None if the driver refuses, as in another library's capture."""
         event = self._event()
         try:
             self._record(event.handle, stream)
@@ -61,7 +61,7 @@ class DeviceTimer:
         return event
 
     def add(self, work: Work, begin: Mark | None, end: Mark | None, *, ours: bool = True) -> None:
-        """``work`` runs between two marks, which are not the timer's own unless they are ``ours``."""
+        """Note that ``work`` runs between two marks, which belong to the timer only if they are ``ours``."""
         if begin is None or end is None:
             return
         self._pending.append(_Timed(work, begin, end, ours))
@@ -88,7 +88,7 @@ class DeviceTimer:
                     self._spare += timed.begin, timed.end
 
     def _set(self, timed: _Timed) -> None:
-        """Durations are exact to the events' resolution; where they begin, to that of a float of milliseconds."""
+        """Durations are exact to the events' resolution; starts, to the resolution of a float of milliseconds."""
         begin = self._origin_ns + self._ns(self._origin, timed.begin)
         timed.work.begin, timed.work.end = begin, begin + self._ns(timed.begin, timed.end)
 

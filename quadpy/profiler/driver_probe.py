@@ -1,7 +1,7 @@
 """Measures the calls of one driver while a profile is open.
 
-The driver's methods are replaced on the object itself, and put back at the end: a driver that is not profiled has
-nothing in its way.
+The driver's methods are replaced on the object itself, and restored at the end: a driver that is not profiled has no
+overhead.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ _SLOW: Final = {
     "alloc": "allocate", "alloc_async": "allocate from the pool", "free": "free", "alloc_pinned": "allocate pinned memory",
     "free_pinned": "free pinned memory", "module_load": "load code",
 }  # fmt: skip
-"""Calls that may take long; the device sees nothing of most of them."""
+"""Calls that may take long; most of them cause no work on the device."""
 _COPIES: Final = {"copy_in": "copy to the device", "copy_out": "copy to the host", "copy_within": "copy on the device"}
 
 
 class DriverProbe:
-    """Tells ``recorder`` what is done on the GPU ``device``, and gives the works their times."""
+    """Reports the work of the GPU ``device`` to ``recorder``, and sets the times of the works."""
 
     def __init__(self, recorder: Recorder, device: Device) -> None:
         self._recorder, self._device = recorder, device
         self.name = device_name(device.driver)
         self.timer = DeviceTimer(device)
         self._apart: dict[StreamHandle, tuple[Work, Mark | None]] = {}
-        """Cooperative launches for which events wait only after the fill that follows them."""
+        """Cooperative launches: events wait for them only after the fill that follows them."""
 
     def attach(self) -> None:
-        """From now on all calls are measured."""
+        """Measure all calls from now on."""
         driver = self._device.driver
         replaced: dict[str, Callable[..., Any]] = {
             "launch": self._launching(driver.launch),
@@ -59,7 +59,7 @@ class DriverProbe:
             vars(graphs)["launch"] = self._launching_graph(graphs.launch)
 
     def detach(self) -> None:
-        """The driver is as it was."""
+        """Restore the driver."""
         driver = self._device.driver
         for verb in ("launch", "launch_cooperative", "fill", *_COPIES, *_WAITS, *_SLOW):
             vars(driver).pop(verb, None)

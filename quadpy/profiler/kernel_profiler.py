@@ -40,7 +40,7 @@ class _Process:
 
 @public
 def set_kernel_profiler(enabled: bool) -> None:
-    """Profile the whole process from now on if ``enabled``, or no longer; what was recorded stays until it is turned on again."""
+    """Turn the profile of the whole process on or off; records stay until it is turned on again."""
     before = _Process.profile
     if before is not None and before.is_open:
         before.__exit__(None, None, None)
@@ -128,7 +128,7 @@ def timeline_clear() -> None:
 
 @public
 def set_kernel_profiler_toolkit(toolkit_name: str = "default") -> bool:
-    """Whether quadpy has the toolkit ``toolkit_name``: there is only ``"default"``."""
+    """Whether quadpy has the toolkit ``toolkit_name``: the only one is ``"default"``."""
     return toolkit_name == "default"
 
 
@@ -153,7 +153,7 @@ def clear_scoped_profiler_info() -> None:
 
 @public
 def print_memory_profiler_info() -> None:
-    """Print what quadpy holds of the memory of each open device."""
+    """Print how much memory of each open device quadpy holds."""
     for device in open_devices():
         held = device.memory_stats()
         sizes = ", ".join(f"{name} {getattr(held, name) / 2**20:.1f} MiB" for name in ("used", "peak", "reserved"))

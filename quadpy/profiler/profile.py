@@ -1,4 +1,4 @@
-"""``qp.profile``: what the program does in a block, with the time of each piece of work."""
+"""``qp.profile``: the work of a program in a block, with the time of each piece."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class _Switch:
         self._watcher: Watcher | None = None
 
     def open(self, log: Log) -> None:
-        """Let ``log`` have all works from now on."""
+        """Pass all works to ``log`` from now on."""
         with self._lock:
             if self._watcher is None:
                 watcher = self._watcher = Watcher(RECORDER)
@@ -50,7 +50,7 @@ class _Switch:
             RECORDER.logs += (log,)
 
     def close(self, log: Log) -> None:
-        """Wait for the times of all works; ``log`` gets no more."""
+        """Wait for the times of all works; ``log`` gets no more works."""
         with self._lock:
             try:
                 self.settle()
@@ -67,7 +67,7 @@ class _Switch:
             watcher.settle()
 
     def overheads(self) -> dict[str, tuple[int, int]]:
-        """For each GPU what its events add to a time, and by how much its times may be moved: nanoseconds."""
+        """For each GPU, in nanoseconds: the time that its events add, and the largest shift of its times."""
         probes = () if self._watcher is None else self._watcher.probes
         return {probe.name: (probe.timer.empty, probe.timer.error) for probe in probes}
 
@@ -79,7 +79,7 @@ _SWITCH: Final = _Switch()
 class profile(contextlib.ContextDecorator):  # noqa: N801 - used like a statement, so lower case
     """``with qp.profile() as p:`` measures what the block does, and what other threads do meanwhile.
 
-    At its end it waits for the work that is pending, also where the block raises an exception; then ``p.table()`` is a
+    At its end it waits for the work that is pending, even if the block raises an exception; then ``p.table()`` is a
     summary, ``p.to_chrome("trace.json")`` a timeline for https://ui.perfetto.dev, ``p.plot()`` the same as a picture,
     and ``p.records`` has everything as data.  Profiles may be nested: each has what happens while it is open.
 

@@ -25,11 +25,11 @@ _LIBRARIES: Final = (
     (("libnvToolsExt.so.1", "libnvToolsExt.so"), "nvtxRangePushA", "nvtxRangePop"),
     (("librocprofiler-sdk-roctx.so.1", "librocprofiler-sdk-roctx.so", "libroctx64.so.4", "libroctx64.so"), "roctxRangePushA", "roctxRangePop"),
 )  # fmt: skip
-"""NVTX and roctx: files, the first that is there counts, and the functions that begin and end a range."""
+"""NVTX and roctx: files, of which the first existing one is used, and the functions that begin and end a range."""
 
 
 class Markers(NamedTuple):
-    """How another profiler is told that a range begins and ends, on the calling thread."""
+    """The functions that tell another profiler that a range begins and ends, on the calling thread."""
 
     push: Callable[[bytes], object]
     pop: Callable[[], object]
@@ -37,7 +37,7 @@ class Markers(NamedTuple):
 
 @functools.cache
 def markers() -> tuple[Markers, ...]:
-    """Those of the libraries that are there."""
+    """The markers of the libraries that are installed."""
     found = []
     for files, push, pop in _LIBRARIES:
         for file in files:
@@ -51,7 +51,7 @@ def markers() -> tuple[Markers, ...]:
 
 
 def _of_package() -> tuple[Markers, ...]:
-    """NVIDIA's Python package ``nvtx``, for CUDA 13, which has no library of its own any more."""
+    """NVIDIA's Python package ``nvtx``, for CUDA 13, which no longer has its own library."""
     try:
         nvtx = import_late("nvtx")
     except ImportError:
@@ -62,8 +62,8 @@ def _of_package() -> tuple[Markers, ...]:
 class range(contextlib.ContextDecorator):  # noqa: A001, N801 - used as ``qp.profiler.range``, like a statement
     """``with qp.profiler.range("step"):`` names a part of the program, also as a decorator of a function.
 
-    Open profiles show it on the thread's track, and each record says in which ranges it was asked for.  It is passed on
-    to NVTX and roctx where these libraries are there, so that Nsight Systems and rocprofv3 show it, too.
+    Open profiles show it on the thread's track, and each record lists the ranges in which its work was requested.  It
+    is passed on to NVTX and roctx if these libraries are installed, so that Nsight Systems and rocprofv3 show it, too.
     """
 
     @public

@@ -42,7 +42,7 @@ class _Thread(threading.local):
 
 
 class Recorder:
-    """Makes works for the ``logs`` that are open, the innermost last; it is cheap only where none is."""
+    """Makes works for the ``logs`` that are open, the innermost last; it is cheap only if none is open."""
 
     def __init__(self) -> None:
         self.logs: tuple[Log, ...] = ()
@@ -57,7 +57,7 @@ class Recorder:
         return any(log.by_node for log in self.logs)
 
     def made(self, kind: Kind, name: str, device: str = "host", stream: str = "") -> Work:
-        """A work that the calling thread asks for now."""
+        """A work that the calling thread requests now."""
         thread = self.thread
         return Work(
             kind, name, device, stream, threading.current_thread().name, time.perf_counter_ns(),
@@ -66,12 +66,12 @@ class Recorder:
         )  # fmt: skip
 
     def add(self, work: Work) -> None:
-        """Let all open profiles have ``work``."""
+        """Pass ``work`` to all open profiles."""
         for log in self.logs:
             log.add(work)
 
     def timed(self, work: Work, begin: int, end: int) -> None:
-        """Let all open profiles have ``work``, whose times are known."""
+        """Pass ``work``, whose times are known, to all open profiles."""
         work.begin, work.end = begin, end
         self.add(work)
 
@@ -81,7 +81,7 @@ class Recorder:
         self.timed(work, begin, work.submitted)
 
     def stream(self, timeline: Timeline) -> str:
-        """The name of a stream: that of a variable of the line that uses it first, or a number."""
+        """The name of a stream: the variable in the line that first uses it, or a number."""
         found = self._streams.get(timeline)
         if found is None:
             plain = type(timeline) is Timeline and timeline.stream is None and not timeline.handle
@@ -94,12 +94,12 @@ class Recorder:
         return found
 
     def stream_at(self, device: Device, handle: StreamHandle) -> str:
-        """The same by handle."""
+        """The name of a stream, by handle."""
         timeline = device.timelines.live.get(handle)
         return f"stream {handle:#x}" if timeline is None else self.stream(timeline)
 
     def begin_memory(self, devices: Iterable[Device]) -> None:
-        """Count from what is in use now."""
+        """Count from the memory that is in use now."""
         self._used = {device_name(device.driver): device.memory.stats().used for device in devices}
 
     def memory_changed(self, driver: Driver | None, nbytes: int, stream: StreamHandle) -> None:
@@ -121,7 +121,7 @@ def _place() -> Span | None:
 
 
 def device_name(driver: Driver) -> str:
-    """What users call a device."""
+    """The name of a device for users."""
     return "cpu" if "host" in driver.features else f"{driver.name}:{driver.ordinal}"
 
 

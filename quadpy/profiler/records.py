@@ -1,4 +1,4 @@
-"""What a profile is made of, as data."""
+"""The parts of a profile, as data."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Kind: TypeAlias = Literal["kernel", "copy", "fill", "graph", "node", "call", "wa
 ``call``    a call of a kernel or the launch of a graph, as the host sees it
 ``wait``    the host waits for a device
 ``driver``  a call of the driver that may take long: it allocates, frees, loads code
-``range``   what ``qp.profiler.range`` encloses
+``range``   the block that ``qp.profiler.range`` encloses
 ``memory``  memory is allocated or freed
 """
 
@@ -30,18 +30,18 @@ ON_DEVICE: Final[frozenset[Kind]] = frozenset(("kernel", "copy", "fill", "graph"
 class Record:
     """One piece of work.
 
-    kind      what it is, see ``Kind``
+    kind      see ``Kind``
     name      of the kernel, the copy, the range …
-    task      the number of the task in its kernel; None where there is one only
+    task      the number of the task in its kernel; None if there is only one
     device    where it ran, such as ``"cpu"`` or ``"cuda:0"``; ``"host"`` for what the host does
     stream    the stream: the name of its variable where it was first used, or a number; empty on the host
-    thread    the thread that asked for it
+    thread    the thread that requested it
     start     milliseconds since the profile began
-    duration  milliseconds; None where that is not known, as the device was lost or the work never ran
+    duration  milliseconds; None if it is not known, as the device was lost or the work never ran
     nbytes    bytes that a copy or fill moved; for memory, the bytes allocated, negative for freed ones
     used      for memory: the bytes in use on the device from then on; else None
-    span      where the task is in the kernel's source; None for what has no source
-    call      the line of the program that asked for it; None where quadpy itself did
+    span      where the task is in the kernel's source; None for work without source
+    call      the line of the program that requested it; None if quadpy itself did
     ranges    the ranges that were open on that thread, the outermost first
     graph     the graph of a node; else empty
     number    identifies the record
@@ -67,20 +67,20 @@ class Record:
 
     @property
     def on_device(self) -> bool:
-        """Whether a device did it; the CPU counts as one."""
+        """Whether it is work of a device; the CPU counts as one."""
         return self.kind in ON_DEVICE
 
     @property
     def label(self) -> str:
-        """The name, with the number of the task where there are several."""
+        """The name, with the number of the task if there are several."""
         return self.name if self.task is None else f"{self.name} #{self.task}"
 
 
 @dataclass(slots=True, eq=False)
 class Work:
-    """A record as it comes about; ``begin`` and ``end`` are ns of ``time.perf_counter_ns``, None until they are known.
+    """An unfinished record; ``begin`` and ``end`` are ns of ``time.perf_counter_ns``, None until they are known.
 
-    submitted   when the host asked for it
+    submitted   when the host requested it
     """
 
     kind: Kind

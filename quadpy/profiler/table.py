@@ -65,7 +65,7 @@ _KEYS: Final = {
 
 
 def rows_of(records: Iterable[Record], sort: Sort = "total") -> list[Row]:
-    """A row for each kind of work on a device, nodes of graphs within the rows of these.
+    """A row for each kind of work on a device; nodes of graphs are within the rows of their graphs.
 
     Raises:
         ArgumentError: there is no such order.

@@ -10,7 +10,7 @@ from quadpy.profiler.records import Record
 __all__ = ["Track", "tracks_of"]
 
 _TOLERANCE = 1e-3
-"""Milliseconds by which neighbours on one stream may seem to overlap, as their events are read apart from each other."""
+"""Milliseconds by which neighbours on one stream may seem to overlap, as their events are read separately."""
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""The observer of work that a profile is: it is told what the program asks for, and times what the CPU does."""
+"""The observer of work behind a profile: it is told of all requested work, and times the CPU's work."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class _Call:
 
 
 class Watcher(Observer):
-    """Tells ``recorder`` of all work; GPUs have a ``DriverProbe`` each, from the first work on them."""
+    """Tells ``recorder`` of all work; each GPU has a ``DriverProbe`` from the first work on it."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
@@ -57,7 +57,7 @@ class Watcher(Observer):
     # devices
 
     def attach(self, device: object) -> DriverProbe | None:
-        """Measure what ``device`` does; None for the CPU, which measures itself."""
+        """Measure the work of ``device``; None for the CPU, which measures itself."""
         assert isinstance(device, Device)
         if "host" in device.driver.features:
             return None
@@ -85,7 +85,7 @@ class Watcher(Observer):
 
     @property
     def probes(self) -> tuple[DriverProbe, ...]:
-        """Those of the GPUs that were used."""
+        """The probes of the GPUs that were used."""
         return tuple(self._probes.values())
 
     # as an observer

@@ -1,6 +1,6 @@
 """Files of pictures, films, meshes and grids, by Taichi's names: ``qp.tools.imwrite(field, "frame.png")``.
 
-Arrays and fields are as kernels see them: the first axis goes to the right, the second one upwards.
+Arrays and fields are taken as in kernels: the first axis goes to the right, the second one upwards.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The libraries that write files, which are imported when they are first used."""
+"""The libraries that write files; they are imported at their first use."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class PLYWriter:
         comment: a line in the file.
 
     Raises:
-        ArgumentError: a number or the type is none of these.
+        ArgumentError: a number or the type is invalid.
     """
 
     @public

@@ -64,8 +64,9 @@ def limited(axis: ir.Axis, along: int, indices: Indices) -> ir.Axis:
 def accumulating(
     task: ir.ParallelTask, axes: Sequence[int | None], reduced: Sequence[Reduced], indices: Indices
 ) -> ir.Block:
-    """The body of ``task``, which writes what it accumulates into arrays: it runs as a loop of one iteration, so that a
-    ``continue`` goes to its end.
+    """The body of ``task``, which writes what it accumulates into arrays.
+
+    It runs as a loop of one iteration, so that a ``continue`` goes to its end.
     """
     span, index = task.span, indices.index
     zero, one = const(0, index, span), const(1, index, span)

@@ -33,8 +33,7 @@ def negligible_length(x: Any) -> Any:
 
 @func
 def scaled(a: Any) -> Any:
-    """``a`` over a power of two, its largest entry from 1 to 2 in size; that power; 0, or NaN if an entry is not
-    finite.
+    """``a`` over a power of two, its largest entry from 1 to 2 in size; that power; 0, or NaN unless all are finite.
 
     Only a matrix of subnormal numbers keeps smaller entries.  Only entries that are negligible beside the largest one
     are rounded.

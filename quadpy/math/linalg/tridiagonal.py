@@ -75,7 +75,7 @@ def _column_reduced(m: Any, v: Any, k: Any) -> Any:
 
 @func
 def _step(d: Any, e: Any, v: Any, first: Any, last: Any) -> Any:
-    """One QR step with Wilkinson's shift on rows ``first`` to ``last``: a rotation for each two of them, others by 0."""
+    """One QR step with Wilkinson's shift on rows ``first`` to ``last``: a rotation for each pair, others by 0."""
     half, beside = (d[last - 1] - d[last]) * 0.5, e[last - 1]
     shift = d[last] - beside * beside / (half + copysign(sqrt(half * half + beside * beside), half))
     bulge = 0.0 * shift

@@ -30,8 +30,7 @@ class AnyField(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FieldMemory:
-    """Where a field was when a kernel was compiled: the memory lives as long as this object, even if the field is
-    destroyed.
+    """Where a field was when a kernel was compiled: the memory lives as long as this, even if the field is destroyed.
 
     ``scalar`` is the type of its first number; the rest is as in ``ArrayMemory``.
     """

@@ -114,8 +114,7 @@ class Node:
 
     @public
     def pointer(self, axes: Axes, dimensions: int | tuple[int, ...]) -> GridNode:
-        """A grid of ``axes`` and ``dimensions`` as by ``dense``, whose cells become active when something in them is
-        written.
+        """A grid of ``axes`` and ``dimensions`` as by ``dense``; writing to a cell makes it active.
 
         Loops visit active cells only.
         """
@@ -128,8 +127,7 @@ class Node:
 
     @public
     def dynamic(self, axis: Axes, dimension: int, chunk_size: int | None = None) -> GridNode:
-        """A list of up to ``dimension`` elements inside each cell, to which kernels ``append``; loops visit its
-        elements.
+        """A list of up to ``dimension`` elements inside each cell, to which kernels ``append``; loops visit them.
 
         ``axis`` is the index in a list.  ``chunk_size`` is ignored: each list has memory for all its elements.
         """
