@@ -210,8 +210,8 @@ class Flight:
     def finish(self, boundary: Callable[[Stream], object]) -> None:
         """Copy what was received into the halos, and run ``boundary``, which reads it.
 
-        Both run on the stream of the exchange, beside the work that ``stream`` still does.  Later work of ``stream`` comes
-        after both.
+        Both run on the stream of the exchange, beside the work that ``stream`` still does.  Later work of ``stream``
+        comes after both.
         """
         assert self._started is not None
         with self._allowed or _NOTHING:

@@ -30,8 +30,8 @@ class DistributedPlan:
     """A ``Plan`` for calls with distributed arrays: the ``Plan`` of each task, with exchanges between them.
 
     ``distributed`` are the parameters with such arrays, ``named`` the grid's fields that the kernel names, ``fields``
-    its other fields.
-    ``make`` compiles a kernel of one task; it is told which task is the last, as its plan has the result.
+    its other fields.  ``make`` compiles a kernel of one task; it is told which task is the last, as its plan has the
+    result.
     """
 
     def __init__(

@@ -200,8 +200,8 @@ class Ledger:
     def _uncovered(self, operation: Operation, entry: Entry) -> Accesses:
         """The accesses that stay although ``operation`` wrote all of the memory.
 
-        They are those that nothing orders before it, for which reads and writes of Python still wait; and those through other names of the memory, which such reads
-        and writes do not know.
+        They are those that nothing orders before it, for which reads and writes of Python still wait; and those through
+        other names of the memory, which such reads and writes do not know.
         """
         found: Accesses = {}
         for lane, records in self.settled.items():

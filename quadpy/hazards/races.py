@@ -18,8 +18,8 @@ __all__ = ["lint"]
 def lint(what: Kernel | ModuleType, **given: Any) -> LintReport:
     """Checks ``what``, a kernel or all kernels of a module, for races inside parallel loops, without running them.
 
-    ``given`` sets types that annotations leave open, as for ``Kernel.compile``: ``x=qp.types.ndarray(dtype=qp.f32,
-    ndim=1)``.
+    ``given`` sets types that annotations leave open, as in ``Kernel.compile``, such as
+    ``x=qp.types.ndarray(dtype=qp.f32, ndim=1)``.
     The report has ``races``, each with two iterations that certainly collide; ``unknown``, which ``debug=True`` checks when
     a kernel runs; ``checked``, all arrays of all loops; and ``skipped``, the kernels that cannot be compiled as they stand.
 

@@ -105,7 +105,7 @@ def power_of_two(n: Int) -> Float:
 
 @library()
 def scale(x: Float, n: Int) -> Float:
-    """``x * 2**n``, rounded once, for ``x`` near 1 and results from far below the smallest float to just above the largest.
+    """``x * 2**n``, rounded once, for ``x`` near 1 and results from below the smallest float to above the largest.
 
     By two factors that are normal, of half the exponent each.
     """

@@ -20,7 +20,7 @@ cast, loop_config, maximum, one, select, sqrt, static, static_assert = (
 
 @func
 def sym_eig(a: Any, dt: Any = None) -> Any:
-    """The eigenvalues of a symmetric matrix of 2 to 6 rows as a vector, largest first, and unit eigenvectors as columns.
+    """The eigenvalues of a symmetric matrix of 2 to 6 rows as a vector, largest first; unit eigenvectors as columns.
 
     Reads the upper triangle.  For 2 and 3 rows, by cyclic Jacobi (Golub and Van Loan, 8.5), and the eigenvectors form a
     rotation; for more rows, by reduction to tridiagonal form and QR steps with Wilkinson's shift (8.3).  ``a @
@@ -55,11 +55,8 @@ def make_spd(a: Any, dt: Any = None) -> Any:
 def eig(a: Any, dt: Any = None) -> Any:
     """The eigenvalues of a 2 x 2 matrix, one complex number per row, and its eigenvectors, one per column.
 
-    The column of an eigenvector (x, y) is re, im, re, im.
-
-    ``a`` times a vector differs from the vector times its eigenvalue by at most 20 units of rounding of the largest
-    entry.
-    An infinity or a NaN makes everything NaN.
+    The column of an eigenvector (x, y) is re, im, re, im.  ``a`` times a vector differs from the vector times its
+    eigenvalue by at most 20 units of rounding of the largest entry.  An infinity or a NaN makes everything NaN.
     """
     static_assert(a.n == 2 and a.m == 2, "eig takes a matrix of 2 x 2; sym_eig takes symmetric ones up to 6 x 6")
     given, scale, poison = scaled(floats(a, dt))

@@ -37,8 +37,7 @@ def polar_decompose(a: Any, dt: Any = None) -> Any:
     """``u, p`` with ``a = u @ p``, ``u`` a rotation and ``p`` symmetric, of a square matrix of 2 or 3 rows.
 
     ``p`` is positive semidefinite if the determinant of ``a`` is not negative, up to rounding.  Errors, infinities and
-    NaNs
-    as in ``svd``.
+    NaNs as in ``svd``.
     """
     static_assert(a.n == a.m and 2 <= a.n <= 3, "polar_decompose takes a matrix of 2 x 2 or 3 x 3")
     x, scale, poison = scaled(floats(a, dt))

@@ -24,8 +24,7 @@ def solve(a: Any, b: Any, dt: Any = None) -> Any:
 
     By Gaussian elimination with partial pivoting: ``a @ x`` differs from ``b`` by at most 20 units of rounding of the
     largest entry of ``a`` times that of ``x`` (up to 6 rows).  If a pivot is exactly 0, as in a matrix with equal rows,
-    no entry of ``x``
-    is finite.  Infinities and NaNs in ``a`` and ``b`` go through the arithmetic.
+    no entry of ``x`` is finite.  Infinities and NaNs in ``a`` and ``b`` go through the arithmetic.
     """
     if static(dt is None):
         return (a * 1).solve(b)

@@ -35,8 +35,7 @@ class LoadedObject:
     """Code that stays mapped as long as there is a reference to this object.
 
     Every holder of an address in it must also hold this object, and so must a running call.  At the interpreter's exit
-    nothing
-    is unmapped: threads may still be inside.
+    nothing is unmapped: threads may still be inside.
     """
 
     __slots__ = ("_addresses", "_tracker")

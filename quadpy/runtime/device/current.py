@@ -20,9 +20,8 @@ class Config(NamedTuple):
 
     ``ordinal`` is the number of the device among those of ``arch``; ``wave_size`` is None for the device's own.
     ``interpreted`` says that Python runs the kernels; everything else is as on the CPU.  ``check_out_of_bound`` asks
-    for checks of
-    indices where ``debug`` is off.  ``gpu_block_dim``, ``unrolling_limit`` and ``raise_on_templated_floats`` are options of
-    the other languages.
+    for checks of indices when ``debug`` is off.  ``gpu_block_dim``, ``unrolling_limit`` and
+    ``raise_on_templated_floats`` are options of the other languages.
     """
 
     arch: str = "cpu"
