@@ -1,4 +1,4 @@
-"""From the annotations of a kernel's parameters, and of dataclasses, to what they take."""
+"""Turns annotations of a kernel's parameters and of dataclasses into parameters."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ __all__ = ["arranging", "not_arranged", "parameters_of"]
 _ARRAYS: Final[dict[object, NDArrayType]] = {
     **dict.fromkeys((NDArrayType, NDArray, Field, np.ndarray), NDArrayType()), BufferView: NDArrayType(None, 1),
 }  # fmt: skip
-"""Classes that are annotations, too, and what they mean."""
+"""Classes that are also annotations, and their meanings."""
 
 
 def parameters_of(source: FunctionSource, config: Config) -> tuple[Declared, ...]:
@@ -174,7 +174,7 @@ def _container(
         try:
             declared = _declared(path, annotation, source, config, (*within, cls))
         except KernelTypeError:
-            raise  # it says where
+            raise  # the error names the place already
         except QuadpyError as error:
             raise KernelTypeError(f"{source.name}: {path}: {error.message}", source.span, hint=error.hint) from error
         members[member] = declared or TemplateParameter(path)
@@ -182,7 +182,7 @@ def _container(
 
 
 def _annotations(cls: type, source: FunctionSource) -> dict[str, Any]:
-    """The annotations of the members of a dataclass, as objects where they were written as text too."""
+    """The annotations of the members of a dataclass, as objects even if they were written as text."""
     found: dict[str, Any] = {}
     for base in reversed(cls.__mro__):
         module = sys.modules.get(base.__module__)

@@ -1,4 +1,4 @@
-"""Where a kernel's arrays are among the values of its argument block, what its tasks do with them, and which of them overlap."""
+"""The positions of a kernel's arrays in its argument block, their accesses by tasks, and which of them overlap."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ArrayArguments:
 
     pointers    the index of each array's address among the values
     written     whether any task writes it
-    conditions  parameter -> number, of the arrays that decide whether loops of the flow go on
+    conditions  parameter -> number, for the arrays that decide whether loops of the flow go on
     """
 
     def __init__(self, code: CodeObject) -> None:
@@ -45,7 +45,7 @@ class ArrayArguments:
         return tuple(part for part in touched if part[1])
 
     def require_conditions(self, values: Sequence[ArgumentValue]) -> None:
-        """ArgumentError where an array is empty whose element 0 decides whether a loop goes on."""
+        """ArgumentError if the array whose element 0 decides whether a loop goes on is empty."""
         for name, index in self._extents:
             if not values[index]:
                 raise ArgumentError(f"{name} is empty: its element 0 decides whether the loop continues")
@@ -64,7 +64,7 @@ MOST_PAIRS: Final = 400
 
 
 class Overlaps:
-    """What must not overlap: arrays of which at least one is written, and arrays and ``fields``.
+    """Arrays that must not overlap: pairs of which at least one is written, and arrays and ``fields``.
 
     pairs   such arrays, by number; () for more than ``MOST_PAIRS``
     sorted  whether there are more

@@ -56,16 +56,16 @@ def _own_files() -> str:
 
 
 _MEMBERS: Final = hashlib.sha256(b"members").hexdigest()
-"""Stands for the code in records that say which members of its arguments a kernel uses."""
+"""Replaces the code in records that list the members of its arguments that a kernel uses."""
 
 TOOLCHAIN: Final = f"quadpy-{__version__}-{_own_files()};llvmlite-{llvmlite.__version__}"
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What to compile; ``before`` is what the signature's first code read, which all its other code must read again.
+    """What to compile; ``before`` are the reads of the signature's first code, which all its other code must repeat.
 
-    ``again`` says that it was traced before, for code: what it prints while compiling is not repeated.
+    ``again`` says that code was traced before: its prints during compilation are not repeated.
     """
 
     source: FunctionSource
@@ -80,8 +80,8 @@ class Request:
 class Compiled:
     """Machine code, and the Python objects that a launch of it needs.
 
-    ``digest`` names the code, ``fields`` are those that it uses, ``spans`` says where its tasks begin, and ``reads`` is what
-    was read from around the kernel.  ``races`` are the definite ones of its parallel loops.
+    ``digest`` names the code, ``fields`` are those that it uses, ``spans`` says where its tasks begin, and ``reads``
+    are the values read from outside the kernel.  ``races`` are the definite ones of its parallel loops.
     """
 
     code: CodeObject
@@ -117,7 +117,7 @@ def use_cache(chosen: Settings | None) -> None:
 
 
 def cached_code(key: str, build: Callable[[], bytes]) -> bytes:
-    """Native code of quadpy's own, kept beside the kernels' under ``key``; ``build`` makes it where there is none."""
+    """Internal native code, kept beside the kernels' under ``key``; ``build`` makes it if there is none."""
     digest = hashlib.sha256(key.encode()).hexdigest()
     found = kernel_cache().load(digest)
     if found is None:
@@ -132,7 +132,7 @@ def compile_request(request: Request) -> Compiled:
     Warns of the kernel's definite races, wherever the code comes from.
 
     Raises:
-        CompilationError: the kernel is at fault, with its line.
+        CompilationError: an error in the kernel, with its line.
         MembersFound: its arguments lack members that the kernel uses.
         ArgumentError: a member that it uses is not what its annotation says.
     """
@@ -144,7 +144,7 @@ def compile_request(request: Request) -> Compiled:
 
 
 def _compiled(request: Request) -> Compiled:
-    index = None if Dumps.stages else _index_key(request)  # which knows the code, and not what it was made of
+    index = None if Dumps.stages else _index_key(request)  # an index leads to the code, but not to its stages
     if index is not None:
         if found := _from_index(index, request):
             return found
@@ -176,12 +176,12 @@ def _dump(request: Request, traced: Traced, form: Form) -> None:
 
 
 def traced_for(request: Request) -> Traced:
-    """The kernel of which code for ``request`` is made."""
+    """The traced kernel for ``request``."""
     return trace_kernel(request.source, request.args, request.options, request.before, again=request.again)
 
 
 def form_of(options: Options) -> Form:
-    """What ``options`` ask of code generation, besides what they say to the trace."""
+    """The part of ``options`` that concerns code generation, not the trace."""
     return Form(predicated=options.predicated, fused=options.fused, indirect=options.indirect)
 
 
@@ -215,7 +215,7 @@ def _load(digest: str) -> CodeObject | None:
 
 
 def _index_key(request: Request) -> IndexKey | None:
-    """The key under which a later process finds the code without parsing; None where the source text is unknown."""
+    """The key under which a later process finds the code without parsing; None if the source text is unknown."""
     source, text = request.source, request.source.file_digest()
     if not text:
         return None
@@ -244,7 +244,7 @@ def spans_of(traced: Traced, code: CodeObject, request: Request) -> tuple[Span, 
 
 
 def _facts(traced: Traced, spans: tuple[Span, ...], races: tuple[Race, ...]) -> str | None:
-    """What must still hold, and what a launch needs besides the code, as JSON; None where that cannot be stored."""
+    """The facts that must still hold, and what a launch needs besides code, as JSON; None if they cannot be stored."""
     reads = traced.dependencies
     spots = [reads.spot(field) for field in traced.fields]
     if not reads.complete or None in spots:
@@ -255,7 +255,7 @@ def _facts(traced: Traced, spans: tuple[Span, ...], races: tuple[Race, ...]) -> 
 
 
 def _known_members(index: IndexKey, request: Request) -> list[MemberPath]:
-    """The members that this kernel used in an earlier process; none where the arguments lack one of them."""
+    """The members that this kernel used in an earlier process; none if the arguments lack one of them."""
     for digest, facts in kernel_cache().find(index):
         if digest != _MEMBERS:
             continue

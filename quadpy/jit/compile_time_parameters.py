@@ -1,4 +1,4 @@
-"""Parameters that decide about the code: compile-time values, dataclasses with arguments in them, fields or arrays."""
+"""Parameters that determine the code: compile-time values, dataclasses with arguments in them, fields or arrays."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ _PRIMITIVES: Final = "__quadpy_template_primitives__"
 
 @dataclass(frozen=True, slots=True)
 class TemplateParameter:
-    """A compile-time value: each has a specialisation of its own.
+    """A compile-time value; each value has its own specialisation.
 
-    ``type``, ``element`` and ``ndim`` say of what an array or field must be; None leaves it open.  ``takes_floats`` is False
-    under ``qp.init(raise_on_templated_floats=True)``.
+    ``type``, ``element`` and ``ndim`` are the required properties of an array or field; None leaves them open.
+    ``takes_floats`` is False under ``qp.init(raise_on_templated_floats=True)``.
     """
 
     name: str
@@ -52,7 +52,8 @@ class TemplateParameter:
         """Equal numbers, vectors and matrices share a specialisation; other objects are distinguished by identity.
 
         Raises:
-            ArgumentError: the annotation asks for another field; it is a float, which ``qp.init`` was told to refuse.
+            ArgumentError: the annotation asks for another field; or it is a float, and ``qp.init`` was told to refuse
+            floats.
         """
         if isinstance(given, float) and not self.takes_floats:
             raise ArgumentError(f"{self.name} is a template parameter, and raise_on_templated_floats refuses the float {given!r}",
@@ -65,7 +66,7 @@ class TemplateParameter:
         """Refuses a field or array of another type.
 
         Raises:
-            ArgumentError: it is.
+            ArgumentError: it has another type.
         """
         kind = "" if self.type is None else self.type.name + "".join(f"x{n}" for n in self.element)
         axes = "" if self.ndim is None else f"of {counted(self.ndim, 'dimension')}"
@@ -89,14 +90,14 @@ class TemplateParameter:
 
 @dataclass(frozen=True, slots=True)
 class TensorParameter:
-    """A field or None, which are compile-time values, or an array; ``array`` and ``constant`` are what it then is."""
+    """A field or None, which are compile-time values, or an array; ``constant`` and ``array`` are the parameters."""
 
     name: str
     array: ArrayParameter
     constant: TemplateParameter
 
     def chosen(self, given: Any) -> ArrayParameter | TemplateParameter:
-        """What it is in this call.
+        """The parameter that it is in this call.
 
         Raises:
             ArgumentError: a field has elements of another rank.
@@ -141,7 +142,7 @@ Declared: TypeAlias = Parameter | TemplateParameter | ContainerParameter | Tenso
 
 
 def value_key(value: Any) -> tuple[Hashable, ...]:
-    """Equal for values that are the same to a kernel; ``id`` comes first in that of an object that equals itself alone."""
+    """Equal for values that are the same to a kernel; for an object that equals only itself, ``id`` comes first."""
     match value:
         case Enum():
             return ("id", id(value))
@@ -173,7 +174,7 @@ class Members:
         return type_of_argument(self._parameter.members[name], getattr(self._given, name))
 
     def release(self) -> None:
-        """Code was made, for which no more is asked: it keeps no arguments alive."""
+        """Releases the arguments: the code is made, and needs no more types."""
         self._given = None
 
 
@@ -188,9 +189,9 @@ def type_of_argument(parameter: Declared, given: Argument) -> ArgType:
 
 
 def passed_parameter(name: str, owner: Any, value: Any, primitives: bool) -> Parameter | None:
-    """The parameter for ``value`` in an object; None for what is known at compile time.
+    """The parameter for ``value`` in an object; None for a value known at compile time.
 
-    ``primitives`` says whether that holds for numbers where the class of their ``owner`` does not say it.
+    ``primitives`` says whether numbers are such values if the class of their ``owner`` does not say so.
     """
     if is_array(value):
         return ArrayParameter(name, None, (), None)

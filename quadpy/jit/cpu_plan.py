@@ -39,9 +39,9 @@ _ENTRY: Final = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_char_p, ctypes.c_void_
 class CpuPlan:
     """A ``Plan`` for the CPU.
 
-    ``fields`` are those that the kernel names, ``result_shape`` is the shape of what it returns, ``spans`` says where its
-    tasks begin, ``checks_values`` whether a call looks at values before it runs.  ``entry`` runs in place of machine code;
-    that stays mapped as long as the plan, or a call of it, lives.
+    ``fields`` are those that the kernel names, ``result_shape`` is the shape of what it returns, ``spans`` says where
+    its tasks begin, ``checks_values`` whether a call checks values before it runs.  ``entry`` runs in place of machine
+    code, which stays mapped as long as the plan, or a call of it, lives.
     """
 
     __slots__ = (
@@ -112,7 +112,7 @@ class CpuPlan:
         return None if self._result is None or scratch is None else self._result.read(scratch)
 
     def _captured(self, values: Values, views: Views, stream: object) -> bool:
-        """Records the call where ``stream`` is captured; an unusable one is the same error on every backend."""
+        """Records the call if ``stream`` is captured; an unusable stream is the same error on every backend."""
         on = stream_of(current_device(), stream)
         if (session := session_of(on)) is None:
             return False
@@ -141,7 +141,7 @@ class CpuPlan:
         return self.launch_of(bound.block, bound.arrays)
 
     def runner(self, block: bytes) -> Runner:
-        """What runs the kernel with an argument block."""
+        """A runner of the kernel with an argument block."""
         return Runner(self._entry, self._go_on, block, (ctypes.c_uint64 * self._slots)() if self._slots else None)
 
     def block_of(self, values: Values) -> bytes:
@@ -163,7 +163,7 @@ class CpuPlan:
         return block
 
     def _go_on(self, block: bytes, scratch: Scratch, task: int) -> int:
-        """Runs from ``task`` on, which the entry function returned; what it returns now."""
+        """Continues from ``task``, which the entry function returned; gives its next return value."""
         if task == OUT_OF_MEMORY:
             raise OutOfDeviceMemory(
                 f"kernel {self._name}: no working memory for a loop's partial results or shared arrays",

@@ -1,4 +1,4 @@
-"""``qp.kernel``: the decorator that makes a kernel of a function."""
+"""``qp.kernel``: the decorator that turns a function into a kernel."""
 
 from __future__ import annotations
 

@@ -36,9 +36,9 @@ __all__ = ["Dispatcher", "options_of"]
 
 
 def options_of(config: Config, target: TargetSpec, index: Scalar = i32, *, graph: bool, debug: bool | None) -> Options:
-    """What ``config``, the decorator and the target decide about code with indices of type ``index``.
+    """The options for code with indices of type ``index``, from ``config``, the decorator and the target.
 
-    ``debug`` is the decorator's; None leaves it to ``config``, and that to the environment.
+    ``debug`` is the decorator's; None leaves it to ``config``, which may leave it to the environment.
     """
     all_checks = next((given for given in (debug, config.debug) if given is not None), bool(settings().debug))
     indices_only = config.check_out_of_bound and debug is None and not all_checks
@@ -52,8 +52,8 @@ def options_of(config: Config, target: TargetSpec, index: Scalar = i32, *, graph
 class Dispatcher:
     """A kernel under one configuration: its parameters, and a specialisation for each call signature.
 
-    A call finishes under the configuration that it began with: what a thread compiles after ``qp.init`` was called again
-    never becomes code of the next configuration.
+    A call finishes under the configuration that it began with: code that a thread compiles after another ``qp.init``
+    never becomes code of the new configuration.
     """
 
     __slots__ = ("_locks", "config", "debug", "fuse", "graph", "parameters", "source", "specialisations", "wave_size")
@@ -71,7 +71,7 @@ class Dispatcher:
     def resolve(self, args: Sequence[Argument], whole: Sequence[Argument] = ()) -> Resolved:
         """Converts the arguments of a call; numbers that need no conversion are checked when they are packed.
 
-        ``whole`` are the arguments from which ``args`` were taken, where some are compile-time values.
+        ``whole`` are the arguments from which ``args`` were taken, if some are compile-time values.
         """
         key: list[Hashable] = []
         values: Values = []
@@ -107,11 +107,11 @@ class Dispatcher:
         return [next(remaining) if isinstance(p, ArrayParameter) else given for p, given in pairs]
 
     def fast_call(self, found: Specialisation, args: Sequence[Argument], views: Sequence[ArrayView]) -> FastCall | None:
-        """What launches calls like the one of ``args``, whose code is ``found``; None where there is no such function."""
+        """A function that launches calls like the one of ``args``, whose code is ``found``; None if there is none."""
         return found.fast_call(self.with_views(args, views))
 
     def binder(self, found: Specialisation, args: Sequence[Argument], views: Sequence[ArrayView]) -> Binder | None:
-        """What packs the arguments of later calls like the one of ``args``; None where each must be resolved."""
+        """Packs the arguments of later calls like the one of ``args``; None if each must be resolved."""
         return found.binder(views, self.with_views(args, views), self.resolve)
 
     def _others(self, whole: Sequence[Argument]) -> Mapping[str, ArgType]:
@@ -119,7 +119,7 @@ class Dispatcher:
         return {}
 
     def target(self) -> TargetSpec:
-        """What the configuration's device runs, in waves of the size that the kernel or ``qp.init`` asks for.
+        """The target of the configuration's device, with the wave size that the kernel or ``qp.init`` asks for.
 
         Raises:
             UnknownTargetError: the device has no waves of that size.

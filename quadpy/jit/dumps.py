@@ -1,4 +1,4 @@
-"""Texts of kernels as they are compiled, which ``qp.init(print_ir=True)`` and its kin ask for."""
+"""Texts of kernels as they are compiled, for ``qp.init(print_ir=True)`` and similar options."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ STAGES: Final[dict[str, tuple[str, str]]] = {
     "print_kernel_amdgcn": ("asm", "the assembly"),
     "print_kernel_nvptx": ("asm", "the assembly"),
 }
-"""The stage that each option asks for, and what it is."""
+"""The stage that each option asks for, and its description."""
 
 
 class Dumps:
-    """What is wanted, for the process; ``folder`` takes files in place of printed texts."""
+    """The stages to dump in this process; with ``folder``, texts go to files instead of being printed."""
 
     stages: ClassVar[frozenset[str]] = frozenset()
     folder: ClassVar[Path | None] = None
@@ -41,7 +41,7 @@ class Dumps:
 
 
 def dump(name: str, first: Kernel, kernel: Kernel, target: TargetSpec, form: Form) -> None:
-    """Writes what is wanted of a kernel called ``name``, which was ``first`` before the passes."""
+    """Dumps the chosen stages of the kernel ``name``, which was ``first`` before the passes."""
     texts: dict[str, Callable[[], str]] = {
         "trace": lambda: print_ir(first),
         "ir": lambda: print_ir(kernel),

@@ -1,4 +1,4 @@
-"""What the launches of a kernel touch."""
+"""The elements that the launches of a kernel touch."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from quadpy.jit.stencils import KernelStencils, Stencil, Stencils
 __all__ = ["KernelFootprints", "LaunchFootprint", "LaunchFootprints"]
 
 _MOST_KNOWN: Final = 256
-"""Launches whose boxes are kept."""
+"""Most launches whose boxes are kept."""
 _UNKNOWN: Final = Box(None, exact=False, always=False)
 
 
@@ -30,16 +30,16 @@ class LaunchFootprint(NamedTuple):
 
 
 LaunchFootprints: TypeAlias = tuple[tuple[LaunchFootprint, ...], ...]
-"""What each launch of a kernel touches, in the order of ``CodeObject.tasks``."""
+"""The footprints of each launch of a kernel, in the order of ``CodeObject.tasks``."""
 
 
 class KernelFootprints:
     """The footprints of the launches of ``code``, which was compiled from ``kernel``; safe from any thread.
 
-    Without ``kernel``, each launch may touch all of the arrays that it names.  Where the formula of a box would be too
+    Without ``kernel``, each launch may touch all of the arrays that it names.  If the formula of a box would be too
     long, the box is found again for each launch that asks, with its numbers in place of the arguments.
     tasks   the footprints of each launch, in the order of ``code.tasks``
-    called  what the source calls the fields
+    called  the source names of the fields
     """
 
     def __init__(self, code: CodeObject, kernel: ir.Kernel | None, *, again: bool = True) -> None:
@@ -64,14 +64,14 @@ class KernelFootprints:
         """Of the same, where the caller's arrays are, and how they lie in memory."""
         self._known: dict[object, LaunchFootprints] = {}
         self.observed: object = None
-        """What ``quadpy.jit.observed_call`` derives from it."""
+        """Data that ``quadpy.jit.observed_call`` derives from the footprints."""
         self._code, self._kernel, self._extents, self._indices = code, kernel, extents, indices
 
     def at(self, values: Sequence[float]) -> LaunchFootprints:
         """What each launch touches with these ``values`` of the argument block; hidden ones may be missing.
 
-        A footprint that covers nothing is left out.  Equal numbers mostly give the identical object, so that what is
-        derived from it can be kept with it.
+        A footprint that covers nothing is left out.  Equal numbers usually give the identical object, so that derived
+        data can be kept with it.
         """
         key = self.key(values)
         found = self._known.get(key)
@@ -82,7 +82,7 @@ class KernelFootprints:
         return found
 
     def together(self, calls: Iterable[Numbers]) -> tuple[LaunchFootprint, ...]:
-        """Boxes that contain those of all ``calls``: many calls take less time than by ``at``."""
+        """Boxes that contain those of all ``calls``: for many calls this is faster than ``at``."""
         hulls = map(_hull, zip(*map(self._ends, calls), strict=True))
         found = []
         for footprint in (each for task in self.tasks for each in task):
@@ -154,7 +154,7 @@ def _extents(param: ir.ArrayParam) -> Sequence[Number]:
 
 
 def _distinct(touches: Iterator[LaunchFootprint]) -> tuple[LaunchFootprint, ...]:
-    """``touches`` without those that say nothing new: their box is in another that is certainly touched in the same way."""
+    """``touches`` without redundant ones, whose box lies in another that is certainly touched in the same way."""
     kept: list[LaunchFootprint] = []
     for touch in touches:
         if not any(_covers(other, touch) for other in kept):
@@ -164,7 +164,7 @@ def _distinct(touches: Iterator[LaunchFootprint]) -> tuple[LaunchFootprint, ...]
 
 
 def _covers(one: LaunchFootprint, other: LaunchFootprint) -> bool:
-    """Whether ``one`` says all that ``other`` does."""
+    """Whether ``one`` includes everything that ``other`` says."""
     (a, box), (b, inner) = one, other
     if (a.array, a.access, a.operation, a.components) != (b.array, b.access, b.operation, b.components):
         return False

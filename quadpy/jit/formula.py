@@ -45,7 +45,7 @@ def formula_source(formula: Formula, values: Sequence[str]) -> str:
 
 
 def _from_zero(stop: str) -> str:
-    """``max(stop, 0)``, which Python evaluates quicker without a call."""
+    """``max(stop, 0)``, which Python evaluates faster without a call."""
     return stop if stop.isdecimal() else f"(stop if (stop := {stop}) > 0 else 0)"
 
 
@@ -70,4 +70,4 @@ OPERATIONS: Final[dict[str, Callable[..., int]]] = {
 }
 
 HELPERS: Final = {"wrapped": _wrapped, **{f"{name}_": operation for name, operation in OPERATIONS.items()}}
-"""What the sources of formulas call."""
+"""The functions that the sources of formulas call."""

@@ -37,13 +37,13 @@ MOST_BLOCKS: Final = (1 << 31) - 1
 MOST_THREADS: Final = (1 << 32) - 1
 """HIP's limit for its threads; and code with a thread for each iteration numbers them in 32 bits on every GPU."""
 MANY_ITERATIONS: Final = 2048
-"""Per compute unit of the device: from there on a thread may do several, and the device is still busy."""
+"""Iterations per compute unit from which on a thread may run several while the device stays busy."""
 _USUAL_UNITS: Final = 128
 """Compute units of a device that does not say how many it has."""
 SPARE_BLOCKS: Final = 8
 """A thread of coarsened code may number iterations after the last one, and must not wrap round to the first."""
 _GRID_STRIDE_BLOCKS: Final = 2048
-"""Blocks of a grid-stride loop where the driver does not say how many the device runs at once."""
+"""Blocks of a grid-stride loop if the driver does not say how many the device runs at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +55,9 @@ class TaskLaunch:
     parallel     False for one block
     grid_stride  whether any number of blocks runs all iterations
     max_blocks   of a grid-stride loop: as many as the device runs at once, since more would only run after them
-    extent       counts the iterations; None where only the device can
-    span         where the task begins; None where that is unknown
-    coarsened    counts the threads where each runs several iterations; None where none does
+    extent       counts the iterations; None if only the device can
+    span         where the task begins; None if that is unknown
+    coarsened    counts the threads if each runs several iterations; None if none does
     coarsen_from from this many blocks on threads are coarsened
     cooperative  whether the blocks wait for each other
     shared_bytes shared memory that the launch asks for
@@ -77,7 +77,7 @@ class TaskLaunch:
     shared_bytes: int = 0
 
     def blocks(self, values: Sequence[ArgumentValue]) -> int | None:
-        """How many blocks to launch; None where the grid cannot be that large."""
+        """How many blocks to launch; None if the grid cannot be that large."""
         if not self.parallel:
             return 1
         if self.extent is None:
@@ -89,7 +89,7 @@ class TaskLaunch:
         if blocks > MOST_BLOCKS or blocks * threads > MOST_THREADS:
             return None
         if self.coarsened is not None and self.coarsen_from <= blocks <= MOST_THREADS // threads - SPARE_BLOCKS:
-            blocks = min(blocks, -(-self.coarsened(values) // threads))  # it counts more of axes that are short
+            blocks = min(blocks, -(-self.coarsened(values) // threads))  # it counts too many threads for short axes
         return blocks
 
     def named(self, error: DeviceError) -> DeviceError:
@@ -104,7 +104,7 @@ class TaskLaunch:
 def task_launches(
     code: CodeObject, driver: Driver, module: Module, name: str, spans: Sequence[Span | None]
 ) -> Iterator[TaskLaunch]:
-    """The launch of each task of ``code``; ``spans`` says where they begin, and is empty where that is unknown."""
+    """The launch of each task of ``code``; ``spans`` says where they begin, and is empty if that is unknown."""
     many = MANY_ITERATIONS * (driver.info.units or _USUAL_UNITS)
     several = len(code.tasks) > 1
     for number, (task, span) in enumerate(zip(code.tasks, spans or [None] * len(code.tasks), strict=True)):
@@ -128,7 +128,7 @@ def _resident_blocks(driver: Driver, function: FunctionHandle, task: TaskInfo) -
 
 
 def upload_kernels_on(device: Device) -> dict[int, FunctionHandle]:
-    """The kernels that upload arguments, for ``ArgumentMemory``; DriverError where the driver refuses them."""
+    """The kernels that upload arguments, for ``ArgumentMemory``; DriverError if the driver refuses them."""
     module = device.modules.load(upload_code(parse_target(device.driver.info.arch)))
     return {size: module.function(upload_name(size)) for size in UPLOAD_SIZES}
 

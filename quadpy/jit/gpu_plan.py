@@ -37,9 +37,9 @@ __all__ = ["GpuPlan"]
 class GpuPlan:
     """A ``Plan`` for one device: a launch for each task.
 
-    ``fields`` are those that the kernel names; ``wider`` gives the plan with 64-bit loops, for more iterations than a grid
-    has threads; ``result_shape`` is the shape of what the kernel returns.  ``name`` and ``spans``, where each task begins,
-    are for messages.  ``origin`` is what the code was compiled from.
+    ``fields`` are those that the kernel names; ``wider`` gives the plan with 64-bit loops, for more iterations than a
+    grid has threads; ``result_shape`` is the shape of what the kernel returns.  ``name`` and ``spans``, where each task
+    begins, are for messages.  ``origin`` is what the code was compiled from.
     """
 
     def __init__(
@@ -158,7 +158,7 @@ class GpuPlan:
         )  # fmt: skip
 
     def complete(self, values: Values) -> tuple[int, ...] | None:
-        """Adds the hidden arguments and counts the blocks; None where a grid cannot be that large.
+        """Adds the hidden arguments and counts the blocks; None if a grid cannot be that large.
 
         Values that do not fit are found before any work begins.
         """
@@ -179,7 +179,7 @@ class GpuPlan:
                 self.device.memory.use(blocks, on.timeline, writes=writes)
 
     def conditions(self, values: Values, views: Views) -> dict[str, MemoryRange]:
-        """Where element 0 of each condition of a loop is.
+        """The memory of element 0 of each condition of a loop.
 
         Raises:
             ArgumentError: such an array is empty.
@@ -192,7 +192,7 @@ class GpuPlan:
         }
 
     def submit(self, values: Values, grids: Sequence[int], views: Views, on: Stream) -> object:
-        """Puts the launches on ``on``, with complete ``values``; the result, None where there is none."""
+        """Puts the launches on ``on``, with complete ``values``; the result, or None if there is none."""
         with copied_host_arrays(self.device, on, values, views, self.arrays) as there:
             self.announce(there, on)
             scratch = self._scratch(on)
@@ -206,11 +206,11 @@ class GpuPlan:
         return None if scratch is None or self.result is None else self._fetch(self.result, scratch, on)
 
     def _idle_blocks(self, number: int) -> int:
-        """How many blocks stand for a launch without iterations: code with a barrier does not check whether it has any."""
+        """The blocks of a launch without iterations: code with a barrier does not check whether it has any."""
         return 0 if self.code.tasks[number].has_barrier else 1
 
     def _arrays(self, views: Views) -> list[ArrayMemory]:
-        """The caller's arrays and the fields; DeviceError where one is on another device."""
+        """The caller's arrays and the fields; DeviceError if one is on another device."""
         arrays: list[ArrayMemory] = [*views, *self.hidden.fields]
         for array in arrays:
             if array.block is not None and array.device is not self.device:
@@ -227,12 +227,12 @@ class GpuPlan:
 
     @property
     def is_straight(self) -> bool:
-        """Whether a call is launches in order, without loops or branches."""
+        """Whether a call consists of launches in order, without loops or branches."""
         return not self.code.flow
 
     @property
     def block_bytes(self) -> int:
-        """Of the argument block, without padding at its end."""
+        """The size of the argument block, without padding at its end."""
         return self.format.size if self.hidden.scratch_offset is None else self.code.block_bytes
 
     def take_block(self) -> ArgumentBlock:
@@ -247,7 +247,7 @@ class GpuPlan:
 
 
 class ArgumentBlock:
-    """An argument block, and what the driver takes for it: ``arguments_at`` gives that for an address and a size.
+    """An argument block, and the driver's form of it: ``arguments_at`` gives that for an address and a size.
 
     One launch at a time has it, since a finalizer may launch the same kernel between any two of Python's steps.
     """

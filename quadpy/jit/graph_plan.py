@@ -1,8 +1,8 @@
 """A graph kernel on a GPU: each call launches a graph.
 
-The first call makes the graph; later ones change the nodes whose arguments differ from those of the call before.  If many
-do, again and again, the kernel goes over to code that reads its arguments from memory: then another call is one more
-launch, whatever it changes.  A loop is a node of the graph where the driver has such nodes; elsewhere the host repeats
+The first call makes the graph; later ones change the nodes whose arguments differ from those of the previous call.  If
+many do, again and again, the kernel switches to code that reads its arguments from memory: then a call costs one more
+launch, whatever it changes.  A loop is a node of the graph if the driver has such nodes; otherwise the host repeats
 graphs of several iterations, whose code finds out itself when the loop is over.
 """
 
@@ -75,7 +75,7 @@ class GraphPlan:
         return self.eager.fields
 
     def apart(self, values: Values) -> GpuPlan:
-        """A plan that does the same, with a launch of its own for each task."""
+        """A plan that does the same, with a separate launch for each task."""
         return self.eager
 
     def prepare(self, values: Values, views: Views, stream: Stream | None = None) -> Prepared | HostLaunch:
@@ -87,9 +87,9 @@ class GraphPlan:
         return self.eager.fusion(values)
 
     def run(self, values: Values, views: Views, stream: object) -> object:
-        """Like ``GpuPlan.run``; waits for the device where the host must know whether a loop goes on."""
+        """Like ``GpuPlan.run``; waits for the device if the host must know whether a loop goes on."""
         on = stream_of(self.device, stream)
-        if not self.device.life.direct and session_of(on) is not None:  # a capture notes the launches
+        if not self.device.life.direct and session_of(on) is not None:  # a capture records the launches
             return self.eager.run(values, views, stream)
         eager, given = self.eager, values[:]
         values += eager.hidden.values()
@@ -196,7 +196,7 @@ class GraphPlan:
         return self._has_loops and self._device_loops and loops_are_nodes(self.device)
 
     def _new_program(self) -> KernelProgram:
-        """What is launched, decided once: loops as nodes of a graph, or repeated by the host."""
+        """The program, chosen once: loops as nodes of a graph, or repeated by the host."""
         load, spec = self.device.modules.load, parse_target(self.device.driver.info.arch)
         plan, setter, upload_kernels = self.eager, None, None
         predicated = self._has_loops and not self._uses_device_loops

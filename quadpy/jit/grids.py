@@ -1,4 +1,4 @@
-"""What the extents of a call decide: how many blocks each launch has, and that blocks with barriers are complete."""
+"""Decisions from the extents of a call: the blocks of each launch, and whether blocks with barriers are complete."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class BarrierLoop:
     span: Span | None
 
     def require_complete(self, values: Sequence[ArgumentValue]) -> None:
-        """ArgumentError where a block would lack iterations: the others would wait for them at a barrier."""
+        """ArgumentError if a block would lack iterations: the others would wait for them at a barrier."""
         count = self.extent(values)
         if count % self.block_dim:
             line = f" on line {self.span.line}" if self.span else ""
@@ -63,7 +63,7 @@ class Grids:
         self._last: tuple[object, tuple[int, ...] | None] | None = None
 
     def of(self, values: Sequence[ArgumentValue]) -> tuple[int, ...] | None:
-        """Blocks of each launch, for the ``values`` of an argument block; None where a grid cannot be that large.
+        """Blocks of each launch, for the ``values`` of an argument block; None if a grid cannot be that large.
 
         Raises:
             ArgumentError: a loop with barriers has incomplete blocks.
@@ -80,6 +80,6 @@ class Grids:
 
 
 def deciding_values(formulas: Iterable[Formula]) -> Callable[[Sequence[ArgumentValue]], object]:
-    """A function that picks the values of an argument block on which ``formulas`` depend; a constant where there are none."""
+    """A function that picks the values of an argument block that ``formulas`` need; a constant if there are none."""
     indices = sorted({index for formula in formulas for index in values_in(formula)})
     return itemgetter(*indices) if indices else len

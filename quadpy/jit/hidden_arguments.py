@@ -1,4 +1,4 @@
-"""The arguments that a launch adds to the caller's: where their values come from, and how they are packed.
+"""The arguments that a launch adds to the caller's: the sources of their values, and their packing.
 
 A hidden argument is a row of ``ROWS`` and a use: ``lang.hidden.hidden_argument`` in a rule of the language, or an operand
 that ``codegen.abi.hidden_of`` adds after the layout.
@@ -38,8 +38,8 @@ class Sources:
 class Row:
     """One hidden argument: a word that all launches of a plan share, or one that each launch computes.
 
-    ``of_memory`` says that it is the address of memory that a launch gets from the host, which ``jit.launch_memory`` puts
-    in its place.  With none of these it is the address of scratch memory, which each launch allocates on its stream.
+    ``of_memory`` says that it is the address of memory that a launch gets from the host; ``jit.launch_memory`` fills
+    it in.  With none of these it is the address of scratch memory, which each launch allocates on its stream.
     """
 
     of_plan: Callable[[Sources], int] | None = None

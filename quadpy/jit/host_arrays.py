@@ -1,7 +1,7 @@
-"""Host arrays among the arguments of a kernel on a GPU: copied in before it, and out after it where it wrote them.
+"""Host arrays among the arguments of a kernel on a GPU: copied in before it, and out after it if it wrote them.
 
-Only the numbers of an array come back.  What lies between them, such as the other columns of a matrix, may be written by
-the host or another thread meanwhile.
+Only the numbers of an array are copied back.  The memory between them, such as the other columns of a matrix, may be
+written by the host or another thread in the meantime.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class _DeviceCopy:
 def copied_host_arrays(
     device: Device, on: Stream, values: Values, views: Views, arguments: ArrayArguments, session: Session | None = None
 ) -> AbstractContextManager[Views]:
-    """Context manager: ``views`` with copies on the device for host arrays, copied back at its end where they are written.
+    """Context manager: ``views`` with copies on the device for host arrays, copied back at its end if they are written.
 
     ``values`` get the addresses of the copies.  With a ``session`` the copies belong to its graph, and each run of the
     graph copies in and out.

@@ -1,4 +1,4 @@
-"""Builtins and functions called outside kernels: each call runs a CPU kernel made of that one call."""
+"""Builtins and functions called outside kernels: each call runs a CPU kernel that contains only that call."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def call_function(func: Func, args: tuple[Any, ...], kwargs: Mapping[str, Any]) 
 
     Raises:
         ArgumentError: the function does not take these arguments; one is an array.
-        CompilationError: the function is at fault; the message shows its line.
+        CompilationError: an error in the function; the message shows its line.
     """
     name = func.source.name
     try:
@@ -123,7 +123,7 @@ def call_function(func: Func, args: tuple[Any, ...], kwargs: Mapping[str, Any]) 
         _typed_for_function(name, parameter, value, config) for parameter, value in zip(_NAMES, given, strict=False)
     ]
     parameters, statics = tuple(parameter for parameter, _ in typed), tuple(static for _, static in typed)
-    # What is not a plain value may change between two calls, and is looked at again.
+    # Anything but a plain value may change between two calls, and is checked again.
     plain = all(static is None or isinstance(static, (Scalar, str)) for static in statics)
     try:
         plan = (_plan if plain else _plan.__wrapped__)(func, parameters, statics, config)
@@ -163,7 +163,7 @@ def _typed_for_function(name: str, parameter: str, given: Any, config: Config) -
 
 
 def _typed(name: str, parameter: str, given: Any, config: Config) -> tuple[_ByValue | None, Any]:
-    """The parameter that takes ``given``; none, and ``given`` itself, where it is a compile-time value."""
+    """The parameter that takes ``given``; None, and ``given`` itself, if it is a compile-time value."""
     if isinstance(given, Elements):
         return VectorParameter(parameter, given.dtype, given.shape), None
     if isinstance(given, (list, tuple)) or (isinstance(given, np.ndarray) and given.ndim):

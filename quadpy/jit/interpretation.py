@@ -1,4 +1,4 @@
-"""Kernels that Python runs: from a request to a function that is called as machine code is."""
+"""Kernels that Python runs: turns a request into a function that is called like machine code."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _python_kernel(request: Request) -> tuple[Compiled, Callable[..., int]]:
 
     traced = trace_kernel(source, request.args, options, request.before, observe)
     with_lines = traced_for(replace(request, options=replace(options, lines=True), before=traced.dependencies))
-    # Nothing watches for races, which would add tasks: iterations run one after another.
+    # Races are not watched for, which would add tasks: iterations run one after another.
     kernel = run_passes(TASK_PASSES, replace(numbered(before[-1]), debug=False))
     schedule = schedule_for(kernel, request.target)
     plan = plan_kernel(with_lines.kernel, kernel.tasks, schedule)

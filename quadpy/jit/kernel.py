@@ -130,7 +130,7 @@ class Kernel(ByName):
             raise shortened(error)  # noqa: B904 - the error itself
 
     def _watched(self, plan: Plan, args: tuple[Argument, ...]) -> Callable[[Values, Views, object], object]:
-        """``plan.run`` for a call that a capture records, or an observer is told of."""
+        """``plan.run`` for a call that a capture records, or that is reported to an observer."""
         if CAPTURES.count:
             set_launching_kernel(self, args)
         if (observer := CAPTURES.observer) is None:
@@ -189,12 +189,12 @@ class Kernel(ByName):
         return dispatcher, args
 
     def as_given(self, args: tuple[Argument, ...]) -> tuple[tuple[Argument, ...], dict[str, Argument]]:
-        """All arguments in their order as those by position and those that are given by keyword only."""
+        """All arguments, given in order, as positional ones and keyword-only ones."""
         count = len(args) - len(self._by_keyword)
         return args[:count], dict(zip(self._by_keyword, args[count:], strict=True))
 
     def binder(self, *args: Argument) -> Binder | None:
-        """What packs the arguments of later calls that run the same code; None where each must be resolved."""
+        """What packs the arguments of later calls that run the same code; None if each must be resolved."""
         dispatcher, args = self._in_order(*self.as_given(args))
         specialisation, _, views = dispatcher.resolve(args)
         return dispatcher.binder(specialisation, args, views)
@@ -290,9 +290,9 @@ class Kernel(ByName):
 
 
 class BoundKernel(Kernel):
-    """``obj.kernel``: a kernel whose first argument is ``obj``, with code of its own.
+    """``obj.kernel``: a kernel whose first argument is ``obj``, with its own code.
 
-    It is one object as long as ``obj`` lives.
+    It is the same object as long as ``obj`` lives.
     """
 
     def __init__(self, kernel: Kernel, instance: object) -> None:
@@ -328,7 +328,7 @@ class _BoundKernels(dict[Kernel, BoundKernel]):
     def __missing__(self, kernel: Kernel) -> BoundKernel:
         return self.setdefault(kernel, BoundKernel(kernel, self.owner))
 
-    def __reduce__(self) -> tuple[Any, ...]:  # a copy of the object has kernels of its own
+    def __reduce__(self) -> tuple[Any, ...]:  # a copy of the object has its own kernels
         return _BoundKernels, ()
 
     def __deepcopy__(self, memo: object) -> _BoundKernels:
@@ -336,7 +336,7 @@ class _BoundKernels(dict[Kernel, BoundKernel]):
 
 
 _KERNELS: Final = "_quadpy_kernels"
-"""Where an object has its bound kernels."""
+"""The attribute that holds an object's bound kernels."""
 
 _WITHOUT_DICT: Final[dict[int, _BoundKernels]] = {}
 """Those of objects with slots, by their ids: such objects live as long as the process."""

@@ -1,6 +1,6 @@
 """Plans of kernels whose launches get memory from the host: a ring for prints, shadow memory for checks of races.
 
-They are classes of their own, so that the launch of any other kernel has nothing to do with this.  The ring is read when
+They are separate classes, so that launches of other kernels cost nothing more.  The ring is read when
 the work is complete; ``ir.passes.watch_races`` describes shadow memory.
 """
 
@@ -64,7 +64,7 @@ class _CpuMemoryPlan(CpuPlan):
         return None if launch.result is None else launch.result()
 
     def runner(self, block: bytes) -> Runner:
-        """Like ``CpuPlan.runner``; each run has memory of its own."""
+        """Like ``CpuPlan.runner``; each run has its own memory."""
         words = None if (count := self._words) is None else lambda block: count(self._unpack(block))
         return _MemoryRunner(super().runner(block), self.hidden, words, prints=bool(self.code.messages))
 
@@ -145,7 +145,7 @@ class _GpuMemoryPlan(GpuPlan):
         return replace(prepared, launches=launches)
 
     def _shadow(self, values: Values, on: Stream) -> list[DeviceBuffer]:
-        """Shadow memory whose address ``values`` get, where the code has checks for races."""
+        """Shadow memory whose address ``values`` get, if the code has checks for races."""
         if self.code.shadow is None:
             return []
         try:

@@ -71,7 +71,7 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class LintReport:
-    """What ``lint`` found."""
+    """The results of ``lint``."""
 
     checked: tuple[Checked, ...]
     skipped: tuple[Skipped, ...]
@@ -83,7 +83,7 @@ class LintReport:
 
     @property
     def allowed(self) -> tuple[Race, ...]:
-        """Those that ``qp.hazards.allow`` covers in the kernels; one that is not certain may be none."""
+        """The races that ``qp.hazards.allow`` covers in the kernels, including possible ones."""
         return tuple(each.race for each in self.checked if each.race is not None and each.outcome == "allowed")
 
     @property

@@ -8,7 +8,7 @@ from typing import Final
 __all__ = ["MISFITS", "Misfit"]
 
 MISFITS: Final = (struct.error, OverflowError, TypeError)
-"""What such a value raises when it is packed."""
+"""Exceptions that such a value raises when it is packed."""
 
 
 class Misfit(Exception):

@@ -1,4 +1,4 @@
-"""A call of a kernel that an observer is told of."""
+"""Reports calls of kernels to observers."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
 __all__ = ["accesses_of", "call_accesses", "run_observed", "task_accesses"]
 
 _COMMUTING: Final = {op: "add" if op is AtomicOp.SUB else op.value for op in COMBINES}
-"""Atomic operations that commute with their like, by one name; an exchange and a compare-and-swap do not."""
+"""Atomic operations that commute with each other, by a common name; an exchange and a compare-and-swap do not."""
 
 _MOST: Final = 64
-"""Different calls of one plan whose accesses are kept."""
+"""Most calls of one plan whose accesses are kept."""
 
 
 def run_observed(
     observer: Observer, source: FunctionSource, plan: Plan, values: Values, views: Views, stream: object
 ) -> object:
-    """``plan.run``, of which ``observer`` is told unless a capture records the call.
+    """``plan.run``, reported to ``observer`` unless a capture records the call.
 
     Raises:
         HazardError: the observer refuses the call; nothing has been launched.
@@ -61,7 +61,7 @@ def run_observed(
 
 
 def _timed(plan: Plan, told: Submission, values: Values) -> Plan:
-    """What does the same as ``plan``, and is timed as the observer wants it."""
+    """An equivalent of ``plan`` that is timed as the observer wants."""
     cpu_plan, graph_plan, fusing_plan = _kinds_of_plans()
     if told.task_times is not None and isinstance(plan, cpu_plan):
         TIMED.times = told.task_times
@@ -78,7 +78,7 @@ def _spans(plan: Plan) -> Sequence[Span | None]:
 
 @cache
 def _kinds_of_plans() -> tuple[type[CpuPlan], type[GraphPlan], type[FusingPlan]]:
-    """Their modules come with LLVM, which is loaded when a kernel is called; an import at each call takes a microsecond."""
+    """Imported late, since their modules need LLVM; cached, since an import at each call takes a microsecond."""
     from quadpy.jit.cpu_plan import CpuPlan
     from quadpy.jit.fusion.plan import FusingPlan
     from quadpy.jit.graph_plan import GraphPlan
@@ -87,12 +87,12 @@ def _kinds_of_plans() -> tuple[type[CpuPlan], type[GraphPlan], type[FusingPlan]]
 
 
 def _needs_stream(stream: Stream) -> bool:
-    """Whether ``Plan.run`` must be told of the stream: on the host only a capture asks for it."""
+    """Whether ``Plan.run`` needs the stream: on the host only a capture does."""
     return bool(CAPTURES.count) or "host" not in stream.device.driver.features
 
 
 TaskAccesses: TypeAlias = tuple[tuple[KernelAccess, ...], ...]
-"""What each task of a kernel does."""
+"""The accesses of each task of a kernel."""
 
 
 class _Found(NamedTuple):
@@ -104,7 +104,7 @@ class _Found(NamedTuple):
 
 
 def accesses_of(plan: Plan, values: Sequence[float]) -> tuple[KernelAccess, ...]:
-    """What a call with ``values`` does with its arrays; the identical object for the same touches."""
+    """The accesses of a call with ``values`` to its arrays; the identical object for the same footprints."""
     return call_accesses(plan).found(values).accesses
 
 
@@ -114,7 +114,7 @@ def task_accesses(plan: Plan, values: Sequence[float]) -> TaskAccesses:
 
 
 class _PlanAccesses:
-    """What calls of a plan do with their arrays: ``CallAccesses``."""
+    """The accesses of a plan's calls to their arrays: a ``CallAccesses``."""
 
     def __init__(self, plan: Plan) -> None:
         self._footprints = footprints = plan.footprints()
@@ -124,7 +124,7 @@ class _PlanAccesses:
         self._known: dict[int, _Found] = {}
 
     def found(self, values: Sequence[float]) -> _Found:
-        """What a call with ``values`` does."""
+        """The accesses of a call with ``values``."""
         footprints = self._footprints
         touches = footprints.at(values)
         found = self._known.get(id(touches))
@@ -156,7 +156,7 @@ _TOGETHER: Final = "it stands for many accesses of different parts, whose histor
 
 
 def call_accesses(plan: Plan) -> _PlanAccesses:
-    """What calls of ``plan`` do with their arrays."""
+    """The accesses of calls of ``plan`` to their arrays."""
     footprints = plan.footprints()
     found = footprints.observed
     if not isinstance(found, _PlanAccesses):

@@ -41,7 +41,7 @@ __all__ = [
 ]  # fmt: skip
 
 Argument: TypeAlias = Any
-"""What a caller passes, before it is checked; an array's view once it is."""
+"""An argument before it is checked; afterwards, the view of an array."""
 
 _SINGLE: Final = struct.Struct("=f")
 
@@ -145,7 +145,7 @@ class StructParameter:
 class ArrayParameter:
     """An array: quadpy's, NumPy's, a CPU tensor, or any object that exports its memory.
 
-    ``rank`` is that of its elements, 1 for vectors and 2 for matrices, where only that is known of them.
+    ``rank`` is the rank of its elements, 1 for vectors and 2 for matrices, if only that is known.
     """
 
     name: str
@@ -260,7 +260,7 @@ class ArrayParameter:
         return replace(found, clamped=self.clamped)
 
     def declared(self) -> ArgType | None:
-        """The type that the annotation alone gives; None where it leaves something out."""
+        """The type that the annotation alone gives; None if it leaves something out."""
         if self.record is not None and self.ndim is not None:
             return replace(_array_of_structs(self.record, self.ndim, True), clamped=self.clamped)
         if self.type is None or self.ndim is None:
@@ -269,7 +269,7 @@ class ArrayParameter:
 
 
 Parameter: TypeAlias = ScalarParameter | VectorParameter | StructParameter | ArrayParameter
-"""What a launch packs."""
+"""A parameter that a launch packs."""
 
 
 def _number(given: Argument, type: Scalar, name: str) -> ArgumentValue:
@@ -293,7 +293,7 @@ def _number(given: Argument, type: Scalar, name: str) -> ArgumentValue:
 
 
 def _float_bits(value: float, type: Scalar) -> ArgumentValue:
-    """What ``struct`` packs: 16-bit floats travel as their bits; what f32 cannot hold is infinite."""
+    """The value for ``struct``: 16-bit floats travel as their bits; numbers too large for f32 become infinite."""
     if type.bits == 64:
         return value
     if type.bits == 32:

@@ -26,7 +26,7 @@ _Function = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class _Rules:
-    """How long is measured, and when again; ``file`` keeps decisions."""
+    """How long to measure, and when to measure again; ``file`` keeps decisions."""
 
     geometry: Callable[..., Hashable]
     first_warmup: int
@@ -39,7 +39,7 @@ class _Rules:
 
 @dataclass(slots=True)
 class _Trial:
-    """What was measured for one geometry: how often each implementation ran, and its best time.
+    """The measurements for one geometry: how often each implementation ran, and its best time.
 
     ``chosen`` is None while it is measured; ``calls`` and ``since`` count from the decision on.
     """
@@ -68,7 +68,8 @@ class PerfDispatch:
     def register(self, fn: _Function | None = None, *, is_compatible: Callable[..., bool] | None = None) -> Any:
         """Decorator: ``fn``, a kernel or any function with the same parameters, is an implementation.
 
-        ``is_compatible`` says of the arguments of a call whether it can be used for them; without it, it always can.
+        ``is_compatible`` tells whether the implementation can be used for the arguments of a call; by default, it
+        always can.
 
         Raises:
             ArgumentError: its parameters differ, or one of this name is there already.
@@ -205,7 +206,7 @@ def _read(file: Path) -> dict[str, str]:
 
 
 def _write(file: Path, decisions: dict[str, str]) -> None:
-    """In one step, so that a program that ends meanwhile leaves the file whole."""
+    """In one step, so that a program that ends in the meantime leaves the file intact."""
     new = file.with_name(f"{file.name}.{os.getpid()}")
     new.write_text(json.dumps(decisions, indent=2), encoding="utf-8")
     new.replace(file)

@@ -1,4 +1,4 @@
-"""What a way to launch a kernel is, and what passes through it."""
+"""The protocol of ways to launch a kernel, and the types of its data."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ Views: TypeAlias = Sequence[ArrayView]
 
 
 Footprints: TypeAlias = "Callable[[], KernelFootprints]"
-"""The footprints of a plan's launches, which are found when they are first asked for."""
+"""The footprints of a plan's launches, computed on first use."""
 
 
 def unknown_footprints(code: CodeObject) -> Footprints:
-    """Those of code of which no more is known than which arrays each launch touches."""
+    """The footprints of code for which only the arrays of each launch are known."""
 
     @functools.cache
     def found() -> KernelFootprints:
@@ -57,14 +57,14 @@ class Plan(Protocol):
         """The fields that the kernel names."""
 
     def run(self, values: Values, views: Views, stream: object) -> object:
-        """Launches the kernel on ``stream``, or the calling thread's for None; its result, None where it has none.
+        """Launches the kernel on ``stream``, or the calling thread's for None; returns its result, if any, or None.
 
         While the stream is captured the launch is recorded instead.
 
         Raises:
             Misfit: a value does not fit its parameter; nothing has begun.
             ArgumentError: the condition of a loop is empty, or a loop with barriers has incomplete blocks.
-            CaptureError: the kernel returns something, which a capture cannot.
+            CaptureError: the kernel returns a value, which a capture cannot do.
             OutOfDeviceMemory: there is no scratch memory.
         """
 

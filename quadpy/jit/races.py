@@ -1,4 +1,4 @@
-"""Races of kernels, as users read them: found when one compiles, and warned of once."""
+"""Races of kernels, as users read them: found during compilation, and reported by one warning."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def warn_of_races(races: Iterable[Race]) -> None:
     """Warns of each race once in a process, at the line of its second access; the hazard checker lists what is allowed.
 
     Raises:
-        RaceWarning: where the user's filters make errors of warnings.
+        RaceWarning: if the user's filters turn warnings into errors.
     """
     if CAPTURES.checker is not None:
         CAPTURES.checker.report([race for race in races if race.allowed])

@@ -1,4 +1,4 @@
-"""What a kernel returned, read from its scratch memory."""
+"""The result of a kernel, read from its scratch memory."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CODES: Final = {"b": {1: "?"}, "i": {1: "b", 2: "h", 4: "i", 8: "q"}, "u": {1: 
 _PACKINGS: Final = {
     scalar: struct.Struct("=" + _CODES[dtype.kind][dtype.itemsize]) for dtype, scalar in SCALAR_OF.items()
 }
-"""All but bf16, which Python does not have."""
+"""All types except bf16, which Python does not have."""
 
 
 class ResultReader:
@@ -66,7 +66,7 @@ def _struct(shape: dict[str, ResultShape], numbers: Iterator[tuple[object, Scala
 
 
 def _shaped(shape: ResultShape, numbers: Iterator[tuple[object, Scalar]]) -> object:
-    """Numbers, each with its type, as one of them, a vector or matrix, or a tuple of such."""
+    """Numbers, each with its type, as a number, a vector or matrix, or a tuple of these."""
     if isinstance(shape, dict):
         return _struct(shape, numbers)
     if isinstance(shape, list):

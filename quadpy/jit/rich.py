@@ -12,7 +12,7 @@ __all__ = ["html_of"]
 
 
 def html_of(kernel: Kernel) -> str:
-    """What ``help`` and a look at the source would show."""
+    """The texts that ``help`` and the source would show."""
     kind = "graph kernel" if kernel.graph else "kernel"
     head = f"<b>{kind}</b> <code>{escape(kernel.source.name)}{escape(str(inspect.signature(kernel)))}</code>"
     documentation = inspect.getdoc(kernel) if kernel.__doc__ else None

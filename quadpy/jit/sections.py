@@ -13,7 +13,7 @@ from quadpy.runtime.arrays.view import ArrayMemory, ArrayView
 __all__ = ["Sections", "has_sections"]
 
 _MOST = 256
-"""Different calls that are remembered as checked."""
+"""Most calls that are remembered as checked."""
 
 
 def has_sections(flow: Flow) -> bool:

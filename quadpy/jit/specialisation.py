@@ -1,4 +1,4 @@
-"""The plans of one call signature, and where the way to launch is chosen."""
+"""The plans of one call signature, and the choice between ways to launch."""
 
 from __future__ import annotations
 
@@ -99,18 +99,18 @@ class Specialisation:
 
     @property
     def reads(self) -> Dependencies:
-        """What its code depends on besides the types of its arguments."""
+        """The dependencies of its code besides the types of its arguments."""
         assert self._reads is not None
         return self._reads
 
     def release(self) -> None:
-        """The first code is known, and with it all members of dataclasses that are used: keeps no dataclass alive."""
+        """The first code is known, and with it all members of dataclasses that are used: lets go of the dataclasses."""
         for arg in self._args.values():
             if isinstance(arg, ContainerArg):
                 arg.release()
 
     def pick(self, views: Views) -> Plan:
-        """The plan for arrays with these addresses: ranges are compared where at least one of the two is written."""
+        """The plan for arrays with these addresses: ranges are compared if at least one of the two is written."""
         return self._for_overlaps() if self._overlap(views) else self._disjoint
 
     def fast_call(self, args: Sequence[Argument]) -> FastCall | None:
@@ -142,7 +142,7 @@ class Specialisation:
     def binder(self, views: Views, args: Sequence[Argument], resolve: Resolver) -> Binder | None:
         """What binds later calls like the one of ``args``, which have ``views`` in place of arrays; None where there is none.
 
-        On the CPU there always is one: it resolves each call where no faster way is known.
+        On the CPU there always is one: it resolves each call if no faster way is known.
         """
         plan = self.pick(views)
         match plan:
@@ -246,7 +246,7 @@ class Specialisation:
     def _part(
         self, options: Options, device: Device | None, outline: ResultShape, used: tuple[Field, ...], kernel: Kernel, last: bool,
     ) -> Plan:  # fmt: skip
-        """The plan of one task of a kernel, which is a kernel of its own; the ``last`` one has the results."""
+        """The plan of one task of a kernel, as a separate kernel; the ``last`` one has the results."""
         _, code = compiled_code(kernel, self._target, form_of(options))
         learn(code.messages)
         fields, seed = tuple(map(FieldMemory.of, used)), self._config.random_seed
@@ -330,7 +330,7 @@ class Specialisation:
                 )  # fmt: skip
 
     def _request(self, options: Options) -> Request:
-        """What is asked of the compiler: the first code of the signature, or more that does the same.
+        """The request to the compiler: for the first code of the signature, or for more code that does the same.
 
         Raises:
             CodegenError: it would not do the same, since user code that runs at compile time now gives other values.
@@ -347,7 +347,7 @@ class Specialisation:
         return Request(self._source, self._args, options, target, reads)
 
     def _footprints(self, options: Options, code: CodeObject) -> KernelFootprints:
-        """What the launches of ``code`` touch; code from the disk is traced for this."""
+        """The footprints of the launches of ``code``; code from the disk is traced for this."""
         return _footprints_of(code, lambda: self._traced(options))
 
     def _traced(self, options: Options) -> Kernel:
@@ -355,7 +355,7 @@ class Specialisation:
 
 
 def _footprints_of(code: CodeObject, kernel: Callable[[], Kernel]) -> KernelFootprints:
-    """What the launches of ``code``, which was made of ``kernel``, touch."""
+    """The footprints of the launches of ``code``, which was made from ``kernel``."""
     from quadpy.jit.footprints import KernelFootprints
 
     try:

@@ -33,7 +33,7 @@ class Near(NamedTuple):
 class Far(NamedTuple):
     """An index that follows no loop variable.
 
-    indices  what it is in all iterations together; None for any index of the axis
+    indices  its values over all iterations; None for any index of the axis
     by_data  whether it is computed from data, such as an index from memory
     """
 
@@ -42,10 +42,10 @@ class Far(NamedTuple):
 
 
 class Stencil(NamedTuple):
-    """What the iterations of a launch touch of an array, each around its own index.
+    """The elements of an array that the iterations of a launch touch, each around its own index.
 
-    axes      for each axis of the array; None where nothing is known
-    location  the first access of this kind in the kernel; None where that is unknown
+    axes      for each axis of the array; None if nothing is known
+    location  the first access of this kind in the kernel; None if that is unknown
     """
 
     array: str
@@ -109,7 +109,7 @@ def _numbers_in(formulas: Sequence[StencilFormula], extents: Mapping[str, Extent
 
 
 def _near(follows: Followed, extent: int, known: Mapping[Number, int]) -> Near | None:
-    """All shifts together; None where one of them is a remainder of another number than the extent."""
+    """All shifts together; None if one of them is a remainder by a number other than the extent."""
     low, last, wraps = [], [], False
     for shift in follows.shifts:
         ends, turns = (known[shift.low], known[shift.last]), 0

@@ -13,7 +13,7 @@ __all__ = ["TIMED", "TimedEntry"]
 
 
 class _Timed(threading.local):
-    """Who is told of the tasks that the calling thread runs next."""
+    """The receiver of times of the tasks that the calling thread runs next."""
 
     times: TaskTimes | None = None
 
@@ -22,7 +22,7 @@ TIMED: Final = _Timed()
 
 
 class TimedEntry:
-    """Calls ``entry`` once for each task, where it can run them ``apart``, and tells ``TIMED.times`` of each.
+    """Calls ``entry`` once for each task, if it can run them ``apart``, and reports each to ``TIMED.times``.
 
     Machine code is asked for a single task by the complement of the task's number.
     """

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["VariantDispatcher", "dispatcher_for"]
 
 _MANY: Final = 16
-"""Variants for the same arguments that one warning is worth."""
+"""The number of variants for the same arguments that triggers a warning."""
 
 
 def dispatcher_for(
@@ -166,7 +166,7 @@ class VariantDispatcher:
             return variant, flat
 
     def _warn(self, known: Sequence[Variant], args: Sequence[Argument]) -> None:
-        """Attributes that change with each call cost a compilation each time."""
+        """Warns of attributes that change with each call, since each change costs a compilation."""
         changed = known[-2].difference(args)
         warnings.warn(
             f"{self.source.name} was compiled for {_MANY} values of {changed or 'attributes'}, which are compile-time values: "
@@ -199,7 +199,7 @@ class VariantDispatcher:
 
 
 def _key_of(parameter: Declared, given: Argument) -> Hashable:
-    """What decides about the variant.
+    """The key that selects the variant.
 
     Raises:
         ArgumentError: the parameter does not take ``given``.

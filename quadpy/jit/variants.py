@@ -1,7 +1,7 @@
 """Kernels with compile-time arguments: a variant for each choice of them, to which calls pass the rest.
 
-What calls pass is flat: the arguments that are run-time values, then the members of others that the kernel uses.
-A generated function makes it of the arguments of a call, and checks that the call is one of its variant.
+Calls pass a flat list: the arguments that are run-time values, then the members of others that the kernel uses.
+A generated function makes it from the arguments of a call, and checks that the call belongs to its variant.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 __all__ = ["Quick", "Receiver", "Variant"]
 
 Flat: TypeAlias = Callable[..., "tuple[Argument, ...] | None"]
-"""What a call passes, from all its arguments; None for a call of another variant."""
+"""The values that a call passes, from all its arguments; None for a call of another variant."""
 
 Quick: TypeAlias = Callable[..., "Resolved | None"]
 """Like ``Dispatcher.resolve``, of all arguments; None for a call that must be resolved step by step."""
@@ -51,7 +51,7 @@ Receiver: TypeAlias = tuple[str, object]
 """The name of the first parameter, and the object that it is in every call."""
 
 _UNWATCHED: Final = (Method, MethodType, ModuleType, type(MISSING))
-"""What attributes have that no call compares: each read makes it again."""
+"""Types of attributes that calls do not compare, since each read makes a new object."""
 
 _DEEPEST: Final = 20
 """Containers deeper inside others are compared by identity."""
@@ -62,7 +62,7 @@ _REFUSALS: Final = (AttributeError, LookupError, TypeError)
 class Variant:
     """A kernel for one choice of its compile-time arguments, those of ``args``; ``paths`` are the members that it uses.
 
-    ``flat`` is made again after code was compiled: then it is known which attributes the code depends on.
+    ``flat`` is made again after compilation: then it is known which attributes the code depends on.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class Variant:
         self.flat: Flat = self._generated()
 
     def fixed_types(self, args: Sequence[Argument]) -> dict[str, ArgType]:
-        """The types of what is not passed, in a call with ``args``."""
+        """The types of arguments that are not passed, in a call with ``args``."""
         roots = dict(zip(self._texts, args, strict=False))
         if self._receiver is not None:
             roots[self._receiver[0]] = self._receiver[1]
@@ -183,7 +183,7 @@ class Variant:
         self._guards.setdefault(self._text(path), f"hasattr({owner}, {path.steps[-1]!r})")
 
     def watch(self, reads: Dependencies) -> None:
-        """Code was compiled; calls with other values of what it read have code of their own."""
+        """Code was compiled; calls with other values of its reads need other code."""
         before = len(self._guards)
         for path, value in reads.attributes():
             if value is MISSING and path.root in self._roots:
@@ -199,7 +199,7 @@ class Variant:
             self.flat, self._quick = self._generated(), None
 
     def difference(self, args: Sequence[Argument]) -> str | None:
-        """The first of what is compared in which a call with ``args`` differs, as the program names it."""
+        """The first compared value that differs in a call with ``args``, as the program names it."""
         roots = {text: value for text, value in zip(self._texts.values(), args, strict=False) if text != "receiver"}
         for text, guard in self._guards.items():
             try:
@@ -222,7 +222,7 @@ class Variant:
         return define(lines, {**self._names, "refusals": _REFUSALS})  # type: ignore[return-value]  # by its text
 
     def quick(self) -> Quick | None:
-        """What resolves calls of this variant in one step; None if arrays decide about their code, or nothing is compiled."""
+        """Resolves calls of this variant in one step; None if arrays decide about the code, or nothing is compiled."""
         if (
             self._quick is None
             and not self._has_arrays
@@ -294,7 +294,7 @@ def _contents(value: object, depth: int = 0) -> Hashable:
 
 
 def _kept(value: object, depth: int = 0) -> object:
-    """All that is in a container now."""
+    """The current contents of a container."""
     match value:
         case list() | tuple() if depth <= _DEEPEST:
             return tuple(_kept(item, depth + 1) for item in value)

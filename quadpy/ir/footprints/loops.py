@@ -114,7 +114,7 @@ def remembered(reader: Reader, bodies: Sequence[ir.Block], known: Known, inside:
 
 
 def added(body: ir.Block, known: Known, *, but: Container[ir.Var]) -> dict[ir.Var, tuple[Form, Number]]:
-    """The variables, except ``but``, to which each turn of a loop adds the same: their first values, and the increments."""
+    """The variables, except ``but``, to which each turn adds the same: their first values, and the increments."""
     found = {}
     times = Times(node.var for node in walk(body) if isinstance(node, ir.Assign))
     for stmt in body.stmts:

@@ -58,7 +58,7 @@ def bounds(form: Form, guards: Guards | None) -> Bounds:
 
 
 def free_bounds(form: Form, guards: Guards | None) -> Bounds:
-    """``bounds`` without the guards on the form as a whole: both occur as values, if the counters take all of theirs."""
+    """``bounds`` without guards on the form as a whole: both occur as values, if the counters take all of theirs."""
     low = last = form.constant
     for counter, factor in form.terms:
         a, b = (end * factor for end in counter_bounds(counter, guards))

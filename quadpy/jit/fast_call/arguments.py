@@ -1,4 +1,4 @@
-"""The arguments of a generated function as Python text: what it checks, and what it packs."""
+"""The arguments of a generated function as Python text: its checks and the packed values."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from quadpy.runtime.launch.launch import Bound
 __all__ = ["REFUSALS", "Arguments", "Bind", "FastCall", "PackedArguments", "define"]
 
 FastCall: TypeAlias = Callable[..., "bool | tuple[object] | None"]
-"""Launches a call like the one for which it was generated, a function of a stream and the arguments.
+"""A function of a stream and the arguments, which launches calls like the one for which it was generated.
 
-True, or its result in a tuple.  False or None, and nothing is launched, for any other call: the plan then launches it, or
-reports what is wrong with it.
+Returns True, or the result in a tuple.  For any other call it returns False or None and launches nothing: the plan then
+launches the call, or reports its error.
 """
 
 Bind: TypeAlias = Callable[..., Bound | None]
@@ -36,7 +36,7 @@ Bind: TypeAlias = Callable[..., Bound | None]
 
 _MISSING: Final = object()
 REFUSALS: Final = (*MISFITS, AttributeError, IndexError, QuadpyError)
-"""What wrong arguments raise: the call itself then reports it."""
+"""Exceptions of wrong arguments: the call itself then reports the error."""
 
 
 class Arguments:
@@ -70,7 +70,7 @@ class Arguments:
     def overlaps(
         self, pairs: Iterable[tuple[int, int]], arrays: Iterable[int], fields: Sequence[tuple[int, int]]
     ) -> Iterator[str]:
-        """Lines that leave the function where memory overlaps: ``pairs`` of arrays, or one of ``arrays`` and ``fields``."""
+        """Lines that leave the function if memory overlaps: in ``pairs`` of arrays, or of ``arrays`` and ``fields``."""
         pairs, arrays = list(pairs), sorted(arrays if fields else ())
         for k in sorted({k for pair in pairs for k in pair}.union(arrays)):
             yield f"        start{k} = a{k}.pointer; end{k} = start{k} + a{k}.nbytes"
@@ -94,7 +94,7 @@ class Arguments:
         ]
 
     def _values(self, k: int, parameter: Parameter) -> list[str]:
-        """What the argument block has of parameter ``k``."""
+        """The values of parameter ``k`` in the argument block."""
         if isinstance(parameter, ArrayParameter):
             return [f"a{k}.pointer", *(f"a{k}.abi[{n}]" for n in range(1, len(self.view(k).abi)))]
         if isinstance(parameter, (CheckedParameter, VectorParameter, StructParameter)):
@@ -120,7 +120,7 @@ class PackedArguments:
                 self._pieces += [(value.offset, value.code, text) for value, text in zip(mine, texts, strict=True)]
 
     def format(self, head: str, start: int) -> str:
-        """What ``struct`` packs: ``head``, and from byte ``start`` on the block."""
+        """The format for ``struct``: ``head``, and the block from byte ``start`` on."""
         text, end = head, struct.calcsize(head)
         for offset, code, _ in self._pieces:
             text += f"{start + offset - end}x{code}"
@@ -128,7 +128,7 @@ class PackedArguments:
         return text
 
     def values(self) -> Iterator[str]:
-        """What is packed, in the order of the format."""
+        """The packed values, in the order of the format."""
         return (text for _, _, text in self._pieces)
 
 

@@ -16,7 +16,7 @@ __all__ = ["bind_on_cpu"]
 def bind_on_cpu(
     parameters: Sequence[Parameter], args: Sequence[Argument], plan: CpuPlan, pairs: Sequence[tuple[int, int]]
 ) -> Bind | None:
-    """A function that packs the arguments of calls with the types of ``args``; None where each call must be resolved.
+    """A function that packs the arguments of calls with the types of ``args``; None if each call must be resolved.
 
     ``pairs`` are arrays, by number, that must not overlap; none may overlap a field.
     """
@@ -29,7 +29,7 @@ def bind_on_cpu(
     def guard(k: int) -> str:
         names[f"key{k}"] = arguments.view(k).type_key
         different = f"type(a{k}) is not NDArray or a{k}.type_key is not key{k}"
-        exported = f"a{k}._storage.exported"  # other libraries have the memory: then a replay runs nothing later
+        exported = f"a{k}._storage.exported"  # other libraries have the memory: then a replay defers nothing
         return f"{different} or a{k}.wide is not {arguments.view(k).wide} or {exported}"
 
     fields = [(field.pointer, field.nbytes) for field in plan.hidden.fields]

@@ -2,7 +2,7 @@
 
 A launch on a GPU takes Python longer than the driver, and most of that is looping over arguments.  So for each signature
 a function without loops is generated: it checks, announces, packs and launches, argument by argument, all tasks at once.
-It does what ``Kernel.__call__``, ``Specialisation.pick`` and ``GpuPlan.run`` do, for the plainest calls alone.
+It replaces ``Kernel.__call__``, ``Specialisation.pick`` and ``GpuPlan.run``, but only for the plainest calls.
 """
 
 from __future__ import annotations
@@ -44,20 +44,20 @@ class GpuCalls:
 
     @property
     def _are_plain(self) -> bool:
-        """Whether a call is launches in order, of arrays that are on the device, contiguous and writable."""
+        """Whether a call consists of launches in order, with arrays that are on the device, contiguous and writable."""
         device, views = self.plan.device, [self.arguments.view(k) for k in self.arrays]
         ready = (v.type_key[0] in DEVICE_KINDS and v.device is device and v.writable for v in views)
         return self.plan.is_straight and all(ready)
 
     def fast_call(self, observed: FastCall) -> FastCall | None:
-        """The fast call; None where there is none.  While somebody observes, or captures, it is ``observed``."""
+        """The fast call; None if there is none.  During observation or capture it is ``observed``."""
         self.names["observed"] = observed
         args = "".join(f", a{k}" for k in range(len(self.arguments.parameters)))
         head = f"    if not life.direct: return observed(stream{args}, *more)"
         return define(self.launching(head), self.names) if self._are_plain else None  # type: ignore[return-value]  # by its text
 
     def telling(self, tell: Tell) -> FastCall | None:
-        """What does the same, and tells of each call before its launch; for arrays of quadpy's alone, without a result."""
+        """The same, but reports each call before its launch; only for quadpy's arrays, without a result."""
         self.names |= {"tell": tell, "NDArray": NDArray}
         head = f"    if {' or '.join(['more', *(f'type(a{k}) is not NDArray' for k in self.arrays)])}: return False"
         arrays = "".join(f"a{k}, " for k in self.arrays)
@@ -71,7 +71,7 @@ class GpuCalls:
         return define(self.launching(head, told), self.names) if is_plain else None  # type: ignore[return-value]  # by its text
 
     def bind(self) -> Bind | None:
-        """What packs and announces, and launches nothing; None where there is no such function."""
+        """A function that packs and announces, but launches nothing; None if there is none."""
         is_plain = self._are_plain and self.plan.result is None
         return define(self.binding(), self.names) if is_plain else None  # type: ignore[return-value]  # by its text
 
@@ -137,7 +137,7 @@ class GpuCalls:
         yield "    return bound"
 
     def _guards(self) -> str:
-        """What makes a call another one.  An array's form is one object for its type, its device and how it lies there."""
+        """Conditions that distinguish other calls.  An array's form is one object for its type, device and layout."""
         return f"State.config is not config or {self.arguments.guards(self._array_guard)}"
 
     def _array_guard(self, k: int) -> str:
@@ -147,7 +147,7 @@ class GpuCalls:
         return f"a{k}.form is not form{k}"
 
     def _checks(self) -> Iterator[str]:
-        """Arrays that overlap, or lie over a field, have code of their own; quadpy's do where they share a block."""
+        """Arrays that overlap each other or a field need other code; quadpy's arrays overlap if they share a block."""
         if self.arrays:
             yield f"        {'; '.join(f'm{k} = a{k}.block' for k in self.arrays)}"
         blocks = {k: self.arguments.view(k).block for k in self.arrays}
@@ -184,7 +184,7 @@ class GpuCalls:
                 yield f"            blocks{n} = min(blocks{n}, -(-{coarsened} // {threads}))"
 
     def _announcements(self) -> Iterator[str]:
-        """Like ``DeviceMemory.use``, which is called where the stream is new to the memory."""
+        """Like ``DeviceMemory.use``, which is called if the stream is new to the memory."""
         written = iter(self.plan.arrays.written)
         for k in self.arrays:
             yield self._announcement(f"m{k}", f"m{k} is not None and ", writes=next(written))

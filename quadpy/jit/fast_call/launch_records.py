@@ -16,7 +16,7 @@ __all__ = ["LaunchRecords", "Record"]
 
 
 Record: TypeAlias = tuple[bytearray, Callable[[], int], object]
-"""The record, a function that launches its tasks, and what the driver takes for the argument block, which it keeps alive.
+"""The record, a function that launches its tasks, and the driver's reference to the argument block, kept alive by it.
 
 The record is HEAD bytes, the stream, the blocks of each task and the argument block.  The function returns 0 when the
 driver took all tasks.  One call at a time has a record: a finalizer may launch the same kernel between any two of
@@ -48,7 +48,7 @@ class LaunchRecords:
         return block, lambda: self._launch(block, arguments), arguments
 
     def settle(self, record: Record, code: int) -> bool:
-        """Launches what is left after the function returned a ``code`` other than 0; False where nothing was launched.
+        """Launches the remaining tasks after the function returned a nonzero ``code``; False if nothing was launched.
 
         Raises:
             DeviceError: the driver refuses a task, with the name and line of the kernel.

@@ -36,7 +36,7 @@ HEAD: Final = _HEAD.size
 
 
 def _ir_load(name: str, type: str, base: str, offset: int) -> str:
-    """``%name``, what stands ``offset`` bytes after ``%base``."""
+    """``%name``, the value ``offset`` bytes after ``%base``."""
     return f"""%{name}.at = getelementptr i8, ptr %{base}, i64 {offset}
   %{name} = load {type}, ptr %{name}.at"""
 
@@ -117,13 +117,13 @@ _FUNCTIONS: Final = ("PyEval_SaveThread", "PyEval_RestoreThread", "PyLong_FromLo
 
 
 def native_tasks(driver: Driver, tasks: Sequence[TaskLaunch]) -> NativeTasks | None:
-    """``tasks`` for the driver's own launch; None where that cannot be called, or no machine code can be made for it."""
+    """``tasks`` for the driver's own launch; None if that cannot be called, or no machine code can be made for it."""
     calls = driver.native_launch() if sys.implementation.name == "cpython" else None
     if calls is None:
         return None
     try:
         _entry()
-    except (QuadpyError, OSError, RuntimeError):  # a system that does not let code be made
+    except (QuadpyError, OSError, RuntimeError):  # a system that forbids generating code
         return None
     return NativeTasks(calls, tasks)
 
@@ -140,7 +140,7 @@ class NativeTasks:
     def record(self, block: bytearray, extra: int) -> Callable[[], int]:
         """A function that launches all tasks that have blocks, as the record ``block`` says, and keeps it alive.
 
-        It returns 0 when the driver took all, and -1 where nothing was tried, since the device is lost or cannot be
+        It returns 0 when the driver took all, and -1 if nothing was tried, since the device is lost or cannot be
         selected.  Otherwise it returns the driver's status, and from bit 32 on the number of the task that was refused,
         from 1; the tasks before that one are launched.
         """

@@ -1,4 +1,4 @@
-"""Fast calls while the hazard checker is on: it is told of each, before the launch."""
+"""Fast calls while the hazard checker is on: each is reported to it before the launch."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from quadpy.source import Span
 __all__ = ["ObservedCalls", "Tell", "forms_of"]
 
 Tell = Callable[[ObservedStream, tuple[ArrayMemory, ...], list[float]], Submission]
-"""Tells the checker of a call: its stream, its arrays, and the values that it passes."""
+"""Reports a call to the checker: its stream, its arrays, and its values."""
 
 
 class ObservedCalls:
-    """What a fast call of ``plan`` for arrays of the forms ``forms`` is while somebody observes.
+    """The fast call of ``plan`` for arrays of the forms ``forms`` during observation.
 
-    ``generate`` makes the function from the first such call, and from what tells the checker.
+    ``generate`` makes the function from the first such call, and from the function that reports to the checker.
     """
 
     __slots__ = ("_call", "_code", "_config", "_device", "_forms", "_generate", "_plan", "_source")
@@ -55,7 +55,7 @@ class ObservedCalls:
             raise shortened(error)  # noqa: B904 - the error itself
 
     def _tell(self, on: ObservedStream, arrays: tuple[ArrayMemory, ...], values: list[float]) -> Submission:
-        """Raises HazardError where the checker refuses the call."""
+        """Raises HazardError if the checker refuses the call."""
         checker, source = CAPTURES.checker, self._source
         if checker is None:
             return NOT_NOTED
@@ -66,7 +66,7 @@ class ObservedCalls:
 
 
 def forms_of(args: Sequence[Argument]) -> tuple[object, ...]:
-    """What tells calls apart that need different functions."""
+    """A key that differs for calls that need different functions."""
     return tuple(getattr(given, "form", None) for given in args)
 
 

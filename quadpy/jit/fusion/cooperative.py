@@ -17,7 +17,7 @@ from quadpy.runtime.streams.timeline import Timeline
 __all__ = ["BLOCKS_OF_UNIT", "CooperativeLaunch"]
 
 BLOCKS_OF_UNIT: Final = 2
-"""More would be resident, and would take longer to meet."""
+"""More blocks would be resident, but would take longer to meet."""
 _CELL: Final = 8
 
 
@@ -37,11 +37,11 @@ class CooperativeLaunch:
         self._lock = new_lock()
 
     def arguments(self, address: int) -> object:
-        """What the driver takes for an argument block at ``address``, with the address of scratch memory at its end."""
+        """The driver's arguments for an argument block at ``address``, followed by the address of scratch memory."""
         return self._device.driver.cooperative_arguments(address, self._offsets)
 
     def scratch_on(self, stream: Stream) -> DeviceBuffer:
-        """The memory of ``stream``, which uses it next; that of streams that are gone is given back with the next new one."""
+        """The memory of ``stream``, which uses it next; memory of ended streams is given back with the next new one."""
         with self._lock:
             found = self._scratch.get(stream.timeline)
             if found is None:

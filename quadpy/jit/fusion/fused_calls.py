@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 __all__ = ["FusedCalls", "copy_kernel", "element", "fill_kernel", "fused_code"]
 
 _ARGUMENT_BYTES: Final = 4096
-"""What every driver takes as the arguments of a launch."""
+"""The arguments of a launch, in the form that every driver takes."""
 _MOST_KNOWN: Final = 64
 _known: OrderedDict[tuple[object, ...], CodeObject | str] = OrderedDict()
 _lock = new_lock()
 
 
 class CallCode(Protocol):
-    """The code of one of the calls: its kernel, also as text, and what the host knows of its launches."""
+    """The code of one of the calls: its kernel, also as text, and the host's information about its launches."""
 
     layout: AbiLayout
     loops: bool
@@ -53,7 +53,7 @@ class CallCode(Protocol):
     def text(self) -> str: ...
 
     def iterations(self, arguments: bytes, /) -> int:
-        """Of its longest loop."""
+        """The number of iterations of its longest loop."""
         ...
 
 
@@ -78,12 +78,12 @@ def _compiled(levels: Sequence[Sequence[ir.Kernel]], target: TargetSpec) -> Code
         if (needed := layout_of(kernel).size + 8) > _ARGUMENT_BYTES:
             return f"its arguments together have {needed} bytes; a launch can have at most {_ARGUMENT_BYTES}"
         return compiled_code(kernel, target, Form(fused=True))[1]
-    except CodegenError as error:  # of one that cannot be fused, too
+    except CodegenError as error:  # also for a kernel that cannot be fused
         return error.message
 
 
 class FusedCalls:
-    """A ``OneLaunch`` of ``codes`` with ``arguments``, which are what it begins with."""
+    """A ``OneLaunch`` of ``codes`` with initial ``arguments``."""
 
     def __init__(
         self, device: Device, code: CodeObject, codes: Sequence[CallCode], arguments: Sequence[bytes], fuse: Fuse
@@ -144,7 +144,7 @@ class FusedCalls:
 
 
 def _places(codes: Sequence[CallCode], fused: AbiLayout) -> list[list[tuple[int, int, int]]]:
-    """For each call, from where to where in the fused block each of its values goes, and its bytes."""
+    """For each call, the source and target offsets of its values in the fused block, and their sizes."""
     targets = iter(fused.values)
 
     def one(value: AbiValue) -> tuple[int, int, int]:
@@ -157,7 +157,7 @@ _BY_SIZE: Final = {1: u8, 2: u16, 4: u32, 8: u64}
 
 
 def element(*numbers: int) -> int:
-    """The most bytes, up to 8, of which all of ``numbers`` are multiples."""
+    """The largest number of bytes, up to 8, of which all ``numbers`` are multiples."""
     return next(size for size in sorted(_BY_SIZE, reverse=True) if not any(number % size for number in numbers))
 
 
@@ -170,7 +170,7 @@ def fill_kernel(size: int, index: Scalar, *, fast_math: bool) -> ir.Kernel:
 
 
 def copy_kernel(size: int, index: Scalar, *, fast_math: bool) -> ir.Kernel:
-    """``copy(x, y)``: each element of x becomes what that of y is; they have as many."""
+    """``copy(x, y)``: each element of x becomes that of y, which has the same number of elements."""
     t = _BY_SIZE[size]
     var = ir.Var("y", t)
     load = ir.Load(var, _at("y", t, index), span=NOWHERE)

@@ -1,4 +1,4 @@
-"""What the code of calls was compiled from, for fusing several into one launch."""
+"""The origin of calls' code, for fusing several calls into one launch."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Code:
 
     @functools.cached_property
     def text(self) -> str:
-        """The IR, printed: what code there is, by value."""
+        """The printed IR, which identifies the code by value."""
         return print_ir(self.kernel)
 
     def __eq__(self, other: object) -> bool:
@@ -78,7 +78,7 @@ class Code:
         return hash((self.name, self.layout))
 
     def iterations(self, arguments: bytes) -> int:
-        """Of its longest loop, among those that the host can count."""
+        """The iterations of its longest loop, among those that the host can count."""
         values = self._values.unpack_from(arguments)
         return max((extent(values) for extent in self._extents), default=0)
 
@@ -142,7 +142,7 @@ class Code:
 def code_of(
     device: Device, name: str, code: CodeObject, mode: tuple[Scalar, bool, int], trace: Callable[[], ir.Kernel]
 ) -> Code:
-    """What ``code`` was made of, which ``trace`` gives."""
+    """The origin of ``code``, from the IR that ``trace`` gives."""
     extents = [task.extent for task in code.tasks if task.extent is not None]
     return Code(device, name, code.layout, extents, len(code.tasks), loops=has_loop(code.flow), mode=mode, trace=trace)
 

@@ -1,4 +1,4 @@
-"""Graph kernels whose tasks are one cooperative launch, where that is possible and worth it."""
+"""Graph kernels whose tasks are one cooperative launch, if that is possible and worthwhile."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ _WORTH: Final = {"amdgpu": (16, 16), "cuda": (4, 0)}
 without.  A launch that follows another costs AMD's GPUs 4 µs, and an H200 less than blocks take to meet, also in a loop
 of a graph: there steps of five tasks in a loop gain a third up to 128 x 128 elements, and a tenth with 512 x 512."""
 _THREADS: Final = 256
-"""Of a block, for an estimate."""
+"""Threads of a block, for an estimate."""
 
 
 class FusedPlan(GpuPlan):
-    """One kernel in one launch.  ``separate`` has it in several, and knows what a call must fulfil."""
+    """One kernel in one launch.  ``separate`` runs it in several, and knows the requirements of a call."""
 
     def __init__(self, code: CodeObject, separate: GpuPlan, *, name: str, spans: Sequence[Span | None]) -> None:
         device = separate.device
@@ -125,7 +125,7 @@ class FusingPlan:
         return Fusion(True, f"one launch of at most {found.most_blocks} blocks, all of them resident")
 
     def _choose(self, values: Values) -> FusedPlan | str:
-        """The plan for one launch, or why it is several."""
+        """The plan for one launch, or why there are several."""
         if len(self.code.tasks) == 1 and not self.code.flow:
             return "there is only one launch"
         try:
@@ -161,7 +161,7 @@ class FusingPlan:
 
 
 def why_separate(driver: Driver, iterations: int, *, loops: bool, fuse: Fuse) -> str:
-    """Why launches of at most ``iterations`` each are not one launch; an empty string where they are, if they can be.
+    """Why launches of at most ``iterations`` each are not one launch; empty if they are, provided they can be.
 
     ``loops`` says that some are in a loop on the device.
     """
