@@ -166,7 +166,8 @@ def argmin(
 def argmax(
     x: Any, *, axis: int | None = None, out: Any = None, scratch: object = None, stream: object = None
 ) -> NDArray:
-    """The index of the largest number of ``x``, along ``axis``; ``out``, ``scratch``, ``stream`` and all else as in ``argmin``.
+    """The index of the largest number of ``x``, along ``axis``; ``out``, ``scratch``, ``stream`` and the rest as in
+    ``argmin``.
 
     Raises:
         ArgumentError: as ``argmin``.

@@ -56,7 +56,7 @@ def messages_to(grid: Division, target: int, reaches: Sequence[Widths]) -> list[
 
 
 def reaches_of(array: DistributedArray, reaches: Sequence[Widths]) -> tuple[Widths, ...]:
-    """What is exchanged for ``reaches``: all of a halo in which a cell of a periodic axis may have two places."""
+    """The exchange for ``reaches``: all of a halo in which a cell of a periodic axis may have two places."""
     longest = [max(block.shape[axis] for block in array.grid.blocks) for axis in range(array.ndim)]
     crowded = [
         array.grid.periodic[axis] and longest[axis] + sum(array.halo[axis]) > array.shape[axis]

@@ -27,8 +27,8 @@ _OPTIONS: Final = (
     ("HYDRA", ("-disable-auto-cleanup",)),
     ("Open MPI", ("--map-by", ":OVERSUBSCRIBE", "--bind-to", "none", "--continuous")),
 )
-"""What an mpiexec is told, by a word of its ``--version``: more ranks than cores are allowed, threads may use any core,
-and if one rank fails, the others live long enough to say what they miss."""
+"""Options for an mpiexec, by a word of its ``--version``: more ranks than cores are allowed, threads may use any core,
+and if one rank fails, the others live long enough to report what they wait for."""
 
 
 def command_for(size: int, program: Sequence[str]) -> list[str]:

@@ -31,7 +31,7 @@ def mpi_found() -> str:
     mpiexec = find_mpiexec()
     if importlib.util.find_spec("mpi4py") is None:
         raise TransportError(f"{mpiexec}, but mpi4py is not installed", hint=INSTALL)
-    try:  # in a process of its own: a library that does not fit may end the process that loads it
+    try:  # in a separate process: a library that does not fit may end the process that loads it
         asked = subprocess.run(  # noqa: S603 - this Python
             [sys.executable, "-c", _ASK], env={**os.environ, **environment_for(2)}, capture_output=True, text=True,
             check=False, timeout=_SECONDS,

@@ -47,7 +47,7 @@ def _labelled(ranks: World) -> list[LabelledLines]:
     """Label the output of this process with the number of the rank from now on; only rank 0 reads input."""
     if ranks.size == 1:
         return []
-    if ranks.rank > 0:  # launchers give the others a pipe that never ends, in which they would wait for ever
+    if ranks.rank > 0:  # launchers give the others a pipe that never ends, so they would wait forever
         nothing = os.open(os.devnull, os.O_RDONLY)
         os.dup2(nothing, 0)
         os.close(nothing)

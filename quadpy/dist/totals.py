@@ -42,7 +42,10 @@ class Totals:
         self._order.from_numpy(places.reshape(-1))
 
     def of(self, numbers: NDArray, stream: Stream, where: str) -> NDArray:
-        """An array with the total of ``numbers``, the own block as three axes; all ranks call it together, ``where`` the loop is."""
+        """An array with the total of ``numbers``, the own block with three axes.
+
+        All ranks call it together, for the loop at ``where``.
+        """
         pad = (1,) * (3 - self._grid.ndim)
         tile, tiles = (*pad, *self._grid.tile), (*pad, *self._own.shape)
         reduce_tiles(numbers, self._lanes, self._sent, *tile, *tiles[1:], self._op, stream=stream)

@@ -48,7 +48,7 @@ def run(
 ) -> int:
     """Parse ``argv``, initialise quadpy and run ``body``; returns 0, or 1 with a message on stderr.
 
-    Of several ranks, the first one writes the picture.
+    With several ranks, the first one writes the picture.
     """
     args = arguments.parse_args(argv)
     try:

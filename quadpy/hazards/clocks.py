@@ -47,7 +47,7 @@ class Snapshot(NamedTuple):
     clock: Clock
 
     def after(self, clock: Clock) -> dict[int, int]:
-        """What is before the point, and not in ``clock``."""
+        """The part of the point's past that is not in ``clock``."""
         known, number = clock.get, self.lane.number
         found = {each: time for each, time in self.clock.items() if known(each, 0) < time}
         if known(number, 0) < self.time:

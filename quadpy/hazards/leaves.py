@@ -82,7 +82,7 @@ def _grid_of_storage(storage: Storage | None) -> Grid | None:
 
 
 def _grid_of_view(view: HostView | DeviceView) -> Grid | None:
-    """That of another library's array, whose strides are the last part of ``abi`` if it is strided."""
+    """The layout of another library's array, whose strides are the last part of ``abi`` if it is strided."""
     kind, scalar, ndim, element = view.type_key
     if scalar not in BY_NAME:  # a struct
         return None

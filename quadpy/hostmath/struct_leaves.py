@@ -1,4 +1,4 @@
-"""What a field of structs has from its leaves, the fields of numbers, vectors and matrices: shape, memory, place in a tree."""
+"""A field of structs gets its shape, memory and place in a tree from its leaves, the fields of numbers and vectors."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ class StructType:
         self.cls = None
 
     def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type, ...]:
-        """What ``class Q(P)`` inherits from."""
+        """The base classes of ``class Q(P)``."""
         if self.cls is None:
             raise ArgumentError(
                 f"a class cannot inherit from {self!r}, which was not made of a class",

@@ -39,7 +39,7 @@ class Variables:
 class Scope:
     """One Python function.
 
-    ``python_name`` is its name in the text, ``locals`` are what it is given under other names than its variables';
+    ``python_name`` is its name in the text, ``locals`` are arguments under names other than those of its variables;
     ``stale`` are the names of the source whose variables have changed since they were bound.
     """
 

@@ -121,7 +121,7 @@ class Row(NamedTuple):
     parameters  as a signature shows them
     lowering    for all targets, or for each family of targets
     per_block   belongs to the iterations of a parallel loop, which then has blocks
-    compile_time  is about the code being compiled, and has no value of its own outside of it
+    compile_time  is about the code being compiled, and has no value outside of it
     derivative  reserved
     """
 

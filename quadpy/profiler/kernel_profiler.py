@@ -40,7 +40,7 @@ class _Process:
 
 @public
 def set_kernel_profiler(enabled: bool) -> None:
-    """Turn the profile of the whole process on or off; records stay until it is turned on again."""
+    """Profile the whole process from now on if ``enabled``, or stop; records stay until it is turned on again."""
     before = _Process.profile
     if before is not None and before.is_open:
         before.__exit__(None, None, None)

@@ -159,7 +159,7 @@ class profile(contextlib.ContextDecorator):  # noqa: N801 - used like a statemen
     def table(self, sort: Sort = "total", limit: int | None = None) -> str:
         """A summary of the devices' work: one row for each task, kind of copy, graph and node of a graph.
 
-        ``sort`` is one of "total", "mean", "calls" and "name"; ``limit`` leaves out all but so many rows.
+        ``sort`` is one of "total", "mean", "calls" and "name"; ``limit`` is the largest number of rows.
 
         Raises:
             ArgumentError: there is no such order, or ``limit`` is negative.

@@ -30,7 +30,7 @@ class Log(Protocol):
 
 
 class _Thread(threading.local):
-    """What the calling thread is doing.
+    """The state of the calling thread.
 
     ranges     the names of its open ranges
     launching  its call of a kernel, or launch of a graph; None outside of one

@@ -100,7 +100,7 @@ class Browser:
             self._thread.join(PATIENCE_S)
 
     def _serve(self) -> None:
-        """Run the loop until ``close``, and then end what is left in it."""
+        """Run the loop until ``close``, and then end the remaining tasks."""
         self._loop.run_forever()
 
         async def ended(left: set[asyncio.Task[Any]]) -> None:

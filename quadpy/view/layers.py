@@ -1,4 +1,4 @@
-"""What one frame shows: the objects of pygfx, which are kept from frame to frame while their arrays have the same shapes."""
+"""A frame: objects of pygfx, which are kept from frame to frame while their arrays have the same shapes."""
 
 from __future__ import annotations
 

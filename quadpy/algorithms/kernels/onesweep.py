@@ -155,7 +155,7 @@ def digit_of(key, value, shift, what: T, extent, offsets: T, kind: T, infinity: 
 
 @qp.func
 def rank_in_wave(hist: T, own, digit):
-    """How many items of the wave so far have the same digit; counts this one in ``hist``, which begins at ``own``."""
+    """The number of the wave's items so far with the same digit; counts this one in ``hist`` from ``own`` on."""
     same = lanes_with(digit)
     below = lower_lanes(same)
     counted = qp.i32(hist[own + digit])
@@ -188,7 +188,7 @@ def written(target, goes, moved: T, start, n, threads: T, items: T):
 
 @qp.func
 def pick(first, second, takes_first: T):
-    """One of the two, which is known at compile time."""
+    """One of the two; the choice is known at compile time."""
     if qp.static(takes_first):
         return first
     else:

@@ -29,7 +29,7 @@ def flag_heads(keys: Flat, ones: Flat, kind: T, infinity: T):
 
 @qp.kernel
 def move_taken(x: Flat, through: Flat, y: Flat, count: Flat, keep_rest: T):
-    """Moves what is taken to the front of ``y``, and the rest after it; ``through[i]`` are taken up to ``x[i]``."""
+    """Moves the selected numbers to the front of ``y``, then the rest; ``through[i]`` are selected up to ``x[i]``."""
     n = x.shape[0]
     for i in x:
         last = through[i]

@@ -60,7 +60,7 @@ def awaited_word(words: T, place):
 
 @qp.func
 def awaited(words: T, place, dtype: T):
-    """The value with the number ``place``, once it has been handed out.  Whoever does that must be running already."""
+    """The value with the number ``place``, once it has been published, by a block that must already be running."""
     if qp.static(dtype.bits == 64):
         low = awaited_word(words, 2 * place)
         return bits_from(low | (awaited_word(words, 2 * place + 1) << 32), dtype)

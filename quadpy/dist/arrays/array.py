@@ -40,7 +40,7 @@ class DistributedArray(HostAccess):
     start       the global index of the first local element; it may be outside of the grid
     halo        how many cells of other ranks are there along each axis, below and above the block
     halo_state  which of these cells have the current values of their owners
-    needs       how far loops read, and what is exchanged for it with this halo
+    needs       how far loops read, and the exchange that this requires with this halo
     serial      its number among the arrays of the grid, the same on all ranks
     """
 

@@ -48,7 +48,7 @@ class LocalTask:
     analysed  for a loop over the grid, the task with global indices, by which its footprints are found; else None
     axes      for each axis of the loop the axis of the grid that it runs along; None for one that runs whole on every rank
     reduced   the reductions of the loop
-    finish    the kernel that puts their totals where the program wants them; None where there is none
+    finish    the kernel that puts their totals where the program wants them; None if there is none
     finished  the distributed arrays in which it does
     """
 

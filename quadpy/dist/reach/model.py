@@ -15,12 +15,12 @@ __all__ = ["Reaches", "largest"]
 class Reaches:
     """What a loop does at a launch, on every rank.
 
-    here    the cells for which this rank runs iterations; it has none where other ranks run the loop alone
+    here    the cells for which this rank runs iterations; none if only other ranks run the loop
     reads   for each array, in the order of names, the distances at which it is read, one for each way in which it is read
     writes  the arrays that are written
     covers  whether this rank certainly has an iteration for each of its cells
     inner   the cells whose iterations read no other rank's cells
-    whole   ``here``, if it has a cell, as a call runs it where no halo is stale
+    whole   ``here``, if it has a cell, as a call runs it if no halo is stale
     first   ``inner``, if it has a cell, as a call runs it while halos are exchanged
     then    the rest, which it runs after that
     """
@@ -44,7 +44,7 @@ class Reaches:
 
 
 def largest(reaches: Iterable[Widths]) -> tuple[Widths, ...]:
-    """Those that no other covers."""
+    """The reaches that no other covers."""
     given = dict.fromkeys(reaches)
     return tuple(reach for reach in given if not any(other != reach and _within(reach, other) for other in given))
 

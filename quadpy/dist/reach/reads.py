@@ -20,7 +20,7 @@ _SMALL: Final = 4
 
 
 def reach_of(grid: Division, footprint: Footprint, boxes: Sequence[Touched | None], called: str) -> Widths | None:
-    """How far a read of the array ``called`` goes beyond a block, on any rank; None where no rank reads.
+    """How far a read of the array ``called`` goes beyond a block, on any rank; None if no rank reads.
 
     ``boxes`` has what each rank reads.
 

@@ -67,7 +67,7 @@ class PinnedBuffer:
 
 
 def pinned_buffer(device: Device, nbytes: int) -> PinnedBuffer:
-    """Pinned memory of at least ``nbytes`` bytes, which no copy uses any more."""
+    """Pinned memory of at least ``nbytes`` bytes that no copy uses any more."""
     kept = _kept.setdefault(device, [])
     for memory in tuple(kept):
         if nbytes <= memory.nbytes <= max(_LEAST, 2 * nbytes):

@@ -22,7 +22,7 @@ class Process:
 
     host   its host, and the namespace that gives it its number
     pid    its number
-    start  when it started, as another process may get the number later; empty where the system does not say
+    start  when it started, as another process may get the number later; empty if the system does not say
     """
 
     host: str

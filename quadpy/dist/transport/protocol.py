@@ -74,7 +74,7 @@ class StartedExchange(Protocol):
 
         Raises:
             RankLostError: another rank has ended, or does not answer in time.
-            TransportError: what arrived has another size than what is received.
+            TransportError: the data that arrived does not have the size of the receive.
         """
 
 

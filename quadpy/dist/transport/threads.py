@@ -46,7 +46,7 @@ def run_ranks(
     timeout: float | None = None,
     make: Callable[[HostEngine], Transport] = _checked,
 ) -> list[T]:
-    """Run ``function`` on ``size`` threads, each a rank with a ``world()`` of its own; returns the results by rank.
+    """Run ``function`` on ``size`` threads, each a rank with its own ``world()``; returns the results by rank.
 
     ``timeout`` is in seconds, by default ``QUADPY_RANK_TIMEOUT``.  ``make`` makes each rank's transport over what
     connects the threads.

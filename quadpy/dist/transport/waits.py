@@ -48,7 +48,7 @@ class Notices(Protocol):
         """Tell all ranks the call in which this one has waited too long."""
 
     def collect(self) -> None:
-        """Read what has come."""
+        """Read the notices that have arrived."""
 
     def failure(self) -> tuple[int, str] | None:
         """The first failure that is known: the rank and the reason."""

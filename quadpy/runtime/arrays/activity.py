@@ -24,7 +24,7 @@ __all__ = ["FieldNode", "Grid", "InNode"]
 class Grid(Protocol):
     """A node of a tree that holds fields.
 
-    ``activity`` has a number for each of its cells, or for each of its lists; None where all cells are active.
+    ``activity`` has a number for each of its cells, or for each of its lists; None if all cells are active.
     """
 
     activity: Any

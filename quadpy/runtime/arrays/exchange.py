@@ -113,7 +113,7 @@ class Exchange:
     ) -> Any:
         """The elements as a tensor, on the host or on ``device``.
 
-        ``copy=False`` shares the memory, where it is; ``copy=None`` does so if no copy is needed.  ``keep_dims`` and
+        ``copy=False`` shares the memory in place; ``copy=None`` does so if no copy is needed.  ``keep_dims`` and
         ``stream`` are those of ``to_numpy``.
 
         Raises:
@@ -132,7 +132,7 @@ class Exchange:
         return tensor[..., None] if keep_dims and len(self.element_shape) == 1 else tensor
 
     def _shared_tensor(self, torch: Any, device: Any) -> Any:
-        """A tensor over the same memory; None where there can be none on ``device``."""
+        """A tensor over the same memory; None if that is impossible on ``device``."""
         try:
             tensor = torch.from_dlpack(self)
         except (BufferError, RuntimeError, TypeError):  # torch has no such type, or the memory no strides
@@ -142,7 +142,7 @@ class Exchange:
         return tensor if same else None
 
     def from_torch(self, tensor: Any, *, stream: object = None) -> None:
-        """Copy ``tensor``, on any device, into this array; ``stream`` and all else as in ``from_numpy``."""
+        """Copy ``tensor``, on any device, into this array; ``stream`` and the rest as in ``from_numpy``."""
         if not (hasattr(tensor, "detach") and hasattr(tensor, "cpu")):
             raise ArgumentError(f"{type(tensor).__name__} is not a torch tensor", hint="from_numpy takes other arrays")
         self.from_numpy(tensor.detach().cpu(), stream=stream)

@@ -44,7 +44,7 @@ _NOWHERE: Final = 1 << 12
 
 
 class DeviceView(NamedTuple):
-    """What a launch needs of another library's array on ``device``; see ``HostView``.
+    """What a launch needs from another library's array on ``device``; see ``HostView``.
 
     The home of ``block`` is the calling thread's stream, which waits for the library's work so far; ``owner`` keeps the
     memory until all work that uses the block is complete.

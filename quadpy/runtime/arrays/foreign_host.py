@@ -35,7 +35,7 @@ DEVICE_KINDS: Final = (ALIGNED, ALIGNED_ROWS, _UNALIGNED)
 
 
 class HostView(NamedTuple):
-    """What a launch needs of one array; an NDArray has the same attributes.
+    """What a launch needs from one array; an NDArray has the same attributes.
 
     ``abi`` is the address of the first element, the extents and, for a strided array, its strides in scalars;
     ``pointer`` and ``nbytes`` are the range of addresses that it occupies.  ``owner`` keeps the memory alive.
@@ -138,7 +138,7 @@ def _strided(array: Numbers, key: TypeKey, shape: tuple[int, ...]) -> HostView:
             f"the strides {array.strides} of an array are not multiples of its item size, {item} bytes",
             hint="copy it with numpy.ascontiguousarray",
         )
-    first_element: tuple[Any, ...] = (*(0,) * ndim, ...)  # a view: the memory may not be readable
+    first_element: tuple[Any, ...] = (*(0,) * ndim, ...)  # a view: the memory may be unreadable
     inner = array[first_element] if array.size else array
     if array.size and not inner.flags.c_contiguous:
         raise ArgumentError(

@@ -187,7 +187,7 @@ def from_dlpack(array: Any, element: tuple[int, ...] = ()) -> NDArray:
 
 
 class _Layout(NamedTuple):
-    """What all arrays of one type and shape share, in C order; cached, as programs create many alike.
+    """The data that all arrays of one type and shape share, in C order; cached, as programs create many such arrays.
 
     row        see ``row_bytes``
     packing    packs an address and 32-bit extents

@@ -99,7 +99,7 @@ class Tree:
 
 @shows("bitmasked", "deactivate_all", "dense", "dynamic", "lazy_dual", "lazy_grad", "place", "pointer")
 class Node:
-    """What has cells: a place for fields, and for grids of more cells."""
+    """A node with cells: a place for fields, and for grids of more cells."""
 
     def child(self, kind: NodeKind, axes: Axes, dimensions: int | tuple[int, ...]) -> GridNode:
         raise NotImplementedError

@@ -50,7 +50,7 @@ class _Roots(Node):
         raise NotImplementedError
 
     shape: Final = ()
-    """As of other nodes."""
+    """As for other nodes."""
 
     def child(self, kind: NodeKind, axes: Axes, dimensions: int | tuple[int, ...]) -> GridNode:
         return self._new().top.child(kind, axes, dimensions)

@@ -107,6 +107,6 @@ def _jit() -> llvm.LLJIT:
 
 
 if hasattr(os, "register_at_fork"):
-    # A child forked while another thread is inside LLVM would find the lock held for ever.
+    # In a child forked while another thread is inside LLVM, the lock would be held forever.
     _release = functools.partial(LLVM_LOCK.__exit__, None, None, None)
     os.register_at_fork(before=LLVM_LOCK.__enter__, after_in_parent=_release, after_in_child=_release)

@@ -240,7 +240,7 @@ class Device(OneProcess):
         """As ``close``; but beside other threads, which may be in a call of the driver, the end of the process frees all."""
         if self.life.ended is not None:
             return
-        self.life.captures = 0  # they never end: their threads are gone, or their generators are suspended
+        self.life.captures = 0  # they never end: their threads have ended, or their generators are suspended
         if threading.active_count() == 1:
             self.close()
             return

@@ -62,8 +62,8 @@ def open_device(arch: str, ordinal: int = 0) -> Device:
     """Device ``ordinal`` of the backend ``arch``.  Returns the same object until it is closed.
 
     Raises:
-        NoDeviceError: there is no such device, and the message says what is missing; or the process ends, and only the main
-            thread can still open one.
+        NoDeviceError: there is no such device, and the message says what is missing; or the process is ending, when
+        only the main thread can still open one.
     """
     if _process_ends.is_set() and threading.current_thread() is not threading.main_thread():
         raise NoDeviceError("the process ends", hint="end threads that use a device before the program ends")

@@ -33,7 +33,7 @@ class PooledOwner(Owner[H]):
 
 
 class _Record(weakref.ref[Any]):
-    """Holds the handle of an owner in ``cell``, also after the owner died."""
+    """Holds the handle of an owner in ``cell``, even after the owner died."""
 
     __slots__ = ("cell",)
 
@@ -153,7 +153,7 @@ def _count_of_a_local() -> int:
 
 _has_lock: Final[Callable[[], bool]] = getattr(sys, "_is_gil_enabled", lambda: True)
 ALONE: Final = min(2, _count_of_a_local()) if _has_lock() else 0
-"""What ``sys.getrefcount`` says of an object to which only one local variable of its caller refers.
+"""The result of ``sys.getrefcount`` for an object to which only one local variable of its caller refers.
 
 No other thread can get a reference to such an object.  0, which it never is, where counts are not exact.
 """

@@ -28,7 +28,7 @@ _Held: TypeAlias = "tuple[Callable[[Any], object], list[Any]]"
 
 
 class Owner(Generic[H]):
-    """Owns one handle, which goes back to the driver after the last reference to this object is gone.
+    """Owns one handle, which goes back to the driver after the last reference to this object died.
 
     A caller that passes the handle to a driver keeps this object until the call returns, so no other thread, finalizer
     or signal can destroy the handle meanwhile.

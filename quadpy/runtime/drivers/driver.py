@@ -57,7 +57,7 @@ Feature = Literal["host", "handles", "timing", "pool", "modules", "stream-device
 ``pool``           has ``alloc_async`` and ``free_async``
 ``modules``        code objects can be loaded and launched
 ``cooperative``    has ``launch_cooperative``: launches whose blocks may wait for each other
-``cooperative-apart``  such launches run on a queue of their own: an event recorded right after one does not wait for it
+``cooperative-apart``  such launches run on a separate queue: an event recorded right after one does not wait for it
 ``stream-device``  ``stream_device`` knows the device of another library's stream
 """
 

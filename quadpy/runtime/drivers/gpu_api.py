@@ -21,7 +21,7 @@ __all__ = ["GpuApi"]
 
 @dataclass(frozen=True, slots=True)
 class GpuApi:
-    """One vendor's calls, by what they do.  Handles are ints in both directions; ``None`` is handle 0.
+    """One vendor's calls, named by purpose.  Handles are ints in both directions; ``None`` is handle 0.
 
     status       the vendor's number -> the binding's status
     ok, not_ready, out_of_memory    the statuses with these meanings

@@ -14,7 +14,7 @@ from quadpy.runtime.drivers.vendor_calls import Call
 __all__ = ["LOST", "UNTRIED", "GpuCalls", "address_of_function", "direct"]
 
 LOST: Final = "a GPU does not recover within a process: start the program again"
-"""What to do about a device that is lost."""
+"""Advice for a lost device."""
 UNTRIED: Final = 1 << 32
 """In place of a status: nothing was called, as the device is lost or cannot be selected."""
 

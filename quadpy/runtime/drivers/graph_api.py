@@ -47,7 +47,7 @@ def changing(calls: Mapping[type[Work], NodeCalls]) -> dict[type[Work], Call]:
 
 @dataclass(frozen=True, slots=True)
 class GraphApi:
-    """One vendor's calls on graphs, by what they do.
+    """One vendor's calls on graphs, named by purpose.
 
     add          kind of work -> call of (graph, dependencies, work), which returns the node
     add_alloc    the same for alloc nodes: (ordinal, graph, dependencies, work) -> the node and an address

@@ -18,7 +18,7 @@ __all__ = ["ArgumentMemory"]
 
 
 class ArgumentMemory:
-    """At least ``nbytes`` bytes, and what was uploaded last; for one thread at a time.
+    """At least ``nbytes`` bytes, and the data that was uploaded last; for one thread at a time.
 
     ``upload_kernels`` has a kernel for each size: it takes an address and that many bytes, and runs one thread per
     eight bytes.

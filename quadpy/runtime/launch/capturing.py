@@ -224,7 +224,7 @@ def take_launching_kernel() -> tuple[Any, tuple[Any, ...]]:
 
 
 def launching_kernel() -> tuple[Any, tuple[Any, ...]]:
-    """What ``take_launching_kernel`` would return."""
+    """The result that ``take_launching_kernel`` would return."""
     return _thread.kernel, _thread.arguments
 
 

@@ -68,7 +68,7 @@ class OneLaunch(Protocol):
 
     @property
     def keep(self) -> tuple[object, ...]:
-        """What must stay alive as long as it can run."""
+        """The objects that must stay alive as long as it can run."""
 
     def bind(self, number: int, arguments: bytes) -> None:
         """Let later launches do call ``number``, in the order of the levels, with another argument block."""

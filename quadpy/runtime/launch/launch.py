@@ -61,7 +61,7 @@ class KernelLaunch:
 
     name          for people: kernel and task
     grid, block   blocks of the grid, threads of a block; a launch without iterations is one block that finds none, so
-                  that a node of a graph stays what it is.  With 0 blocks nothing is launched: code with barriers does not check
+    that a node of a graph stays the same.  With 0 blocks nothing is launched: code with barriers does not check
     shared_bytes  shared memory beyond what the code declares
     arguments     the argument block, all of it
     reads, writes the arrays' memory that the task touches; atomics count as both.  Scratch memory is not among it: only
@@ -69,7 +69,7 @@ class KernelLaunch:
     keep          objects that must stay alive as long as this can run: module, arrays, scratch memory; those with a
     ``block`` must be announced to ``DeviceMemory.use`` for each stream that it runs on
     span          where in the user's file the task begins
-    indirect      the same launch by code that reads its arguments from memory; None where there is none
+    indirect      the same launch by code that reads its arguments from memory; None if there is none
     accesses      what all launches of the call do with their arrays, found on demand; None if it is unknown
     """
 
@@ -93,7 +93,7 @@ class Prepared:
 
     conditions  parameter -> the address and the bytes of the number that decides whether a loop of ``flow`` goes on
     result      what the kernel returned, read after the work on a stream; None for a kernel that returns nothing
-    origin      what the launches were compiled from, with ``arguments``; None where that is unknown
+    origin      the input of the launches' compilation, with ``arguments``; None if it is unknown
     """
 
     launches: tuple[KernelLaunch, ...]
@@ -124,7 +124,7 @@ class HostLaunch:
 
 
 Scratch: TypeAlias = "ctypes.Array[ctypes.c_uint64] | None"
-"""The scratch memory of a call on the CPU; None where the kernel needs none."""
+"""The scratch memory of a call on the CPU; None if the kernel needs none."""
 
 
 class Runner:
@@ -139,7 +139,7 @@ class Runner:
         self._entry, self._go_on, self.block, self.scratch = entry, go_on, block, scratch
 
     def run(self) -> None:
-        """All of it."""
+        """Run all of it."""
         block, scratch = self.block, self.scratch
         task = self._entry(block, scratch, 0)
         while task != -1:
@@ -164,7 +164,7 @@ class Binder(NamedTuple):
 
     code      what they run: the first thing that their launches keep alive
     bind      packs the arguments of such a call, a timeline and the arguments, and announces their memory on the timeline;
-              None where the call runs other code, is refused, or is not known well enough
+              None if the call runs other code, is refused, or is not known well enough
     prepared  what it launches, from what the known call launched
     used      the blocks that it reads, and those that it writes
     runner    runs it on the CPU, with an argument block; None for a GPU

@@ -42,7 +42,7 @@ class MemoryStats:
 
 
 class DeviceBuffer:
-    """Memory that is freed after the last reference to this object is gone and all work that uses it is complete."""
+    """Memory that is freed when the last reference to this object has died and all work that uses it is complete."""
 
     __slots__ = ("__weakref__", "block", "nbytes", "pointer")
 

@@ -44,7 +44,7 @@ _UNPACK: Final = {
 """How the bytes of a number become Python's, by the character of NumPy's type; half floats are left to NumPy."""
 
 _SMALL: Final = 4096
-"""An element of up to this many bytes is fetched without a buffer of its own."""
+"""An element of up to this many bytes is fetched without a separate buffer."""
 
 
 class Region:
@@ -145,7 +145,7 @@ class DeviceStorage:
         return components
 
     def number(self, where: tuple[int, ...]) -> int | float | None:
-        """The number at ``where``, of an array of numbers, as Python has it; None where only ``read`` can tell.
+        """The number at ``where``, of an array of numbers, as Python has it; None if only ``read`` can tell.
 
         As ``read``, without NumPy's objects, which take most of the time of reading one number.
         """

@@ -136,7 +136,7 @@ class EventTable:
 
 
 class _Ended(OwnerRef[EventHandle]):
-    """Of every event that was destroyed, so an observer cannot note anything here."""
+    """Called for every destroyed event, so an observer cannot note anything here."""
 
     __slots__ = ()
 

@@ -116,7 +116,7 @@ class GpuTransport:
         self._watch.follow(stream, call)
 
     def _connect(self, unique_id: bytes) -> None:
-        """Connect on a thread of its own, which may hang if a rank is lost: this one waits as for any message."""
+        """Connect on a separate thread, which may hang if a rank is lost; this one waits as for any message."""
         failure: list[BaseException] = []
 
         def connect() -> None:

@@ -1,4 +1,4 @@
-"""What ranks tell each other beside their data: that they end, and how; what they wait for when it takes too long."""
+"""Notices that ranks send each other beside their data: how they end, and what they wait for if it takes too long."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LONGEST: Final = 2000
 
 
 class Notices:
-    """One rank's notices over a communicator of their own.
+    """One rank's notices over a separate communicator.
 
     ended         the ranks that end
     failures      the ranks that failed, each with the reason, by their own word or that of another rank
@@ -50,7 +50,7 @@ class Notices:
         self._tell(_WAITING, call)
 
     def collect(self) -> None:
-        """Read what has come."""
+        """Read the notices that have arrived."""
         status = self._mpi.Status()
         with self._lock:  # of two threads, one receives what both see
             while self._comm.Iprobe(source=self._mpi.ANY_SOURCE, tag=self._mpi.ANY_TAG, status=status):

@@ -124,7 +124,7 @@ class TorchEngine:
             try:
                 for work in works:
                     work.wait()
-            except RuntimeError as error:  # a peer has gone, or sent too much
+            except RuntimeError as error:  # a peer has ended, or sent too much
                 failures.append(error)
 
         thread = threading.Thread(target=wait, name="quadpy waits for gloo", daemon=True)

@@ -51,7 +51,7 @@ class StoreNotices:
     def _tell(self, kind: str, about: int, text: str) -> None:
         try:
             self._store.set(_name(self._store.add("notices", 1)), f"{kind} {self._rank} {about} {text[:_LONGEST]}")
-        except RuntimeError:  # the store is gone, and so are the others
+        except RuntimeError:  # the store has ended, and so have the others
             return
 
     def _note(self, notice: str) -> None:

@@ -18,7 +18,7 @@ from typing import Final
 __all__ = ["MAX_THREADS", "caller_ir"]
 
 MAX_THREADS: Final = 1024
-"""Regions in the pool's memory, which is zeroed: what is not used costs nothing."""
+"""Regions in the pool's memory, which is zeroed: unused parts cost nothing."""
 
 _STATE: Final = Template("""
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
