@@ -75,7 +75,7 @@ def host_machine(cpu: str, features: str, opt: int = 3) -> llvm.TargetMachine:
     if spec not in cache:
         target = llvm.Target.from_triple(HOST_TRIPLE)
         # Position-independent small code: JITLink puts an object's sections side by side and reaches
-        # symbols that are far away through a table of its own.
+        # symbols that are far away through its own table.
         cache[spec] = target.create_target_machine(*spec, reloc="pic", codemodel="small")
     return cache[spec]
 

@@ -1,4 +1,4 @@
-"""What a target cannot run: loops that the host cannot count, and more arguments than a launch takes."""
+"""Checks for kernels that a target cannot run: loops that the host cannot count, or too many arguments."""
 
 from __future__ import annotations
 

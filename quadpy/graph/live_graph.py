@@ -76,7 +76,7 @@ class LiveGraph:
         return find_node(self.nodes, name)
 
     def resources_now(self) -> Resources:
-        """What a launch uses, also after ``bind``."""
+        """The resources of a launch, also after ``bind``."""
         if self._bound_resources is not None:
             self.resources, self._bound_resources = self._bound_resources.resources(), None
         return self.resources
@@ -165,7 +165,7 @@ class LiveGraph:
             self._apply({node.name: node})  # it may have been changed while it was off
 
     def separate(self, reason: str) -> Engine:
-        """Run nodes as launches of their own from now on, for ``reason``."""
+        """Run nodes as separate launches from now on, for ``reason``."""
         self.choice.separate = reason
         self.update_nodes()
         return self._rebuild(self.nodes)
@@ -234,7 +234,7 @@ class LiveGraph:
         return engine
 
     def _reorder(self) -> Engine | None:
-        """Derive dependencies from the memory that nodes touch now; None where the present ones suffice."""
+        """Derive dependencies from the memory that nodes touch now; None if the present ones suffice."""
         nodes = reordered(self.nodes)
         if nodes is None:
             return None
@@ -247,6 +247,6 @@ class LiveGraph:
         return engine
 
     def _require_rebuilds(self, message: str, hint: str = "build a new graph") -> None:
-        """GraphUpdateError where the driver's graph cannot be rebuilt."""
+        """GraphUpdateError if the driver's graph cannot be rebuilt."""
         if self.choice.shared is not None:
             raise GraphUpdateError(message, hint=hint)

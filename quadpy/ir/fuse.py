@@ -1,6 +1,6 @@
 """Fuses several kernels into one, whose tasks a single launch can execute.
 
-Parameters, slots and tasks of each kernel get names and numbers of their own; kernels that do not depend on each other
+Parameters, slots and tasks of each kernel get distinct names and numbers; kernels that do not depend on each other
 become branches of a fork.  Arrays of different kernels may overlap.
 """
 

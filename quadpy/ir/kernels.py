@@ -45,7 +45,7 @@ class ParallelTask(Node):
     """A parallel loop: one launch.
 
     ``privates`` names small arrays that the loop only accumulates into, each with its operation: the target
-    may give groups of iterations copies of their own and merge them in order.  ``shared`` are the arrays of which
+    may give groups of iterations their own copies and merge these in order.  ``shared`` are the arrays of which
     each block of ``block_dim`` iterations has its own.  ``allowed`` has the arrays, and the slots of variables by
     name, for which the user lets iterations race, each with the reason.
     """
@@ -75,7 +75,7 @@ class ArrayParam(Node):
     """An array that the caller passes, or a field that the kernel names (``is_field``).
 
     The rest is for messages.  ``offset`` is what the user's indices of a field begin at, ``blocks`` are the extents of the
-    levels of each of its axes, which are axes of their own here, and ``called`` is what the source calls a field.
+    levels of each of its axes, which are separate axes here, and ``called`` is the source name of a field.
     """
 
     name: str

@@ -22,7 +22,7 @@ __all__ = ["check_meetings", "undecided"]
 
 
 def check_meetings(kernel: ir.Kernel) -> ir.Kernel:
-    """``kernel`` itself; KernelSyntaxError where a condition that is not uniform decides who reaches a barrier or an
+    """``kernel`` itself; KernelSyntaxError if a condition that is not uniform decides who reaches a barrier or an
     operation of a wave.
     """
     for task in kernel.tasks:

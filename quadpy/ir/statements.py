@@ -218,7 +218,7 @@ class WaveOp(enum.Enum):
     ``UP``         (value, distance): that of the lane ``distance`` below; where there is none, the lane's own
     ``DOWN``       (value, distance): that of the lane ``distance`` above; where there is none, the lane's own
     ``XOR``        (value, mask): that of the lane whose number differs in the bits of ``mask``
-    ``BROADCAST``  (value, lane): as ``SHUFFLE``, with the ``lane`` that lane 0 names
+    ``BROADCAST``  (value, lane): like ``SHUFFLE``, with the ``lane`` that lane 0 names
     ``COMMON``     (value): lane 0's, where the whole block is known to have the same
     ``BALLOT``     (truth): a u64 with a bit for each lane
     ``ANY``        (truth): whether it holds in any lane
@@ -347,7 +347,7 @@ Simple: TypeAlias = (
     Let | Assign | Load | Store | Atomic | ReadClock | Locate | CallMany | Break | Continue | Leave | Return | Barrier | Fence | Print | Wave
     | Fault
 )  # fmt: skip
-"""Statements without blocks of their own."""
+"""Statements without inner blocks."""
 
 Stmt: TypeAlias = (
     Simple

@@ -86,7 +86,7 @@ class Layout:
 class Array:
     """``ndim`` axes of elements of one ``layout`` in ``space``.
 
-    ``shape`` is None where the extents are run-time values, as in an ndarray; a field has them here.  ``strided`` means
+    ``shape`` is None if the extents are run-time values, as in an ndarray; a field has them here.  ``strided`` means
     that the axis strides are run-time values, in units of the layout.  ``aligned`` says that the memory begins at a
     multiple of 16 bytes, ``aligned_rows`` that each row of the last axis does.
     """

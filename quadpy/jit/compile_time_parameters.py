@@ -218,7 +218,7 @@ def _passed_type(owner: Any, value: Any, primitives: bool) -> ArgType | None:
 
 
 def is_array(given: object) -> bool:
-    """Whether ``given`` is an array of quadpy's that is not a field."""
+    """Whether ``given`` is a quadpy array that is not a field."""
     return getattr(type(given), "__quadpy_array__", False) is True
 
 

@@ -68,7 +68,7 @@ class KernelFootprints:
         self._code, self._kernel, self._extents, self._indices = code, kernel, extents, indices
 
     def at(self, values: Sequence[float]) -> LaunchFootprints:
-        """What each launch touches with these ``values`` of the argument block; hidden ones may be missing.
+        """The footprints of each launch with these ``values`` of the argument block; hidden ones may be missing.
 
         A footprint that covers nothing is left out.  Equal numbers usually give the identical object, so that derived
         data can be kept with it.

@@ -39,7 +39,7 @@ class BarrierLoop:
 
 
 def barrier_loops(code: CodeObject, spans: Sequence[Span | None]) -> Iterator[BarrierLoop]:
-    """The loops of ``code`` with barriers; ``spans`` says where its tasks begin, and is empty where that is unknown."""
+    """The loops of ``code`` with barriers; ``spans`` says where its tasks begin, and is empty if that is unknown."""
     for task, span in zip(code.tasks, spans or [None] * len(code.tasks), strict=True):
         if task.has_barrier and task.extent is not None:
             yield BarrierLoop(compile_formula(task.extent), task.block_dim, span)

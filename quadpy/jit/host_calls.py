@@ -101,8 +101,8 @@ def call_on_host(name: str, fn: object, args: tuple[Any, ...], kwargs: Mapping[s
 def call_function(func: Func, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     """The value of a user's function, as a kernel on the CPU has it; as Python code under ``arch=qp.python``.
 
-    Numbers, vectors and structs are passed as ``call_on_host`` says, all else is a compile-time value: fields, functions,
-    objects.
+    Numbers, vectors and structs are passed as in ``call_on_host``; anything else (fields, functions, objects) is a
+    compile-time value.
 
     Raises:
         ArgumentError: the function does not take these arguments; one is an array.

@@ -160,7 +160,7 @@ class Kernel(ByName):
     def planned(
         self, args: tuple[Argument, ...], kwargs: dict[str, Argument], use: Callable[[Plan, Values, Views], T]
     ) -> T:
-        """What ``use`` makes of a call with these arguments; ``__call__`` does the same, with as few steps as possible."""
+        """The result of ``use`` for a call with these arguments; ``__call__`` does the same in as few steps as possible."""
         dispatcher, args = self._in_order(args, kwargs)
         try:
             specialisation, values, views = dispatcher.resolve(args)
@@ -194,7 +194,7 @@ class Kernel(ByName):
         return args[:count], dict(zip(self._by_keyword, args[count:], strict=True))
 
     def binder(self, *args: Argument) -> Binder | None:
-        """What packs the arguments of later calls that run the same code; None if each must be resolved."""
+        """Packs the arguments of later calls that run the same code; None if each must be resolved."""
         dispatcher, args = self._in_order(*self.as_given(args))
         specialisation, _, views = dispatcher.resolve(args)
         return dispatcher.binder(specialisation, args, views)

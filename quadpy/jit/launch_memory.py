@@ -84,7 +84,7 @@ class _MemoryRunner(Runner):
         self._hidden, self._words, self._prints = hidden, words, prints
 
     def run(self) -> None:
-        """As ``Runner.run``.
+        """See ``Runner.run``.
 
         Raises:
             OutOfDeviceMemory: there is no memory for the shadow.

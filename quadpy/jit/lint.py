@@ -93,7 +93,7 @@ class LintReport:
 
     @property
     def unknown(self) -> tuple[Checked, ...]:
-        """What ``debug=True`` checks when the kernel runs."""
+        """The arrays that ``debug=True`` checks when the kernel runs."""
         return tuple(each for each in self.checked if each.outcome == "unknown")
 
     @property

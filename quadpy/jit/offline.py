@@ -78,7 +78,7 @@ def trace_for(
 
 
 def _complete(kernel: Kernel, given: Mapping[str, Argument], target: TargetSpec, use: Callable[[Request], T]) -> T:
-    """What ``use`` makes of the kernel with all members of its arguments that it needs."""
+    """The result of ``use`` for the kernel, with all members of its arguments that it needs."""
     try:
         types = _arg_types(kernel, given)
     except ArgumentError as error:

@@ -77,7 +77,7 @@ class Plan(Protocol):
 
     @property
     def footprints(self) -> Footprints:
-        """What the launches of ``code`` touch."""
+        """The footprints of the launches of ``code``."""
 
     def fusion(self, values: Values) -> Fusion:
         """Whether ``run`` is one launch, and why."""

@@ -114,7 +114,7 @@ class Specialisation:
         return self._for_overlaps() if self._overlap(views) else self._disjoint
 
     def fast_call(self, args: Sequence[Argument]) -> FastCall | None:
-        """The fast call for arguments like ``args``, which have views in place of arrays; None where there is none.
+        """The fast call for arguments like ``args``, which have views in place of arrays; None if there is none.
 
         One is generated for each mixture of quadpy's memory and other libraries'.
         """
@@ -140,7 +140,7 @@ class Specialisation:
         return known[forms]
 
     def binder(self, views: Views, args: Sequence[Argument], resolve: Resolver) -> Binder | None:
-        """What binds later calls like the one of ``args``, which have ``views`` in place of arrays; None where there is none.
+        """Binds later calls like the one of ``args``, which have ``views`` in place of arrays; None if there is none.
 
         On the CPU there always is one: it resolves each call if no faster way is known.
         """

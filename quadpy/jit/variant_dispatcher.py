@@ -115,7 +115,7 @@ class VariantDispatcher:
         return variant.dispatcher.checked(flat, views)
 
     def with_views(self, args: Sequence[Argument], views: Sequence[ArrayView]) -> list[Argument]:
-        """What the call passes, with the views of arrays in place of the arrays."""
+        """The values that the call passes, with views in place of arrays."""
         variant, flat = self._find(args)
         return variant.dispatcher.with_views(flat, views)
 

@@ -1,4 +1,4 @@
-"""What names mean: variables, parameters, and the user's Python objects."""
+"""The meaning of names: variables, parameters, and the user's Python objects."""
 
 from __future__ import annotations
 

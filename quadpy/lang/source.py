@@ -166,7 +166,7 @@ class FunctionSource:
     def annotation(self, name: str) -> Any:
         """The annotation of a parameter, or of the ``return``, as an object where it was written as text too.
 
-        None where there is none.
+        None if there is none.
 
         Raises:
             KernelNameError: the text uses a name that neither the module nor a closure of the function has.

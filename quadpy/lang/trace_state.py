@@ -83,7 +83,7 @@ class TaskOrder:
 
 @dataclass(slots=True)
 class LoopOptions:
-    """What ``qp.loop_config``, at ``span``, says about the next loop."""
+    """Options for the next loop from ``qp.loop_config`` at ``span``."""
 
     block_dim: int | None = None
     serialize: bool = False
@@ -140,7 +140,7 @@ class Checks:
     """The checks of ``debug=True`` so far, or with ``indices_only`` those of ``check_out_of_bound=True``.
 
     ``sites`` numbers them; ``counters`` are the variables of the loops around, with their names.  ``stop`` is the label
-    of the block that a failed check leaves, around the loop ``left``; None where it goes on.  ``stops`` says whether
+    of the block that a failed check leaves, around the loop ``left``; None if it goes on.  ``stops`` says whether
     any does, ``blocks`` counts the labels.
     """
 

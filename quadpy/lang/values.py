@@ -1,4 +1,4 @@
-"""What an expression of a kernel can be while it is compiled.
+"""The values that an expression of a kernel can have during compilation.
 
 A value is one of the kinds below.  Run-time values have classes of the tracer: a scalar is an IR expression;
 vectors, arrays, elements and their methods are the classes here.  Anything else exists only at compile time, and is the Python
@@ -63,7 +63,7 @@ class Record:
     elems: tuple[Expr, ...]
 
     def member(self, name: str) -> Expr | Vec | Record | None:
-        """The value of a member; None where there is no such member."""
+        """The value of a member; None if there is no such member."""
         if (found := self.shape.window(name)) is None:
             return None
         first, member = found
@@ -109,7 +109,7 @@ class ArrayRef:
         return self.type.layout.at(self.first)[0].scalar
 
     def member(self, name: str) -> ArrayRef | None:
-        """This member of each element, as an array; None where there is no such member."""
+        """This member of each element, as an array; None if there is no such member."""
         found = self.element.window(name) if isinstance(self.element, RecordType) else None
         if found is None:
             return None
@@ -143,7 +143,7 @@ class ElementRef:
         return len(self.steps) == 1 and isinstance(self.shape, tuple) and not isinstance(self.steps[0], str)
 
     def member(self, name: str) -> ElementRef | None:
-        """The place of a member; None where there is no such member."""
+        """The place of a member; None if there is no such member."""
         found = self.shape.window(name) if isinstance(self.shape, RecordType) else None
         if found is None:
             return None

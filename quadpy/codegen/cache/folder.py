@@ -132,7 +132,7 @@ class CacheFolder:
         the whole folder on each write would cost more than a compilation once it holds thousands of files.
         """
         with (
-            contextlib.suppress(FileNotFoundError),  # cleared meanwhile
+            contextlib.suppress(FileNotFoundError),  # cleared in the meantime
             open(self.path / _TALLY, "ab", buffering=0, opener=_open) as tally,
         ):
             if not stat.S_ISREG(os.fstat(tally.fileno()).st_mode):

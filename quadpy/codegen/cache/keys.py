@@ -1,4 +1,4 @@
-"""What a cache entry depends on.
+"""The inputs that a cache entry depends on.
 
 There are two kinds of entry.  An *object* is code under the digest of what it was compiled from.  An *index* record
 leads to one without parsing: from a kernel's text and a call's types to the object's digest, provided that everything

@@ -172,7 +172,7 @@ def _saturated(out: FunctionText, x: str, src: Scalar, dst: Scalar, register: st
 
 
 def _clamped(out: FunctionText, x: str, src: Scalar, dst: Scalar) -> str:
-    """With comparisons, since LLVM 22 splits vectors of its own saturating conversion, with branches for each number.
+    """Clamps by comparisons: LLVM 22 splits vectors of its saturating conversion, with branches for each number.
 
     The clamped number is in range; if the largest integer is not a float, it replaces numbers that are too large.
     """

@@ -1,4 +1,4 @@
-"""What kernels leave for the host to read: prints in the launch's ring, and a record of the first failed check."""
+"""Records that kernels write for the host: prints in the launch's ring, and the first failed check."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The outer shape of a code object: sections become segments, addresses, headers and bytes.
 
 The layout is that of ``ld.lld -shared``: everything read-only with the headers at address 0, then code, then
-writable data, each segment on a page of its own in memory but packed in the file.  Readers of the image differ
+writable data, each segment on its own page in memory but packed in the file.  Readers of the image differ
 in what they look at: ROCr takes ``.symtab`` and the LOAD segments, comgr ``.dynsym`` and the NOTE segment, and HIP
 computes the image's size from the section headers, so all of these have to be there.
 """

@@ -40,7 +40,7 @@ _FIELDS: Final = {
 
 
 class _Name(NamedTuple):
-    """A symbol of the object; ``chunk`` is None where its section is not loaded."""
+    """A symbol of the object; ``chunk`` is None if its section is not loaded."""
 
     text: str
     symbol: Symbol

@@ -79,7 +79,7 @@ class CodeObjectInfo:
 
 
 def read_metadata(image: bytes) -> CodeObjectInfo:
-    """The metadata of a code object; LinkError where it is damaged or has none."""
+    """The metadata of a code object; LinkError if it is damaged or has none."""
     for section in read_elf(image).of_type(elf.SHT_NOTE):
         for owner, kind, body in _notes(section.data):
             if owner == _OWNER and kind == _NT_AMDGPU_METADATA:

@@ -61,7 +61,7 @@ def cpu_grain(kernel: ir.Kernel, task: ir.Task, frame: CpuFrame) -> int:
 
 
 def gpu_frame(kernel: ir.Kernel, task: ir.Task, first_cell: int) -> GpuFrame:
-    """The frame of ``task`` in a kernel of its own; ``first_cell`` is the first cell for results of its chunks."""
+    """The frame of ``task`` as a separate kernel; ``first_cell`` is the first cell for results of its chunks."""
     if isinstance(task, ir.SerialTask):
         return frames.Serial()
     if task.reductions:

@@ -32,7 +32,7 @@ class Allocations:
     On a GPU the driver decides an address when it adds the alloc node to its graph.  So with the first alloc node the
     driver's graph is built, and each later node is added to it at once.
 
-    built  that graph of the driver's; None before the first alloc node, and on the CPU
+    built  that driver graph; None before the first alloc node, and on the CPU
     torn   whether an interrupt left the driver's graph without a part of a node
     """
 
@@ -82,7 +82,7 @@ class Allocations:
 
     @contextmanager
     def _changing_driver_graph(self) -> Iterator[None]:
-        """An interrupt inside the block leaves a graph of the driver's whose content is unknown."""
+        """An interrupt inside the block leaves a driver graph whose content is unknown."""
         try:
             yield
         except BaseException as error:

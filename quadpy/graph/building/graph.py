@@ -163,7 +163,7 @@ class Graph(GraphBuilder):
         return table_of(describe(self))
 
     def _repr_svg_(self) -> str | None:
-        """For notebooks: the nodes and their order; None where there are too many for a picture."""
+        """For notebooks: the nodes and their order; None if there are too many for a picture."""
         return import_late("quadpy.graph.model.drawing").svg_of(self.inspect())  # type: ignore[no-any-return]  # a text
 
     def __repr__(self) -> str:

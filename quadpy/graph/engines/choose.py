@@ -81,7 +81,7 @@ class EngineChoice:
         return sequence(flat, self.by_driver)
 
     def _indirect(self, nodes: Mapping[str, Node]) -> IndirectEngine | None:
-        """For nodes that read their arguments from memory; None where no node can, or memory or code is missing."""
+        """For nodes that read their arguments from memory; None if no node can, or memory or code is missing."""
         if not any(map(is_indirect, nodes.values())):
             return None
         try:
@@ -93,7 +93,7 @@ class EngineChoice:
             return None
 
     def by_driver(self, nodes: Iterable[Node]) -> DriverEngine:
-        """An engine that is one graph of the driver's."""
+        """An engine that is one driver graph."""
         graph = self.shared or self._driver_graph(nodes)
         return DriverEngine(
             graph, owned=self.shared is None, auto_free=self.auto_free, priorities=self.priorities

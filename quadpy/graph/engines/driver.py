@@ -81,11 +81,11 @@ class DriverGraph:
         return pointer
 
     def placed(self, name: str) -> list[Placed]:
-        """The driver's nodes for one of quadpy's."""
+        """The driver nodes for one node of quadpy."""
         return self._placed[name]
 
     def handles(self, name: str) -> tuple[NodeHandle, ...]:
-        """The driver's handles for one of quadpy's nodes."""
+        """The driver's handles for one node of quadpy."""
         return tuple(one.handle for one in self._placed[name])
 
     def new_nodes(self, node: Node) -> list[DriverNode] | None:
@@ -124,7 +124,7 @@ class DriverGraph:
 
 
 class DriverEngine(Executable):
-    """Launches a graph of the driver's, which belongs to it where it is ``owned``."""
+    """Launches a driver graph, which belongs to it if it is ``owned``."""
 
     one_launch: ClassVar[bool] = False
     overlaps: ClassVar[bool] = True
@@ -164,14 +164,14 @@ class DriverEngine(Executable):
         return True
 
     def move(self, on: Stream) -> None:
-        """Like ``Engine.move``: it has no memory of its own."""
+        """Like ``Engine.move``: it has no memory."""
 
     def bind(self, steps: Iterable[LaunchStep]) -> None:
         """Its nodes have their arguments."""
         raise AssertionError(steps)
 
     def enable(self, node: Node, *, enabled: bool) -> bool:
-        """Like ``Engine.enable``; no loop of the driver's can be switched off."""
+        """Like ``Engine.enable``; no driver loop can be switched off."""
         if has_loops(node):
             return False
         for placed in self.graph.placed(node.name):
@@ -187,7 +187,7 @@ class DriverEngine(Executable):
         self.graphs.upload(self.handle, stream)
 
     def give_back(self) -> None:
-        """Like ``Engine.give_back``; the driver's graph goes with it where it is owned."""
+        """Like ``Engine.give_back``; an owned driver graph is given back too."""
         self._owned.give_back()
 
 

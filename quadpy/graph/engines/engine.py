@@ -21,7 +21,7 @@ class Launching(Protocol):
 
 
 class Engine(Launching, Protocol):
-    """What a ``GraphExec`` launches; ``choose`` decides which.
+    """The engine that a ``GraphExec`` launches; ``choose`` selects it.
 
     one_launch  whether all nodes are one launch of one kernel
     overlaps    whether launches on several streams may run at once: their arguments do not share memory

@@ -94,7 +94,7 @@ class Table:
 
 
 class IndirectEngine(DriverEngine):
-    """Launches a graph of the driver's whose kernels read their arguments from a table; ``build`` makes it of nodes."""
+    """Launches a driver graph whose kernels read their arguments from a table; ``build`` makes it of nodes."""
 
     overlaps: ClassVar[bool] = False
     binds: ClassVar[bool] = True
@@ -144,6 +144,6 @@ def _sizes(node: KernelNode) -> list[int]:
 
 
 def _shape(node: KernelNode) -> object:
-    """What must be equal for a change of arguments alone."""
+    """The properties that must be equal if only arguments change."""
     launches = [(one.function, one.grid, one.block) for one in node.launches if isinstance(one, KernelLaunch)]
     return launches, node.flow, node.priority

@@ -46,7 +46,7 @@ class KernelGraphs:
         return engine
 
     def take_bound(self, packed: bytes, on: Stream) -> KernelGraph | None:
-        """The engine whose last call was on ``on``, with these values; None where there is none."""
+        """The engine whose last call was on ``on``, with these values; None if there is none."""
         for engine in reversed(self._free.copy()):
             if engine.timeline is on.timeline and engine.packed == packed and self._claim(engine):
                 engine.move(on)
@@ -58,7 +58,7 @@ class KernelGraphs:
     ) -> KernelGraph | None:
         """The engine of ``program`` whose last call was on ``on`` and had these grids, rebound to ``packed``.
 
-        None where there is none, or arguments do not stand in memory.
+        None if there is none, or arguments do not stand in memory.
         """
         if program.upload_kernels is None:
             return None

@@ -76,7 +76,7 @@ class Launchable(Protocol):
 
 
 class KernelProgram:
-    """What all calls of one kernel share: ``segments``, which run one after the other.
+    """The parts that all calls of one kernel share: ``segments``, which run one after the other.
 
     Loops are nodes, unless the code has latches: then the host repeats them.  ``ordered`` keeps the order of tasks, for
     arrays that may overlap.  With ``upload_kernels`` the code reads its arguments from memory, where these kernels write

@@ -48,7 +48,7 @@ H = TypeVar("H", bound=int)
 
 
 class HostResources:
-    """What the driver's nodes point to on the host: functions by their tickets, pinned buffers, handles that others own.
+    """Host resources of driver nodes: functions by their tickets, pinned buffers, handles that others own.
 
     ``owned`` keeps all of it until no launch that uses it is pending.
     """
@@ -82,7 +82,7 @@ def _drop(owner: Owner[Any]) -> None:
 
 
 def driver_nodes_of(node: Node, resources: HostResources) -> list[DriverNode]:
-    """What the driver does for ``node``; child graphs and allocations are not here."""
+    """The driver's work for ``node``; child graphs and allocations are handled elsewhere."""
     match node:
         case KernelNode():
             works = [_kernel(launch, node.priority) for launch in node.launches if isinstance(launch, KernelLaunch)]

@@ -1,7 +1,7 @@
 """Graphs with loops where the driver's graphs have none: a sequence of engines.
 
-Each kernel with a loop is one cooperative launch, whose blocks ask the condition themselves; what can run before it is a
-graph of the driver's, and so is what comes after.  On HIP a node of a graph cannot be such a launch: the attribute that
+Each kernel with a loop is one cooperative launch, whose blocks ask the condition themselves; nodes that can run before
+it are a driver graph, and so are those after it.  On HIP a node of a graph cannot be such a launch: the attribute that
 asks for it has no effect when the graph runs, and blocks that wait for others might never meet.
 """
 
@@ -96,7 +96,7 @@ class SequenceEngine:
         return engine is not None and engine.change(node)
 
     def enable(self, node: Node, *, enabled: bool) -> bool:
-        """Like ``Engine.enable``; a loop is a launch of its own."""
+        """Like ``Engine.enable``; a loop is a separate launch."""
         engine = self._doing.get(node.name)
         return not has_loops(node) and (engine is None or engine.enable(node, enabled=enabled))
 

@@ -119,7 +119,7 @@ class _Graph:
 
 
 def _joined(branches: Sequence[_Touched]) -> _Touched:
-    """What is touched after all branches of a fork."""
+    """The accesses after all branches of a fork."""
     joined: _Touched = {}
     for branch in branches:
         for name, history in branch.items():

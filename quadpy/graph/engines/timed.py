@@ -46,7 +46,7 @@ class TimedHost:
 
 
 class TimedGraph:
-    """A graph of the driver's with an event before and after each of ``nodes``; ``made`` gives its engine.
+    """A driver graph with an event before and after each of ``nodes``; ``made`` gives its engine.
 
     All launches share the events: before each launch, those of the previous one are read.
     """

@@ -126,7 +126,7 @@ class LaunchStep(Step):
         return self.immutable
 
     def find_binder(self) -> Binder | None:
-        """What binds other arguments; None if each call must be recorded.
+        """The binder of other arguments; None if each call must be recorded.
 
         The recorded arguments may mean other code by now: an attribute of theirs has changed.  Then there is none for
         this call, but perhaps for a later one.

@@ -44,7 +44,7 @@ class Travelling:
         )
 
     def at(self, address: int, nbytes: int) -> tuple[Any, int] | None:
-        """The array with these bytes and where they begin in it; None where no array, or none of quadpy's, has them."""
+        """The array with these bytes and where they begin in it; None if no array, or none of quadpy's, has them."""
         for (start, size), array, is_own in self.pieces:
             if is_own and isinstance(array, DenseArray) and start <= address and address + nbytes <= start + size:
                 return array, address - start

@@ -138,7 +138,7 @@ def changes_between(before: tuple[Node, ...], after: Graph) -> tuple[dict[str, N
 
 
 def _work(node: Node) -> object:
-    """What a node does, for comparison."""
+    """The work of a node, for comparison."""
     match node:
         case KernelNode():
             return node.flow, tuple(map(_launch, node.launches))

@@ -168,7 +168,7 @@ class Replay(ByName):
     def _call_function(
         self, session: ReplaySession, known: Variant | None, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        """Record the function; if it raises an exception of its own, launch what came before that."""
+        """Record the function; if it raises an exception itself, launch the work before that."""
         try:
             return self._function(*args, **kwargs)
         except (Exception, SystemExit) as error:  # an interrupt launches nothing

@@ -46,7 +46,7 @@ class _StepFacts(TypedDict):
 
 
 def _complete(method: F) -> F:
-    """``method``; if Ctrl-C interrupts it, the capture gives no graph, whoever catches the exception."""
+    """``method``; if Ctrl-C interrupts it, the capture gives no graph, even if somebody catches the exception."""
 
     @functools.wraps(method)
     def call(self: ReplaySession, *args: Any, **kwargs: Any) -> Any:
@@ -89,7 +89,7 @@ class ReplaySession(CaptureSession):
         return True
 
     def recording(self) -> Recording:
-        """What was recorded, for the next call."""
+        """The recording for the next call."""
         return Recording(self._steps)
 
     @_complete
@@ -182,7 +182,7 @@ class ReplaySession(CaptureSession):
         self.arena.rewind(self.comparison.arena_mark())
 
     def _facts(self, stream: CapturedStream, *, has_node: bool) -> _StepFacts:
-        """What a step holds of the state of the session after it."""
+        """The part of the session's state after a step that the step holds."""
         after = self._streams.after[stream.timeline]
         return {
             "stream": None if stream.timeline is self.origin.timeline else stream,

@@ -1,4 +1,4 @@
-"""What a replayed function has done, in numbers."""
+"""Counters of replayed functions."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Counters:
     def __init__(self) -> None:
         self.replays = self.updates = self.fallbacks = 0
         self._rare = ReplayStats()
-        self._lock = new_lock()  # only held while counting; a finalizer that runs meanwhile may count too
+        self._lock = new_lock()  # only held while counting; a finalizer that runs in between may count too
 
     def add(self, *, captures: int = 0, rebuilds: int = 0, capture_s: float = 0.0) -> None:
         """Count what few calls do."""

@@ -270,7 +270,7 @@ class _Walker:
         return counter_form(counter).needing(*before.needs)
 
     def after(self, known: Known, assigned: Iterable[ir.Var], jumps: set[str]) -> None:
-        """What holds after a loop whose body has ``jumps``."""
+        """Updates ``known`` for the end of a loop whose body has ``jumps``."""
         self.forget(assigned, known)
         if jumps - OF_LOOPS:
             known.guards = Guards(known.guards, Maybe())

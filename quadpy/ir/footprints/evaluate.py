@@ -91,7 +91,7 @@ class _Writer:
         return self.where_present(formula, f"({some})", f"({whole})")
 
     def where_present(self, formula: BoxFormula, some: str, whole: str) -> str:
-        """The name of ``some``, of ``whole`` where the formula does not hold, or of None where it covers nothing."""
+        """The name of ``some``, of ``whole`` where the formula does not hold, or of None if it covers nothing."""
         if formula.present != TRUE:
             some = f"{some} if {self.number(formula.present)} else None"
         if formula.holds != TRUE:

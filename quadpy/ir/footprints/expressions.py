@@ -39,7 +39,7 @@ _DEEPEST: Final = 200
 
 @dataclass(slots=True)
 class Known:
-    """What variables are at one point of an iteration: ``guards`` hold there; None where control does not get."""
+    """The values of variables at one point of an iteration, where ``guards`` hold; None if control never gets there."""
 
     guards: Guards | None = None
     values: dict[ir.Var, Form | Condition] = field(default_factory=dict)

@@ -23,7 +23,7 @@ _Key = tuple[str, ir.Access, ir.AtomicOp | None, BoxFormula | None]
 def footprints_of(
     task: ir.Task, ways: Callable[[Reached], Iterable[Reached]] = lambda reached: (reached,)
 ) -> tuple[Footprint, ...]:
-    """What ``task`` touches of the arrays that the launch gets, without shared arrays and the memory of prints and checks.
+    """The elements that ``task`` touches of the launch's arrays, without shared arrays and memory of prints and checks.
 
     Accesses in the same way to the same box are one footprint, with the place of the first of them.  ``ways`` tells apart
     those of one access.

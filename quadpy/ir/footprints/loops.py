@@ -47,7 +47,7 @@ def enter_loop(reader: Reader, axis: ir.Axis | ir.For, known: Known) -> tuple[Fo
 
 
 def _counted(reader: Reader, var: ir.Var, start: Form, stop: Form, step: Form) -> tuple[Counter, Form, Number | None]:
-    """The counter, the loop variable, and the number of iterations: None where it is not the same for all around."""
+    """The counter, the loop variable, and the number of iterations: None if it is not the same for all around."""
     length, by = (stop - start).bare, step.constant.constant
     if step.terms or by == 0:
         return _unknown(reader, var)

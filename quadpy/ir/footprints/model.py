@@ -60,7 +60,7 @@ class Footprint:
     operation   of an atomic access
     components  the scalars of an element that are touched, by their numbers, in order; None for all of them
     box         the elements; None for the whole array
-    location    where the access is in the kernel; None where that is unknown
+    location    where the access is in the kernel; None if that is unknown
     """
 
     array: str

@@ -63,7 +63,7 @@ class StencilFormula:
     """One access; the parameters as those of ``Footprint``.
 
     box      the elements that all iterations touch; None for the whole array
-    follows  for each axis of the array, how it follows a loop variable; None where it does not
+    follows  for each axis of the array, how it follows a loop variable; None if it does not
     by_data  for each axis of the array, whether its index contains values computed from data
     """
 

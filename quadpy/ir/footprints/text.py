@@ -22,7 +22,7 @@ _MOST_WIDE: Final = 60
 
 
 def print_footprints(kernel: ir.Kernel, names: Mapping[str, str]) -> str:
-    """What each task of ``kernel`` touches; ``names`` has the names of fields for people."""
+    """The footprints of each task of ``kernel``; ``names`` has the readable names of fields."""
     lines = [f"kernel {kernel.name}"]
     for task in kernel.tasks:
         lines.append(f"  task {task.name} {'serial' if isinstance(task, ir.SerialTask) else 'parallel'}")

@@ -30,7 +30,7 @@ def with_early_loads(task: ir.ParallelTask, arrays: Mapping[str, Array], *, noal
 
 @dataclass(slots=True)
 class _Moved:
-    """The loads that leave a loop: to ``front`` of its body, or to before it, where ``sure`` ones load in any case."""
+    """The loads that leave a loop: for the ``front`` of its body, or for before it, where ``sure`` ones always load."""
 
     front: dict[ir.Place, ir.Load] = field(default_factory=dict)
     sure: dict[ir.Place, ir.Load] = field(default_factory=dict)

@@ -23,7 +23,7 @@ _VERBS = {ir.Access.READ: "reads", ir.Access.WRITE: "writes", ir.Access.ATOMIC: 
 
 
 def races_of(task: ir.Task, *, noalias: bool = True) -> dict[str, Verdict]:
-    """What is known about each array that ``task`` touches, and each variable that it shares between iterations.
+    """The verdict on each array that ``task`` touches, and on each variable that iterations share.
 
     Variables have the names of their slots, such as ``$0``.  ``noalias`` as in ``ir.Kernel``: if arrays may overlap,
     nothing is proved about them.  Shared arrays of blocks are not among them.

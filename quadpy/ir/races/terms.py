@@ -129,7 +129,7 @@ class Terms:
         return None
 
     def range_of(self, start: Term, stop: Term, step: Term) -> tuple[Term, Term] | None:
-        """Low and high (exclusive) of the variable of a loop; None where the direction is not known."""
+        """Low and high (exclusive) of the variable of a loop; None if the direction is not known."""
         match step:
             case int() if step > 0:
                 return start, stop

@@ -1,4 +1,4 @@
-"""What is known about races of one array in one parallel task."""
+"""Verdicts about races of one array in one parallel task."""
 
 from __future__ import annotations
 

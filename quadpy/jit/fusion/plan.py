@@ -61,7 +61,7 @@ class FusedPlan(GpuPlan):
         self._separate = separate
 
     def complete(self, values: Values) -> tuple[int, ...] | None:
-        self._separate.arrays.require_conditions(values)  # the code of this plan has no loops of its own
+        self._separate.arrays.require_conditions(values)  # the code of this plan has no loops itself
         return super().complete(values)
 
     def submit(self, values: Values, grids: Sequence[int], views: Views, on: Stream) -> object:

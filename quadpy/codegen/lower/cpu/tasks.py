@@ -68,7 +68,7 @@ class _Function:
         self.reduces = isinstance(schedule.frame, Reduced)
 
     def write(self) -> bool:
-        """True where the function that the pool calls expects the record of ``cpu.working_memory``."""
+        """True if the function that the pool calls expects the record of ``cpu.working_memory``."""
         s = new_function(self.module, self.kernel.kernel, self.kernel.rules, self.arguments)
         if self.plan is not None:
             s.privates = frozenset(param.name for param, _ in self.plan.arrays)
