@@ -94,11 +94,14 @@ def _cholesky(self: Any, eps: Any) -> None:
 def _solve_triangular(self: Any, B: Changed, lower: Any = True) -> None:  # noqa: N803 - Quadrants' name
     static_assert(lower, "solve_triangular_ solves with the lower triangle: lower=True")
     static_assert(self.row.n == B.row.n, "solve_triangular_ takes a tile of the same size")
-    columns = SharedArray((2, self.row.n), self.row.dtype)
+    columns = SharedArray((3, self.row.n), self.row.dtype)
     for k in static(range(self.row.n)):
         columns[k % 2, thread_idx()] = self.row[k]
         sync()
         B.row[k] /= columns[k % 2, k]
+        columns[2, thread_idx()] = B.row[
+            k
+        ]  # nobody reads it: LLVM would put off the work, and keep all columns until then
         for j in static(range(k + 1, self.row.n)):
             B.row[j] -= B.row[k] * columns[k % 2, j]
 

@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 import quadpy as qp
+from quadpy.codegen.objects.metadata import read_metadata
 
 A = qp.types.ndarray
 SIZES = {16: qp.simt.Tile16x16, 32: qp.simt.Tile32x32}
+DTYPES = {16: np.float32, 32: np.float64}
 UNIT = {np.float32: 2.0**-23, np.float64: 2.0**-52}
 
 
@@ -101,8 +103,9 @@ def definite(count, n, dtype, seed=0):
     return (m @ m.transpose(0, 2, 1) + n * np.eye(n)).astype(dtype)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_cholesky_and_the_triangular_solve_of_many_tiles(size, dtype):
+@pytest.mark.parametrize(("size", "dtype"), [(16, np.float32), (16, np.float64), (32, np.float64)])
+def test_cholesky_and_the_triangular_solve_of_many_tiles(init, size, dtype):
+    init()
     x = definite(3, size, dtype)
     right = np.random.default_rng(1).standard_normal((3, size, size)).astype(dtype)
     low, solved = x.copy(), right.copy()
@@ -115,7 +118,7 @@ def test_cholesky_and_the_triangular_solve_of_many_tiles(size, dtype):
 
 
 def test_a_matrix_of_any_size_is_factored_by_tiles(size):
-    dtype = {16: np.float32, 32: np.float64}[size]
+    dtype = DTYPES[size]
     for n in (5, 32, 75):
         x = definite(1, n, dtype)[0]
         low = x.copy()
@@ -124,8 +127,8 @@ def test_a_matrix_of_any_size_is_factored_by_tiles(size):
         assert np.abs(np.tril(low) - wanted).max() <= 20 * UNIT[dtype] * np.abs(wanted).max(), n
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_rank_one_updates(size, dtype):
+def test_rank_one_updates(size):
+    dtype = DTYPES[size]
     rng = np.random.default_rng(2)
     a, b = (rng.integers(-8, 9, (size, 5)).astype(dtype) for _ in range(2))
     y = rng.integers(-8, 9, (size, size)).astype(dtype)
@@ -221,21 +224,28 @@ def test_checks_of_indices_find_nothing_in_clamped_edges(init):
     assert (y == -1).all()
 
 
-@pytest.mark.parametrize(("target", "size"), [("gfx942", 16), ("gfx1100", 16), ("sm_90", 16), ("gfx942", 32)])
-def test_tiles_compile_for_gpus(load, target, size):
-    assert load(BLOCKED.format(size=size)).compile(target).image
+@pytest.mark.parametrize(
+    ("target", "size", "dtype"),
+    [("gfx942", 16, "f32"), ("gfx1100", 16, "f32"), ("sm_90", 16, "f64"), ("gfx942", 32, "f64")],
+)
+def test_tiles_compile_for_gpus_and_stay_in_registers(load, target, size, dtype):
+    made = load(BLOCKED.format(size=size, dtype=dtype)).compile(target)
+    assert made.image
+    if target.startswith("gfx"):
+        (info,) = read_metadata(made.image).kernels
+        assert info.vgpr_spills == info.scratch_bytes == 0
 
 
 BLOCKED = """
 @qp.kernel
-def k(x: qp.types.ndarray(dtype=qp.f32, ndim=2)):
+def k(x: qp.types.ndarray(dtype=qp.{dtype}, ndim=2)):
     qp.loop_config(block_dim={size})
     for i in range({size}):
-        t = qp.simt.Tile{size}x{size}.eye()
+        t = qp.simt.Tile{size}x{size}.eye(dtype=qp.{dtype})
         t[:] = x[0:{size}, 0:{size}]
         t -= qp.outer(x[0:{size}, 0], x[0:{size}, 1])
         t.cholesky_(1e-6)
-        u = qp.simt.Tile{size}x{size}.zeros(dtype=qp.f32)
+        u = qp.simt.Tile{size}x{size}.zeros(dtype=qp.{dtype})
         u[:] = x[{size}:64, 0:{size}]
         t.solve_triangular_(u)
         x[{size}:64, 0:{size}] = u
