@@ -1,4 +1,4 @@
-"""From the IR to machine code: one call for every target."""
+"""Compiles the IR to machine code: one call for every target."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def gpu_header(spec: TargetSpec) -> str:
 
 
 def compile_amdgpu(ir_text: str, spec: TargetSpec, *, opt: int = 3, want_asm: bool = False) -> tuple[bytes, str]:
-    """The linked code object of ``ir_text`` and, where asked for, its assembly text (else an empty string).
+    """The linked code object of ``ir_text`` and its assembly text (an empty string unless asked for).
 
     ``ir_text`` begins with ``gpu_header(spec)``.  ``opt`` is LLVM's level, 0 to 3.  CodegenError if LLVM rejects the
     text, LinkError if it refers to undefined symbols.  Safe from any thread; llvmlite runs one call at a time.

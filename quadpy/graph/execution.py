@@ -162,7 +162,7 @@ class GraphExec(OneProcess):
         return owner.timed.measured_by(told.node_timer)
 
     def _launch_printing(self, engine: Launching, resources: Resources, on: Stream) -> None:
-        """Launches a graph of which some kernels may print."""
+        """Launches a graph with kernels that may print."""
         with self.device.prints.launching(resources.rings, on.timeline):
             on._call(engine.launch)  # noqa: SLF001 - as in ``launch``
 

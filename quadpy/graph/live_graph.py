@@ -206,7 +206,7 @@ class LiveGraph:
                 )
                 self._rebuild({**self.nodes, **placed})
         except BaseException:
-            if self.owner.engine is engine:  # else the next launch rebuilds it, from the nodes as they were
+            if self.owner.engine is engine:  # otherwise the next launch rebuilds it from the old nodes
                 with suppress(DeviceError):  # the first one says what is wrong
                     for name in done:
                         engine.change(self.nodes[name])

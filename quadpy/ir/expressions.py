@@ -172,7 +172,7 @@ class Compare(Node):
 
 @dataclass(frozen=True, slots=True)
 class Select(Node):
-    """``then`` where ``cond`` holds, else ``orelse``; both are evaluated."""
+    """``then`` if ``cond`` holds, otherwise ``orelse``; both are evaluated."""
 
     CHILDREN = ("cond", "then", "orelse")
     cond: Expr
@@ -228,7 +228,7 @@ class SlotRead(Node):
 
 
 def slot_name(number: int) -> str:
-    """The name of a slot, which stands for a variable, beside those of arrays: no array has such a name."""
+    """The name of a slot, which represents a variable among array names: no array has such a name."""
     return f"${number}"
 
 

@@ -84,7 +84,7 @@ class Store(Node):
 class Atomic(Node):
     """Read-modify-write in one step; binds ``result``, if any, to the old value.
 
-    ``expected`` belongs to ``CAS`` alone.  Relaxed, and visible to the whole device.
+    Only ``CAS`` has ``expected``.  Relaxed, and visible to the whole device.
     """
 
     CHILDREN = ("place", "value", "expected")
@@ -290,7 +290,7 @@ class Fault(Node):
 
 @dataclass(frozen=True, slots=True)
 class SharedArray(Node):
-    """An array of which each block of a parallel loop has its own; elements that were not written hold any value."""
+    """An array that each block of a parallel loop has for itself; elements that were not written hold any value."""
 
     name: str
     type: Array

@@ -55,7 +55,7 @@ def accesses_of_block(
     plan: Plan, unpack: Callable[[bytes], Sequence[float]], block: bytes, arrays: Sequence[ArrayMemory]
 ) -> list[tuple[ArrayMemory, KernelAccess]]:
     """Each access of a launch of ``plan`` with ``block``, and its array; ``arrays`` end with the kernel's fields."""
-    find = import_late("quadpy.jit.observed_call").accesses_of  # most programs do without
+    find = import_late("quadpy.jit.observed_call").accesses_of  # most programs do not need it
     return [(arrays[access.array], access) for access in find(plan, unpack(block))]
 
 

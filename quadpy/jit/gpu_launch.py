@@ -171,7 +171,7 @@ class Submission:
             raise task.named(error) from error
 
     def _fork(self, branches: Sequence[Flow], on: Timeline) -> None:
-        """Runs one branch on the stream itself: one with a loop, for which the host waits, or else the last.
+        """Runs one branch on the stream itself: one with a loop, for which the host waits, or the last one.
 
         Memory need not know the streams of the other branches: it belongs to this call until that returns, and by then
         they are joined, so later work on the stream, a free as well as a read, comes after them too.

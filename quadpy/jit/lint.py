@@ -88,7 +88,7 @@ class LintReport:
 
     @property
     def outcome(self) -> Overall:
-        """races: there are definite ones; unchecked: none, but not all kernels could be checked; else clean."""
+        """races: there are definite ones; unchecked: none, but not all kernels could be checked; otherwise clean."""
         return "races" if self.races else "unchecked" if self.skipped else "clean"
 
     @property

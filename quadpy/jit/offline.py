@@ -128,7 +128,7 @@ def _arg_type(parameter: Declared, given: Argument, kernel: Kernel) -> ArgType:
 
 
 def _container_type(parameter: ContainerParameter, given: Argument, kernel: Kernel) -> ArgType:
-    """Of a dataclass that is given, or of its annotations alone."""
+    """The type of a dataclass that is given, or of its annotations alone."""
     if given is not _MISSING:
         parameter = parameter.of(given)
 

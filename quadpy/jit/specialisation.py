@@ -219,7 +219,7 @@ class Specialisation:
         return fusing(graph, device, self._fuse, lambda: self._fused(tasks, options))
 
     def _distributed(self, options: Options, device: Device | None) -> Plan:
-        """Calls with arrays of which each rank has only a part.
+        """The plan for arrays of which each rank has only a part.
 
         Raises:
             CodegenError: Python runs the kernels.

@@ -49,7 +49,7 @@ class MatrixTensor(Tensor):
 
 
 def tensor_annotation(annotation: object) -> Tensor | None:
-    """``Tensor`` and its kin as annotations, with or without brackets; None for anything else."""
+    """``Tensor``, ``VectorTensor`` or ``MatrixTensor`` as annotations, with or without brackets; otherwise None."""
     if isinstance(annotation, type) and issubclass(annotation, Tensor):
         return annotation()
     return annotation if issubclass(type(annotation), Tensor) else None  # type: ignore[return-value]  # a field is not an annotation

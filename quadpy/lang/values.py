@@ -1,7 +1,7 @@
 """The values that an expression of a kernel can have during compilation.
 
-A value is one of the kinds below.  Run-time values have classes of the tracer: a scalar is an IR expression;
-vectors, arrays, elements and their methods are the classes here.  Anything else exists only at compile time, and is the Python
+A value is one of the kinds below.  Run-time values have classes of the tracer: a scalar is an IR expression; vectors,
+arrays, elements and their methods are the classes here.  Anything else exists only at compile time, and is the Python
 object itself: numbers, containers (which may hold run-time values), types, functions, modules, the user's objects.
 
 Operators, attributes, subscripts and calls are tables by kind.  A new kind of value is a class in ``Traced``, a member of

@@ -57,7 +57,7 @@ def in_memory(bound: object, t: Trace) -> TypeGuard[MutableVar]:
 
 
 def write_variable(t: Trace, part: MutableVar, items: Sequence[ir.Expr], span: Span) -> None:
-    """Assigns ``items``, all of which are evaluated before the first is written."""
+    """Assigns ``items``; all are evaluated before the first is written."""
     items = [t.build.freeze(item) for item in items] if len(items) > 1 else items
     for var, item in zip(part.vars, items, strict=True):
         if in_memory(part, t):

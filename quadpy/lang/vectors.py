@@ -151,7 +151,7 @@ def chosen_numbers(
     if len(index) != len(shape) or len(sliced) == len(index):  # a slice whose bounds are not known
         return [], numbers_of(t, type, shape, index, span)[1], 0
     axis = 1 - sliced[0]
-    whole = index[:1] if axis == 0 else (0, index[1])  # the check of the index knows its axis
+    whole = index[:1] if axis == 0 else (0, index[1])  # so that the check of the index knows its axis
     at = flat_index(t, Vec(shape[: len(whole)], dummies[: math.prod(shape[: len(whole)])]), whole, span)
     found = [numbers_of(t, type, shape, (*index[:axis], k, *index[axis + 1 :]), span) for k in range(shape[axis])]
     return [numbers for numbers, _ in found], found[0][1], at

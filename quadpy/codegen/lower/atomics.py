@@ -55,7 +55,7 @@ def merge_total(s: Scope, r: ir.Reduction, total: str) -> None:
 
 
 def lower_atomic(s: Scope, stmt: ir.Atomic) -> None:
-    """Write the update; the old value is bound where the statement wants it.
+    """Write the update; the old value is bound if the statement uses it.
 
     Arrays that only one thread works on (private ones, and on a CPU shared ones) are updated with plain loads and stores.
     """

@@ -182,7 +182,7 @@ def _constant_count(out: FunctionText, start: str, stop: str, step: int, ty: str
 
 
 def _distance(out: FunctionText, low: str, high: str, stride: str, ty: str, less: str) -> str:
-    """``ceil((high - low) / stride)`` where ``low`` is below ``high``, else 0."""
+    """``ceil((high - low) / stride)`` if ``low`` is below ``high``, otherwise 0."""
     any_ = out.op(f"icmp {less} {ty} {low}, {high}")
     span = out.op(f"sub {ty} {high}, {low}")
     if stride != "1":

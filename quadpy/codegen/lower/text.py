@@ -122,7 +122,7 @@ class ModuleText:
         return f" noinline{form.attribute}"
 
     def metadata(self, node: str) -> str:
-        """Add a metadata node, in whose text ``%s`` stands for its own number; its number."""
+        """Add a metadata node, in whose text ``%s`` stands for its number; returns the number."""
         name = f"!{len(self._metadata)}"
         self._metadata.append(f"{name} = {node.replace('%s', name)}")
         return name

@@ -59,7 +59,7 @@ _ANY_ARRAY: Final = ("array", "")
 
 @dataclass(frozen=True, slots=True)
 class _Access:
-    """A resource that a phase accesses; ``alone`` says that only the grid's first thread does.
+    """A resource that a phase accesses; ``alone`` says that only the grid's first thread accesses it.
 
     ``path`` names the forks around the phase, each with the number of its branch.
     """

@@ -52,7 +52,7 @@ class Graph(GraphBuilder):
         upload: bool = False,
         fuse: Fuse = "auto",
     ) -> GraphExec:
-        """Make a launchable graph of the nodes that there are now.
+        """Make a launchable graph of the current nodes.
 
         Args:
             auto_free_on_launch: a launch frees the memory that the one before left allocated.

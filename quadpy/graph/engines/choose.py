@@ -44,7 +44,7 @@ class EngineChoice:
     fusion: Fusion = Fusion(False, "")
 
     def choose_engine(self, nodes: Mapping[str, Node], off: Collection[str]) -> Engine:
-        """An engine for ``nodes``, of which those in ``off`` are switched off."""
+        """An engine for ``nodes``; those in ``off`` are switched off."""
         if "host" in self.device.driver.features:
             self.fusion = Fusion(False, "the CPU runs nodes one after another")
             return HostEngine(nodes.values(), self.device.failures, self.runs)

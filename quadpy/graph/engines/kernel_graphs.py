@@ -58,7 +58,7 @@ class KernelGraphs:
     ) -> KernelGraph | None:
         """The engine of ``program`` whose last call was on ``on`` and had these grids, rebound to ``packed``.
 
-        None if there is none, or arguments do not stand in memory.
+        None if there is none, or its arguments are not in memory.
         """
         if program.upload_kernels is None:
             return None

@@ -46,7 +46,7 @@ class RepeatedLoop:
         return self._chunk_for(expected or _USUAL_PASSES)
 
     def _chunk_for(self, wanted: int) -> int:
-        """A chunk of at least ``wanted`` passes, but at most twice as many; else the largest chunk below."""
+        """A chunk of at least ``wanted`` passes, but at most twice as many; otherwise the largest smaller chunk."""
         chunks = self._body.chunks
         enough = next((chunk for chunk in chunks if chunk >= wanted), None)
         if enough is not None and enough <= 2 * wanted:

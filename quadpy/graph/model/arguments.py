@@ -16,12 +16,12 @@ __all__ = ["count_of", "find_node", "integer_of", "sequence_of"]
 
 
 def integer_of(value: object) -> int | None:
-    """``value`` if it is an integer of Python or NumPy, else None."""
+    """``value`` if it is a Python or NumPy integer, otherwise None."""
     return operator.index(value) if isinstance(value, (int, np.integer)) and not isinstance(value, bool) else None
 
 
 def count_of(value: object, what: str, least: int = 0) -> int:
-    """``value`` as an int of at least ``least``; else an ArgumentError that names ``what``."""
+    """``value`` as an int of at least ``least``; otherwise an ArgumentError that names ``what``."""
     hint = f"pass an int of {least} or more"
     if (count := integer_of(value)) is None:
         raise ArgumentError(f"{what} is {value!r}, which is not a count", hint=hint)

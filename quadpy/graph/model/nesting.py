@@ -14,7 +14,7 @@ __all__ = ["flattened", "has_loops"]
 def flattened(nodes: Iterable[Node], wanted: Callable[[ChildNode], bool]) -> list[Node]:
     """``nodes``, with those of child graphs that are ``wanted`` in place of these; they are called ``child/name``."""
     found: list[Node] = []
-    ends: dict[str, tuple[str, ...]] = {}  # what stands for the end of a child
+    ends: dict[str, tuple[str, ...]] = {}  # the nodes that represent the end of a child
     for node in nodes:
         after = tuple(dict.fromkeys(end for name in node.after for end in ends.get(name, (name,))))
         if not isinstance(node, ChildNode) or not wanted(node):

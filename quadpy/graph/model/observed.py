@@ -23,7 +23,7 @@ __all__ = ["has_given_edges", "observed"]
 
 
 def observed(nodes: Collection[Node], off: Iterable[str] = (), *, built: bool = False) -> list[ObservedNode]:
-    """``nodes``, of which those named ``off`` do nothing but order others.
+    """``nodes``; those named ``off`` do nothing but order others.
 
     The same holds for first values of memory, which come before all uses of it.  The order is the one that the program
     asked for; if ``built``, the graph's own, with the edges that a capture adds for first uses of memory.
@@ -48,7 +48,7 @@ def _observed(node: Node, after: tuple[str, ...], *, idle: bool) -> ObservedNode
     touches = (*((low, n, False) for low, n in node.reads), *((low, n, True) for low, n in node.writes))
     anything = isinstance(node, HostNode) and not touches
     unknown = "the host function does not declare what it reads and writes" if anything else ""
-    records = (node.event._ref,) if isinstance(node, EventRecordNode) else ()  # noqa: SLF001 - by which observers know it
+    records = (node.event._ref,) if isinstance(node, EventRecordNode) else ()  # noqa: SLF001 - its identity for observers
     waits = (node.event._ref,) if isinstance(node, EventWaitNode) else ()  # noqa: SLF001 - as above
     return ObservedNode(
         node.name, _what(node), node.span, after, touches, lambda: list(_accesses(node)), unknown, node.keep,

@@ -101,7 +101,7 @@ class OrderedNodes:
     def _resolve(
         self, deps: Dependencies, reads: Iterable[MemoryRange], writes: Iterable[MemoryRange], *, barrier: bool
     ) -> tuple[tuple[str, ...], bool]:
-        """The names that ``deps`` stands for, and whether they were derived."""
+        """The names that ``deps`` denotes, and whether they were derived."""
         if deps is None:
             return self.derive(reads, writes, barrier=barrier), True
         given: dict[str, None] = {}

@@ -160,7 +160,7 @@ class LaunchStep(Step):
         return self.node
 
     def kept(self) -> Sequence[object]:
-        """The arrays of the launch, and what else must stay alive."""
+        """The arrays of the launch, and other objects that must stay alive."""
         kept = self.node.keep if self.node is not None else ()
         return kept if self.bound is None else (*kept, *self.bound.arrays)
 

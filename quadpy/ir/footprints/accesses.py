@@ -128,7 +128,7 @@ class _Walker:
                 pass  # barriers, fences, prints and faults touch no array
 
     def bind(self, variables: Iterable[ir.Var]) -> None:
-        """Values of which only the type is known."""
+        """Binds ``variables`` to values of which only the type is known."""
         for var in variables:
             self.reader.lets[var] = self.reader.anything(var.type)
 

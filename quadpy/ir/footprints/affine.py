@@ -82,7 +82,7 @@ class Counter:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """A requirement that ``form`` is in these bounds: else the kernel's arithmetic wraps, or rounds differently."""
+    """A requirement that ``form`` is in these bounds: otherwise the kernel's arithmetic wraps or rounds differently."""
 
     form: Form
     low: int

@@ -79,7 +79,7 @@ def is_impossible(condition: Condition) -> bool:
 
 
 def truth_of(condition: Condition) -> Number | None:
-    """Whether ``condition`` holds, if that is the same for all iterations; else None."""
+    """Whether ``condition`` holds, if that is the same for all iterations; otherwise None."""
     match condition:
         case AtLeastZero(form=form):
             return None if form.terms else at_most(ZERO, form.constant)

@@ -256,7 +256,7 @@ def negated(condition: Number) -> Number:
 
 
 def select(condition: Number, a: Number, b: Number) -> Number:
-    """``a`` where ``condition`` holds, else ``b``."""
+    """``a`` if ``condition`` holds, otherwise ``b``."""
     if condition.constant is not None or a == b:
         return a if condition.constant or a == b else b
     return made("select", condition, a, b)

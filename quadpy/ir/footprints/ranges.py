@@ -82,7 +82,7 @@ def limits_of(form: Form, guards: Guards | None) -> list[tuple[int, Number]]:
 
 
 def parallel_to(one: Form, other: Form) -> int:
-    """1 where the forms differ by a number of the launch alone, -1 where their sum is one, else 0."""
+    """1 if the difference of the forms is a number of the launch, -1 if their sum is one, otherwise 0."""
     if one.terms == other.terms:
         return 1
     same = len(one.terms) == len(other.terms) and all(
@@ -127,7 +127,7 @@ def holes_of(counter: Counter, guards: Guards | None) -> list[Number]:
 
 
 def _without(low: Number, last: Number, hole: Number) -> Bounds:
-    """The bounds without ``hole``, where that is one of them."""
+    """The bounds without ``hole``, if that is one of them."""
     first, final = equal(low, hole), equal(last, hole)
     if first == TRUE:
         return low + ONE, last

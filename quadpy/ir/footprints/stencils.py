@@ -145,7 +145,7 @@ def _shifts_of(counter: Counter, loop: Form, guards: Guards | None, extent: Numb
 
 
 def _choices(shifts: list[Shift], extent: Number) -> list[Shift]:
-    """Of ``shifts``, those that are not remainders may wrap: ``i + 1 if i + 1 < n else 0``."""
+    """``shifts``, in which those that are not remainders may wrap: ``i + 1 if i + 1 < n else 0``."""
     return [each if each.modulus is not None else Shift(each.low, each.last, extent) for each in shifts]
 
 

@@ -74,7 +74,7 @@ def _index(footprint: Footprint, array: Array, names: Mapping[str, str]) -> str:
 
 
 def _slice(axis: Indices, extent: Number) -> str:
-    """As Python writes it: ``low : stop : step``; ``:`` for all of the axis, one index alone where it is one."""
+    """A slice as Python writes it: ``low : stop : step``, ``:`` for the whole axis, or a single index."""
     if axis.low in operands_of("min", axis.last):  # the smallest is at most the largest, if there is any
         return str(axis.low)
     low = "" if axis.low == ZERO or _is_wide(axis.low) else f"{axis.low} "

@@ -1,4 +1,4 @@
-"""Races inside a parallel loop: two iterations that touch one element, of which one writes.
+"""Races inside a parallel loop: two iterations touch one element, and at least one writes.
 
 Iterations of a loop have no order, so such a program has no meaning, whatever a serial run may give.  For each
 array that a task touches, ``races_of`` tells whether it is proved free of races, has two iterations that certainly

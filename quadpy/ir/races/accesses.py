@@ -51,7 +51,7 @@ class Facts:
 
     written    arrays and slots that it changes
     noalias    whether arrays that it changes are distinct from all others
-    shared     arrays of which each block has its own
+    shared     arrays that each block has for itself
     unread     variables on which nothing depends, since all components of a vector are loaded
     chosen     variables of loads that do not matter in each iteration
     """

@@ -100,7 +100,7 @@ class Terms:
         self._fresh = 0
 
     def atom(self, atom: Atom, *, varies: bool = False) -> Poly:
-        """The term that is ``atom`` alone; an operation varies where an operand does."""
+        """The term that is ``atom`` alone; an operation varies if an operand does."""
         number = self._numbers.get(atom)
         if number is None:
             number = self._numbers[atom] = len(self.atoms)

@@ -32,7 +32,7 @@ __all__ = ["FusedPlan", "FusingPlan", "why_separate"]
 _MOST_ITERATIONS: Final = (1 << 31) - 1
 """Code that counts in 32 bits adds the number of all threads."""
 _WORTH: Final = {"amdgpu": (16, 16), "cuda": (4, 0)}
-"""Iterations of a thread, up to which one launch is expected to be quicker than several: with loops on the device, and
+"""Iterations of a thread up to which one launch is expected to be faster than several: with loops on the device, and
 without.  A launch that follows another costs AMD's GPUs 4 µs, and an H200 less than blocks take to meet, also in a loop
 of a graph: there steps of five tasks in a loop gain a third up to 128 x 128 elements, and a tenth with 512 x 512."""
 _THREADS: Final = 256

@@ -158,7 +158,7 @@ def _lower_loop(s: Scope, task: ir.ParallelTask, frame: Iterations | Privatised 
 
 
 def _promise_independence(s: Scope) -> None:
-    """Tell LLVM that iterations do not depend on each other's loads and stores, as the language says."""
+    """Tell LLVM that iterations do not depend on each other's loads and stores, as the language guarantees."""
     module = s.text.module
     group = module.metadata("distinct !{}")
     s.loop_tag = module.loop(f'!"llvm.loop.parallel_accesses", {group}')

@@ -41,7 +41,7 @@ def lower_blocks(
     out = s.text
     s.block = block_number(s)
     axes = lower_axes(s, task.axes, 32)
-    wraps = "nuw nsw" if _counts_naturals(task) else "nuw"  # with nsw, LLVM finds block and thread in the number again
+    wraps = "nuw nsw" if _counts_naturals(task) else "nuw"  # with nsw, LLVM recovers block and thread from the number
     k = out.op(f"add {wraps} i32 {out.op(f'mul {wraps} i32 {s.block}, {block_dim}')}, {s.thread}")
     inside, s.iteration = out.label("inside"), out.label("done")
     if not frame.is_whole:

@@ -33,7 +33,7 @@ _UNROLL: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class _Copy:
-    """A block's copy ``own`` of ``array``, of which ``size`` scalars (i64) are used."""
+    """A block's copy ``own`` of ``array``; ``size`` (i64) of its scalars are used."""
 
     array: ArrayOperands
     own: ArrayOperands
