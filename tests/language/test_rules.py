@@ -42,7 +42,9 @@ RULES = {
     "any of a number": ("y = any(n)", "any takes a list, a tuple or a vector, not i32", ""),
     "all of a struct": ("y = all(s)", "all takes a list", ""),
     # functions
-    "an atomic that is not called": ("y: qp.atomic_add = 1", "changes its first argument", "qp.atomic_add"),
+    "an atomic for an operator": (
+        "for i in x: x[i] = qp.simt.block.reduce(x[i], 256, qp.atomic_add)", "changes its first argument", "qp.atomic_add",
+    ),
     "a function that needs too much memory": ("y = qp.static(exhausted())", "needs more memory to compile", "in Python"),
     "a large determinant": ("y = qp.Matrix.identity(qp.f32, 7).determinant()", "up to 6 x 6, not 7 x 7", ""),
     # structs

@@ -624,12 +624,12 @@ def test_a_barrier_that_some_threads_miss_is_refused(load, body):
 
 
 BAD = {
-    "B.sync()\n    for i in x: x[i] = 1": (qp.KernelSyntaxError, "belongs to the iterations of a parallel loop"),
+    "B.sync()\n    for i in x: x[i] = 1": (qp.KernelSyntaxError, "can only be called inside a parallel loop"),
     "t = B.SharedArray(4, qp.f32)\n    for i in x: x[i] = 1": (qp.KernelSyntaxError, "parallel loop"),
     "qp.loop_config(serialize=True)\n    for i in x: B.sync()": (qp.KernelSyntaxError, "parallel loop"),
     "for i in x: t = B.SharedArray(x.shape[0], qp.f32)": (qp.KernelTypeError, "known at compile time"),
-    "for i in x: t = B.SharedArray((4, 0), qp.f32)": (qp.KernelTypeError, "above 0"),
-    "for i in x: t = B.SharedArray((), qp.f32)": (qp.KernelTypeError, "above 0"),
+    "for i in x: t = B.SharedArray((4, 0), qp.f32)": (qp.KernelTypeError, "positive integers"),
+    "for i in x: t = B.SharedArray((), qp.f32)": (qp.KernelTypeError, "positive integers"),
     "for i in x: t = B.SharedArray(2.5, qp.f32)": (qp.KernelTypeError, "2.5"),
     "for i in x: t = B.SharedArray(4, 7)": (qp.KernelTypeError, "dtype of a SharedArray"),
     "for i in x: t = B.SharedArray(4)": (qp.KernelTypeError, "dtype"),

@@ -476,7 +476,9 @@ def test_outside_of_loops_there_are_no_lanes(load):
             x[0] = qp.simt.subgroup.reduce_add(x[0])
         """
     )
-    with pytest.raises(qp.KernelSyntaxError, match=r"subgroup.reduce_add\(\) belongs to the iterations"):
+    with pytest.raises(
+        qp.KernelSyntaxError, match=r"subgroup.reduce_add\(\) can only be called inside a parallel loop"
+    ):
         module.k(np.zeros(4, np.float32))
 
 
