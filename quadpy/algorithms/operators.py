@@ -94,7 +94,7 @@ def operator_of(op: object, identity: object, dtype: Scalar, name: str) -> Opera
 
 
 def _require_two(op: Func, name: str) -> None:
-    """Its error names the function; that of the call would show a line of quadpy's."""
+    """Its error names the function; the error of the call would show a line of quadpy's."""
     signature = inspect.signature(op)
     try:
         signature.bind(None, None)

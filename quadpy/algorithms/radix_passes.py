@@ -60,7 +60,7 @@ def sorted_flat(
 
 
 def _digit_width(run: Run, dtype: Scalar) -> int:
-    """Bits of a digit.  Eleven, where they save passes: a CPU still holds the 2,048 places to which it writes in its caches."""
+    """Bits of a digit.  Eleven, if they save passes: the 2,048 places to which a CPU writes still fit its caches."""
     return 8 if run.by_blocks or dtype.nbytes < 4 else 11
 
 

@@ -132,7 +132,7 @@ def folded_once(run: Run, cube: NDArray, operator: Operator, working: Scalar) ->
 
 
 def cube_of(run: Run, x: NDArray, axis: int) -> NDArray:
-    """``x`` with three axes, of which the middle one is ``axis``."""
+    """``x`` with three axes; the middle one is ``axis``."""
     axis %= x.ndim
     shape = (math.prod(x.shape[:axis]), x.shape[axis], math.prod(x.shape[axis + 1 :]))
     return as_numbers(run, run.view(x, x.dtype, shape))

@@ -15,7 +15,7 @@ __all__ = ["Format", "Texture", "rw_texture", "texture"]
 
 
 class _Format(NamedTuple):
-    """How pixels are stored: ``channels`` numbers of a type, of which ``one`` stands for 1.0."""
+    """How pixels are stored: ``channels`` numbers of a type, in which ``one`` stands for 1.0."""
 
     name: str
     channels: int

@@ -26,7 +26,7 @@ _MOST_TILES: Final = {1: 4096, 2: 64, 3: 16}
 
 
 class Division(OneProcess):
-    """Cells of a global shape, of which each rank owns one block; ``Grid`` adds arrays.
+    """Cells of a global shape; each rank owns one block of them; ``Grid`` adds arrays.
 
     Blocks are made of whole *tiles*, whose size depends on the global shape alone, so that the order in which a sum over
     the grid is added up does not depend on the number of ranks.

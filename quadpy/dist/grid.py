@@ -10,7 +10,7 @@ __all__ = ["Grid"]
 
 
 class Grid(Division):
-    """Cells of a global shape, of which each rank owns one block, and arrays with an element for each cell."""
+    """Cells of a global shape, and arrays with an element for each cell; each rank owns one block of them."""
 
     def ndarray(self, dtype: DType) -> DistributedArray:
         """An array of zeros, which kernels take as a parameter; ``dtype`` is a scalar, vector or matrix type."""

@@ -30,7 +30,7 @@ FUSE: Final = {"auto": "auto", "yes": True, "no": False}
 
 @qp.func
 def stencil(p: scalars, i: qp.i32, j: qp.i32) -> qp.f32:
-    """4 p minus its neighbours, which are 0 outside of the grid."""
+    """4 p minus its neighbours, which are 0 outside the grid."""
     total = 4.0 * p[i, j]
     for di, dj in qp.static(((1, 0), (-1, 0), (0, 1), (0, -1))):
         if 0 <= i + di < p.shape[0] and 0 <= j + dj < p.shape[1]:

@@ -56,7 +56,7 @@ class Snapshot(NamedTuple):
 
 
 class Clocks:
-    """The lanes of a program, and what the host knows to be complete.
+    """The lanes of a program, and the work that the host knows to be complete.
 
     All threads of the host share one clock: once one thread has waited for work, later calls of any thread come after
     it.  quadpy does not see how threads wait for each other, so it takes the order in which they call.

@@ -25,8 +25,8 @@ _HOST = "host"
 def declare(what: str, *, reads: Iterable[Any] = (), writes: Iterable[Any] = (), stream: object = None) -> None:
     """Says that another library is about to use the memory of arrays, as a launch of a kernel would.
 
-    The checker compares it with all other work, and all other work with it; while it is off, nothing happens.  Order is
-    what the program asks for by events and waits, as for quadpy's own work.
+    The checker compares it with all other work, and all other work with it; while it is off, nothing happens.  Only
+    events and waits of the program order it, as for quadpy's own work.
 
     Args:
         what: the work, as reports will describe it, such as ``"torch.matmul"``.

@@ -49,7 +49,7 @@ class Region:
 
 
 def region_in(grid: Grid, axes: Sequence[range]) -> Region | None:
-    """The elements of ``grid`` in ``axes``, of which the last may be missing; None if there are none."""
+    """The elements of ``grid`` in ``axes``; the last axes may be missing; None if there are no elements."""
     full = (*axes, *(range(n) for n in grid.shape[len(axes) :]))
     if not all(full):
         return None

@@ -17,7 +17,7 @@ __all__ = ["allowed_in_both", "hazard_of", "kind_of", "range_text", "stream_name
 
 
 def hazard_of(first: tuple[Operation, Entry], second: tuple[Operation, Entry], how: Overlap) -> Hazard:
-    """The hazard of two accesses that nothing orders, of which ``second`` is about to be submitted."""
+    """The hazard of two accesses that nothing orders; ``second`` is about to be submitted."""
     (before, earlier), (now, later) = first, second
     reason = _doubt(before, earlier, now, later, how)
     sides = _access(before, earlier), _access(now, later)

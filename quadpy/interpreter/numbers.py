@@ -55,7 +55,7 @@ def number(value: float, t: Scalar) -> Any:
 
 
 def odd_single(x: np.float64) -> np.float32:
-    """``x`` as an f32 whose last bit is set where it is inexact: rounding it once more rounds as if once."""
+    """``x`` as an f32 whose last bit is set if it is inexact: rounding the result again equals rounding ``x`` once."""
     single = np.float32(x)
     if np.isnan(x) or float(single) == float(x):
         return single

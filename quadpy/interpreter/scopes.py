@@ -1,4 +1,4 @@
-"""The variables of a kernel as those of Python functions: the kernel's, and inside of it those of inlined functions."""
+"""The variables of a kernel as those of Python functions: the kernel's, and inside it those of inlined functions."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class DeviceTimer:
         self._spare: list[Mark] = []
         self._pending: deque[_Timed] = deque()
         self._lock: Final = new_lock()
-        self._record = self._driver.event_record  # before anybody replaces it
+        self._record = self._driver.event_record  # before it is replaced
         self._wait = self._driver.event_synchronize
         self.empty = self.error = 0
         self._origin, self._origin_ns = self._calibrated()

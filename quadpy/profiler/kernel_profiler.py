@@ -161,5 +161,5 @@ def print_memory_profiler_info() -> None:
 
 
 def _kernels(records: Iterable[Record]) -> Iterable[Record]:
-    """Tasks of kernels, also in graphs."""
+    """Tasks of kernels, including those in graphs."""
     return (r for r in records if r.kind in ("kernel", "node") and r.name not in ("copy", "fill", "host function"))

@@ -60,7 +60,7 @@ def _of_package() -> tuple[Markers, ...]:
 
 
 class range(contextlib.ContextDecorator):  # noqa: A001, N801 - used as ``qp.profiler.range``, like a statement
-    """``with qp.profiler.range("step"):`` names a part of the program, also as a decorator of a function.
+    """``with qp.profiler.range("step"):`` names a part of the program; it also works as a decorator of a function.
 
     Open profiles show it on the thread's track, and each record lists the ranges in which its work was requested.  It
     is passed on to NVTX and roctx if these libraries are installed, so that Nsight Systems and rocprofv3 show it, too.

@@ -39,7 +39,7 @@ class Surface(Protocol):
 
 
 class _Canvas:
-    """A canvas that draws when it is told to."""
+    """A canvas that draws only on request."""
 
     def __init__(self, canvas: Any) -> None:
         self.canvas = canvas

@@ -37,7 +37,7 @@ class DistributedArray(HostAccess):
     ``owned_to_numpy`` may be called on one rank alone.
 
     local       the rank's block and its halo
-    start       the global index of the first local element; it may be outside of the grid
+    start       the global index of the first local element; it may be outside the grid
     halo        how many cells of other ranks are there along each axis, below and above the block
     halo_state  which of these cells have the current values of their owners
     needs       how far loops read, and the exchange that this requires with this halo

@@ -167,7 +167,7 @@ class HostAccess:
         return share_in(world.transport, "the next call", f"{call} of {self!r}", mine, world.calls)
 
     def _refuse_reading_in_capture(self) -> None:
-        """On every rank, also where another one has the element."""
+        """On every rank, even if another one has the element."""
         refuse_in_capture(current_device(), *READING)
 
     def _where(self, box: Box) -> tuple[slice, ...]:

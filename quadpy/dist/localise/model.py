@@ -44,7 +44,7 @@ class Reduced:
 class LocalTask:
     """A task as a separate kernel.
 
-    kernel    what each rank runs
+    kernel    the kernel that each rank runs
     analysed  for a loop over the grid, the task with global indices, by which its footprints are found; else None
     axes      for each axis of the loop the axis of the grid that it runs along; None for one that runs whole on every rank
     reduced   the reductions of the loop

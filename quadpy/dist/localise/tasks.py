@@ -44,7 +44,7 @@ __all__ = ["localised"]
 
 
 def localised(kernel: ir.Kernel, arrays: Sequence[str], geometry: Geometry) -> LocalKernel:
-    """The parts of ``kernel``, in which ``arrays`` are distributed.
+    """The parts of ``kernel``, whose ``arrays`` are distributed.
 
     Raises:
         KernelSyntaxError: a task does something that ranks cannot do together, with its line.
@@ -162,7 +162,7 @@ class _Localiser:
         )  # fmt: skip
 
     def passed(self, param: ir.Param) -> ir.ArrayParam:
-        """The array that a launch passes for a distributed field, of which the rank has a part."""
+        """The array that a launch passes for the rank's part of a distributed field."""
         assert isinstance(param, ir.ArrayParam)
         return array_parameter(
             self.fields[param.name], param.type.elem, param.type.ndim, param.span, param.type.element

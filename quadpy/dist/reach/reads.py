@@ -22,7 +22,7 @@ _SMALL: Final = 4
 def reach_of(grid: Division, footprint: Footprint, boxes: Sequence[Touched | None], called: str) -> Widths | None:
     """How far a read of the array ``called`` goes beyond a block, on any rank; None if no rank reads.
 
-    ``boxes`` has what each rank reads.
+    ``boxes`` has the cells that each rank reads.
 
     A halo that is half of an axis or more is a RuntimeWarning, on rank 0.
 

@@ -1,4 +1,4 @@
-"""Which ranks run a loop, by what it writes."""
+"""Which ranks run a loop, by the cells that it writes."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The Transport protocol: what quadpy needs from MPI, NCCL or RCCL.
 
 All ranks make the same calls in the same order.  Data is moved between *parts*, ranges of packed arrays, and every
-operation belongs to a stream, as a copy does: it comes after the work so far of that stream and of whatever wrote the
-parts, and later work of the stream comes after it.
+operation belongs to a stream, as a copy does: it comes after the work so far of that stream and after all work that
+wrote the parts, and later work of the stream comes after it.
 """
 
 from __future__ import annotations

@@ -305,7 +305,7 @@ def _cells_field(node: GridNode, name: str) -> Field:
 
 
 def _flat(fields: Iterable[Any]) -> Iterator[AnyField]:
-    """Fields, also those in lists."""
+    """Fields, including those in lists."""
     for each in fields:
         if isinstance(each, (list, tuple)):
             yield from _flat(each)

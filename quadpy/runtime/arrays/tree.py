@@ -170,7 +170,7 @@ class FieldsTree:
         return f"<FieldsTree of {counted(len(self._trees), 'tree')}>"
 
     def destroy(self) -> None:
-        """Give the memory back; every later use of its fields, also by kernels, raises ArgumentError.
+        """Give the memory back; every later use of its fields, including use by kernels, raises ArgumentError.
 
         Work that is pending, and graphs that use the fields, keep the memory until they are done.
         """

@@ -1,4 +1,4 @@
-"""Kernels' machine code in this process: loading it, and what a crash inside it says.
+"""Kernels' machine code in this process: loading it, and reporting a crash inside it.
 
 A fault in machine code ends the process, and Python's own message names no kernel.  A handler that runs before the
 existing one (Python's ``faulthandler``, the user's, or none) recognises the kernel by the address of the instruction,

@@ -58,7 +58,7 @@ class LoadedObject:
 
 
 def link(image: bytes, imports: Mapping[str, int]) -> LoadedObject:
-    """Loads the relocatable object ``image``; ``imports`` are the addresses of what it needs.
+    """Loads the relocatable object ``image``; ``imports`` are the addresses of the symbols that it needs.
 
     CodegenError if it needs a name that ``imports`` lacks: the linker would take such a name from anywhere in the
     process.  Safe from any thread.

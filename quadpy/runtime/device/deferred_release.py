@@ -33,7 +33,7 @@ class _Waiting:
 class DeferredRelease:
     """Releases resources of one device once the work that uses them is complete, and the rest when the device closes.
 
-    Nothing here waits: ``sweep`` checks what is complete, and is called where that costs little.
+    Nothing here waits: ``sweep`` checks which work is complete, and is called where that costs little.
     """
 
     def __init__(self, timelines: Timelines) -> None:

@@ -29,7 +29,7 @@ LAUNCHERS: Final = (
 )
 """Each launcher's variables for the rank, the size and the local rank, and a variable that only its processes have.
 
-A batch script of Slurm also has a SLURM_PROCID, but runs outside of any step.
+A batch script of Slurm also has a SLURM_PROCID, but runs outside any step.
 """
 
 

@@ -20,7 +20,8 @@ _Resource: TypeAlias = tuple[Callable[[Any], object], list[Any]]
 class ResourceStack:
     """Resources that are released together, the last one first, and each exactly once, despite interrupts.
 
-    When this object dies, ``reaper`` releases what is left: for example, if an interrupt came before its owner got it.
+    When this object dies, ``reaper`` releases the remaining resources: for example, if an interrupt came before its
+    owner got it.
     """
 
     __slots__ = ("__weakref__", "_things")

@@ -104,7 +104,7 @@ class _NodeParams(ctypes.Structure):
 
 
 def _direct_change(cuda: Any, library: Callable[[], ctypes.CDLL]) -> Callable[..., int] | None:
-    """The library's change of a kernel node: the binding takes ten times as long, to convert the structure."""
+    """The library's call to change a kernel node: the binding takes ten times as long, to convert the structure."""
     if isinstance(cuda.cuGraphExecKernelNodeSetParams, FunctionType):  # a test's stand-in for the library
         return None
     try:
@@ -130,7 +130,7 @@ class _Calls:
         return [self._cuda.CUgraphNode(node) for node in dependencies], len(dependencies)
 
     def _context(self) -> Any:
-        """The context of this thread, in which copies and fills run."""
+        """The context of this thread; copies and fills run in it."""
         status, context = self._cuda.cuCtxGetCurrent()
         return context if status == self._cuda.CUresult.CUDA_SUCCESS else None
 

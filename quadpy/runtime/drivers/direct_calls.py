@@ -1,7 +1,7 @@
 """The most frequent calls of a vendor's library, without the binding.
 
 For most of these calls, a binding takes longer to convert arguments and results than the driver takes to run.  Machine
-code passes numbers as they are: all as 64 bits, of which the call reads those it needs.
+code passes numbers as they are: all as 64 bits, and the call reads those that it needs.
 """
 
 from __future__ import annotations

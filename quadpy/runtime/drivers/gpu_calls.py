@@ -136,7 +136,7 @@ class GpuCalls:
     # after a direct call that failed
 
     def _again_by_binding(self, number: int, call: Call, *arguments: object) -> Any:
-        """Raise the error for ``number``; or, if the thread had lost its device, select it and make ``call``."""
+        """Raise the error for ``number``; or, if the thread had another device, select this one and make ``call``."""
         self._refuse(number, call)
         return self.call(call, *arguments)
 

@@ -106,7 +106,7 @@ class GpuLaunches(GpuCalls):
         self, number: int, function: FunctionHandle, grid: Dim3, block: Dim3, shared: int, stream: StreamHandle,
         arguments: object,
     ) -> None:  # fmt: skip
-        """Raise the error for ``number``; or, if the thread had lost its device, select it and launch again."""
+        """Raise the error for ``number``; or, if the thread had another device, select this one and launch again."""
         call = self._api.launch
         self._again_by_binding(number, call, function, *grid, *block, shared, stream, None, arguments)
 

@@ -224,7 +224,7 @@ class GraphDriver(Protocol):
         """Destroy it; pending launches complete."""
 
     def upload(self, exec_: ExecHandle, stream: StreamHandle) -> None:
-        """Upload what a launch needs before the first one."""
+        """Upload the data that launches need, before the first one."""
 
     def launch(self, exec_: ExecHandle, stream: StreamHandle) -> None:
         """Put one run of all nodes on ``stream``."""

@@ -51,7 +51,7 @@ class Origin(Protocol):
         """Why a call cannot be one launch, with all of its tasks and loops; an empty string if it can."""
 
     def of(self, work: FillWork | CopyWork) -> Call | str:
-        """A call that does ``work``, or the reason why none can."""
+        """A call that does ``work``, or the reason why no call can."""
 
     def condition_setter(self) -> FunctionHandle:
         """The kernel that sets the conditions of loops in a driver's graph."""

@@ -151,7 +151,7 @@ class Bound(NamedTuple):
 
     block   the argument block, without the address of scratch memory
     grids   the blocks of each launch; none on the CPU
-    arrays  what it reads and writes, but for the kernel's own fields
+    arrays  the arrays that it reads and writes, except the kernel's own fields
     """
 
     block: bytes

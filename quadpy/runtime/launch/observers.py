@@ -42,7 +42,7 @@ def _of_each(method: F) -> F:
 
 
 class Observers(Observer):
-    """Tells each of ``observers``, of which there is at least one."""
+    """Tells each of ``observers``; there is at least one."""
 
     checks: ClassVar[bool] = True
 

@@ -131,7 +131,7 @@ class ObservedNode:
     what      the work, in words
     span      where in the program it was made
     after     the names of the nodes that come before
-    touches   what it may touch, as (address, bytes, whether it writes)
+    touches   the memory that it may touch, as (address, bytes, whether it writes)
     accesses  the same exactly, found when it is asked for; kernels' with their arrays
     unknown   why it may touch any memory; empty if it does not
     memory    the owners of the memory: arrays, blocks, NumPy arrays

@@ -102,7 +102,7 @@ def unset_bytes(device: Device, nbytes: int, stream: object = None) -> Region:
 
 
 def lasting_zero_bytes(device: Device, nbytes: int) -> Region:
-    """As ``zero_bytes`` outside of any capture, for memory that is allocated once, on first use."""
+    """As ``zero_bytes`` outside any capture, for memory that is allocated once, on first use."""
     home = stream_of(device, None)
     return _zeroed(device, device.allocate_lasting(nbytes, home), home)
 

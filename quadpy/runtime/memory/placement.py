@@ -56,7 +56,7 @@ def allocate_unset(nbytes: int, stream: object = None) -> Memory:
 
 
 def allocate_lasting(nbytes: int) -> Memory:
-    """As ``allocate`` outside of any capture: for fields, which keep their values between launches of a graph."""
+    """As ``allocate`` outside any capture: for fields, which keep their values between launches of a graph."""
     if current_config().arch != "cpu":
         return lasting_zero_bytes(current_device(), nbytes)
     return HOST.allocate(nbytes)

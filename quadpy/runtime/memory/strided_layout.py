@@ -43,7 +43,7 @@ class StridedLayout(NamedTuple):
         return not self.shape or self.reach == self.size * self.dtype.itemsize
 
     def at(self, index: tuple[int | slice, ...]) -> StridedLayout:
-        """The part at ``index`` along the first axes: positions, of which negative ones count from the end, and slices."""
+        """The part at ``index`` along the first axes: slices, and positions, where negative ones count from the end."""
         axes, start = len(index), self.start
         try:
             for i, n, step in zip(index, self.shape, self.strides, strict=False):

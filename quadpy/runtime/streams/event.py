@@ -28,8 +28,8 @@ class Event(Owned[EventHandle]):
     An event that was never recorded is complete.  Recording it again replaces the record; earlier waits keep the record
     that they saw.  A ``with`` block destroys the event at its end.
 
-    An event that is recorded on a captured stream is a point in that graph: another stream that waits for it is captured
-    from there on, and outside of that capture the event has no meaning.
+    An event that is recorded on a captured stream is a point in that graph: another stream that waits for it is
+    captured from there on, and outside that capture the event has no meaning.
     """
 
     __slots__ = ("_stamp", "captured", "timing")

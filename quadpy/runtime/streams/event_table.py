@@ -94,7 +94,7 @@ class EventTable:
 
     def end(self, ref: OwnerRef[EventHandle]) -> bool:
         """End an event; its handle goes back when no call uses it.  True for one of the threads that end it."""
-        owner = ref.owner  # nobody else gets the handle while this lives
+        owner = ref.owner  # no one else gets the handle while this lives
         if owner is None:
             return False
         found, handle = True, owner.handle

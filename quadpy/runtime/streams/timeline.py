@@ -32,7 +32,7 @@ class Timeline(OwnerRef[StreamHandle]):
     last      the event after all work of an ended stream; None if its work is complete
     lost      in place of ``last``, for a stream that may be gone without an event: the number that a synchronize of
               the whole device must reach
-    ending    a thread destroys the stream, or has: a call that submits work meanwhile records ``last`` again
+    ending    a thread destroys the stream, or has done so: a call that submits work meanwhile records ``last`` again
     stream    the Stream object that users hold, if there is one
     captured  the capture that has the stream to itself, if any
     kept      for the allocator: memory freed on the stream, by size
@@ -230,7 +230,7 @@ class Timelines:
 
 
 def handle_text(handle: object) -> str:
-    """A handle in a message, or whatever was passed in its place."""
+    """A handle in a message, or the object that was passed in its place."""
     return f"{handle:#x}" if isinstance(handle, int) else repr(handle)
 
 

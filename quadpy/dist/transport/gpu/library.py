@@ -60,7 +60,8 @@ class Communicator:
 class GpuLibrary(Protocol):
     """The calls of one vendor's library on one communicator.  All raise TransportError, with the call and its text.
 
-    Addresses are those of device memory; ``stream`` is a driver's handle, the last argument of all that run on it.
+    Addresses are those of device memory; ``stream`` is a driver's handle, the last argument of all calls that run on
+    it.
     """
 
     name: str

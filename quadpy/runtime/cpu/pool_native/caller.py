@@ -2,7 +2,7 @@
 
 ``gate`` is the only word that workers watch: seats that are free in its low half, the job's number in its high
 half.  A worker joins by taking a seat.  The caller works too, then closes the gate (no seats) and waits only for
-those who joined: a worker that is slow to wake delays nobody, and a job is done even if no worker ever comes.
+those who joined: a worker that is slow to wake delays no one, and a job completes even if no worker ever joins.
 The job's fields change only while the gate is closed, and a worker reads them only after it has taken a seat, so no
 worker sees half a job.
 
