@@ -55,7 +55,7 @@ def _read_in(node: ir.Node) -> set[ir.Var]:
 
 
 def chosen_in(task: ir.Task) -> dict[ir.Var, ir.Expr]:
-    """Variables of ``task`` that are loaded and read only once, as an operand of a Select, with its condition."""
+    """Variables of ``task`` that are loaded and read only once, as ``then`` of a Select, with its condition."""
     loaded = {node.var for node in walk(task) if isinstance(node, ir.Load)}
     reads = Counter(node.var for node in walk(task) if isinstance(node, ir.VarRead))
     return {

@@ -78,7 +78,7 @@ class ReplaySession(CaptureSession):
         super()._leave()
 
     def ends_as_recorded(self) -> bool:
-        """Whether the function repeated the whole recording, which ends the session; if not, ``end`` gives the graph."""
+        """Whether the function repeated the whole recording, which ends the session; else ``end`` gives the graph."""
         if self.failed is not None:
             return False
         if not self.comparison.is_complete:

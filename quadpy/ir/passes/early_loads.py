@@ -30,7 +30,7 @@ def with_early_loads(task: ir.ParallelTask, arrays: Mapping[str, Array], *, noal
 
 @dataclass(slots=True)
 class _Moved:
-    """The loads that leave a loop: for the ``front`` of its body, or for before it, where ``sure`` ones always load."""
+    """The loads that move to the ``front`` of a loop's body or to before the loop, where ``sure`` ones always load."""
 
     front: dict[ir.Place, ir.Load] = field(default_factory=dict)
     sure: dict[ir.Place, ir.Load] = field(default_factory=dict)

@@ -16,7 +16,7 @@ __all__ = ["LaunchRecords", "Record"]
 
 
 Record: TypeAlias = tuple[bytearray, Callable[[], int], object]
-"""The record, a function that launches its tasks, and the driver's reference to the argument block, kept alive by it.
+"""The record, a function that launches its tasks, and the driver's form of the arguments, which it keeps alive.
 
 The record is HEAD bytes, the stream, the blocks of each task and the argument block.  The function returns 0 when the
 driver took all tasks.  One call at a time has a record: a finalizer may launch the same kernel between any two of
