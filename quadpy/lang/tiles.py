@@ -42,7 +42,11 @@ def _column(x: Any, before: Any, bounds: Any, after: Any) -> Any:
 
 def column_of(t: Trace, node: ast.Subscript) -> Value | None:
     """The value of ``x[r0:r1, c]``, in a loop whose blocks are of the size of a tile; None for all else."""
-    if not _is_slice(t, node, 1) or t.loop is None or t.loop_around.block_dim not in TILE_SIZES:
+    if t.loop is None or t.loop_around.block_dim not in TILE_SIZES:
+        return None
+    if _is_slice(t, node, 2):
+        t.fail_type("two axes of an array are a part of a tile, and no value", t.span(node), _ONLY_SLICES)
+    if not _is_slice(t, node, 1):
         return None
     array, index = _sliced(t, node)
     axis = next(k for k, item in enumerate(index) if isinstance(item, slice))

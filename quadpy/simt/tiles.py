@@ -69,13 +69,13 @@ def _subtract_outer(self: Any, left: Any, right: Any) -> None:
 
 
 @func
-def _eye(self: Any) -> None:
+def eye_(self: Any) -> None:
     for k in static(range(self.row.n)):
         self.row[k] = select(thread_idx() == k, 1, 0)
 
 
 @func
-def _cholesky(self: Any, eps: Any) -> None:
+def cholesky_(self: Any, eps: Any) -> None:
     lane, least = thread_idx(), cast(eps, self.row.dtype)
     columns = SharedArray((2, self.row.n), self.row.dtype)
     for k in static(range(self.row.n)):
@@ -91,7 +91,7 @@ def _cholesky(self: Any, eps: Any) -> None:
 
 
 @func
-def _solve_triangular(self: Any, B: Changed, lower: Any = True) -> None:  # noqa: N803 - Quadrants' name
+def solve_triangular_(self: Any, B: Changed, lower: Any = True) -> None:  # noqa: N803 - Quadrants' name
     static_assert(lower, "solve_triangular_ solves with the lower triangle: lower=True")
     static_assert(self.row.n == B.row.n, "solve_triangular_ takes a tile of the same size")
     columns = SharedArray((3, self.row.n), self.row.dtype)
@@ -107,8 +107,8 @@ def _solve_triangular(self: Any, B: Changed, lower: Any = True) -> None:  # noqa
 
 
 _METHODS: Final = {
-    "_load": _load, "_store": _store, "_subtract_outer": _subtract_outer, "eye_": _eye, "cholesky_": _cholesky,
-    "solve_triangular_": _solve_triangular,
+    "_load": _load, "_store": _store, "_subtract_outer": _subtract_outer, "eye_": eye_, "cholesky_": cholesky_,
+    "solve_triangular_": solve_triangular_,
 }  # fmt: skip
 
 

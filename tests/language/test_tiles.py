@@ -266,6 +266,8 @@ def load(tmp_path):
 
 MISTAKES = {
     "t[0] = 1.0": ("a tile is assigned as a whole", "write t\\[:\\] = x"),
+    "u = x[0:16, 0:16]": ("two axes of an array are a part of a tile, and no value", "write t\\[:\\] = x"),
+    "t.solve_triangular_(1.0)": ("solve_triangular_: ", ""),
     "t[:] = 0.0": ("a tile takes two axes of an array", "write t\\[:\\] = x"),
     "t[:] = x[0:16, 0]": ("a tile takes two axes of an array", "write t\\[:\\] = x"),
     "t[:] = y[0:16, 0:16]": ("2 indices for an array of 3 dimensions", ""),
