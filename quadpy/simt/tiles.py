@@ -99,9 +99,8 @@ def solve_triangular_(self: Any, B: Changed, lower: Any = True) -> None:  # noqa
         columns[k % 2, thread_idx()] = self.row[k]
         sync()
         B.row[k] /= columns[k % 2, k]
-        columns[2, thread_idx()] = B.row[
-            k
-        ]  # nobody reads it: LLVM would put off the work, and keep all columns until then
+        # Nobody reads this store: without it, LLVM would put off the work, and keep all columns in registers until then.
+        columns[2, thread_idx()] = B.row[k]
         for j in static(range(k + 1, self.row.n)):
             B.row[j] -= B.row[k] * columns[k % 2, j]
 

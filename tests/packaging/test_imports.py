@@ -111,7 +111,7 @@ LAYERS = {
     "profiler": Layer({"runtime", "hazards"}),  # the names of streams
     "math": Layer({"intrinsics", "lang", "hostmath", "typed"}),
     "typed": Layer(),  # a stub, which only type checkers read
-    "simt": Layer({"intrinsics"}),
+    "simt": Layer({"hostmath", "intrinsics", "lang"}),
     "types": Layer({"hostmath"}),
     "view": Layer(set(), {"numpy"}),  # takes arrays by the protocols that NumPy knows
     "tools": Layer({"view"}, {"numpy"}),
