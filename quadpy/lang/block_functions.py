@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
-from quadpy.dtypes import Scalar, i32, u1
+from quadpy.dtypes import Scalar, i32
 from quadpy.ir import nodes as ir
 from quadpy.ir.nodes import BinOp, CmpOp, WaveOp
 from quadpy.lang.block_operations import checked_block, results_of_waves, waves_of
 from quadpy.lang.context import Trace
-from quadpy.lang.lane_trees import Combine, Numbers, choose, exchange, scan, shape_of, tree
+from quadpy.lang.lane_trees import Combine, Numbers, choose, compare, exchange, has_bit, scan, shape_of, tree
 from quadpy.lang.lanes import lane_of, wave_of, whole_waves
 from quadpy.lang.scalars import cast, to_scalar
 from quadpy.lang.structs import scalars_for
@@ -84,9 +84,9 @@ def _upto(t: Trace, span: Span, own: Numbers, combine: Combine) -> Numbers:
     while distance < waves_of(t):
         other = ir.Binary(BinOp.XOR, number, _const(distance, span), number.type, span=span)
         below = exchange(t, WaveOp.BROADCAST, totals, other, span)
-        upto = choose(t, _has_bit(number, distance, span), combine(below, upto), upto)
+        upto = choose(t, has_bit(number, distance), combine(below, upto), upto)
         neighbour = exchange(t, WaveOp.XOR, totals, distance, span)
-        is_upper = _has_bit(lane_of(t, span), distance, span)
+        is_upper = has_bit(lane_of(t, span), distance)
         totals = combine(choose(t, is_upper, neighbour, totals), choose(t, is_upper, totals, neighbour))
         distance *= 2
     return upto
@@ -94,11 +94,6 @@ def _upto(t: Trace, span: Span, own: Numbers, combine: Combine) -> Numbers:
 
 def _const(value: int, span: Span) -> ir.Expr:
     return ir.Const(value, i32, span=span)
-
-
-def _has_bit(number: ir.Expr, bit: int, span: Span) -> ir.Expr:
-    found = ir.Binary(BinOp.AND, number, _const(bit, span), number.type, span=span)
-    return ir.Compare(CmpOp.NE, found, _const(0, span), u1, span=span)
 
 
 def _inclusive(
@@ -126,9 +121,9 @@ def _exclusive(
         below = ir.Binary(BinOp.SUB, number, _const(1, span), number.type, span=span)
         below = ir.Binary(BinOp.MAX, below, _const(0, span), number.type, span=span)
         last = exchange(t, WaveOp.BROADCAST, _of_waves(t, upto, whole_waves(t, span) - 1, span), below, span)
-        is_first = ir.Compare(CmpOp.EQ, number, _const(0, span), u1, span=span)
+        is_first = compare(CmpOp.EQ, number, 0)
         first = choose(t, is_first, first, last)
-    return choose(t, ir.Compare(CmpOp.EQ, lane_of(t, span), _const(0, span), u1, span=span), first, before)
+    return choose(t, compare(CmpOp.EQ, lane_of(t, span), 0), first, before)
 
 
 FUNCTION_RULES: Final[dict[str, Rule]] = {

@@ -21,7 +21,7 @@ from quadpy.lang.values import Record, Value, Vec, elems_of, shape_text, shaped
 from quadpy.records import Shape
 from quadpy.source import Span
 
-__all__ = ["TILE_RULES", "Combine", "Numbers", "choose", "exchange", "scan", "shape_of", "tree"]
+__all__ = ["TILE_RULES", "Combine", "Numbers", "choose", "compare", "exchange", "has_bit", "scan", "shape_of", "tree"]
 
 Rule: TypeAlias = Callable[..., Any]
 Numbers: TypeAlias = ir.Expr | Vec | Record
@@ -36,12 +36,14 @@ def _integer(op: BinOp, a: ir.Expr, b: int) -> ir.Expr:
     return ir.Binary(op, a, ir.Const(b, a.type, span=a.span), a.type, span=a.span)
 
 
-def _compare(op: CmpOp, a: ir.Expr, b: int) -> ir.Expr:
+def compare(op: CmpOp, a: ir.Expr, b: int) -> ir.Expr:
+    """``a`` compared with a number of its type."""
     return ir.Compare(op, a, ir.Const(b, a.type, span=a.span), u1, span=a.span)
 
 
-def _has_bit(lane: ir.Expr, bit: int) -> ir.Expr:
-    return _compare(CmpOp.NE, _integer(BinOp.AND, lane, bit), 0)
+def has_bit(number: ir.Expr, bit: int) -> ir.Expr:
+    """Whether a lane's or a wave's number has this bit."""
+    return compare(CmpOp.NE, _integer(BinOp.AND, number, bit), 0)
 
 
 def exchange(t: Trace, op: WaveOp, value: Numbers, number: ir.Expr | int, span: Span) -> Numbers:
@@ -65,11 +67,11 @@ def tree(t: Trace, value: Numbers, count: int, combine: Combine, span: Span) -> 
     """In every lane, the combined values of the ``count`` lanes of its tile, or of the first ``count`` lanes of the wave."""
     lane, distance = lane_of(t, span), 1
     while distance < count:
-        other, is_upper = exchange(t, WaveOp.XOR, value, distance, span), _has_bit(lane, distance)
+        other, is_upper = exchange(t, WaveOp.XOR, value, distance, span), has_bit(lane, distance)
         both = combine(choose(t, is_upper, other, value), choose(t, is_upper, value, other))
         if count % (2 * distance):  # the last one may have no neighbour
             start = _integer(BinOp.AND, lane, -2 * distance)
-            both = choose(t, _compare(CmpOp.LT, _integer(BinOp.ADD, start, distance), count), both, value)
+            both = choose(t, compare(CmpOp.LT, _integer(BinOp.ADD, start, distance), count), both, value)
         value, distance = both, 2 * distance
     return value
 
@@ -81,10 +83,10 @@ def scan(t: Trace, value: Numbers, count: int, combine: Combine, span: Span) -> 
         if distance < _ROW:
             below = exchange(t, WaveOp.UP, value, distance, span)
             within = _integer(BinOp.AND, lane, min(count, _ROW) - 1)
-            is_above = _compare(CmpOp.GE, within, distance)
+            is_above = compare(CmpOp.GE, within, distance)
         else:
             last = _integer(BinOp.AND, _integer(BinOp.OR, lane, distance - 1), ~distance)
-            below, is_above = exchange(t, WaveOp.SHUFFLE, value, last, span), _has_bit(lane, distance)
+            below, is_above = exchange(t, WaveOp.SHUFFLE, value, last, span), has_bit(lane, distance)
         value = choose(t, is_above, combine(below, value), value)
         distance *= 2
     return value
@@ -133,7 +135,7 @@ def _scanned(t: Trace, span: Span, value: ir.Expr, how: AtomicOp, size: int) -> 
 
 def _scanned_before(t: Trace, span: Span, value: ir.Expr, how: AtomicOp, size: int) -> Value:
     before = exchange(t, WaveOp.UP, scan(t, value, size, _by_operation(t, how), span), 1, span)
-    is_first = _compare(CmpOp.EQ, _integer(BinOp.AND, lane_of(t, span), size - 1), 0)
+    is_first = compare(CmpOp.EQ, _integer(BinOp.AND, lane_of(t, span), size - 1), 0)
     return choose(t, is_first, ir.Const(first_of_scan(how, value.type), value.type, span=span), before)
 
 
@@ -158,7 +160,7 @@ def _segmented(t: Trace, span: Span, value: Value, head: Value, how: AtomicOp, s
         distance = 1
         while distance < size:
             below = exchange(t, WaveOp.UP, total, distance, span)
-            total = choose(t, _compare(CmpOp.GE, steps, distance), combine(below, total), total)
+            total = choose(t, compare(CmpOp.GE, steps, distance), combine(below, total), total)
             distance *= 2
         return total
 
