@@ -1,7 +1,7 @@
-"""What type checkers and editors take quadpy's types, arrays and kernels for; nothing of this exists at run time.
+"""quadpy's types, arrays and kernels as type checkers and editors see them; none of this exists at run time.
 
-In a kernel, ``qp.f32`` is a type of 32 bits; in an annotation that a checker reads it is ``float``, so that numbers can be
-passed.  Arrays are protocols, which NumPy's arrays, torch's tensors, fields and ``qp.ndarray`` fulfil.
+In a kernel, ``qp.f32`` is a 32-bit type; to a type checker, the annotation is ``float``, so that numbers can be
+passed.  Arrays are protocols that NumPy arrays, torch tensors, fields and ``qp.ndarray`` satisfy.
 """
 
 from collections.abc import Callable, Iterator
@@ -112,7 +112,7 @@ class Kernel(_jit.Kernel, Generic[_P, _R]):
     ) -> BoundKernel[_Q, _R]: ...
 
 class BoundKernel(_jit.BoundKernel, Generic[_P, _R]):
-    """A kernel of an object, without ``self`` among its parameters."""
+    """A kernel that is bound to an object; ``self`` is not among its parameters."""
 
     @overload  # type: ignore[override]  # narrower on purpose: it keeps the method's parameters
     def __call__(self, /, *args: _P.args, **kwargs: _P.kwargs) -> _R: ...
@@ -144,7 +144,7 @@ def func(fn: Callable[_P, _R], /) -> Func[_P, _R]: ...
 def real_func(fn: Callable[_P, _R], /) -> Func[_P, _R]: ...
 def pyfunc(fn: Callable[_P, _R], /) -> Func[_P, _R]: ...
 
-# The element type and the number of axes, where the type of ``shape`` shows it; a type of structs gives what has its members.
+# Fields and arrays have an element type and, if the type of ``shape`` shows it, a number of axes; a struct type gives Any.
 
 _N = TypeVar("_N", bool, int, float)
 _Shape: TypeAlias = int | tuple[int, ...]

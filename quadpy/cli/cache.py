@@ -16,7 +16,13 @@ HELP: Final = "show or clear the kernel cache"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", nargs="?", choices=("size", "path", "clear"), default="size")
+    parser.add_argument(
+        "action",
+        nargs="?",
+        choices=("size", "path", "clear"),
+        default="size",
+        help="print its size (the default) or its folder, or clear it",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON: path, entries, nbytes, limit, freed")
 
 

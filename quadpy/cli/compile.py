@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=Path(),
         metavar="FOLDER",
-        help="folder for the files (default: the current one)",
+        help="the folder to write to (default: the current folder)",
     )
 
 

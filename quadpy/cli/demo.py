@@ -9,7 +9,7 @@ from typing import Any, Final, TextIO
 __all__ = ["HELP", "NAME", "add_arguments", "run"]
 
 NAME: Final = "demo"
-HELP: Final = "list the examples, which draw pictures, or run one"
+HELP: Final = "run an example, which draws a picture, or list all examples"
 
 EXAMPLES: Final = (
     "mpm88",
@@ -30,8 +30,10 @@ EXAMPLES: Final = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", nargs="?", choices=EXAMPLES, help="if omitted, the examples are listed")
-    parser.add_argument("options", nargs=argparse.REMAINDER, help="options of the example, such as --help")
+    parser.add_argument(
+        "name", nargs="?", choices=EXAMPLES, help="the example to run; without a name, all examples are listed"
+    )
+    parser.add_argument("options", nargs=argparse.REMAINDER, help="options for the example, such as --help")
 
 
 def run(args: argparse.Namespace, out: TextIO) -> int:

@@ -36,7 +36,9 @@ class Finding(NamedTuple):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print JSON: the versions, and each part's works and text")
+    parser.add_argument(
+        "--json", action="store_true", help="print JSON: the versions and, for each part, whether it works and why"
+    )
 
 
 def run(args: argparse.Namespace, out: TextIO) -> int:

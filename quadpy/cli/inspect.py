@@ -35,13 +35,15 @@ class _PrintPasses(argparse.Action):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_kernel_arguments(parser)
-    parser.add_argument("--target", default="cpu", metavar="T", help="one target, such as gfx942; cpu by default")
+    parser.add_argument("--target", default="cpu", metavar="T", help="one target, such as gfx942 (default: cpu)")
     parser.add_argument(
         "--stage", choices=("ir", "effects", "llvm", "asm"), default="ir",
-        help="quadpy's own IR (the same for every target), which elements of its arrays each task touches, the LLVM IR, or "
-        "the assembly that LLVM makes of it",
+        help="quadpy's own IR (the same for every target), the array elements that each task touches, the LLVM IR, or "
+        "the assembly that LLVM generates from it",
     )  # fmt: skip
-    parser.add_argument("--after", metavar="PASS", help="show the IR after this pass; 'trace' is before the first one")
+    parser.add_argument(
+        "--after", metavar="PASS", help="show the IR after this pass; 'trace' stands for the IR before the first pass"
+    )
     parser.add_argument("--passes", action=_PrintPasses, nargs=0, help="print the passes in order and exit")
 
 

@@ -25,7 +25,7 @@ WRONG_COMMAND_LINE: Final = 2
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_kernel_arguments(parser)
     parser.epilog = (
-        "exit status: 0 without definite races, 1 with some, 2 for a wrong command line, 3 without definite races where "
+        "exit status: 0: no definite races; 1: definite races; 2: wrong command line; 3: no definite races, but "
         "not all kernels could be checked"
     )
     parser.add_argument("--all", action="store_true", help="also show arrays that are proved free of races")

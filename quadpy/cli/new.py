@@ -1,4 +1,4 @@
-"""``quadpy new``: writes a small project with a kernel, a test and a benchmark."""
+"""``quadpy new``: creates a small project with a kernel, a test and a benchmark."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from quadpy.errors import QuadpyError
 __all__ = ["HELP", "NAME", "add_arguments", "run"]
 
 NAME: Final = "new"
-HELP: Final = "write a small project: a kernel, a test, a benchmark"
+HELP: Final = "create a small project with a kernel, a test and a benchmark"
 
 _PROJECT: Final = """\
 [build-system]
@@ -147,7 +147,7 @@ def run(args: argparse.Namespace, out: TextIO) -> int:
     folder = Path(args.name)
     package = _package_of(folder.name)
     if folder.exists():
-        raise QuadpyError(f"{folder} exists", hint="choose another name, or remove it")
+        raise QuadpyError(f"{folder} already exists", hint="choose another name, or remove it")
     for path, text in _FILES.items():
         file = folder / path.format(package=package)
         file.parent.mkdir(parents=True, exist_ok=True)

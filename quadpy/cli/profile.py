@@ -21,12 +21,17 @@ HELP: Final = "run a program, and show how its devices spent their time"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--trace", metavar="FILE", help="also write a timeline, which https://ui.perfetto.dev opens")
-    parser.add_argument("--sort", choices=("total", "mean", "calls", "name"), default="total", help="order of the rows")
-    parser.add_argument("--limit", type=int, metavar="N", help="show N rows")
+    parser.add_argument("--trace", metavar="FILE", help="also write a timeline for https://ui.perfetto.dev")
+    parser.add_argument(
+        "--sort",
+        choices=("total", "mean", "calls", "name"),
+        default="total",
+        help="the order of the rows (default: total)",
+    )
+    parser.add_argument("--limit", type=int, metavar="N", help="show at most N rows")
     parser.add_argument("--whole-graphs", action="store_true", help="time graphs as a whole, not node by node")
     parser.add_argument(
-        "--json", action="store_true", help="print JSON: each row of the table; the program prints to stderr"
+        "--json", action="store_true", help="print JSON: each row of the table; the program's output goes to stderr"
     )
     add_program(parser)
 

@@ -20,7 +20,7 @@ def add_program(parser: argparse.ArgumentParser) -> None:
         "program",
         nargs=argparse.PARSER,
         metavar="program",
-        help="a file of Python, or with -m a module; then its arguments",
+        help="a Python file or, with -m, a module, followed by its arguments",
     )
 
 

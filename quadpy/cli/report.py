@@ -47,9 +47,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_target_arguments(parser)
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     for option, unit, _ in BUDGETS:
-        limit = "maximum" if option.startswith("max") else "minimum"
+        limit = "more" if option.startswith("max") else "fewer"
         parser.add_argument(
-            f"--{option.replace('_', '-')}", type=int, metavar="N", help=f"the {limit} of {unit} for each task"
+            f"--{option.replace('_', '-')}",
+            type=int,
+            metavar="N",
+            help=f"exit with status 3 if a task has {limit} than N {unit}",
         )
 
 

@@ -17,7 +17,7 @@ HELP: Final = "run a program on several ranks of this host, or of the hosts that
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-n", "--ranks", type=int, default=1, metavar="N", help="the number of ranks; 1 by default")
+    parser.add_argument("-n", "--ranks", type=int, default=1, metavar="N", help="the number of ranks (default: 1)")
     parser.add_argument("--show", action="store_true", help="print the command instead of running it")
     add_program(parser)
 

@@ -45,7 +45,7 @@ class Types(enum.Enum):
 
 
 class Effect(enum.Flag):
-    """The effects of a call beside its value.  A row without effects is pure and may be an expression of the IR.
+    """The effects of a call besides its value.  A row without effects is pure and may be an expression of the IR.
 
     ``UPDATES``    changes the place that is its first argument
     ``ORDERS``     orders what the block reads and writes
@@ -122,7 +122,7 @@ class Row(NamedTuple):
     lowering    for all targets, or for each family of targets
     per_block   belongs to the iterations of a parallel loop, which then has blocks
     compile_time  is about the code being compiled, and has no value outside of it
-    derivative  reserved
+    derivative  reserved for derivatives
     """
 
     name: str

@@ -1,6 +1,6 @@
 """``qp.math``: constants, types and functions in the manner of GLSL, written in the kernel language itself.
 
-The functions of numbers that ``qp`` has are here, too.
+It also has the functions of numbers that ``qp`` has.
 """
 
 from __future__ import annotations

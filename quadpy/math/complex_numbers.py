@@ -29,7 +29,7 @@ def cconj(z: Any) -> Any:
 
 @func
 def cdiv(a: Any, b: Any) -> Any:
-    """The quotient of two complex numbers, by Smith's method, which does not overflow in between."""
+    """The quotient of two complex numbers, by Smith's method, which avoids intermediate overflow."""
     wide = abs(b.x) >= abs(b.y)
     r = select(wide, b.y / b.x, b.x / b.y)
     d = select(wide, b.x + b.y * r, b.x * r + b.y)

@@ -1,4 +1,4 @@
-"""Functions in the manner of GLSL: of numbers or vectors, component by component, unless they say otherwise."""
+"""Functions in the manner of GLSL: they take numbers, or vectors component by component, unless they say otherwise."""
 
 from __future__ import annotations
 
@@ -40,9 +40,10 @@ clz, floor, maximum, minimum, select, sqrt = (
 
 @func
 def fns(mask: Any, base: Any, offset: Any) -> Any:
-    """The position, as i32, of the ``offset``-th set bit of ``mask`` from bit ``base`` on; downwards if negative.
+    """The position, as i32, of the ``offset``-th set bit of ``mask``, counted from bit ``base`` upwards.
 
-    0 asks whether the bit ``base`` itself is set.  The result is -1 if ``mask`` has no such bit.
+    A negative ``offset`` counts downwards.  For 0, the result is ``base`` if that bit is set.  If there is no such bit,
+    the result is -1.
     """
     width = clz(mask ^ mask)
     at, found = i32(base), -1
@@ -64,13 +65,13 @@ def mix(x: Any, y: Any, a: Any) -> Any:
 
 @func
 def clamp(x: Any, low: Any, high: Any) -> Any:
-    """``x`` moved into [low, high]."""
+    """``x`` limited to [low, high]."""
     return minimum(maximum(x, low), high)
 
 
 @func
 def step(edge: Any, x: Any) -> Any:
-    """0 below ``edge``, else 1."""
+    """0 where ``x`` is below ``edge``, else 1."""
     return select(x < edge, 0.0, 1.0)
 
 
@@ -82,14 +83,14 @@ def fract(x: Any) -> Any:
 
 @func
 def smoothstep(low: Any, high: Any, x: Any) -> Any:
-    """0 below ``low``, 1 above ``high``, a cubic between."""
+    """0 below ``low``, 1 above ``high``, and a smooth cubic between them."""
     t = clamp((x - low) / (high - low), 0.0, 1.0)
     return t * t * (3.0 - 2.0 * t)
 
 
 @func
 def sign(x: Any) -> Any:
-    """-1, 0 or 1."""
+    """The sign of ``x``: -1, 0 or 1."""
     return select(x > 0, 1.0, select(x < 0, -1.0, 0.0))
 
 
@@ -101,25 +102,25 @@ def mod(x: Any, y: Any) -> Any:
 
 @func
 def radians(x: Any) -> Any:
-    """Degrees to radians."""
+    """``x`` degrees in radians."""
     return x * (pi / 180.0)
 
 
 @func
 def degrees(x: Any) -> Any:
-    """Radians to degrees."""
+    """``x`` radians in degrees."""
     return x * (180.0 / pi)
 
 
 @func
 def isnan(x: Any) -> Any:
-    """True for NaN."""
+    """True where ``x`` is NaN."""
     return x != x
 
 
 @func
 def isinf(x: Any) -> Any:
-    """True for an infinity of either sign."""
+    """True where ``x`` is infinite, with either sign."""
     return abs(x) == inf
 
 
@@ -131,7 +132,7 @@ def dot(x: Any, y: Any) -> Any:
 
 @func
 def cross(x: Any, y: Any) -> Any:
-    """The cross product: a vector in three dimensions, a number in two."""
+    """The cross product: a vector for three components, a number for two."""
     return x.cross(y)
 
 
@@ -149,19 +150,19 @@ def distance(x: Any, y: Any) -> Any:
 
 @func
 def normalize(v: Any) -> Any:
-    """The vector over its norm."""
+    """``v`` divided by its norm."""
     return v.normalized()
 
 
 @func
 def reflect(x: Any, n: Any) -> Any:
-    """``x`` mirrored at the plane with unit normal ``n``."""
+    """``x`` reflected at the plane with the unit normal ``n``."""
     return x - 2.0 * x.dot(n) * n
 
 
 @func
 def refract(x: Any, n: Any, eta: Any) -> Any:
-    """The refraction of unit ``x`` at unit normal ``n``; the zero vector under total reflection."""
+    """The unit vector ``x`` refracted at a surface with the unit normal ``n``; 0 if it is totally reflected."""
     cosine = x.dot(n)
     k = 1.0 - eta * eta * (1.0 - cosine * cosine)
     return select(k < 0.0, 0.0, eta * x - (eta * cosine + sqrt(maximum(k, 0.0))) * n)

@@ -1,4 +1,4 @@
-"""What type checkers take the functions of ``quadpy.math.functions`` for: a vector gives a vector, a number a number."""
+"""The functions of ``quadpy.math.functions`` as type checkers see them: a vector gives a vector, a number gives a number."""
 
 from typing import Any, TypeVar
 

@@ -1,4 +1,4 @@
-"""Matrices of transformations, which are applied to column vectors from the left unless they say otherwise."""
+"""Transformation matrices.  They multiply column vectors from the left unless they say otherwise."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ cos, sin = BUILTINS["cos"], BUILTINS["sin"]
 
 @pyfunc  # n is known outside kernels, too
 def eye(n: Any) -> Any:
-    """The identity of n rows; n is known when a kernel compiles."""
+    """The identity matrix of n rows; n must be known at compile time."""
     return Matrix.identity(float, n)
 
 
@@ -42,16 +42,16 @@ def scale(sx: Any, sy: Any, sz: Any) -> Any:
 
 @func
 def rotation2d(angle: Any) -> Any:
-    """The 2 x 2 matrix that turns by ``angle`` (radians), counter-clockwise."""
+    """The 2 x 2 matrix that rotates counter-clockwise by ``angle`` (radians)."""
     c, s = cos(angle), sin(angle)
     return mat2([[c, -s], [s, c]])
 
 
 @func
 def rot_by_axis(axis: Any, angle: Any) -> Any:
-    """The 4 x 4 matrix by which row vectors turn around ``axis`` (three components) by ``angle`` (radians).
+    """The 4 x 4 matrix that rotates row vectors around ``axis`` (three components) by ``angle`` (radians).
 
-    Rodrigues' formula, transposed: v @ m is v turned, as in Taichi.
+    Rodrigues' formula, transposed: v @ m is v rotated, as in Taichi.
     """
     c, s = cos(angle), sin(angle)
     a = axis.normalized()
@@ -66,7 +66,7 @@ def rot_by_axis(axis: Any, angle: Any) -> Any:
 
 @func
 def rot_yaw_pitch_roll(yaw: Any, pitch: Any, roll: Any) -> Any:
-    """The 4 x 4 matrix by which row vectors turn around z by ``roll``, x by ``pitch``, then y by ``yaw`` (radians)."""
+    """The 4 x 4 matrix that rotates row vectors around z by ``roll``, x by ``pitch``, then y by ``yaw`` (radians)."""
     cy, sy = cos(yaw), sin(yaw)
     cp, sp = cos(pitch), sin(pitch)
     cr, sr = cos(roll), sin(roll)

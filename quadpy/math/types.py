@@ -1,4 +1,4 @@
-"""Vector and matrix types by GLSL's names; floats and integers are the defaults of ``qp.init``, unsigned ones u32."""
+"""Vector and matrix types with GLSL's names.  Floats and integers have the default types of ``qp.init``; unsigned integers are u32."""
 
 from __future__ import annotations
 

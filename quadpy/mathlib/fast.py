@@ -1,4 +1,4 @@
-"""log, log2, log10 and pow of f32 under ``fast_math``: without error terms, and in half as many steps that wait for each other.
+"""log, log2, log10 and pow of f32 under ``fast_math``: without error terms, and with half as many dependent steps.
 
 A GPU has instructions for them instead.  Derivation and bounds: docs/explanation/math.md.
 """

@@ -137,7 +137,7 @@ def log_stirling(y: Float) -> tuple[Float, Float]:
 
 @library(ulp=7.0)
 def tgamma(x: Float) -> Float:
-    """The gamma function of ``x``; infinite at 0 with its sign, NaN at negative whole numbers and minus infinity."""
+    """The gamma function of ``x``; infinite at 0 with its sign, NaN at negative integers and minus infinity."""
     magnitude = abs_(x)
     y = select(magnitude > BEYOND, BEYOND, magnitude)
     negative = x < 0.0
@@ -163,7 +163,7 @@ def tgamma(x: Float) -> Float:
 
 @library(ulp=6.0)
 def lgamma(x: Float) -> Float:
-    """The logarithm of the absolute value of the gamma function; infinite where that is, and at negative whole numbers.
+    """The logarithm of the absolute value of the gamma function; infinite where that is, and at negative integers.
 
     Below -2, where it has zeros, the bound holds for the absolute error, as if the result were ``lgamma(-x)``, or 1.
     """

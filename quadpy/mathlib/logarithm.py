@@ -132,7 +132,7 @@ def log_split_f32(x: Float) -> tuple[Float, Float]:
 
 @library(width=f64)
 def log_split_f64(x: Float) -> tuple[Float, Float]:
-    """As ``log_split_f32``, without a conversion of integers, for which few processors have a vector instruction."""
+    """Like ``log_split_f32``, without a conversion of integers, for which few processors have a vector instruction."""
     tiny = x < LEAST_NORMAL
     bits = bitcast(select(tiny, x * 2.0**FRACTION_BITS, x), Word)
     shifted = bits + (ONE - SQRT_HALF)
@@ -146,7 +146,7 @@ log_split = per_width(f32=log_split_f32, f64=log_split_f64)
 
 @library()
 def log_parts(n: Float, f: Float) -> tuple[Float, Float]:
-    """The logarithm of ``log_split``'s result, as a sum of two floats that is hardly more exact than one float."""
+    """The logarithm of ``log_split``'s result, as a sum of two floats that is hardly more accurate than one float."""
     total, low = add_exponent(n, Float(LN2_HI * UNIT), Float(LN2_LO * UNIT), f)
     return total, log_rest(f, low)
 

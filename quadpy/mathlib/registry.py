@@ -39,7 +39,7 @@ def lookup(name: str, types: tuple[Scalar, ...]) -> LibraryFunction | None:
 
 
 def fast_lookup(name: str, types: tuple[Scalar, ...]) -> LibraryFunction | None:
-    """As ``lookup``, for kernels with ``fast_math``."""
+    """Like ``lookup``, for kernels with ``fast_math``."""
     if set(types) == {f32}:
         found = getattr(import_module("quadpy.mathlib.fast"), f"fast_{name}", None)
         if isinstance(found, LibraryFunction):

@@ -47,7 +47,7 @@ def rsqrt(x: Float) -> Float:
 
 @library(ulp=1.0)
 def hypot(x: Float, y: Float) -> Float:
-    """``sqrt(x*x + y*y)`` without intermediate overflow or underflow; infinite if either is, even beside a NaN."""
+    """``sqrt(x*x + y*y)`` without intermediate overflow or underflow; infinite if either is, even if the other is a NaN."""
     width, height = abs_(x), abs_(y)
     wider = width > height
     large = select(wider, width, height)

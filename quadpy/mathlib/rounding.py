@@ -64,7 +64,7 @@ def py_mod(x: Float, y: Float) -> Float:
 
 @library(ulp=1.0)
 def py_floordiv(x: Float, y: Float) -> Float:
-    """Python's ``x // y``: the whole quotient that belongs to ``x % y``; for ``y = 0``, ``x / y``."""
+    """Python's ``x // y``: the integral quotient that belongs to ``x % y``; for ``y = 0``, ``x / y``."""
     rest = fmod(x, y)
     differs = ((rest < 0.0) != (y < 0.0)) & (rest != 0.0)
     exact = (x - rest) / y - select(differs, Float(1.0), 0.0)

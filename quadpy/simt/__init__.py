@@ -1,4 +1,4 @@
-"""``qp.simt``: what the iterations of a loop do together, by blocks and by waves."""
+"""``qp.simt``: operations that the iterations of a loop perform together, in blocks and in waves."""
 
 from __future__ import annotations
 

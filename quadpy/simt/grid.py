@@ -1,4 +1,4 @@
-"""``qp.simt.grid``: what concerns all iterations of a loop.  They have no barrier: two loops have one between them."""
+"""``qp.simt.grid``: operations that concern all iterations of a loop.  There is no barrier for them: use two loops."""
 
 from typing import TYPE_CHECKING
 

@@ -1,6 +1,6 @@
 """``qp.simt.subgroup``: the lanes of a wave, which exchange values without memory.
 
-The iterations of a block, in order, are cut into waves of 32 or 64 lanes, as many as the processor runs in step.  All lanes
+The iterations of a block, in order, are divided into waves of 32 or 64 lanes, which the processor runs in lockstep.  All lanes
 of a wave take part in its operations: such a loop runs whole blocks only, and a condition around an operation must be one
 that all lanes of a wave agree on.
 """

@@ -1,7 +1,7 @@
-"""Square matrices in the registers of a block: lane r has row r.
+"""Square matrices in the registers of a block: lane r holds row r.
 
 The lanes exchange columns through shared memory, in two buffers that take turns: a lane that writes one of them has passed
-the barrier after which the others have read it.  So one barrier for each column is enough, for blocks of any size.
+the barrier after which the others have read it.  Therefore one barrier for each column is enough, for blocks of any size.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SharedArray, block_dim, sync, thread_idx = (
 
 @func
 def outer(a: Any, b: Any) -> Any:
-    """The outer product of two vectors, for ``t -= qp.outer(a, b)`` of a tile: iteration r of the block has element r of both.
+    """The outer product of two vectors, for ``t -= qp.outer(a, b)`` of a tile: iteration r of the block holds element r of both.
 
     The outer product of two vectors of one iteration is ``a.outer_product(b)``.
     """
@@ -117,13 +117,13 @@ def _struct_of(size: int, dtype: Any) -> StructType:
 
 
 class TileType:
-    """A square matrix of ``SIZE`` rows in the registers of a block: iteration r of the block has row r, ``t.row``.
+    """A square matrix of ``SIZE`` rows in the registers of a block: iteration r of the block holds row r, ``t.row``.
 
-    In a loop with ``qp.loop_config(block_dim=SIZE)``; all iterations of a block reach each operation together, as a barrier.
+    Use it in a loop with ``qp.loop_config(block_dim=SIZE)``.  All iterations of a block must reach each operation, like a barrier.
 
-    - ``T.zeros(dtype=)`` and ``T.eye(dtype=)`` make a tile, by default of the default float type.
+    - ``T.zeros(dtype=)`` and ``T.eye(dtype=)`` make a tile; the default of ``dtype`` is the default float type.
     - ``t[:] = x[r0:r1, c0:c1]`` loads a part of an array, a field or a ``SharedArray``; ``x[r0:r1, c0:c1] = t`` stores it.
-      Indices may precede the slices (``x[b, r0:r1, c0:c1]``).  What the slices or the array do not have stays as it was.
+      Indices may precede the slices (``x[b, r0:r1, c0:c1]``).  Elements outside the slices or the array keep their values.
     - ``v = x[r0:r1, c]`` gives iteration r the element ``x[r0 + r, c]``, and 0 beyond the slice and the array.
     - ``t -= qp.outer(a, b)`` subtracts the products of the ``a`` of each row and the ``b`` of each column.
     - ``t.eye_()`` makes ``t`` the identity.
@@ -144,7 +144,7 @@ class TileType:
 
     @func
     def zeros(self, dtype: Any = None) -> Any:
-        """A tile of zeros; ``dtype`` is by default the default float type."""
+        """A tile of zeros; the default of ``dtype`` is the default float type."""
         static_assert(
             block_dim() == self.SIZE, "a tile has a row for each iteration of a block: qp.loop_config(block_dim=SIZE)"
         )
@@ -152,7 +152,7 @@ class TileType:
 
     @func
     def eye(self, dtype: Any = None) -> Any:
-        """The identity; ``dtype`` is by default the default float type."""
+        """The identity matrix; the default of ``dtype`` is the default float type."""
         tile = self.zeros(dtype)
         tile.eye_()
         return tile

@@ -1,6 +1,6 @@
-"""``qp.simt.warp``: Taichi's names for what ``qp.simt.subgroup`` does, on every target.
+"""``qp.simt.warp``: Taichi's names for operations of ``qp.simt.subgroup``, on every target.
 
-Their masks name all lanes of the wave: ``qp.u32(0xFFFFFFFF)`` where waves have 32 lanes.
+Their masks must name all lanes of the wave: ``qp.u32(0xFFFFFFFF)`` where waves have 32 lanes.
 """
 
 from typing import TYPE_CHECKING

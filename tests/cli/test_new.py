@@ -63,5 +63,5 @@ def test_a_name_that_cannot_be_a_package_is_refused(name, reason, tmp_path, monk
 def test_nothing_is_overwritten(project, capsys):
     (project / "README.md").write_text("mine")
     assert main(["new", str(project)]) == 1
-    assert f"{project} exists" in capsys.readouterr().err
+    assert f"{project} already exists" in capsys.readouterr().err
     assert (project / "README.md").read_text() == "mine"

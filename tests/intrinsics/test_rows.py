@@ -207,4 +207,4 @@ def one_argument(o: qp.types.ndarray(dtype=qp.f32, ndim=1)):
 def test_wrong_arguments_name_the_signature_of_the_row():
     with pytest.raises(qp.KernelTypeError) as error:
         trace_for(one_argument, {})
-    assert "select(cond, a, b): a if cond holds" in error.value.hint
+    assert "select(cond, a, b): a if cond is true" in error.value.hint

@@ -1,6 +1,6 @@
 """Decompositions of small matrices, and small systems of linear equations, in the kernel language.
 
-Each does the same operations in the same order everywhere, so results have the same bits on every target in strict mode.
+Each performs the same operations in the same order on every target, so results have the same bits in strict mode.
 """
 
 from __future__ import annotations

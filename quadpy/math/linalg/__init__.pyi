@@ -1,4 +1,4 @@
-"""What type checkers take the decompositions of small matrices for."""
+"""The decompositions of small matrices as type checkers see them."""
 
 from typing import Any, TypeVar
 

@@ -18,7 +18,7 @@ copysign, select, sqrt, static = (BUILTINS[name] for name in ("copysign", "selec
 def reflection(x: Any) -> Any:
     """``u``, ``beta`` and the first entry of the image of ``x``, whose other entries are 0.
 
-    The identity if all entries but the first are negligible beside 1.
+    The identity if all entries but the first are negligible relative to 1.
     """
     tail = x.norm_sqr() * 0.0
     for k in static(range(1, x.n)):

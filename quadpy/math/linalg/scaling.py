@@ -15,7 +15,7 @@ bit_cast, cast, minimum, maximum, static = (BUILTINS[name] for name in ("bit_cas
 
 @func
 def floats(a: Any, dt: Any) -> Any:
-    """``a`` in the type to compute in: ``dt``, or its own; of integers the default float type, of f16 and bf16 f32."""
+    """``a`` in the type to compute in: ``dt``, or its own; the default float type for integers, f32 for f16 and bf16."""
     return (a if static(dt is None) else cast(a, dt)) * 1.0
 
 
@@ -27,15 +27,15 @@ def by_type(x: Any, single: Any, double: Any) -> Any:
 
 @func
 def negligible_length(x: Any) -> Any:
-    """A number that rounding hides beside 1, and whose square is a normal number."""
+    """A number that disappears when it is added to 1, and whose square is a normal number."""
     return by_type(x, 2.0**-50, 2.0**-400)
 
 
 @func
 def scaled(a: Any) -> Any:
-    """``a`` over a power of two, its largest entry from 1 to 2 in size; that power; 0, or NaN unless all are finite.
+    """``a`` divided by a power of two so that its largest entry is 1 to 2 in size; that power; 0, or NaN unless all are finite.
 
-    Only a matrix of subnormal numbers keeps smaller entries.  Only entries that are negligible beside the largest one
+    Only a matrix of subnormal numbers keeps smaller entries.  Only entries that are negligible relative to the largest one
     are rounded.
     """
     size = maximum(abs(a))

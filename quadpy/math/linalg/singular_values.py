@@ -95,7 +95,7 @@ def _polar3(a: Any, poison: Any) -> Any:
 
 @func
 def _unit(v: Any, other: Any) -> Any:
-    """``v`` over its norm; ``other`` if the norm is negligible beside 1."""
+    """``v`` divided by its norm; ``other`` if the norm is negligible relative to 1."""
     size = v.norm()
     return select(size <= by_type(v, 1.5e-8, 3e-17), other, v / size)
 

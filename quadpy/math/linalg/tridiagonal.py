@@ -53,7 +53,7 @@ def sym_eig_by_qr(a: Any, poison: Any) -> Any:
 
 @func
 def _tridiagonal(a: Any) -> Any:
-    """The diagonal, the entries beside it, and the orthogonal matrix that makes ``a`` tridiagonal."""
+    """The diagonal, the entries next to it, and the orthogonal matrix that makes ``a`` tridiagonal."""
     m, v = a + 0.0, Matrix.identity(a.dtype, a.n)
     for k in static(range(a.n - 2)):
         m, v = _column_reduced(m, v, k)
