@@ -1,7 +1,6 @@
-"""Changes to optimised modules that keep LLVM 22 from miscompiling them, or from ending the process, on x86 with AVX-512.
+"""Changes to optimised modules for x86, whose code LLVM 22 would get wrong, or slow, with AVX-512.
 
 They are made after optimisation, because the inserted code would keep loops from being vectorised.
-Instructions on vectors are not affected.
 """
 
 from __future__ import annotations
@@ -16,14 +15,16 @@ import llvmlite.binding as llvm
 __all__ = ["may_need_repair", "repaired"]
 
 _EXTREME: Final = re.compile(
-    r"^(  %\S+ = .*call [^@<]*@llvm\.(?:min|max)imumnum\.f\d+\()(float|double) (%[^,]+), \2 (%[^)]+)\)", re.MULTILINE
+    r"^  (%\S+) = (?:tail )?call ([^@<]*)(float|double|<(\d+) x (float|double)>) @llvm\.(min|max)imumnum\.\w+"
+    r"\(\3 (%[^,]+), \3 (%[^)]+)\).*",
+    re.MULTILINE,
 )
-"""A call for two numbers, not vectors or constants."""
+"""A call for two numbers or vectors, not for constants."""
 
 _HALF: Final = re.compile(r"^(  %\S+ = bitcast i16 )(%\S+)( to half)", re.MULTILINE)
 """The bits of one half."""
 
-_SUFFIXES: Final = {"float": "f32", "double": "f64"}
+_BITS: Final = {"float": "i32", "double": "i64"}
 
 
 def may_need_repair(ir_text: str) -> bool:
@@ -32,25 +33,44 @@ def may_need_repair(ir_text: str) -> bool:
 
 
 def repaired(module: llvm.ModuleRef) -> llvm.ModuleRef:
-    """``module``, or a module made from its repaired text if it contains code that LLVM gets wrong."""
-    text, count = str(module), itertools.count(1)
-    changed = _EXTREME.sub(lambda found: _fenced(found, count), text)
-    changed = _HALF.sub(lambda found: _hidden(found, count), changed)
-    if changed == text:
+    """``module``, or a module made from its repaired text if it contains what LLVM gets wrong."""
+    if not module.triple.startswith("x86_64"):
         return module
-    declared = "".join(f"declare {t} @llvm.arithmetic.fence.{s}({t})\n" for t, s in _SUFFIXES.items())
-    return llvm.parse_assembly(changed + declared, llvm.create_context())
+    text, count = str(module), itertools.count(1)
+    changed = _EXTREME.sub(lambda found: _compared(found, count), text)
+    changed = _HALF.sub(lambda found: _hidden(found, count), changed)
+    return module if changed == text else llvm.parse_assembly(changed, llvm.create_context())
 
 
-def _fenced(found: re.Match[str], count: Iterator[int]) -> str:
-    """Fences hide from LLVM that an operand is never a NaN: with AVX512DQ it would return the NaN of the other one."""
-    head, t, *operands = found.groups()
-    names = [f"%repaired.{next(count)}" for _ in operands]
+def _compared(found: re.Match[str], count: Iterator[int]) -> str:
+    """The extreme of two values as comparisons of these alone, none of which waits for another.
+
+    LLVM orders the operands by sign first, with AVX-512 through general registers and back: three times the latency.
+    If one of them is never a NaN, AVX512DQ code would return the NaN of the other one.
+    """
+    result, flags, t, lanes, element, extreme, a, b = found.groups()
+    less, both = ("olt", "or") if extreme == "min" else ("ogt", "and")
+    bits, bit = (f"<{lanes} x {_BITS[element]}>", f"<{lanes} x i1>") if lanes else (_BITS[t], "i1")
+    new = f"%repaired.{next(count)}"
+    number = f"select {bit} {new}.nan, {t} {a}, {t} {new}.first"
     lines = [
-        f"  {name} = call {t} @llvm.arithmetic.fence.{_SUFFIXES[t]}({t} {operand})\n"
-        for name, operand in zip(names, operands, strict=True)
+        f"{new}.less = fcmp {less} {t} {a}, {b}",
+        f"{new}.first = select {bit} {new}.less, {t} {a}, {t} {b}",  # b where one is a NaN: an instruction of SSE
+        f"{new}.nan = fcmp uno {t} {b}, {b}",
     ]
-    return f"{''.join(lines)}{head}{t} {names[0]}, {t} {names[1]})"
+    if "nsz" in flags:
+        lines.append(f"{result} = {number}")
+    else:
+        lines += [
+            f"{new}.number = {number}",
+            f"{new}.equal = fcmp oeq {t} {a}, {b}",
+            f"{new}.a = bitcast {t} {a} to {bits}",
+            f"{new}.b = bitcast {t} {b} to {bits}",
+            f"{new}.both = {both} {bits} {new}.a, {new}.b",  # of two zeros, the sign
+            f"{new}.zero = bitcast {bits} {new}.both to {t}",
+            f"{result} = select {bit} {new}.equal, {t} {new}.zero, {t} {new}.number",
+        ]
+    return "\n".join(f"  {line}" for line in lines)
 
 
 def _hidden(found: re.Match[str], count: Iterator[int]) -> str:

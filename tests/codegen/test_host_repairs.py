@@ -1,10 +1,10 @@
-"""Optimised modules that LLVM would get wrong on x86 with AVX-512."""
+"""Optimised modules whose code LLVM would get wrong, or slow, on x86 with AVX-512."""
 
 from __future__ import annotations
 
 import pytest
 
-from quadpy.codegen.host import BASELINES, HOST_TRIPLE, compile_host, host_header
+from quadpy.codegen.host import BASELINES, HOST_TRIPLE, compile_host, compile_host_asm, host_header
 
 HERE = [name for name in BASELINES if name.startswith("x86") == HOST_TRIPLE.startswith("x86_64")]
 BITS = {
@@ -33,3 +33,23 @@ define half @f(double %x, float %y, half %h) {{
 """
     assert compile_host(host_header() + text, cpu)
     assert compile_host(host_header() + text, cpu, opt=0)
+
+
+@pytest.mark.skipif(not HOST_TRIPLE.startswith("x86_64"), reason="for x86")
+@pytest.mark.parametrize(("t", "name"), [("float", "f32"), ("double", "f64"), ("<4 x float>", "v4f32")])
+@pytest.mark.parametrize("flags", ["", "nsz "])
+@pytest.mark.parametrize("extreme", ["minimumnum", "maximumnum"])
+def test_extremes_compare_without_general_registers(t, name, flags, extreme):
+    """A number went through general registers to the mask registers to be ordered by its sign."""
+    text = f"""
+declare {t} @llvm.{extreme}.{name}({t}, {t})
+
+define {t} @f({t} %x, {t} %y) {{
+  %z = call {flags}{t} @llvm.{extreme}.{name}({t} %x, {t} %y)
+  ret {t} %z
+}}
+"""
+    assembly = compile_host_asm(host_header() + text, "x86-64-v4")
+    body = assembly[assembly.index("f:") : assembly.index("retq")]
+    assert "vmin" in body or "vmax" in body
+    assert not {"kmovd", "kmovq", "vmovd", "vmovq", "vpmovd2m"} & set(body.split())

@@ -190,6 +190,39 @@ def test_a_whole_number_beats_a_nan(n, dtype):
 
 
 @qp.kernel
+def extremes_one_by_one(bits_a: A(), bits_b: A(), y: A(), real: qp.template(), n: qp.i32):
+    for i in bits_a:
+        k = 0
+        while k < n:
+            a, b = qp.bit_cast(bits_a[i], real), qp.bit_cast(bits_b[i], real)
+            size = abs(a) if a == a else real(1.0)  # never a NaN
+            y[i, 0] = min(a, b)
+            y[i, 1] = max(a, b)
+            y[i, 2] = min(size, b)
+            y[i, 3] = max(b, size)
+            k += 1
+
+
+@pytest.mark.parametrize(
+    ("dtype", "real", "bits", "signalling"),
+    [(np.float32, qp.f32, np.int32, 0x7F800001), (np.float64, qp.f64, np.int64, 0x7FF0000000000001)],
+)
+def test_extremes_one_by_one(dtype, real, bits, signalling):
+    """The code of single numbers differs from that of vectors; a number beats a signalling NaN too."""
+    values = np.append(np.array(SPECIAL, dtype).view(bits), bits(signalling))
+    a, b = np.repeat(values, len(values)), np.tile(values, len(values))
+    y = np.zeros((len(a), 4), dtype)
+    extremes_one_by_one(a, b, y, real, 1)
+    wanted = []
+    for p, q in zip(a.view(dtype).tolist(), b.view(dtype).tolist(), strict=True):
+        size = 1.0 if math.isnan(p) else abs(p)
+        wanted.append([extreme(min, p, q), extreme(max, p, q), extreme(min, size, q), extreme(max, q, size)])
+    np.testing.assert_array_equal(y, wanted)
+    numbers = ~np.isnan(y)
+    np.testing.assert_array_equal(np.signbit(y)[numbers], np.signbit(wanted)[numbers])
+
+
+@qp.kernel
 def extremes_of_the_index(low: A(), high: A(), n: qp.i32):
     for i in range(n):
         qp.atomic_min(low[0], -i)
