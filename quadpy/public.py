@@ -84,7 +84,7 @@ def public(fn: Callable[P, T]) -> Callable[P, T]:
     @functools.wraps(fn)
     def call(*args: P.args, **kwargs: P.kwargs) -> T:
         try:
-            return fn(*args, **kwargs) if args or kwargs else fn()  # type: ignore[call-arg]  # which takes a third less
+            return fn(*args, **kwargs) if kwargs else fn(*args)  # type: ignore[call-arg]  # an empty dict would be copied
         except QuadpyError as error:
             raise shortened(error)  # noqa: B904 - the error itself
         except TypeError as error:

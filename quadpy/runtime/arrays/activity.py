@@ -125,6 +125,10 @@ class InNode(DenseArray[T_co, I_contra]):
         super()._assign(where, value, stream)
         self._written(where)
 
+    def _set_element(self, where: tuple[int, ...], value: object) -> None:
+        super()._set_element(where, value)
+        self._written(where)
+
     def _set_part(self, where: tuple[int, ...], part: Any, values: Numbers) -> None:
         super()._set_part(where, part, values)
         self._written(where)

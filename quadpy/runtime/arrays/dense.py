@@ -19,7 +19,6 @@ from quadpy.runtime.arrays.exchange import Exchange
 from quadpy.runtime.arrays.parts import Part, has_slices, part_of
 from quadpy.runtime.elements.numpy_types import Numbers, admit, decode, encode
 from quadpy.runtime.elements.values import Elements, wrap
-from quadpy.runtime.memory.device_storage import DeviceStorage
 from quadpy.runtime.memory.host_storage import Where
 
 __all__ = ["DenseArray", "fixed", "shape_of"]
@@ -84,6 +83,12 @@ class DenseArray(Exchange, OfElements[T_co, I_contra]):
             if -self._shape[0] <= index < self._shape[0]:
                 return (index,)
             raise BoundsError(f"index {shown((index,))} is outside {self!r}")
+        if type(index) is tuple and len(index) == self._ndim:
+            for i, extent in zip(index, self._shape):  # noqa: B905 - as many; ``strict`` takes longer
+                if type(i) is not int or not -extent <= i < extent:
+                    break
+            else:
+                return index
         key = self._key(index)
         if key is None:
             return None
@@ -123,10 +128,8 @@ class DenseArray(Exchange, OfElements[T_co, I_contra]):
             if where is None:
                 return self._read_part(index)
             memory = self._memory()
-            if type(memory) is DeviceStorage and not self._element_shape and self._dtype is not bf16:
-                found = memory.number(where)
-                if found is not None:
-                    return found
+            if not self._element_shape and self._dtype is not bf16 and (found := memory.number(where)) is not None:
+                return found
             stored = memory.read(where)
             return wrap(decode(stored, self._dtype), self._dtype, functools.partial(self._set_part, where))
         except QuadpyError as error:
@@ -150,7 +153,7 @@ class DenseArray(Exchange, OfElements[T_co, I_contra]):
             if where is None:
                 self._write_part(index, value)
             else:
-                self._assign(where, value)
+                self._set_element(where, value)
         except QuadpyError as error:
             raise shortened(error)  # noqa: B904 - the error itself
 
@@ -183,6 +186,11 @@ class DenseArray(Exchange, OfElements[T_co, I_contra]):
     def fill(self, value: object, *, stream: object = None) -> None:
         """Set every element to ``value``, a number or a vector or matrix of ``element_shape``, on ``stream``."""
         self._assign(..., value, stream)
+
+    def _set_element(self, where: Index, value: object) -> None:
+        """Write the element at ``where``."""
+        if self._element_shape or self._dtype is bf16 or not self._memory().put_number(where, value):
+            self._assign(where, value)
 
     def _assign(self, where: Where, value: object, stream: object = None) -> None:
         """Write ``value``; a number is broadcast."""

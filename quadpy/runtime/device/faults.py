@@ -74,11 +74,8 @@ class Faults:
         self._driver, self._memory, self._timelines, self._staging = driver, memory, timelines, staging
         self._lock = new_lock()
         self._buffer: DeviceBuffer | None = None
-
-    @property
-    def armed(self) -> bool:
-        """Whether a kernel with checks was loaded."""
-        return self._buffer is not None
+        self.armed = False
+        """Whether there may be a record, which ``raise_first`` reads."""
 
     def record(self) -> int:
         """The address of the record."""
@@ -87,6 +84,7 @@ class Faults:
                 buffer = self._memory.buffer(_BYTES, self._timelines.default)
                 self._driver.fill(buffer.pointer, 0, _BYTES, DEFAULT_STREAM)
                 self._driver.stream_synchronize(DEFAULT_STREAM)  # other streams are not ordered after it
+                self.armed = True
                 self._buffer = buffer
             return self._buffer.pointer
 

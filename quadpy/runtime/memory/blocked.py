@@ -60,6 +60,12 @@ class BlockedStorage:
             return self.inner.read(self._levels(where), stream)
         return self.inner.read(..., stream).reshape(self.shape)[where]
 
+    def number(self, where: tuple[int, ...]) -> int | float | None:
+        return self.inner.number(self._levels(where))
+
+    def put_number(self, where: tuple[int, ...], value: object) -> bool:
+        return self.inner.put_number(self._levels(where), value)
+
     def write(self, where: Where, values: Numbers, stream: object = None) -> None:
         if 0 in self.shape:
             return

@@ -7,8 +7,8 @@ work that read it.
 from __future__ import annotations
 
 import math
-import struct
 from collections.abc import Iterator
+from operator import mod, mul
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -16,7 +16,8 @@ import numpy as np
 from quadpy.errors import StreamError
 from quadpy.runtime.device.life import HOSTS, THREAD
 from quadpy.runtime.device.locks import new_lock
-from quadpy.runtime.elements.numpy_types import STORAGE, Numbers, address_of
+from quadpy.runtime.elements.numpy_types import Numbers, address_of
+from quadpy.runtime.elements.packing import PACKINGS, packed
 from quadpy.runtime.launch.captured_work import Fill
 from quadpy.runtime.launch.capturing import CAPTURES, session_of
 from quadpy.runtime.launch.host_access import ObservedAccess, written_by
@@ -34,14 +35,6 @@ if TYPE_CHECKING:
 
 __all__ = ["DeviceStorage", "Region", "lasting_zero_bytes", "stream_of", "unset_bytes", "zero_bytes"]
 
-
-_CODES: Final = {
-    "b1": "?", "i1": "b", "i2": "h", "i4": "i", "i8": "q", "u1": "B", "u2": "H", "u4": "I", "u8": "Q", "f4": "f", "f8": "d",
-}  # fmt: skip
-_UNPACK: Final = {
-    dtype.char: struct.Struct(f"={code}").unpack for dtype in STORAGE.values() if (code := _CODES.get(dtype.str[1:]))
-}
-"""How the bytes of a number become Python's, by the character of NumPy's type; half floats are left to NumPy."""
 
 _SMALL: Final = 4096
 """An element of up to this many bytes is fetched without a separate buffer."""
@@ -145,25 +138,39 @@ class DeviceStorage:
         return components
 
     def number(self, where: tuple[int, ...]) -> int | float | None:
-        """The number at ``where``, of an array of numbers, as Python has it; None if only ``read`` can tell.
-
-        As ``read``, without NumPy's objects, which take most of the time of reading one number.
-        """
-        device, (_, dtype, shape, strides) = self.device, self.layout
-        unpack = _UNPACK.get(dtype.char)
-        if unpack is None or self.block is None or not device.life.direct:
+        device = self.device
+        packing = PACKINGS.get(self.layout.dtype.char)
+        if packing is None or self.block is None or not device.life.direct:
             return None
-        at = self.pointer
-        for axis, i in enumerate(where):
-            at += i % shape[axis] * strides[axis]
         on = stream_of(device, None)
         self.announce(on, writes=False)
-        owner = on._take()  # noqa: SLF001 - keeps the stream alive for the calls, after which its work is complete
-        fetched = device.staging.fetch(at, dtype.itemsize, owner.handle)
+        owner = on._ref.owner or on._take()  # noqa: SLF001 - keeps the stream alive for the calls, after which its work is complete
+        found = device.staging.number(self._address(where), packing, owner.handle)
         if device.faults.armed:
             device.faults.raise_first(owner.handle)
-        found: int | float = unpack(fetched)[0]
         return found
+
+    def put_number(self, where: tuple[int, ...], value: object) -> bool:
+        device = self.device
+        data = packed(self.layout.dtype.char, value)
+        if data is None or self.block is None or not device.life.direct:
+            return False
+        at, on = self._address(where), stream_of(device, None)
+        with self.region.lock:
+            self.announce(on, writes=True)
+            if data.count(data[0]) == len(data):
+                on._call(device.driver.fill, at, data[0], len(data))  # noqa: SLF001 - keeps the stream alive for the call
+            else:
+                on._call(device.staging.put, at, data)  # noqa: SLF001 - as above
+        return True
+
+    def _address(self, where: tuple[int, ...]) -> int:
+        """The address of one number of an array of numbers."""
+        _, _, shape, strides = self.layout
+        if len(where) == 1:  # a third of the time
+            return self.pointer + where[0] % shape[0] * strides[0]
+        offset: int = sum(map(mul, map(mod, where, shape), strides))
+        return self.pointer + offset
 
     def write(self, where: Where, values: Numbers, stream: object = None) -> None:
         on, part = stream_of(self.device, stream), self._part(where)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from quadpy.runtime.device.devices import current_device
 from quadpy.runtime.elements.numpy_types import Numbers, address_of
+from quadpy.runtime.elements.packing import packed
 from quadpy.runtime.launch.capturing import CAPTURES, Session, session_of
 from quadpy.runtime.launch.host_access import ObservedAccess, written_by
 from quadpy.runtime.launch.recorded_copies import ArrayMemory, record_copies, record_values
@@ -52,6 +53,12 @@ class Storage(Protocol):
     def read(self, where: Where, stream: object = None) -> Numbers:
         """The numbers at ``where``: the memory itself on the host, a copy from a device."""
 
+    def number(self, where: tuple[int, ...]) -> int | float | None:
+        """The number at ``where``, of an array of numbers, as Python has it; None if only ``read`` can tell."""
+
+    def put_number(self, where: tuple[int, ...], value: object) -> bool:
+        """Write a number that Python has, as ``write`` does; returns False, and writes nothing, if only ``write`` can."""
+
     def write(self, where: Where, values: Numbers, stream: object = None) -> None:
         """Write ``values``, broadcast to the shape at ``where``; they may change when the call returns."""
 
@@ -94,6 +101,18 @@ class HostStorage:
             observer.reading(on, self._access(where))
         numbers: Numbers = self.view[where]
         return numbers
+
+    def number(self, where: tuple[int, ...]) -> int | float | None:
+        if CAPTURES.count or CAPTURES.observer is not None:
+            return None
+        found: int | float = self.view.item(where)
+        return found
+
+    def put_number(self, where: tuple[int, ...], value: object) -> bool:
+        if CAPTURES.count or CAPTURES.observer is not None or packed(self.view.dtype.char, value) is None:
+            return False
+        self.view[where] = value
+        return True
 
     def shared_view(self) -> Numbers:
         """All numbers, for another library, whose work comes after all earlier work on them."""

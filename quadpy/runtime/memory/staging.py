@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
+import struct
 from collections.abc import Callable, Sized
 from typing import Final, Protocol, TypeVar
 
@@ -76,13 +77,22 @@ class _DoubleBuffer:
                 buffer.wait()
                 ctypes.memmove(target + before, buffer.pointer, min(CHUNK, nbytes - before))
 
-    def fetch(self, source: int, nbytes: int, stream: StreamHandle) -> bytes:
+    def put(self, target: int, data: bytes, stream: StreamHandle) -> None:
+        buffer, nbytes = self.buffers[0], len(data)
+        if buffer.pending:
+            buffer.wait()
+        buffer.view[:nbytes] = data
+        buffer.pending = True
+        self._driver.copy_in(target, buffer.pointer, nbytes, stream)
+        self._driver.event_record(buffer.event, stream)
+
+    def fetch(self, source: int, nbytes: int, stream: StreamHandle) -> memoryview:
         buffer = self.buffers[0]
         if buffer.pending:
             buffer.wait()
         self._driver.copy_out(buffer.pointer, source, nbytes, stream)
         self._driver.stream_synchronize(stream)  # an event would cost one more call
-        return bytes(buffer.view[:nbytes])
+        return buffer.view
 
 
 class Reports(Protocol):
@@ -118,13 +128,43 @@ class Staging:
             if self._reports is not None and self._reports.pending:
                 self._reports.drain()
 
+    def put(self, target: int, data: bytes, stream: StreamHandle) -> None:
+        """Write up to ``CHUNK`` bytes to the device, after the work on ``stream``."""
+        if self._direct:
+            ctypes.memmove(target, data, len(data))
+        else:
+            buffers = self._unused()
+            try:
+                buffers.put(target, data, stream)
+            except BaseException:
+                self._settle(stream)
+                raise
+            self._keep(buffers)
+
     def fetch(self, source: int, nbytes: int, stream: StreamHandle) -> bytes:
         """Read up to ``CHUNK`` bytes from the device, after the work on ``stream``."""
         if self._direct:
             return ctypes.string_at(source, nbytes)
         buffers = self._unused()
         try:
-            found = buffers.fetch(source, nbytes, stream)
+            found = bytes(buffers.fetch(source, nbytes, stream)[:nbytes])
+        except BaseException:
+            self._settle(stream)
+            raise
+        self._keep(buffers)
+        if self._reports is not None and self._reports.pending:
+            self._reports.drain()
+        return found
+
+    def number(self, source: int, packing: struct.Struct, stream: StreamHandle) -> int | float:
+        """As ``fetch``, for one number."""
+        found: int | float
+        if self._direct:
+            (found,) = packing.unpack(ctypes.string_at(source, packing.size))
+            return found
+        buffers = self._unused()
+        try:
+            (found,) = packing.unpack_from(buffers.fetch(source, packing.size, stream))
         except BaseException:
             self._settle(stream)
             raise
