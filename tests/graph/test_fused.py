@@ -379,7 +379,7 @@ def test_arguments_that_do_not_fit_and_too_many_tasks(arch):
     graph = qp.graph.Graph()
     for _ in range(9):
         graph.add_kernel(wide, qp.Vector([1.0] * 60), x)
-    refused(graph, arch, "arguments together have .* bytes; 4096 are the most")
+    refused(graph, arch, "arguments together have .* bytes; a launch can have at most 4096")
     graph = qp.graph.Graph()
     for _ in range(65):
         graph.add_kernel(scale, 1.0, x)

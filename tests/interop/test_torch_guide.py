@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import linecache
 import re
 from pathlib import Path
@@ -15,13 +16,15 @@ PAGE = Path(__file__).parents[2] / "docs" / "guides" / "torch.md"
 
 @pytest.mark.parametrize("library", ["torch", "jax"])
 def test_the_programs_of_the_guide(library):
-    pytest.importorskip(library)
+    module = pytest.importorskip(library)
     qp.init(arch=qp.cpu)
     blocks = re.findall(r"^```py\n(.*?)^```", PAGE.read_text("utf-8"), re.DOTALL | re.MULTILINE)
     wanted = [block for block in blocks if ("jax" in block or "numpy" in block) == (library == "jax")]
     program = "\n".join(wanted if library == "torch" else [kernel_of(blocks[0]), *wanted])
     linecache.cache[str(PAGE)] = len(program), None, program.splitlines(keepends=True), str(PAGE)
-    exec(compile(program, str(PAGE), "exec"), {"__name__": "guide"})
+    # The kernels run on the CPU; JAX would put its arrays on a GPU where it finds one.
+    with module.default_device(module.devices("cpu")[0]) if library == "jax" else contextlib.nullcontext():
+        exec(compile(program, str(PAGE), "exec"), {"__name__": "guide"})
 
 
 def kernel_of(block):
