@@ -10,12 +10,14 @@ from quadpy.flow import Flow, flow_from_json, flow_to_json
 from quadpy.formula import Formula, formula_from_json, formula_to_json
 
 __all__ = [
-    "HIDDEN", "SHADOW", "LOOP_DONE", "AbiLayout", "AbiValue", "CodeObject", "HiddenArgument",
+    "HIDDEN", "SHADOW", "LOOP_DONE", "OUT_OF_MEMORY", "AbiLayout", "AbiValue", "CodeObject", "HiddenArgument",
     "ResultShape", "TaskInfo",
 ]  # fmt: skip
 
 LOOP_DONE: Final = -1
 """What stands in memory for the part of a loop that comes next, when the loop is over."""
+OUT_OF_MEMORY: Final = -2
+"""Returned by a CPU's entry function if a loop could not allocate working memory; -1 means that all tasks are done."""
 
 Part = Literal["pointer", "extent", "stride", "scalar"]
 ResultShape: TypeAlias = 'Literal["scalar"] | tuple[int, ...] | list[ResultShape] | dict[str, ResultShape] | None'

@@ -14,11 +14,9 @@ from quadpy.artifact import HIDDEN, AbiLayout, AbiValue, HiddenArgument, Part
 from quadpy.dtypes import BY_NAME, Scalar, i64
 from quadpy.ir.nodes import ArrayParam, Kernel, Param
 
-__all__ = ["OUT_OF_MEMORY", "POINTER_CODE", "code_of", "hidden_of", "layout_of", "scalar_of", "value_name"]
+__all__ = ["POINTER_CODE", "code_of", "hidden_of", "layout_of", "scalar_of", "value_name"]
 
 POINTER_CODE: Final = "Q"
-OUT_OF_MEMORY: Final = -2
-"""Returned by a CPU's entry function if a loop could not allocate working memory; -1 means that all tasks are done."""
 
 _CODES: Final = {
     "u1": "?", "i8": "b", "u8": "B", "i16": "h", "u16": "H", "i32": "i", "u32": "I", "i64": "q", "u64": "Q",

@@ -9,8 +9,7 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from quadpy.artifact import CodeObject, ResultShape
-from quadpy.codegen.abi import OUT_OF_MEMORY
+from quadpy.artifact import OUT_OF_MEMORY, CodeObject, ResultShape
 from quadpy.errors import OutOfDeviceMemory
 from quadpy.jit.array_arguments import ArrayArguments, accesses_of_block
 from quadpy.jit.grids import barrier_loops

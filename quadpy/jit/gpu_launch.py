@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from quadpy.artifact import CodeObject, TaskInfo
-from quadpy.codegen.support.argument_upload import UPLOAD_SIZES, upload_code, upload_name
 from quadpy.errors import DeviceError, DriverError
 from quadpy.flow import Flow, Fork, Loop, has_loop
+from quadpy.importing import import_late
 from quadpy.jit.formula import Evaluator, compile_formula
 from quadpy.jit.plan import ArgumentValue
 from quadpy.runtime.device.device import Device
@@ -129,8 +129,9 @@ def _resident_blocks(driver: Driver, function: FunctionHandle, task: TaskInfo) -
 
 def upload_kernels_on(device: Device) -> dict[int, FunctionHandle]:
     """The kernels that upload arguments, for ``ArgumentMemory``; DriverError if the driver refuses them."""
-    module = device.modules.load(upload_code(parse_target(device.driver.info.arch)))
-    return {size: module.function(upload_name(size)) for size in UPLOAD_SIZES}
+    upload = import_late("quadpy.codegen.support.argument_upload")  # which compiles them
+    module = device.modules.load(upload.upload_code(parse_target(device.driver.info.arch)))
+    return {size: module.function(upload.upload_name(size)) for size in upload.UPLOAD_SIZES}
 
 
 @dataclass(slots=True)

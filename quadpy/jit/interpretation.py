@@ -12,8 +12,10 @@ from quadpy.interpreter.program import PythonKernel
 from quadpy.interpreter.text import Origin
 from quadpy.ir.nodes import Kernel
 from quadpy.ir.pipeline import TASK_PASSES, TRACE, run_passes
-from quadpy.jit.compilation import Compiled, Request, digest_of, spans_of, traced_for
-from quadpy.jit.races import races_in, warn_of_races
+from quadpy.jit.compilation import Compiled, Request
+from quadpy.jit.compiler import digest_of, spans_of, traced_for
+from quadpy.jit.race_warnings import warn_of_races
+from quadpy.jit.races import races_in
 from quadpy.lang.guard import guarded
 from quadpy.lang.members_found import MembersFound
 from quadpy.lang.trace import trace_kernel

@@ -1,20 +1,15 @@
-"""Races of kernels, as users read them: found during compilation, and reported by one warning."""
+"""Races of kernels, as users read them; found during compilation."""
 
 from __future__ import annotations
 
 import re
-import warnings
-from collections.abc import Iterable
-from typing import Final
 
 from quadpy.conflicts import Race, race_access, race_of_iterations
-from quadpy.errors import RaceWarning
 from quadpy.ir.nodes import ArrayParam, Kernel, ParallelTask, Param
 from quadpy.ir.races import Definite, Proved, Unknown, definite_races, races_of
 from quadpy.messages import users_index
-from quadpy.runtime.launch.capturing import CAPTURES
 
-__all__ = ["race_of", "races_in", "warn_of_races"]
+__all__ = ["race_of", "races_in"]
 
 
 def races_in(kernel: Kernel, name: str) -> tuple[Race, ...]:
@@ -59,26 +54,3 @@ def _users_index(element: tuple[str, ...], param: Param | None) -> tuple[str, ..
     if not all(part.removeprefix("-").isdecimal() for part in element):
         return ("…",)
     return tuple(map(str, users_index([int(part) for part in element], param.offset, param.blocks)))
-
-
-_warned: Final[set[tuple[str, str, str]]] = set()
-
-
-def warn_of_races(races: Iterable[Race]) -> None:
-    """Warns of each race once in a process, at the line of its second access; the hazard checker lists what is allowed.
-
-    Raises:
-        RaceWarning: if the user's filters turn warnings into errors.
-    """
-    if CAPTURES.checker is not None:
-        CAPTURES.checker.report([race for race in races if race.allowed])
-    for race in races:
-        if race.allowed:
-            continue
-        key = race.first.location, race.second.location, race.second.array
-        if key in _warned:
-            continue
-        warning = RaceWarning(str(race))
-        warning.hazard = race
-        warnings.warn_explicit(warning, RaceWarning, race.second.file, race.second.line)
-        _warned.add(key)

@@ -12,24 +12,15 @@ from quadpy.dtypes import i64
 from quadpy.errors import ArgumentError, CodegenError, CompilationError, DeviceError
 from quadpy.graph.engines.stats import Counts
 from quadpy.importing import import_late
-from quadpy.ir.nodes import ArrayParam, Kernel
 from quadpy.jit.array_arguments import Overlaps
-from quadpy.jit.compilation import (
-    Compiled,
-    Request,
-    cached_code,
-    compile_request,
-    compiled_code,
-    digest_of,
-    form_of,
-    traced_for,
-)
+from quadpy.jit.compilation import Compiled, Request, compile_request
 from quadpy.jit.cpu_plan import CpuPlan
 from quadpy.jit.fast_call.arguments import REFUSALS, Bind, FastCall
 from quadpy.jit.fast_call.bind_on_cpu import bind_on_cpu
 from quadpy.jit.fast_call.generate import GpuCalls
 from quadpy.jit.fast_call.observed import ObservedCalls, Tell, forms_of
 from quadpy.jit.gpu_plan import GpuPlan
+from quadpy.jit.kernel_cache import cached_code
 from quadpy.jit.launch_memory import cpu_plan_class, gpu_plan_class, has_memory
 from quadpy.jit.parameters import Argument, ArrayParameter, Parameter
 from quadpy.jit.plan import Plan, Values, Views
@@ -51,10 +42,12 @@ from quadpy.runtime.memory.host_storage import is_exported
 from quadpy.runtime.printing.records import learn
 from quadpy.target import TargetSpec
 
-if TYPE_CHECKING:  # what runs graph kernels is loaded when there is one
+if TYPE_CHECKING:  # the compiler is loaded for code that is not in the cache, and what runs graph kernels for these
+    from quadpy.ir.nodes import Kernel
     from quadpy.jit.footprints import KernelFootprints
     from quadpy.jit.fusion.plan import FusedPlan, FusingPlan
     from quadpy.jit.graph_plan import GraphPlan
+    from quadpy.lang.trace import Traced
     from quadpy.runtime.arrays.view import ArrayView
 
 __all__ = ["Resolved", "Specialisation", "prepare"]
@@ -229,14 +222,14 @@ class Specialisation:
                 f"{self._source.name} takes distributed arrays, which arch=qp.python does not run", self._source.span,
                 hint="call qp.init(arch=qp.cpu)",
             )  # fmt: skip
-        traced = traced_for(self._request(options))
+        compiler = import_late("quadpy.jit.compiler")
+        traced: Traced = compiler.traced_for(self._request(options))
         if self._reads is None:
-            self._reads, self._digest = traced.dependencies, digest_of(traced.kernel, self._target)
+            self._reads, self._digest = traced.dependencies, compiler.digest_of(traced.kernel, self._target)
         plain = tuple(field for field in traced.fields if not _is_distributed(field))
         self._require_there(plain, device)
         args = (name for name, arg in self._args.items() if isinstance(arg, ArrayArg) and arg.distributed)
-        params = (param.name for param in traced.kernel.params if isinstance(param, ArrayParam) and param.is_field)
-        pairs = zip(params, traced.fields, strict=True)
+        pairs = zip(traced.field_names, traced.fields, strict=True)
         plan: Plan = import_late("quadpy.dist.plan").DistributedPlan(
             traced.kernel, tuple(args), {name: field for name, field in pairs if _is_distributed(field)},
             functools.partial(self._part, options, device, traced.outline, plain), tuple(map(FieldMemory.of, plain)),
@@ -247,7 +240,8 @@ class Specialisation:
         self, options: Options, device: Device | None, outline: ResultShape, used: tuple[Field, ...], kernel: Kernel, last: bool,
     ) -> Plan:  # fmt: skip
         """The plan of one task of a kernel, as a separate kernel; the ``last`` one has the results."""
-        _, code = compiled_code(kernel, self._target, form_of(options))
+        compiler = import_late("quadpy.jit.compiler")
+        _, code = compiler.compiled_code(kernel, self._target, compiler.form_of(options))
         learn(code.messages)
         fields, seed = tuple(map(FieldMemory.of, used)), self._config.random_seed
         shape, spans = outline if last else None, (kernel.tasks[0].span,) * len(code.tasks)
@@ -337,8 +331,9 @@ class Specialisation:
         """
         target, reads = self._target, self._reads
         if reads is not None and not reads.complete:
-            first = traced_for(Request(self._source, self._args, self._options, target, reads, again=True))
-            if digest_of(first.kernel, target) != self._digest:
+            compiler = import_late("quadpy.jit.compiler")
+            first = compiler.traced_for(Request(self._source, self._args, self._options, target, reads, again=True))
+            if compiler.digest_of(first.kernel, target) != self._digest:
                 name, span = self._source.name, self._source.span
                 raise CodegenError(
                     f"a value that {name} reads from outside has changed since its first call", span,
@@ -351,7 +346,8 @@ class Specialisation:
         return _footprints_of(code, lambda: self._traced(options))
 
     def _traced(self, options: Options) -> Kernel:
-        return traced_for(replace(self._request(options), again=True)).kernel
+        traced: Traced = import_late("quadpy.jit.compiler").traced_for(replace(self._request(options), again=True))
+        return traced.kernel
 
 
 def _footprints_of(code: CodeObject, kernel: Callable[[], Kernel]) -> KernelFootprints:

@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import Any, Final, TypeAlias
 
-from quadpy.lang.arguments import MemberPath
+from quadpy.lang.arguments import ArgType, ContainerArg, MemberPath, StaticArg
 from quadpy.lang.decorators import Func, Method
 from quadpy.lang.fingerprints import Fingerprints, is_our_module
 from quadpy.lang.source import FunctionSource
 
-__all__ = ["MISSING", "Dependencies", "Read", "Spot"]
+__all__ = ["MISSING", "Dependencies", "Read", "Spot", "reads_of"]
 
 MISSING: Final[Any] = type("Missing", (), {"__repr__": lambda self: "MISSING"})()
 """The result of a read of something that does not exist."""
@@ -289,3 +289,13 @@ def _frozen(value: Any, depth: int = 0) -> Any:
         return copy.copy(value)
     numpy = sys.modules.get("numpy")
     return value.copy() if numpy is not None and kind is numpy.ndarray else value
+
+
+def reads_of(source: FunctionSource, args: Mapping[str, ArgType], before: Dependencies | None = None) -> Dependencies:
+    """The log of a trace that is about to begin; ``before`` as in ``Dependencies``."""
+    static = {
+        name: arg.value if isinstance(arg, StaticArg) else arg.type
+        for name, arg in args.items()
+        if isinstance(arg, (StaticArg, ContainerArg))
+    }
+    return Dependencies(source, static, before)

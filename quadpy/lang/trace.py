@@ -16,7 +16,6 @@ from quadpy.ir.pipeline import TASK_PASSES, TRACE, Observer, run_passes
 from quadpy.lang.arguments import (
     ArgType,
     ArrayArg,
-    ContainerArg,
     MemberRefused,
     Options,
     ScalarArg,
@@ -25,7 +24,7 @@ from quadpy.lang.arguments import (
     VecArg,
 )
 from quadpy.lang.context import Trace
-from quadpy.lang.dependencies import Dependencies
+from quadpy.lang.dependencies import Dependencies, reads_of
 from quadpy.lang.fingerprints import is_our_module
 from quadpy.lang.grammar import GRAMMAR
 from quadpy.lang.guard import guarded
@@ -41,7 +40,7 @@ from quadpy.lang.source import FunctionSource
 from quadpy.lang.variables import bind_index
 from quadpy.mathlib.library import LibraryFunction
 
-__all__ = ["Traced", "reads_of", "trace_kernel"]
+__all__ = ["Traced", "trace_kernel"]
 
 
 _AGAIN: Final = (Retrace, MembersFound, MemberRefused)
@@ -65,6 +64,11 @@ class Traced:
     fields: tuple[Any, ...]
     outline: ResultShape
     dependencies: Dependencies
+
+    @property
+    def field_names(self) -> tuple[str, ...]:
+        """The parameters that ``fields`` are the arguments of."""
+        return tuple(param.name for param in self.kernel.params if isinstance(param, ir.ArrayParam) and param.is_field)
 
 
 def _parameters(t: Trace) -> list[ir.Param]:
@@ -96,16 +100,6 @@ def _bind_parameters(t: Trace, args: Mapping[str, ArgType]) -> None:
                 if isinstance(arg, ArrayArg) and arg.record is not None:
                     t.deps.annotation(source, name)
                 t.frame.env[name] = parameter_value(t, name, arg)
-
-
-def reads_of(source: FunctionSource, args: Mapping[str, ArgType], before: Dependencies | None = None) -> Dependencies:
-    """The log of a trace that is about to begin; ``before`` as in ``Dependencies``."""
-    static = {
-        name: arg.value if isinstance(arg, StaticArg) else arg.type
-        for name, arg in args.items()
-        if isinstance(arg, (StaticArg, ContainerArg))
-    }
-    return Dependencies(source, static, before)
 
 
 def trace_kernel(

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import quadpy as qp
-from quadpy.jit import compilation
+from quadpy.jit import compiler
 
 
 def loaded(folder: Path, version: str) -> Any:
@@ -56,8 +56,8 @@ def changed_late(folder: Path) -> list[float]:
 
 def main(folder: Path, modes: list[str]) -> None:
     traces: list[object] = []
-    trace = compilation.trace_kernel
-    compilation.trace_kernel = lambda *args, **options: (traces.append(args), trace(*args, **options))[1]
+    trace = compiler.trace_kernel
+    compiler.trace_kernel = lambda *args, **options: (traces.append(args), trace(*args, **options))[1]
     qp.init(arch=qp.cpu, cpu_max_num_threads=1)
     for mode in modes:
         found: dict[str, Any] = {}

@@ -14,17 +14,17 @@ PROGRAM = """
 import sys
 import dataclasses
 import quadpy as qp
-from quadpy.jit import compilation
+from quadpy.jit import compiler
 qp.init()
 traces = 0
-trace = compilation.trace_kernel
+trace = compiler.trace_kernel
 
 def counted(*args, **kwargs):
     global traces
     traces += 1
     return trace(*args, **kwargs)
 
-compilation.trace_kernel = counted
+compiler.trace_kernel = counted
 
 SCALE = 2
 

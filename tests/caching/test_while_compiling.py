@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import quadpy as qp
-from quadpy.jit import compilation
+from quadpy.jit import compiler
 
 F64 = qp.types.ndarray(dtype=qp.f64, ndim=1)
 REALS = qp.types.vector(1, float)
@@ -21,7 +21,7 @@ REALS = qp.types.vector(1, float)
 def first_compilation_waits(monkeypatch):
     """(begun, go_on): events of the first trace, which waits before it reads anything."""
     begun, go_on = threading.Event(), threading.Event()
-    trace = compilation.trace_kernel
+    trace = compiler.trace_kernel
 
     def waiting(*args, **options):
         if not begun.is_set():
@@ -29,7 +29,7 @@ def first_compilation_waits(monkeypatch):
             assert go_on.wait(60)
         return trace(*args, **options)
 
-    monkeypatch.setattr(compilation, "trace_kernel", waiting)
+    monkeypatch.setattr(compiler, "trace_kernel", waiting)
     yield begun, go_on
     go_on.set()
     qp.init(arch=qp.cpu)
@@ -61,7 +61,7 @@ FORKED = """
 import os, sys, threading, warnings
 import numpy as np
 import quadpy as qp
-from quadpy.jit import compilation
+from quadpy.jit import compiler
 warnings.simplefilter("ignore")  # Python says itself that a fork beside threads is a risk
 
 @qp.kernel
@@ -77,13 +77,13 @@ def shifted(y: qp.types.ndarray(dtype=qp.f64, ndim=1), x: qp.types.ndarray(dtype
 qp.init(arch=qp.cpu, cpu_max_num_threads=1)
 shifted(np.zeros(1), np.zeros(1))
 threads, begun, go_on = [], threading.Semaphore(0), threading.Event()
-trace = compilation.trace_kernel
+trace = compiler.trace_kernel
 def waiting(*args, **options):
     if threading.current_thread() in threads:
         begun.release()
         go_on.wait(60)
     return trace(*args, **options)
-compilation.trace_kernel = waiting
+compiler.trace_kernel = waiting
 y = np.zeros(1)
 threads += [threading.Thread(target=k, args=(y,)), threading.Thread(target=shifted, args=(y, y))]
 for thread in threads:

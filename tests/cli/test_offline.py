@@ -7,7 +7,7 @@ import pytest
 
 import quadpy as qp
 from quadpy.codegen.objects.metadata import read_metadata
-from quadpy.jit import compilation
+from quadpy.jit import compiler
 
 
 @qp.kernel
@@ -38,7 +38,7 @@ def test_the_cpu_is_the_default_target():
 def test_a_launch_finds_what_was_compiled_ahead(monkeypatch):
     qp.init(arch=qp.cpu)
     scale.compile("cpu", x=FLOATS, n=4)
-    monkeypatch.setattr(compilation, "compile_kernel", lambda *_: pytest.fail("compiled a second time"))
+    monkeypatch.setattr(compiler, "compile_kernel", lambda *_: pytest.fail("compiled a second time"))
     x = np.ones(5, np.float32)
     scale(x, 4)
     assert x.tolist() == [6.0] * 5

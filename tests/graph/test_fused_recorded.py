@@ -18,7 +18,7 @@ from quadpy.codegen.support.loop_condition import CONDITION_SETTER
 from quadpy.errors import CaptureError, DeviceError, DriverError, GraphError, OutOfDeviceMemory
 from quadpy.ir.fuse import NAME, fuse
 from quadpy.ir.printer import print_ir
-from quadpy.jit.compilation import compiled_code
+from quadpy.jit.compiler import compiled_code
 from quadpy.jit.fusion import fused_calls
 from quadpy.jit.offline import trace_for
 from quadpy.runtime.device import devices

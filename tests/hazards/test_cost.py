@@ -14,7 +14,7 @@ from simulated import AnyKernel, simulated
 from simulated_gpu.driver import RecordingDriver
 
 import quadpy as qp
-from quadpy.jit import compilation
+from quadpy.jit import compiler
 from quadpy.jit.offline import compile_with_asm
 from quadpy.target import parse_target
 
@@ -181,10 +181,8 @@ def test_kernels_are_compiled_once_whether_it_is_on_or_off(cpu, monkeypatch):
         for i in a:
             a[i] = 3 * a[i]
 
-    compiled, compile_kernel = [], compilation.compile_kernel
-    monkeypatch.setattr(
-        compilation, "compiled_code", lambda *args: compiled.append(args) or ("", compile_kernel(*args))
-    )
+    compiled, compile_kernel = [], compiler.compile_kernel
+    monkeypatch.setattr(compiler, "compiled_code", lambda *args: compiled.append(args) or ("", compile_kernel(*args)))
     a = qp.ndarray(qp.f32, N)
     triple(a)
     with qp.hazards.check():

@@ -104,8 +104,8 @@ def shifts(x: I1):
 
 
 if len(sys.argv) > 2:  # nothing may be traced
-    import quadpy.jit.compilation
-    del quadpy.jit.compilation.trace_kernel
+    import quadpy.jit.compiler
+    del quadpy.jit.compiler.trace_kernel
 shifts(np.arange(8, dtype=np.int32))
 """
 

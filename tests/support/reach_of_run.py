@@ -12,13 +12,13 @@ import pytest
 from reach import Reach, reach_of
 
 from quadpy.ir import nodes as ir
-from quadpy.jit import compilation
+from quadpy.jit import compiler
 
 _found: dict[tuple[str, str], Reach] = {}
 
 
 def pytest_configure() -> None:
-    trace = compilation.trace_kernel
+    trace = compiler.trace_kernel
 
     @functools.wraps(trace)
     def traced(*args, **kwargs):
@@ -26,7 +26,7 @@ def pytest_configure() -> None:
         _note(found.kernel)
         return found
 
-    compilation.trace_kernel = traced
+    compiler.trace_kernel = traced
 
 
 def _note(kernel: ir.Kernel) -> None:

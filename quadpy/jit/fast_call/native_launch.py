@@ -16,8 +16,8 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from quadpy.errors import QuadpyError
-from quadpy.jit.compilation import cached_code
 from quadpy.jit.gpu_launch import TaskLaunch
+from quadpy.jit.kernel_cache import cached_code
 from quadpy.runtime.cpu.orc import TRIPLE, assemble
 from quadpy.runtime.cpu.python_functions import NO_ARGUMENTS, PythonFunctions
 from quadpy.runtime.drivers.driver import Driver, NativeLaunch

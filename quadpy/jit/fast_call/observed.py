@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from quadpy.errors import QuadpyError
+from quadpy.importing import import_late
 from quadpy.jit.fast_call.arguments import FastCall
-from quadpy.jit.observed_call import call_accesses
 from quadpy.jit.parameters import Argument
 from quadpy.jit.plan import Plan
 from quadpy.lang.source import FunctionSource
@@ -31,14 +31,14 @@ class ObservedCalls:
     ``generate`` makes the function from the first such call, and from the function that reports to the checker.
     """
 
-    __slots__ = ("_call", "_code", "_config", "_device", "_forms", "_generate", "_plan", "_source")
+    __slots__ = ("_accesses", "_call", "_config", "_device", "_forms", "_generate", "_plan", "_source")
 
     def __init__(
         self, source: FunctionSource, plan: Plan, device: Device, forms: object,
         generate: Callable[[Sequence[Argument], Tell], FastCall | None],
     ) -> None:  # fmt: skip
         self._source, self._plan, self._device, self._forms, self._generate = source, plan, device, forms, generate
-        self._code, self._config = partial(call_accesses, plan), current_config()
+        self._config = current_config()
         self._call: FastCall | None = None
 
     def __call__(self, stream: object, *args: Argument) -> bool | tuple[object] | None:
@@ -48,6 +48,7 @@ class ObservedCalls:
             return False
         if self._call is None:
             alike = forms_of(args) == self._forms and current_config() is self._config
+            self._accesses = partial(import_late("quadpy.jit.observed_call").call_accesses, self._plan)
             self._call = self._generate(args, self._tell) if alike else None
         try:
             return self._call is not None and self._call(stream, *args)
@@ -60,7 +61,7 @@ class ObservedCalls:
         if checker is None:
             return NOT_NOTED
         call = ObservedCall(
-            source.name, source.span, (*arrays, *self._plan.fields), self._code, values, False, _no_tasks
+            source.name, source.span, (*arrays, *self._plan.fields), self._accesses, values, False, _no_tasks
         )
         return checker.launching(on, call)
 

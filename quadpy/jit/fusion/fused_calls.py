@@ -16,7 +16,7 @@ from quadpy.errors import CodegenError, DeviceError
 from quadpy.ir import nodes as ir
 from quadpy.ir.fuse import NAME, fuse
 from quadpy.ir.types import array_of
-from quadpy.jit.compilation import compiled_code
+from quadpy.jit.compiler import compiled_code
 from quadpy.jit.fusion.cooperative import CooperativeLaunch
 from quadpy.jit.fusion.plan import why_separate
 from quadpy.jit.gpu_launch import task_launches

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from quadpy.codegen.abi import OUT_OF_MEMORY
+from quadpy.artifact import OUT_OF_MEMORY
 from quadpy.codegen.frames import Iterations, Privatised, Reduced, SectionedBlocks
 from quadpy.codegen.launches import entry_symbol
 from quadpy.codegen.lower.arguments import arguments_of, bind_arguments, names_used, new_function

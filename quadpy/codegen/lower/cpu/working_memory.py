@@ -5,7 +5,7 @@ gets its memory in the function that the pool calls, the table of all chunks' re
 
 The pool hands tasks one pointer besides the arguments.  If a loop reduces or takes much memory, it points to a record
 ``{ scratch, table, shift, row, failed }`` in the entry function's frame.  A chunk that gets no memory sets ``failed`` and
-does nothing; then the entry function returns ``abi.OUT_OF_MEMORY``.
+does nothing; then the entry function returns ``artifact.OUT_OF_MEMORY``.
 """
 
 from __future__ import annotations

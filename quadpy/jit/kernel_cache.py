@@ -1,0 +1,86 @@
+"""The cache of this process: machine code on the disk, by what it was made from."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import llvmlite
+
+from quadpy._version import __version__
+from quadpy.artifact import CodeObject
+from quadpy.codegen.cache.cache import Cache, open_cache, pack_parts, unpack_parts
+from quadpy.codegen.host import host_spec_string
+from quadpy.settings import Settings, settings
+from quadpy.target import TargetSpec
+
+__all__ = ["TOOLCHAIN", "cached_code", "kernel_cache", "load_code", "store_code", "target_text", "use_cache"]
+
+
+def _own_files() -> str:
+    """A digest of quadpy's own files: in a checkout the compiler changes while its version does not."""
+    root = Path(__file__).parent.parent
+    folders = ("codegen", "hostmath", "interpreter", "intrinsics", "ir", "jit", "lang", "mathlib", "runtime", "simt")
+    files = [*root.glob("*.py"), *(file for folder in folders for file in (root / folder).rglob("*.py"))]
+    stats = [(file.name, file.stat()) for file in sorted(files)]
+    text = repr([(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats])
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+TOOLCHAIN: Final = f"quadpy-{__version__}-{_own_files()};llvmlite-{llvmlite.__version__}"
+
+
+_opened: Final = functools.cache(open_cache)
+
+
+class _Chosen:
+    settings: Settings | None = None
+
+
+def kernel_cache() -> Cache:
+    """The cache of this process, as ``qp.init`` or the settings ask for it."""
+    return _opened(_Chosen.settings or settings())
+
+
+def use_cache(chosen: Settings | None) -> None:
+    """Uses the cache that ``chosen`` ask for; for None, the one of the process's settings.
+
+    Raises:
+        CacheError: its folder cannot be written.
+    """
+    if chosen is not None:
+        _opened(chosen)
+    _Chosen.settings = chosen
+
+
+def cached_code(key: str, build: Callable[[], bytes]) -> bytes:
+    """Internal native code, kept beside the kernels' under ``key``; ``build`` makes it if there is none."""
+    digest = hashlib.sha256(key.encode()).hexdigest()
+    found = kernel_cache().load(digest)
+    if found is None:
+        found = build()
+        kernel_cache().store(digest, found)
+    return found
+
+
+@functools.cache
+def target_text(target: TargetSpec) -> str:
+    """What keys say of ``target``."""
+    return f"{target.key};{host_spec_string(target.arch)}" if target.family == "cpu" else target.key
+
+
+def load_code(digest: str) -> CodeObject | None:
+    """The code kept under ``digest``; None if there is none."""
+    payload = kernel_cache().load(digest)
+    if payload is None:
+        return None
+    parts = unpack_parts(payload)
+    return CodeObject.from_parts(parts["manifest"].decode(), parts["image"])
+
+
+def store_code(digest: str, code: CodeObject) -> None:
+    """Keeps ``code`` under ``digest``."""
+    kernel_cache().store(digest, pack_parts({"manifest": code.manifest().encode(), "image": code.image}))
