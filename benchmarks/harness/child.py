@@ -37,10 +37,13 @@ class Child:
         self.options = options
         self.import_seconds = _timed(lambda: importlib.import_module(options.package)) if options.package else 0.0
         self.workloads: Any = importlib.import_module(options.workloads)
-        self.system: Any = importlib.import_module(options.module)
-        self.system.start(options)
+        self.start_seconds = self.import_seconds + _timed(self._start)
         self.bench: Any = None
         self.way: Work | None = None
+
+    def _start(self) -> None:
+        self.system: Any = importlib.import_module(self.options.module)
+        self.system.start(self.options)
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
         match request["do"]:
@@ -215,7 +218,7 @@ def main() -> None:
     except Exception as error:  # noqa: BLE001 - the parent shows it
         reply({"raised": _text(error)})
         return
-    reply({"import": child.import_seconds})
+    reply({"import": child.import_seconds, "start": child.start_seconds})
     for line in sys.stdin:
         try:
             reply(child.answer(json.loads(line)))

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import statistics
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from harness.processes import MEASURE, PREPARE, START, Child, ChildFailure, Command
 from harness.workload import Workload
 
 W = TypeVar("W", bound=Workload)
+Times: TypeAlias = Mapping[str, float]
+"""Seconds that a child took: "import" of its system, and "start", which is that and all until it can take work."""
 SCALE = {"ms": 1e3, "µs": 1e6, "x": 1.0}
 
 
@@ -148,21 +151,24 @@ def clear(row: Any, children: dict[str, Child]) -> None:
 
 
 def first_calls(plan: Plan, workload: W, systems: Sequence[str], rounds: int) -> Iterator[Row[W]]:
-    """A process with an empty cache, then one that finds what the first has left; anew in each round."""
+    """A process with an empty cache, then one that finds what the first has left; anew in each round.
+
+    Each has a row for the call, and one for all from the system's import on: some import their compilers in the call.
+    """
     size = workload.elements(plan.scale)
-    kinds = [Row(workload, f"{workload.title}, {kind}", size, summary=plan.summary) for kind in ("cold", "cached")]
+    titles = [(f"{workload.title}, {kind}", f"import to {workload.title}, {kind}") for kind in ("cold", "cached")]
+    kinds = [[Row(workload, title, size, summary=plan.summary) for title in pair] for pair in titles]
+
+    def measure(child: Child, times: Times) -> tuple[float, float]:
+        call = child.ask("first", PREPARE, workload=workload.name)["value"]
+        return call, times["start"] + call
+
     for _ in range(rounds):
         for system in systems:
             with TemporaryDirectory(dir=plan.scratch) as folder:
-                for row in kinds:
-                    _alone(
-                        plan,
-                        row,
-                        system,
-                        Path(folder),
-                        lambda child, _: child.ask("first", PREPARE, workload=workload.name)["value"],
-                    )
-    yield from kinds
+                for rows in kinds:
+                    _alone(plan, rows, system, Path(folder), measure)
+    yield from chain.from_iterable(kinds)
 
 
 def imports(plan: Plan, workload: W) -> Row[W]:
@@ -170,21 +176,25 @@ def imports(plan: Plan, workload: W) -> Row[W]:
     row = Row(workload, workload.title, summary=plan.summary)
     for _ in range(plan.rounds):
         for system in plan.systems:
-            _alone(plan, row, system, plan.scratch / "imports", lambda _, seconds: seconds)
+            _alone(plan, [row], system, plan.scratch / "imports", lambda _, times: (times["import"],))
     return row
 
 
-def _alone(plan: Plan, row: Row[W], system: str, cache: Path, measure: Callable[[Child, float], float]) -> None:
-    """One measurement in a new process; `measure` is given the child and how long its import took."""
-    if system in row.problems:
+def _alone(
+    plan: Plan, rows: Sequence[Row[W]], system: str, cache: Path, measure: Callable[[Child, Times], Sequence[float]]
+) -> None:
+    """One measurement for each of `rows` in a new process; `measure` is given the child and how long it took to start."""
+    if system in rows[0].problems:
         return
     with closing(Child(plan.command(system, cache))) as child:
         try:
             child.start()
-            row.add(system, measure(child, child.receive(START)["import"]))
+            for row, value in zip(rows, measure(child, child.receive(START)), strict=True):
+                row.add(system, value)
             child.finish()
         except ChildFailure as failure:
-            row.problems[system] = str(failure)
+            for row in rows:
+                row.problems[system] = str(failure)
 
 
 def note(text: str) -> None:
