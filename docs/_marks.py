@@ -1,6 +1,6 @@
 """Pages that are generated in part: ``<!-- print: name -->`` in a page becomes what the printer of this name returns.
 
-``<!-- print: name argument … -->`` passes words to it.  So no page repeats what the code already says.
+``<!-- print: name argument … -->`` passes words to it.  Therefore, no page repeats what the code already says.
 """
 
 from __future__ import annotations

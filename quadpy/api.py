@@ -100,7 +100,7 @@ def init(
     require_switch(print_full_traceback, "print_full_traceback")
     _check_number(cpu_max_num_threads, 1, "cpu_max_num_threads must be at least 1")
     _check_print_buffer(print_buffer)
-    _check_number(random_seed, None, "random_seed must be a whole number")
+    _check_number(random_seed, None, "random_seed must be an integer")
     chosen, ordinal = _choose(env.arch or arch or cpu, enable_fallback=enable_fallback)
     interpreted, chosen = chosen == python, cpu if chosen == python else chosen
     more = reference.config_of(others)

@@ -84,7 +84,7 @@ BY_NAME: Final = {s.name: s for s in SCALARS}
 def rounded_later(value: float) -> float:
     """``value`` as a float that rounds to f32, f16 and bf16 as ``value`` itself does.
 
-    An integer of more than 53 bits would be rounded twice: to the float, then to the type.  So it is truncated, and the
+    An integer of more than 53 bits would be rounded twice: to the float, then to the type.  Therefore, it is truncated, and the
     last bit of the result records whether any truncated bit was set.
 
     Raises:

@@ -121,7 +121,7 @@ class _Call:
                     inputs.append(parameter)
             elif parameter.name not in types:
                 raise ArgumentError(
-                    f"{source.name}: torch cannot pass the parameter {parameter.name!r}: it has tensors and numbers",
+                    f"{source.name}: torch cannot pass the parameter {parameter.name!r}: it only passes tensors and numbers",
                     source.span, hint=f"give its value to custom_op: {parameter.name}=…",
                 )  # fmt: skip
         passed = tuple(parameter.name for parameter in inputs)
@@ -254,5 +254,5 @@ def _torch() -> Any:
     try:
         import torch
     except ImportError as error:
-        raise QuadpyError("torch is not installed", hint="https://pytorch.org says how to install it") from error
+        raise QuadpyError("torch is not installed", hint="see https://pytorch.org") from error
     return torch

@@ -104,7 +104,7 @@ def example_CodegenError() -> None:
     try:
         hungry.compile("gfx942")
     except qp.CodegenError as error:
-        print(error.message.partition(";")[0])  # the shared arrays of this loop have 4000000 bytes up to this one
+        print(error.message.partition(";")[0])  # the shared arrays of this loop need 4000000 bytes up to this one
 
 
 def example_LinkError() -> None:

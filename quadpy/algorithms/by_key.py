@@ -37,7 +37,7 @@ def inclusive_scan_by_key(
     keys: Any, values: Any, op: object = "add", *, identity: object = None, dtype: Scalar | None = None, out: Any = None,
     scratch: object = None, stream: object = None,
 ) -> NDArray:  # fmt: skip
-    """As ``inclusive_scan`` of ``values``, which restarts wherever a key differs from the one before.
+    """Like ``inclusive_scan`` of ``values``, which restarts wherever a key differs from the one before.
 
     Args:
         keys: an array of numbers; NaNs are equal to each other, and -0 to 0.
@@ -64,7 +64,7 @@ def exclusive_scan_by_key(
     keys: Any, values: Any, op: object = "add", *, initial: object = None, identity: object = None,
     dtype: Scalar | None = None, out: Any = None, scratch: object = None, stream: object = None,
 ) -> NDArray:  # fmt: skip
-    """As ``exclusive_scan`` of ``values``, which restarts wherever a key differs from the one before.
+    """Like ``exclusive_scan`` of ``values``, which restarts wherever a key differs from the one before.
 
     Args:
         keys: an array of numbers; NaNs are equal to each other, and -0 to 0.

@@ -193,7 +193,7 @@ def refuse_overlap(written: NDArray, read: NDArray, what: str) -> None:
 
 
 def refuse_partial_overlap(written: NDArray, read: NDArray, what: str) -> None:
-    """As ``refuse_overlap``, but the arrays may be the same numbers."""
+    """Like ``refuse_overlap``, but the arrays may be the same numbers."""
     same = getattr(written, "pointer", None) == getattr(read, "pointer", None)
     if not same or written.dtype.nbytes != read.dtype.nbytes:
         refuse_overlap(written, read, what)

@@ -67,7 +67,7 @@ def _reduce(
     to = output_array(run, out, result, shape)
     length = given.size if axis is None else given.shape[axis]
     if not length and operator.name in ("min", "max") and to.size:
-        raise ArgumentError(f"reduce: an empty array has no {operator.name}", hint="test x.size first")
+        raise ArgumentError(f"reduce: an empty array has no {operator.name}", hint="check x.size first")
     if not to.size:
         return to
     if axis is None or given.ndim == 1:
@@ -180,7 +180,7 @@ def _place(run: Run, x: Any, axis: int | None, out: Any, name: str) -> NDArray:
     shape = () if axis is None else _without(given.shape, axis_of(axis, given.ndim, name))
     to = output_array(run, out, i64, shape)
     if to.size and not (given.size if axis is None else given.shape[axis]):
-        raise ArgumentError(f"{name}: an empty array has no such index", hint="test x.size first")
+        raise ArgumentError(f"{name}: an empty array has no such index", hint="check x.size first")
     if not to.size:
         return to
     if axis is None or given.ndim == 1:

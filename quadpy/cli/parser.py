@@ -19,7 +19,7 @@ class Parser(argparse.ArgumentParser):
         self.set_defaults(parser=self)  # the command's, where there is one
 
     def parse_whole(self, arguments: Sequence[str] | None) -> argparse.Namespace:
-        """As ``parse_args``; the command's own parser refuses an option that it does not have."""
+        """Like ``parse_args``; the command's own parser refuses an option that it does not have."""
         args, rest = self.parse_known_args(arguments)
         if rest:
             args.parser.refuse(rest)

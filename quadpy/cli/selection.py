@@ -124,6 +124,6 @@ def _value(name: str, text: str, kernel: Kernel) -> Any:
         return eval(text, kernel.source.fn.__globals__)  # noqa: S307  (the user's own command line)
     except Exception:  # noqa: BLE001  (it may raise anything)
         raise ArgumentError(
-            f"--arg {name}={text} is not an array type, and no expression in the kernel's module",
+            f"--arg {name}={text} is neither an array type nor an expression in the kernel's module",
             hint="write arrays as f32[2] or f32x3[1]: the scalar type, the element's shape, the number of dimensions",
         ) from None

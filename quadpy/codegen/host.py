@@ -58,7 +58,9 @@ def resolve_cpu(cpu: str = "native") -> tuple[str, str]:
         return host, features
     known = [name for name in BASELINES if name.startswith("x86") == HOST_TRIPLE.startswith("x86_64")]
     if cpu not in known:
-        raise UnknownTargetError(f"there is no CPU target {cpu!r} here; there are native, {', '.join([host, *known])}")
+        raise UnknownTargetError(
+            f"there is no CPU target {cpu!r} here; the targets are native, {', '.join([host, *known])}"
+        )
     return cpu, ""
 
 

@@ -25,7 +25,7 @@ def require_counts(kernel: ir.Kernel, layout: AbiLayout) -> None:
         if extent_of(task, layout) is None:
             raise KernelTypeError(
                 "the number of iterations of this loop must follow from arguments and shapes: its iterations wait for each "
-                "other, so it runs in whole blocks", task.axes[0].span,
+                "other, so the loop runs in whole blocks", task.axes[0].span,
                 hint="pass the number as an argument, or compute it from arguments with only + - * // % min and max",
             )  # fmt: skip
 
@@ -35,6 +35,6 @@ def require_parameters(kernel: ir.Kernel, layout: AbiLayout, spec: TargetSpec) -
     size, most = layout.size + 8, _MOST_PARAMETERS.get(spec.family)
     if most is not None and size > most:
         raise KernelTypeError(
-            f"{kernel.name} takes {len(kernel.params):,} parameters, {size:,} bytes; a launch on {spec} takes {most:,}",
+            f"{kernel.name} takes {len(kernel.params):,} parameters of {size:,} bytes; a launch on {spec} takes at most {most:,}",
             kernel.span, hint="combine arrays of the same shape into one array with one more axis",
         )  # fmt: skip

@@ -46,8 +46,8 @@ def occupancy(spec: TargetSpec, info: KernelInfo, block_dim: int, *, dynamic_lds
     blocks = min(slots, by_barriers, by_lds)
     if blocks < 1 or block_dim < 1 or lds > arch.lds_bytes:
         raise CodegenError(
-            f"no block of {block_dim} threads of {info.name!r} can run on {spec}: a thread takes {info.vgprs} VGPRs, "
-            f"the block {lds} bytes of LDS"
+            f"no block of {block_dim} threads of {info.name!r} can run on {spec}: a thread needs {info.vgprs} VGPRs, "
+            f"and the block {lds} bytes of LDS"
         )
     resident = -(-blocks * waves_per_block // _SIMDS)
     if by_lds < min(slots, by_barriers):

@@ -1,7 +1,7 @@
 """The segment of a loop that each task belongs to, for loops whose end the host cannot decide.
 
 A loop over tasks is cut into segments at its decision points.  Memory holds the number of the segment whose turn it is;
-tasks of other segments do nothing, and a latch after each segment chooses the next.  So any sequence that repeats the
+tasks of other segments do nothing, and a latch after each segment chooses the next.  Therefore, any sequence that repeats the
 body, nested loops included, has the effect of the loop.
 """
 

@@ -79,7 +79,7 @@ class Texture:
 
     @qp.func
     def fetch(self, index, lod):
-        """As ``load``; there is one level of detail."""
+        """Like ``load``; there is one level of detail."""
         return self.load(index)
 
     @qp.func

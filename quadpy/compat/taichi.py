@@ -78,23 +78,23 @@ trace, debug, info, warn, error = _log.debug, _log.debug, _log.info, _log.warnin
 
 
 def timeline_save(fn: str) -> None:
-    """As ``quadpy.profiler.timeline_save``."""
+    """Like ``quadpy.profiler.timeline_save``."""
     quadpy.profiler.timeline_save(fn)
 
 
 def timeline_clear() -> None:
-    """As ``quadpy.profiler.timeline_clear``."""
+    """Like ``quadpy.profiler.timeline_clear``."""
     quadpy.profiler.timeline_clear()
 
 
 def _imshow(img: object, title: str = "imshow") -> None:
-    """As ``quadpy.tools.imshow``; does nothing without a display."""
+    """Like ``quadpy.tools.imshow``; does nothing without a display."""
     if has_display():
         quadpy.tools.imshow(img, title)
 
 
 class _PLYWriter(quadpy.tools.PLYWriter):
-    """As ``quadpy.tools.PLYWriter``; as in Taichi, a channel of a type that PLY does not have is left out."""
+    """Like ``quadpy.tools.PLYWriter``; as in Taichi, a channel of a type that PLY does not have is left out."""
 
     def add_vertex_channel(self, key: str, data_type: str, data: object) -> None:
         if self._is_known(key, data_type):
@@ -123,14 +123,14 @@ _DEFAULTS: Final[dict[object, object]] = {float: f32, int: i32}
 
 
 def init(arch: str | Sequence[str] | None = None, **options: Any) -> None:  # type: ignore[no-redef]  # in place of quadpy's
-    """As ``quadpy.init``, with Taichi's default of ``fast_math=True``; options that mean nothing here are ignored."""
+    """Like ``quadpy.init``, with Taichi's default of ``fast_math=True``; options that mean nothing here are ignored."""
     for name in {"default_fp", "default_ip"} & set(options):
         options[name] = _DEFAULTS.get(options[name], options[name])
     quadpy.init(arch=arch, **{"fast_math": True, **options})
 
 
 def func(fn: Callable[..., Any]) -> Func:  # type: ignore[no-redef]  # in place of quadpy's
-    """As ``quadpy.func``; as in Taichi, the annotation of the result has no effect.
+    """Like ``quadpy.func``; as in Taichi, the annotation of the result has no effect.
 
     Raises:
         KernelSourceError: as ``quadpy.func``.

@@ -121,7 +121,7 @@ class Division(OneProcess):
         try:
             chosen = tuple(map(operator.index, ranks if isinstance(ranks, Iterable) else (ranks,)))
         except TypeError:
-            raise ArgumentError(f"ranks={shown(ranks)} is not a number of blocks for each axis") from None
+            raise ArgumentError(f"ranks={shown(ranks)} must be one number of blocks for each axis") from None
         if len(chosen) != self.ndim or math.prod(chosen) != size or any(count < 1 for count in chosen):
             raise ArgumentError(
                 f"ranks={chosen} does not divide a grid of {self.ndim} axes among {size} ranks",
@@ -170,5 +170,5 @@ def _for_each_axis(given: object, axes: int, name: str) -> tuple[bool, ...]:
     for each in found:
         require_switch(each, name)
     if len(found) != axes:
-        raise ArgumentError(f"{name}={given} has {len(found)} answers for {axes} axes")
+        raise ArgumentError(f"{name}={given} has {len(found)} values for {axes} axes")
     return tuple(map(bool, found))

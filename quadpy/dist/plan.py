@@ -57,7 +57,7 @@ class DistributedPlan:
         self._parts: dict[Geometry, tuple[LocalKernel, tuple[TaskPlans, ...]]] = {}
 
     def run(self, values: Values, views: Views, stream: object) -> object:
-        """As ``Plan.run``; all ranks make the call together.
+        """Like ``Plan.run``; all ranks make the call together.
 
         Raises:
             DistributedError: the kernel does something that ranks cannot do together; the error shows the line.
@@ -71,7 +71,7 @@ class DistributedPlan:
         )
 
     def fusion(self, values: Values) -> Fusion:
-        """As ``Plan.fusion``."""
+        """Like ``Plan.fusion``."""
         return Fusion(False, "messages between ranks come between its tasks")
 
     def program(self, views: Views) -> GridProgram:

@@ -184,7 +184,7 @@ class GridProgram:
         if CAPTURES.count and session_of(current_device().current_stream()) is not None:
             raise CaptureError(
                 "the halos of this call are new, and a capture cannot make them",
-                hint="make the call once before the capture, or capture the step by qp.dist.capture",
+                hint="make the call once before the capture, or capture the step with qp.dist.capture",
             )
         return HaloExchange(self.grid, *stale)
 

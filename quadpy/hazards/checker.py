@@ -28,7 +28,7 @@ class Checker(HostNotes, MemoryNotes, GraphNotes, OrderNotes):
         self._calls = Calls(self._memory)
 
     def launching(self, on: ObservedStream, call: ObservedCall) -> Submission:
-        """As ``Observer.launching``."""
+        """Like ``Observer.launching``."""
         with self._lock:
             lane = self._lane(on.timeline, on.device.life)
             run = self._calls.run(call, lane)

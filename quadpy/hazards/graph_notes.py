@@ -33,7 +33,7 @@ class GraphNotes(Notes):
         *,
         overlap: bool,
     ) -> Submission:
-        """As ``Observer.launching_graph``: one operation for each part of the graph that an event tells apart."""
+        """Like ``Observer.launching_graph``: one operation for each part of the graph that an event tells apart."""
         with self._lock:
             lane = self._lane(on.timeline, on.device.life)
             known = self._graphs.of(graph, version, nodes)
@@ -59,12 +59,12 @@ class GraphNotes(Notes):
         return operation
 
     def graph_synchronized(self, graph: object) -> None:
-        """As ``Observer.graph_synchronized``."""
+        """Like ``Observer.graph_synchronized``."""
         with self._lock:
             for point in self._graphs.launches_of(graph):
                 self._clocks.complete(point)
 
     def report(self, hazards: Sequence[object]) -> None:
-        """As ``Observer.report``."""
+        """Like ``Observer.report``."""
         with self._lock:
             self._sinks.report([hazard for hazard in hazards if isinstance(hazard, Hazard)])

@@ -22,7 +22,7 @@ class HostNotes(Notes):
     """Copies and fills, which wait for earlier work themselves, and work that other libraries declare."""
 
     def reading(self, on: ObservedStream, source: ObservedAccess) -> None:
-        """As ``Observer.reading``: the host knows that the array's writers and the stream's work are complete."""
+        """Like ``Observer.reading``: the host knows that the array's writers and the stream's work are complete."""
         with self._lock:
             if (handle := self._handle(source)) is None:
                 return
@@ -34,13 +34,13 @@ class HostNotes(Notes):
                 self._check(self._operation(lane, "the host"), handle.ledger, entry)
 
     def writing(self, on: ObservedStream, target: ObservedAccess, what: str) -> Submission:
-        """As ``Observer.writing``: the write comes after all users of the array."""
+        """Like ``Observer.writing``: the write comes after all users of the array."""
         with self._lock:
             self._write(self._lane(on.timeline, on.device.life), target, what, ())
         return NOT_NOTED
 
     def copying(self, on: ObservedStream, source: ObservedAccess, target: ObservedAccess) -> Submission:
-        """As ``Observer.copying``: the copy comes after the writers of the source and the users of the target."""
+        """Like ``Observer.copying``: the copy comes after the writers of the source and the users of the target."""
         with self._lock:
             lane, handle = self._lane(on.timeline, on.device.life), self._handle(source)
             if handle is not None:
@@ -84,7 +84,7 @@ class HostNotes(Notes):
         return found
 
     def host_reads(self, source: Numbers) -> None:
-        """As ``Observer.host_reads``."""
+        """Like ``Observer.host_reads``."""
         if not source.size:
             return
         with self._lock:

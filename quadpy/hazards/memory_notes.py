@@ -19,7 +19,7 @@ class MemoryNotes(Notes):
     """Where memory begins and ends for the user, and where it changes hands."""
 
     def allocated(self, stream: Timeline, life: Life, pointer: int, nbytes: int, *, on_host: bool) -> None:
-        """As ``Observer.allocated``."""
+        """Like ``Observer.allocated``."""
         with self._lock:
             handle = self._memory.allocated(pointer, nbytes, on_host=on_host)
             self._whole(self._lane(stream, life), handle, ALLOCATION, "malloc_async", pointer, nbytes)
@@ -27,7 +27,7 @@ class MemoryNotes(Notes):
     def freeing(
         self, stream: Timeline, home: Timeline, life: Life, pointer: int, nbytes: int, *, on_host: bool
     ) -> None:
-        """As ``Observer.freeing``: after the work on both streams."""
+        """Like ``Observer.freeing``: after the work on both streams."""
         with self._lock:
             lane = self._lane(stream, life)
             self._clocks.follow(lane, self._clocks.snapshot(self._lane(home, life)))
@@ -44,12 +44,12 @@ class MemoryNotes(Notes):
         operation.doubt = ""
 
     def followed(self, before: Timeline, stream: Timeline, life: Life) -> None:
-        """As ``Observer.followed``."""
+        """Like ``Observer.followed``."""
         with self._lock:
             self._clocks.follow(self._lane(stream, life), self._clocks.snapshot(self._lane(before, life)))
 
     def exported(self, consumer: Timeline, life: Life, memory: Block | HostMemory) -> None:
-        """As ``Observer.exported``."""
+        """Like ``Observer.exported``."""
         with self._lock:
             lane, handle = self._lane(consumer, life), self._name(memory)
             for user in handle.ledger.users(handle):

@@ -51,7 +51,7 @@ class Operation:
         self.doubt = "the call was interrupted, or failed"
 
     def done(self) -> None:
-        """As ``Submission.done``."""
+        """Like ``Submission.done``."""
         self.doubt = ""
 
     @property

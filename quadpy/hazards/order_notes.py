@@ -16,28 +16,28 @@ class OrderNotes(Notes):
     """Notes of the order that the program asks for."""
 
     def recorded(self, event: OwnerRef[EventHandle], stream: Timeline, life: Life) -> None:
-        """As ``Observer.recorded``."""
+        """Like ``Observer.recorded``."""
         with self._lock:
             event.observed = self._clocks.snapshot(self._lane(stream, life))
 
     def waited(self, event: OwnerRef[EventHandle], stream: Timeline, life: Life) -> None:
-        """As ``Observer.waited``."""
+        """Like ``Observer.waited``."""
         with self._lock:
             if (point := self._point(event)) is not None:
                 self._clocks.follow(self._lane(stream, life), point)
 
     def completed(self, event: OwnerRef[EventHandle]) -> None:
-        """As ``Observer.completed``."""
+        """Like ``Observer.completed``."""
         with self._lock:
             if (point := self._point(event)) is not None:
                 self._clocks.complete(point)
 
     def synchronized(self, stream: Timeline, life: Life) -> None:
-        """As ``Observer.synchronized``."""
+        """Like ``Observer.synchronized``."""
         self.complete(self._lane(stream, life))
 
     def device_synchronized(self, life: Life) -> None:
-        """As ``Observer.device_synchronized``."""
+        """Like ``Observer.device_synchronized``."""
         with self._lock:
             for lane in tuple(self._clocks.lanes.values()):
                 if lane.life is life:

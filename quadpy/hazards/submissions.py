@@ -23,7 +23,7 @@ class Submitted:
         self._operations, self._complete = operations, complete
 
     def done(self) -> None:
-        """As ``Submission.done``."""
+        """Like ``Submission.done``."""
         for operation in self._operations:
             operation.done()
         if self._complete is not None:

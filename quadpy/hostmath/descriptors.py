@@ -155,7 +155,7 @@ class NDArrayType:
     def _take_element(self, dim: int | None, shape: tuple[int, ...] | None) -> None:
         """The elements as ``element_dim`` and ``element_shape`` describe them."""
         if dim not in (None, 0, 1, 2) or (shape is not None and (len(shape) > 2 or dim not in (None, len(shape)))):
-            raise ArgumentError(f"element_dim={shown(dim)} and element_shape={shown(shape)} are no type of elements",
+            raise ArgumentError(f"element_dim={shown(dim)} and element_shape={shown(shape)} are not an element type",
                                 hint="elements are numbers, vectors (n,) and matrices (n, m)")  # fmt: skip
         if isinstance(self.dtype, CompositeType) or not (dim or shape):
             return
@@ -177,7 +177,7 @@ class NDArrayType:
     def __getitem__(self, dtype: Any) -> NDArrayType:
         """``Array1D[qp.f32]``: this number of axes, with elements of type ``dtype``."""
         if self.dtype is not None:
-            raise ArgumentError(f"{self!r} has a type of elements already, and takes no other")
+            raise ArgumentError(f"{self!r} already has an element type, and takes no other")
         return NDArrayType(dtype, self.ndim, boundary=self.boundary)
 
     def __repr__(self) -> str:

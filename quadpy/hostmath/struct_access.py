@@ -191,7 +191,8 @@ class StructAccess(DenseArray):
         """
         if dtype is not None or keep_dims:
             raise ArgumentError(
-                "an array of structs has no other dtype, and no components", hint="convert members: a.m.to_numpy(...)"
+                "an array of structs cannot be converted to another dtype, and has no components",
+                hint="convert members: a.m.to_numpy(...)",
             )
         memory = self._memory()
         if copy is False and not isinstance(memory, HostStorage):

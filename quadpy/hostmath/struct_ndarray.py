@@ -87,7 +87,7 @@ def struct_ndarray(
     made = StructNDArray(type, extents, stream)
     if needs_grad:
         if not any(scalar.is_float for scalar in made.record.types):
-            raise ArgumentError(f"needs_grad=True: {type!r} has no floats", hint="derivatives are those of floats")
+            raise ArgumentError(f"needs_grad=True: {type!r} has no floats", hint="only floats have derivatives")
         made.grad = StructNDArray(type, extents, stream)
     return made
 

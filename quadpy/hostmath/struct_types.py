@@ -75,7 +75,7 @@ class StructType:
         """The base classes of ``class Q(P)``."""
         if self.cls is None:
             raise ArgumentError(
-                f"a class cannot inherit from {self!r}, which was not made of a class",
+                f"a class cannot inherit from {self!r}, which was not made from a class",
                 hint="make it with @qp.dataclass, or have it as a member",
             )
         return (self.cls,)

@@ -116,7 +116,9 @@ class Expressions:
                 return self.bits(self.text(x), x.type, t)
             case ir.Intrinsic(name=name, args=args):
                 if (rule := INTRINSICS.get(name)) is None:
-                    raise CodegenError(f"kernels that run as Python have no {name}", e.span, hint="use arch=qp.cpu")
+                    raise CodegenError(
+                        f"kernels under arch=qp.python cannot use {name}", e.span, hint="use arch=qp.cpu"
+                    )
                 return rule(self, [self.text(arg) for arg in args], args[0].type, e.type)
             case ir.Call(function=name, args=(base, ir.Const(value=power))) if name in POWERS and power in ROUNDED_ONCE:
                 return self.power(base, int(power))

@@ -23,7 +23,7 @@ __all__ = ["KernelStatements"]
 
 
 class KernelStatements(Statements):
-    """As ``Statements``, with the loops of a kernel's top level."""
+    """Like ``Statements``, with the loops of a kernel's top level."""
 
     def parallel(self, stmt: ir.ParallelFor) -> None:
         plan = self.plan.loops[id(stmt)]

@@ -66,7 +66,7 @@ def odd_single(x: np.float64) -> np.float32:
 
 
 def odd_single_of_integer(x: Any) -> np.float32:
-    """As ``odd_single``."""
+    """Like ``odd_single``."""
     whole = int(x)
     excess = abs(whole).bit_length() - 53
     if excess > 0:

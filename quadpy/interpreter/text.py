@@ -84,7 +84,7 @@ class Origin:
 def compiled(code: CodeText, origins: Mapping[str, Origin]) -> CodeType:
     """``code`` with the lines, the files and the names of the functions from which it comes.
 
-    A function's code begins at the line of its ``def``, though the text defines it where it is called.  So its lines
+    A function's code begins at the line of its ``def``, though the text defines it where it is called.  Therefore, its lines
     are counted from there while Python compiles it, and the number of its first line is changed afterwards.
     """
     text, lines = code.finished()

@@ -6,7 +6,7 @@ target, because the order in which values are combined is fixed:
 *Reductions* combine neighbours: lanes 2k and 2k+1, then the results of neighbouring pairs, and so on: a balanced tree.
 *Scans* work in rows of 16 lanes.  In a row, for d = 1, 2, 4, 8, each lane combines its value with that of the lane d below.
 Then the lanes of each odd row combine with the last lane of the row below, and in waves of 64 the upper 32 lanes with lane
-31.  So the last lane of an inclusive scan has the bits of the reduction.
+31.  Therefore, the last lane of an inclusive scan has the bits of the reduction.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ class TemplateParameter:
             floats.
         """
         if isinstance(given, float) and not self.takes_floats:
-            raise ArgumentError(f"{self.name} is a template parameter, and raise_on_templated_floats refuses the float {given!r}",
+            raise ArgumentError(f"{self.name} is a template parameter, and raise_on_templated_floats does not allow the float {given!r}",
                                 hint="annotate it with a scalar type: the kernel would be compiled for each float")  # fmt: skip
         if self.type is not None or self.ndim is not None:
             self.check(given)

@@ -214,7 +214,9 @@ class GpuPlan:
         arrays: list[ArrayMemory] = [*views, *self.hidden.fields]
         for array in arrays:
             if array.block is not None and array.device is not self.device:
-                raise DeviceError(f"an array of {array.device} in a kernel on {self.device}", hint="copy it there")
+                raise DeviceError(
+                    f"an array is on {array.device}, but the kernel runs on {self.device}", hint="copy it there"
+                )
         return arrays
 
     def _scratch(self, on: Stream) -> DeviceBuffer | None:

@@ -31,10 +31,10 @@ class BarrierLoop:
         if count % self.block_dim:
             line = f" on line {self.span.line}" if self.span else ""
             raise ArgumentError(
-                f"the loop{line} has {count} iterations; they wait for each other, so it runs in whole blocks of "
+                f"the loop{line} has {count} iterations; they wait for each other, so the loop runs in whole blocks of "
                 f"{self.block_dim}", self.span,
-                hint=f"round its range up to {-(-count // self.block_dim) * self.block_dim}, and guard the body with an if "
-                "for the iterations that this adds",
+                hint=f"round its range up to {-(-count // self.block_dim) * self.block_dim}, and skip the added iterations "
+                "with an if",
             )  # fmt: skip
 
 

@@ -84,9 +84,9 @@ def call_on_host(name: str, fn: object, args: tuple[Any, ...], kwargs: Mapping[s
         ArgumentError: ``fn`` does not take these arguments.
     """
     if kwargs:
-        raise ArgumentError(f"outside kernels {name} takes its arguments by position")
+        raise ArgumentError(f"outside kernels, {name} takes its arguments by position")
     if len(args) > len(_NAMES):
-        raise ArgumentError(f"outside kernels {name} takes up to {len(_NAMES)} arguments, not {len(args)}")
+        raise ArgumentError(f"outside kernels, {name} takes up to {len(_NAMES)} arguments, not {len(args)}")
     config = current_config()._replace(arch="cpu", ordinal=0, interpreted=False)
     typed = [_typed(name, parameter, given, config) for parameter, given in zip(_NAMES, args, strict=False)]
     try:
@@ -116,7 +116,7 @@ def call_function(func: Func, args: tuple[Any, ...], kwargs: Mapping[str, Any]) 
     given = bound.args
     if bound.kwargs or len(given) > len(_NAMES):
         raise ArgumentError(
-            f"outside kernels {name} takes up to {len(_NAMES)} arguments, by position", func.source.span
+            f"outside kernels, {name} takes up to {len(_NAMES)} arguments, by position", func.source.span
         )
     config = current_config()._replace(arch="cpu", ordinal=0)
     typed = [
@@ -154,7 +154,7 @@ def _typed_for_function(name: str, parameter: str, given: Any, config: Config) -
         return StructParameter(parameter, type, type.record(lambda dtype: scalar_of(dtype, config))), None
     if isinstance(given, NDArray) or (isinstance(given, np.ndarray) and given.ndim):
         raise ArgumentError(
-            f"outside kernels {name} takes no arrays",
+            f"outside kernels, {name} takes no arrays",
             hint="pass a field, or call it from a kernel that takes the array",
         )
     if isinstance(given, (bool, int, float, np.generic, np.ndarray, Elements)):
@@ -168,7 +168,7 @@ def _typed(name: str, parameter: str, given: Any, config: Config) -> tuple[_ByVa
         return VectorParameter(parameter, given.dtype, given.shape), None
     if isinstance(given, (list, tuple)) or (isinstance(given, np.ndarray) and given.ndim):
         raise ArgumentError(
-            f"outside kernels {name} takes numbers and vectors, not a {type(given).__name__}",
+            f"outside kernels, {name} takes numbers and vectors, not a {type(given).__name__}",
             hint="make it a qp.Vector or qp.Matrix; for arrays, NumPy has functions of the same names",
         )
     if isinstance(given, (np.generic, np.ndarray)) and given.dtype in SCALAR_OF:
@@ -177,7 +177,7 @@ def _typed(name: str, parameter: str, given: Any, config: Config) -> tuple[_ByVa
         return ScalarParameter(parameter, scalar_of(type(given), config)), None
     if given is None or isinstance(given, (Scalar, str)) or given in (int, float, bool):
         return None, given
-    raise ArgumentError(f"outside kernels {name} takes numbers and vectors, not {type(given).__name__}")
+    raise ArgumentError(f"outside kernels, {name} takes numbers and vectors, not {type(given).__name__}")
 
 
 @functools.lru_cache(maxsize=1024)

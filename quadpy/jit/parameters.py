@@ -208,7 +208,7 @@ class ArrayParameter:
         if self.type is not None and found != (self.type, self.element):
             raise ArgumentError(
                 f"{self.name} takes elements of {_element_text(self.type, self.element)}, not {_element_text(*found)}",
-                hint="NumPy has no bf16: make a qp.ndarray(qp.bf16, shape), and copy by from_numpy and to_numpy"
+                hint="NumPy has no bf16: make a qp.ndarray(qp.bf16, shape), and copy with from_numpy and to_numpy"
                 if self.type is bf16
                 else "convert the array, or change the annotation",
             )
@@ -232,7 +232,7 @@ class ArrayParameter:
 
     def _refuse_gpu(self) -> NoReturn:
         raise DeviceError(
-            f"{self.name} lies in the memory of a GPU, and this kernel runs on the CPU",
+            f"{self.name} is in the memory of a GPU, but this kernel runs on the CPU",
             hint="pass x.to_numpy(), or call qp.init with the arch that the array was made under",
         )
 

@@ -82,7 +82,7 @@ class PerfDispatch:
                 f"{name} takes {', '.join(names) or 'nothing'}, and {self.__name__} {', '.join(self._names)}"
             )
         if name in self._functions:
-            raise ArgumentError(f"{self.__name__} has an implementation {name!r} already")
+            raise ArgumentError(f"{self.__name__} already has an implementation {name!r}")
         with self._lock:
             self._functions[name] = (fn, is_compatible)
             self._trials.clear()

@@ -219,7 +219,7 @@ class Specialisation:
         """
         if self._config.interpreted:
             raise CodegenError(
-                f"{self._source.name} takes distributed arrays, which arch=qp.python does not run", self._source.span,
+                f"{self._source.name} takes distributed arrays, which arch=qp.python does not support", self._source.span,
                 hint="call qp.init(arch=qp.cpu)",
             )  # fmt: skip
         compiler = import_late("quadpy.jit.compiler")

@@ -27,7 +27,7 @@ def is_allowance(t: Trace, node: ast.With) -> bool:
 def with_allowed_races(t: Trace, node: ast.With) -> bool:
     """Traces the body; True where control does not reach its end."""
     if not t.at_top_level():
-        t.fail_syntax("hazards.allow must be around parallel loops", t.span(node.items[0].context_expr),
+        t.fail_syntax("hazards.allow must enclose parallel loops", t.span(node.items[0].context_expr),
                       "at the top level of a kernel, or of a function that is called there")  # fmt: skip
     before = t.tasks.allowed
     t.tasks.allowed = (*before, *(each for item in node.items for each in _allowed(t, node, item)))

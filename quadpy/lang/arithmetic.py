@@ -76,7 +76,7 @@ def _fold_numbers(t: Trace, op: type[ast.AST], a: Number, b: Number, span: Span)
     except ArithmeticError:
         if op is ast.Pow and isinstance(b, float):
             return _power(t, a, b, span)
-        raise KernelValueError("no type holds this literal", span, hint=_TOO_LARGE) from None
+        raise KernelValueError("no type can hold this literal", span, hint=_TOO_LARGE) from None
     except (TypeError, ValueError):
         t.fail_type(f"this operator is not defined for {shape_text(a)} and {shape_text(b)}", span)
     return _power(t, a, b, span) if isinstance(result, complex) else result

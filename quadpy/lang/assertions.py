@@ -40,7 +40,7 @@ def stmt_Assert(t: Trace, node: ast.Assert) -> None:
         parts, words = words_of(_message(t, node))
     t.frame.runtime_depth -= 1
     if len(words) > MOST_VALUES:
-        t.fail_type(f"a message holds at most {MOST_VALUES} run-time numbers, not {len(words)}", span)
+        t.fail_type(f"a message can hold at most {MOST_VALUES} run-time numbers, not {len(words)}", span)
     site = Site(KernelAssertionError.__name__, "", (), (), t.frames[0].source.name, span, said=Message(parts).text)
     report(t, holds, site, saying, words)
 

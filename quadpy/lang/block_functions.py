@@ -32,7 +32,7 @@ def _numbers(t: Trace, value: Value, dtype: Value, span: Span) -> Numbers:
     if dtype is not None:
         scalar = t.scalar_type(dtype)
         if not isinstance(scalar, Scalar) or isinstance(value, Record):
-            t.fail_type(f"dtype is a scalar type, for numbers and vectors; not {shape_text(dtype)}", span)
+            t.fail_type(f"dtype must be a scalar type, for numbers and vectors, not {shape_text(dtype)}", span)
         value = (
             map_vec(t, lambda e: cast(t, e, scalar, span), value)
             if isinstance(value, Vec)
@@ -44,7 +44,7 @@ def _numbers(t: Trace, value: Value, dtype: Value, span: Span) -> Numbers:
 def _combining(t: Trace, op: Value, like: Numbers, span: Span) -> Combine:
     """``op`` of two values that are like ``like``, and so is its result."""
     if not callable(op):
-        t.fail_type(f"op is a function that combines two values, not {shape_text(op)}", span,
+        t.fail_type(f"op must be a function that combines two values, not {shape_text(op)}", span,
                     "such as a @qp.func, a lambda, min or max")  # fmt: skip
     types = [e.type for e in elems_of(like)]
     shape = shape_of(like)

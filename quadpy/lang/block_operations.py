@@ -1,6 +1,6 @@
 """Operations over all iterations of a block: waves compute partial results, which are combined in shared memory.
 
-The waves' results are combined as a balanced tree, and scans add the lower waves to a wave, nearest first.  So the bits
+The waves' results are combined as a balanced tree, and scans add the lower waves to a wave, nearest first.  Therefore, the bits
 do not depend on the wave size: waves of 32 continue as the lanes of a wave of 64 do.
 """
 

@@ -1,6 +1,6 @@
 """Comparisons of values of every kind, ``in`` and ``is``.
 
-The structure of a tuple or list is known at compile time, but the run-time values in it are not.  So comparisons are
+The structure of a tuple or list is known at compile time, but the run-time values in it are not.  Therefore, comparisons are
 made item by item, and become run-time operations.
 """
 

@@ -197,7 +197,7 @@ def func(
     if fn is None:
         return functools.partial(func, is_real_function=is_real_function, requires_top_level=requires_top_level)
     if isinstance(fn, Func):
-        raise KernelSourceError(f"{fn.source.name} is a @qp.func already", fn.source.span, hint="decorate it once")
+        raise KernelSourceError(f"{fn.source.name} is already a @qp.func", fn.source.span, hint="decorate it once")
     if not hasattr(fn, "__code__"):
         raise KernelSourceError(f"{fn!r} is not a Python function", hint="put @qp.func above a def")
     made = RealFunc(fn) if is_real_function else Func(fn)

@@ -125,7 +125,7 @@ def bind_static(t: Trace, target: ast.expr, value: Value) -> None:
         t.frame.env[target.id] = import_value(t, value)
         return
     if not isinstance(target, (ast.Tuple, ast.List)):
-        t.fail_syntax("a loop variable is a name or a tuple of names", t.span(target))
+        t.fail_syntax("a loop variable must be a name or a tuple of names", t.span(target))
     parts = list(value.elems) if isinstance(value, Vec) else plain_items(t, value, t.span(target))
     for name, part in unpacked(t, target.elts, parts, t.span(target)):
         bind_static(t, name, part)

@@ -83,7 +83,7 @@ class NdRange:
         """At compile time, inside ``static``."""
         axes = [range(a, b) for a, b in self.bounds if isinstance(a, int) and isinstance(b, int)]
         if len(axes) < len(self.bounds):
-            raise TypeError("the bounds of a static ndrange are known at compile time")
+            raise TypeError("the bounds of a static ndrange must be known at compile time")
         order = self.order or tuple(range(len(axes)))
         visits = itertools.product(*(axes[k] for k in order))
         return (tuple(at[order.index(k)] for k in range(len(axes))) for at in visits)
@@ -198,7 +198,7 @@ def target_names(t: Trace, node: ast.For, count: int, form: IndexForm) -> list[s
         _check_fresh(t, target)
         return [target.id] * count
     if not isinstance(target, ast.Tuple) or not all(isinstance(e, ast.Name) for e in target.elts):
-        t.fail_syntax("a loop variable is a name or a tuple of names", t.span(target))
+        t.fail_syntax("a loop variable must be a name or a tuple of names", t.span(target))
     names = [e.id for e in target.elts if isinstance(e, ast.Name)]
     if len(names) != count or form != "each":
         count = 0 if form == "empty" else count

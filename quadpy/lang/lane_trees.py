@@ -106,7 +106,7 @@ def _lanes(t: Trace, log2_size: Value, span: Span) -> int:
     most = whole_waves(t, span).bit_length() - 1
     if not isinstance(log2_size, int) or not 0 <= log2_size <= most:
         given = log2_size if isinstance(log2_size, int) else shape_text(log2_size)
-        t.fail_type(f"log2_size is an integer from 0 to {most} here that is known at compile time, not {given}", span,
+        t.fail_type(f"log2_size must be an integer from 0 to {most} that is known at compile time, not {given}", span,
                     f"tiles of 2**log2_size lanes lie in waves of {2**most}")  # fmt: skip
     return 1 << int(log2_size)
 

@@ -77,13 +77,13 @@ def lane_number(t: Trace, value: Value, span: Span) -> ir.Expr:
     """A lane, a distance or a mask, as i32: a constant must be one of the wave's."""
     size = t.options.wave_size
     if is_number(value) and not (isinstance(value, int) and 0 <= value < size):
-        t.fail_type(f"lanes, distances and masks are integers from 0 to {size - 1} here, not {value!r}", span,
+        t.fail_type(f"lanes, distances and masks must be integers from 0 to {size - 1} here, not {value!r}", span,
                     f"waves have {size} lanes: see subgroup.group_size()")  # fmt: skip
     if is_number(value):
         return ir.Const(int(value), i32, span=span)
     expr = to_scalar(t, value, span)
     if not expr.type.is_integral or expr.type == u1:
-        t.fail_type(f"lanes, distances and masks are integers, not {expr.type}", span)
+        t.fail_type(f"lanes, distances and masks must be integers, not {expr.type}", span)
     return cast(t, expr, i32, span)
 
 

@@ -108,7 +108,7 @@ def _one_fits(t: Trace, patterns: Sequence[ast.pattern], value: Value, names: Na
         found.append(_fits(t, pattern, value, own))
         if own and is_runtime(found[-1]):
             t.fail_syntax(
-                "an alternative that is decided at run time cannot name values", span, "write one case for each"
+                "an alternative that is decided at run time cannot bind names", span, "write one case for each"
             )
         if found[-1] is True:
             names.update(own)
@@ -152,7 +152,7 @@ def _class_fits(t: Trace, pattern: ast.MatchClass, value: Value, names: Names, s
     """``case Point(x=0)``: of objects that exist at compile time."""
     cls = t.expr(pattern.cls)
     if is_direct(value) or not isinstance(cls, type):
-        t.fail_syntax(f"a pattern of a class fits compile-time objects, not {shape_text(value)}", span,
+        t.fail_syntax(f"a class pattern only matches compile-time objects, not {shape_text(value)}", span,
                       "compare its values in a guard: case v if v > 0")  # fmt: skip
     if not isinstance(value, cls):
         return False

@@ -207,9 +207,9 @@ def kernel_return(t: Trace, value: Value, span: Span) -> None:
     if value is None:
         return
     if _holds_dict(value):
-        t.fail_type("a kernel does not return a dict", span, "return a struct: qp.Struct(a=…)")
+        t.fail_type("a kernel cannot return a dict", span, "return a struct: qp.Struct(a=…)")
     if t.tasks.graph:
-        t.fail_syntax("a graph kernel returns nothing", span, "store the result in an array")
+        t.fail_syntax("a graph kernel cannot return a value", span, "store the result in an array")
     annotation = t.deps.annotation(t.frame.source, "return")
     types = _result_types(t, annotation, span)
     count = len(items_of(value))

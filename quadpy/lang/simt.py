@@ -35,7 +35,7 @@ def _element_type(t: Trace, dtype: Value, span: Span) -> tuple[Scalar, tuple[int
         return t.scalar_type(dtype.dtype), tuple(dtype.element_shape)
     scalar = t.scalar_type(dtype)
     if not isinstance(scalar, Scalar):
-        t.fail_type(f"the dtype of a SharedArray is a scalar or vector type, not {shape_text(dtype)}", span)
+        t.fail_type(f"the dtype of a SharedArray must be a scalar or vector type, not {shape_text(dtype)}", span)
     return scalar, ()
 
 

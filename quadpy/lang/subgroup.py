@@ -92,7 +92,9 @@ def _vote(op: WaveOp) -> Rule:
 
 def _ballot_first_n(t: Trace, span: Span, cond: Value, n: Value) -> Value:
     if not (isinstance(n, int) and 0 < n <= 32):
-        t.fail_type(f"n is a number of lanes from 1 to 32, known at compile time, not {shape_text(n)}", span)
+        t.fail_type(
+            f"n must be a number of lanes from 1 to 32 that is known at compile time, not {shape_text(n)}", span
+        )
     low = binary(t, ast.BitAnd, _vote(WaveOp.BALLOT)(t, span, cond), bits((1 << n) - 1, span), span)
     return cast(t, low, u32, span)
 

@@ -59,7 +59,9 @@ def format_text(t: Trace, template: str, args: Sequence[Value], kwargs: Mapping[
         if name is None:
             continue
         if conversion not in (None, "r", "s", "a"):
-            t.fail_type(f"{template!r}: there is no conversion !{conversion}", span, "there are !r, !s and !a")
+            t.fail_type(
+                f"{template!r}: there is no conversion !{conversion}", span, "the conversions are !r, !s and !a"
+            )
         if "{" in (spec or ""):
             t.fail_type(
                 "a format specification must be known at compile time", span, "write it out, or use an f-string"

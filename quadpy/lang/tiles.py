@@ -45,7 +45,7 @@ def column_of(t: Trace, node: ast.Subscript) -> Value | None:
     if t.loop is None or t.loop_around.block_dim not in TILE_SIZES:
         return None
     if _is_slice(t, node, 2):
-        t.fail_type("two axes of an array are a part of a tile, and no value", t.span(node), _ONLY_SLICES)
+        t.fail_type("slices along two axes of an array are part of a tile, not a value", t.span(node), _ONLY_SLICES)
     if not _is_slice(t, node, 1):
         return None
     array, index = _sliced(t, node)
@@ -61,7 +61,11 @@ def assign_tile(t: Trace, node: ast.Assign) -> bool:
     span = t.span(node)
     if (load := _method(t, target.value, "_load")) is not None:
         if not _is_everything(target.slice):
-            t.fail_type("a tile is assigned as a whole: its rows lie in different lanes", t.span(target), _ONLY_SLICES)
+            t.fail_type(
+                "a tile must be assigned as a whole, because its rows are in different lanes",
+                t.span(target),
+                _ONLY_SLICES,
+            )
         if not _is_slice(t, node.value, 2):
             t.fail_type("a tile takes two axes of an array", t.span(node.value), _ONLY_SLICES)
         assert isinstance(node.value, ast.Subscript)
@@ -79,7 +83,7 @@ def subtract_from_tile(t: Trace, node: ast.AugAssign) -> bool:
         return False
     span, value = t.span(node), t.expr(node.value)
     if not isinstance(value, Record) or value.shape.names != ("left", "right") or not isinstance(node.op, ast.Sub):
-        t.fail_type("an outer product can be subtracted from a tile, and nothing else", span, _ONLY_OUTER)
+        t.fail_type("an outer product can only be subtracted from a tile", span, _ONLY_OUTER)
     t.call(Method(subtract, named_place(t, node.target)), [value.member("left"), value.member("right")], {}, span)
     return True
 
@@ -135,7 +139,7 @@ def _bounds(t: Trace, array: ArrayRef, index: tuple[Value, ...], axis: int, span
     part = index[axis]
     assert isinstance(part, slice)
     if part.step not in (None, 1):
-        t.fail_type("a slice of an array has no step here", span, "load a tile or a column with a step of 1")
+        t.fail_type("a slice of an array cannot have a step here", span, "load a tile or a column with a step of 1")
     begin = array.offset[axis] if array.offset else 0
     end = scalar_binary(t, ast.Add, extent_of(t, array, axis, span), begin, span)
     return (begin if part.start is None else part.start, end if part.stop is None else part.stop, begin, end)

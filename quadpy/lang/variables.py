@@ -92,7 +92,7 @@ def assign_name(t: Trace, name: str, value: Value, span: Span) -> None:
             env[name] = t.build.let(to_scalar(t, value, span), name)
     elif _is_kept(t, name) and not _was_none_here(t, name):
         t.fail_type(f"{name!r} is a compile-time {shape_text(bound)} and cannot change here", span,
-                    f"begin with a number that says its type, such as {name} = 0.0, or leave out {name} = None"
+                    f"start with a number that fixes its type, such as {name} = 0.0, or leave out {name} = None"
                     if bound is None else "assign it to a variable outside the branch or loop, and change that")  # fmt: skip
     else:
         declare(t, name, value, span)
@@ -204,7 +204,7 @@ def undefined(t: Trace, name: str, span: Span) -> KernelNameError:
     if name in t.frame.nones and isinstance(t.frame.env.get(name), MutableVar):
         return KernelNameError(
             f"{name!r} is None on one path to this line, and a number on another", span,
-            hint=f"begin with a number that says its type, such as {name} = 0.0",
+            hint=f"start with a number that fixes its type, such as {name} = 0.0",
         )  # fmt: skip
     if name in source.locals:
         return KernelNameError(

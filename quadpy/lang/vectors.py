@@ -247,7 +247,7 @@ def matmul(t: Trace, a: Value, b: Value, span: Span) -> Value:
         t.fail_type(f"@ needs vectors or matrices, not {shape_text(a)} and {shape_text(b)}", span)
     if a.shape[-1] != b.shape[0]:
         t.fail_type(f"inner extents differ: {shape_text(a)} @ {shape_text(b)}", span,
-                    "the left matrix has as many columns as the right one has rows")  # fmt: skip
+                    "the left matrix must have as many columns as the right one has rows")  # fmt: skip
     rows = [a.row(i) for i in range(a.shape[0])] if len(a.shape) == 2 else [a]
     cols = [b.column(j) for j in range(b.shape[1])] if len(b.shape) == 2 else [b]
     dots = [dot_product(t, row, col, span) for row in rows for col in cols]

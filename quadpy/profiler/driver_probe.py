@@ -67,11 +67,11 @@ class DriverProbe:
             vars(graphs).pop("launch", None)
 
     def settle(self) -> None:
-        """As ``NodeTimer.settle``."""
+        """Like ``NodeTimer.settle``."""
         self.timer.settle(wait=True)
 
     def launched(self, nodes: Sequence[TimedNode], stream: StreamHandle) -> None:
-        """As ``NodeTimer.launched``."""
+        """Like ``NodeTimer.launched``."""
         call, labels = self._recorder.thread.launching, self._device.modules.labels
         for node in nodes:
             work = self._work("node", node.name, stream, node.nbytes)

@@ -68,7 +68,9 @@ def print_kernel_profiler_info(mode: str = "count") -> None:
         ArgumentError: ``mode`` is neither.
     """
     if mode not in ("count", "trace"):
-        raise ArgumentError(f"the mode is 'count' or 'trace', not {mode!r}", hint=one_of(str(mode), ("count", "trace")))
+        raise ArgumentError(
+            f"the mode must be 'count' or 'trace', not {mode!r}", hint=one_of(str(mode), ("count", "trace"))
+        )
     records = _records()
     if _Process.profile is None:
         return
@@ -122,7 +124,7 @@ def timeline_save(fn: str | Path) -> None:
 
 @public
 def timeline_clear() -> None:
-    """As ``clear_kernel_profiler_info``."""
+    """Like ``clear_kernel_profiler_info``."""
     clear_kernel_profiler_info()
 
 
@@ -147,7 +149,7 @@ def print_scoped_profiler_info() -> None:
 
 @public
 def clear_scoped_profiler_info() -> None:
-    """As ``clear_kernel_profiler_info``."""
+    """Like ``clear_kernel_profiler_info``."""
     clear_kernel_profiler_info()
 
 

@@ -17,7 +17,7 @@ _MOST: Final = 10
 
 
 def plot_records(records: Sequence[Record], ax: Any = None) -> Any:
-    """As ``profile.plot``."""
+    """Like ``profile.plot``."""
     try:
         plt = import_late("matplotlib.pyplot")
     except ImportError as error:

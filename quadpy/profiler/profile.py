@@ -104,7 +104,7 @@ class profile(contextlib.ContextDecorator):  # noqa: N801 - used like a statemen
     def __enter__(self) -> Self:
         refuse_in_host_function()
         if self._open:
-            raise ArgumentError("this profile is open already", hint="make another one: profiles may be nested")
+            raise ArgumentError("this profile is already open", hint="make another one: profiles may be nested")
         self._works, self._open = [], True
         self._begin = time.perf_counter_ns()
         try:
@@ -129,7 +129,7 @@ class profile(contextlib.ContextDecorator):  # noqa: N801 - used like a statemen
         return self
 
     def add(self, work: Work) -> None:
-        """As ``Log.add``."""
+        """Like ``Log.add``."""
         self._works.append(work)
 
     @property

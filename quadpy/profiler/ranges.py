@@ -69,7 +69,7 @@ class range(contextlib.ContextDecorator):  # noqa: A001, N801 - used as ``qp.pro
     @public
     def __init__(self, name: str) -> None:
         if not isinstance(name, str):
-            raise ArgumentError(f"a range has a name, not {name!r}", hint='with qp.profiler.range("step"):')
+            raise ArgumentError(f"a range needs a name, not {name!r}", hint='with qp.profiler.range("step"):')
         self.name = name
         self._entered: list[tuple[int, tuple[str, ...]]] = []
 

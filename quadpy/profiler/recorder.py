@@ -103,7 +103,7 @@ class Recorder:
         self._used = {device_name(device.driver): device.memory.stats().used for device in devices}
 
     def memory_changed(self, driver: Driver | None, nbytes: int, stream: StreamHandle) -> None:
-        """As ``MemoryChange``; the CPU's own allocations by address are memory of the host, and counted there."""
+        """Like ``MemoryChange``; the CPU's own allocations by address are memory of the host, and counted there."""
         if driver is not None and "host" in driver.features:
             return
         device = "cpu" if driver is None else device_name(driver)

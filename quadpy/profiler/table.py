@@ -103,7 +103,7 @@ def _enter(rows: dict[tuple[str, ...], Row], record: Record) -> Row:
 def table_of(
     records: Sequence[Record], duration: float, overheads: Mapping[str, tuple[int, int]], sort: Sort, limit: int | None
 ) -> str:
-    """As ``profile.table``."""
+    """Like ``profile.table``."""
     if limit is not None and limit < 0:
         raise ArgumentError(f"a table shows 0 or more rows, not {limit}", hint="leave limit out for all rows")
     rows = rows_of(records, sort)

@@ -40,7 +40,7 @@ class _Call:
         work.begin = time.perf_counter_ns()
 
     def done(self) -> None:
-        """As ``Submission.done``."""
+        """Like ``Submission.done``."""
         self._recorder.thread.launching = None
         self._work.end = time.perf_counter_ns()
         self._recorder.add(self._work)
@@ -91,7 +91,7 @@ class Watcher(Observer):
     # as an observer
 
     def launching(self, on: ObservedStream, call: ObservedCall) -> Submission:
-        """As ``Observer.launching``."""
+        """Like ``Observer.launching``."""
         probe = self.attach(on.device)
         work = self._new_call(call.name)
         work.span = call.span
@@ -109,7 +109,7 @@ class Watcher(Observer):
     def launching_graph(
         self, on: ObservedStream, graph: object, version: object, nodes: Callable[[], Sequence[ObservedNode]], *, overlap: bool
     ) -> Submission:  # fmt: skip
-        """As ``Observer.launching_graph``."""
+        """Like ``Observer.launching_graph``."""
         probe, known = self.attach(on.device), nodes()
         name = f"graph of {len(known)} nodes" if len(known) != 1 else "graph of 1 node"
         work = self._new_call(name)
@@ -130,19 +130,19 @@ class Watcher(Observer):
         return _Call(self._recorder, work, node)
 
     def reading(self, on: ObservedStream, source: ObservedAccess) -> None:
-        """As ``Observer.reading``; the host reads its own memory in place."""
+        """Like ``Observer.reading``; the host reads its own memory in place."""
         self.attach(on.device)
 
     def writing(self, on: ObservedStream, target: ObservedAccess, what: str) -> Submission:
-        """As ``Observer.writing``."""
+        """Like ``Observer.writing``."""
         return self._moving(on, target, "fill" if what == "fill" else "copy", what)
 
     def copying(self, on: ObservedStream, source: ObservedAccess, target: ObservedAccess) -> Submission:
-        """As ``Observer.copying``."""
+        """Like ``Observer.copying``."""
         return self._moving(on, target, "copy", "copy on the device")
 
     def device_synchronized(self, life: Life) -> None:
-        """As ``Observer.device_synchronized``: the device may be closed next."""
+        """Like ``Observer.device_synchronized``: the device may be closed next."""
         if (probe := self._probes.get(life)) is not None:
             probe.timer.settle(wait=True)
 

@@ -36,7 +36,7 @@ def write_vtk(
     values = on_host(field)
     axes = values.ndim - vectors
     if axes not in (2, 3) or (vectors and values.shape[-1] not in (2, 3)):
-        raise ArgumentError(f"a VTK file has a grid with 2 or 3 axes, but this data has the shape {values.shape}")
+        raise ArgumentError(f"a VTK file needs a grid with 2 or 3 axes, but this data has the shape {values.shape}")
     if values.dtype.kind in "bc" or values.dtype.itemsize < (4 if values.dtype.kind == "f" else 1):
         values = values.astype(np.uint8 if values.dtype.kind == "b" else np.float32)
     parts = [values[..., k] for k in range(values.shape[-1])] if vectors else [values]

@@ -100,7 +100,9 @@ class PLYWriter:
         if corners.size != self.num_faces * each:
             raise ArgumentError(f"{corners.size} corners for {self.num_faces} faces of {each}")
         if corners.size and not (corners.min() >= 0 and corners.max() < self.num_vertices):
-            raise ArgumentError(f"the corners go from {corners.min()} to {corners.max()}: {self.num_vertices} vertices")
+            raise ArgumentError(
+                f"the corners range from {corners.min()} to {corners.max()}, but there are {self.num_vertices} vertices"
+            )
         self._face_channels = {"vertex_indices": corners.reshape(-1, each).astype(np.int32), **self._face_channels}
 
     def add_face_channel(self, key: str, data_type: str, data: object) -> None:
@@ -132,11 +134,11 @@ class PLYWriter:
         self._export(path, text=True)
 
     def export_frame(self, series_num: int, path: str | Path) -> None:
-        """As ``export``; ``series_num`` is appended to the name in ``path``: ``path_000000.ply`` and so on."""
+        """Like ``export``; ``series_num`` is appended to the name in ``path``: ``path_000000.ply`` and so on."""
         self.export(_numbered(path, series_num))
 
     def export_frame_ascii(self, series_num: int, path: str | Path) -> None:
-        """As ``export_ascii``; ``series_num`` is appended to the name in ``path``: ``path_000000.ply`` and so on."""
+        """Like ``export_ascii``; ``series_num`` is appended to the name in ``path``: ``path_000000.ply`` and so on."""
         self.export_ascii(_numbered(path, series_num))
 
     def _add(self, channels: Mapping[str, object], data_type: str) -> None:

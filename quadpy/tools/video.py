@@ -28,7 +28,7 @@ _CODECS: Final = {".mp4": "libx264", ".mkv": "libx264", ".mov": "libx264", ".web
 
 def _require_rate(framerate: object) -> None:
     if not isinstance(framerate, Real) or not 0 < float(framerate) < math.inf:
-        raise ArgumentError(f"framerate={shown(framerate)} is not a number of frames in a second")
+        raise ArgumentError(f"framerate={shown(framerate)} is not a number of frames per second")
 
 
 class Film:
@@ -76,7 +76,7 @@ class Film:
         height, width, _ = picture.shape
         size = self._size or self._begin(width, height)
         if size != (width, height):
-            raise ArgumentError(f"a frame of {width} x {height} pixels in a film of {size[0]} x {size[1]}")
+            raise ArgumentError(f"a frame has {width} x {height} pixels, but the film has {size[0]} x {size[1]}")
         picture = picture[: self._stream.height, : self._stream.width]
         self._write(self._av.VideoFrame.from_ndarray(picture, format="rgb24"))
 
@@ -148,7 +148,7 @@ class VideoManager:
         height, width, _ = picture_of(image).shape
         self.width, self.height = self.width or width, self.height or height
         if (self.width, self.height) != (width, height):
-            raise ArgumentError(f"a frame of {width} x {height} pixels in a film of {self.width} x {self.height}")
+            raise ArgumentError(f"a frame has {width} x {height} pixels, but the film has {self.width} x {self.height}")
         name = f"{self.frame_counter:06d}.png"
         imwrite(image, Path(self.frame_directory) / name)
         self.frame_fns.append(name)

@@ -31,7 +31,7 @@ def points_of(data: Any) -> Array:
     if points.ndim == 0 or points.shape[-1] not in (2, 3):
         raise ArgumentError(f"positions have 2 or 3 coordinates, but these have the shape {points.shape}")
     if points.dtype.kind not in "fiu":
-        raise ArgumentError(f"positions are numbers, not {points.dtype}")
+        raise ArgumentError(f"positions must be numbers, not {points.dtype}")
     return points.reshape(-1, points.shape[-1])
 
 
@@ -54,9 +54,11 @@ def corners_of(indices: Any, count: int, each: int) -> Array:
     if numbers.size % each:
         raise ArgumentError(f"{numbers.size} corners are not a whole number of shapes with {each} corners")
     if numbers.dtype.kind not in "iu":
-        raise ArgumentError(f"indices are integers, not {numbers.dtype}")
+        raise ArgumentError(f"indices must be integers, not {numbers.dtype}")
     if numbers.size and (numbers.min() < 0 or numbers.max() >= count):
-        raise ArgumentError(f"there are {count} vertices, and the indices go from {numbers.min()} to {numbers.max()}")
+        raise ArgumentError(
+            f"there are {count} vertices, but the indices range from {numbers.min()} to {numbers.max()}"
+        )
     return np.ascontiguousarray(numbers.reshape(-1, each), np.int32)
 
 
@@ -75,7 +77,7 @@ def colors_of(color: Any, count: int) -> Array:
         return np.append(values, 1.0)[:4].astype(np.float32)
     if values.shape not in ((count, 3), (count, 4)):
         raise ArgumentError(
-            f"colours of the shape {values.shape} are neither one colour nor one for each of {count}",
+            f"colours of the shape {values.shape} are neither one colour nor {count} colours",
             hint="a colour is 0xRRGGBB, or three numbers from 0 to 1",
         )
     return np.ascontiguousarray(values, np.float32)

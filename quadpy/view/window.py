@@ -160,7 +160,7 @@ class Window:
         """
         eye, target, upwards = (points_of(v)[0] for v in (position, look_at, up))
         if not len(eye) == len(target) == len(upwards) == 3 or np.array_equal(eye, target):
-            raise ArgumentError("a camera has a position and looks at another one, of three coordinates each")
+            raise ArgumentError("a camera takes a position and a point to look at, of three coordinates each")
         self._view.fov = fov
         self._view.world.reference_up = upwards
         self._view.local.position = eye

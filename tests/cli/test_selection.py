@@ -123,8 +123,8 @@ def test_an_argument_reaches_the_kernels_that_leave_it_open(sample):
         ("=3", "is not NAME=TYPE"),
         ("missing=3", "--arg missing: shift has no such parameter"),
         ("by=f32", "--arg by: shift has no such parameter, or its annotation is complete"),
-        ("n=nowhere", "is not an array type, and no expression"),
-        ("source=f31[2]", "is not an array type, and no expression"),
+        ("n=nowhere", "is neither an array type nor an expression"),
+        ("source=f31[2]", "is neither an array type nor an expression"),
     ],
 )
 def test_a_wrong_argument_is_named(sample, option, message):

@@ -61,11 +61,11 @@ def test_refused():
         ({"shape": (4, 0)}, "each with a cell"),
         ({"shape": (4, 4), "ranks": (2, 1)}, "among 1 ranks"),
         ({"shape": (4, 4), "ranks": 1}, "does not divide a grid of 2 axes"),
-        ({"shape": (4, 4), "periodic": (True,)}, "1 answers for 2 axes"),
+        ({"shape": (4, 4), "periodic": (True,)}, "1 values for 2 axes"),
         ({"shape": (4, 4), "periodic": "xy"}, "periodic must be True or False, not 'xy'"),
         ({"shape": (4, 4), "periodic": (True, 2)}, "periodic must be True or False, not 2"),
-        ({"shape": (4, 4), "ranks": (1.0, 1)}, "is not a number of blocks for each axis"),
-        ({"shape": (4, 4), "ranks": "ab"}, "ranks='ab' is not a number of blocks"),
+        ({"shape": (4, 4), "ranks": (1.0, 1)}, "must be one number of blocks for each axis"),
+        ({"shape": (4, 4), "ranks": "ab"}, "ranks='ab' must be one number of blocks"),
     ]:
         with pytest.raises(ArgumentError, match=words):
             qp.dist.Grid(**arguments)

@@ -226,7 +226,7 @@ def test_an_image_that_is_no_code_object_is_refused(driver):
 
 @pytest.mark.parametrize("call", ["stream_query", "stream_synchronize", "stream_destroy", "event_query"])
 def test_s16_the_cpu_refuses_every_handle_but_0(call):
-    with pytest.raises(DriverError, match="every handle of the CPU is 0"):
+    with pytest.raises(DriverError, match="every handle on the CPU is 0"):
         getattr(CpuDriver(), call)(0x1234)
     with pytest.raises(DriverError):
         CpuDriver().event_record(EventHandle(0), StreamHandle(1))

@@ -434,7 +434,7 @@ def test_what_is_no_kernel_no_event_no_function(on):
     graph = on.graph()
     for attempt, match in [
         (lambda: graph.add_kernel(print), "is not a kernel"),
-        (lambda: graph.add_kernel(on.adder(on.buffer(1), 1), 3), "take no more arguments"),
+        (lambda: graph.add_kernel(on.adder(on.buffer(1), 1), 3), "take no further arguments"),
         (lambda: graph.add_event_record(3), "not an event"),
         (lambda: graph.add_event_wait(None), "not an event"),
         (lambda: graph.add_host(3), "not a function"),
@@ -465,7 +465,7 @@ def test_a_copy_whose_ends_overlap(on):
 def test_both_ends_on_the_host(gpu):
     with pytest.raises(ArgumentError, match="on the host"):
         gpu.graph().add_memcpy(np.zeros(2), np.zeros(2))
-    with pytest.raises(ArgumentError, match="of host memory"):
+    with pytest.raises(ArgumentError, match="cannot fill host memory"):
         gpu.graph().add_memset(np.zeros(2), 0)
 
 

@@ -233,7 +233,7 @@ def no_variable_of_the_loop(x: I1, n: qp.i32):
 @pytest.mark.parametrize(
     ("kernel", "error", "said"),
     [
-        (inside_a_loop, KernelSyntaxError, "must be around parallel loops"),
+        (inside_a_loop, KernelSyntaxError, "must enclose parallel loops"),
         (without_a_reason, KernelSyntaxError, "takes an array and a reason"),
         (empty_reason, KernelTypeError, "takes the reason as a string, not ' '"),
         (an_element, KernelTypeError, "takes an array, a field or a variable that a loop assigns"),

@@ -332,7 +332,7 @@ def test_a_kernel_returns_no_dict(load):
         def kernel():
             return 1, {"a": 1.0}
     """)
-    with pytest.raises(qp.KernelTypeError, match="a kernel does not return a dict"):
+    with pytest.raises(qp.KernelTypeError, match="a kernel cannot return a dict"):
         module.kernel()
 
 

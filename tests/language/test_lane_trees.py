@@ -110,8 +110,8 @@ def test_vectors_and_truths(size):
 
 
 @pytest.mark.parametrize(("call", "message"), [
-    ("reduce_add_tiled(x[i], 7)", "log2_size is an integer from 0 to 5 here that is known at compile time, not 7"),
-    ("inclusive_max_tiled(x[i], i)", "log2_size is an integer from 0 to 5 here that is known at compile time, not i32"),
+    ("reduce_add_tiled(x[i], 7)", "log2_size must be an integer from 0 to 5 that is known at compile time, not 7"),
+    ("inclusive_max_tiled(x[i], i)", "log2_size must be an integer from 0 to 5 that is known at compile time, not i32"),
     ("reduce_and_tiled(x[i], 2)", "and combines integers and truths, not f32"),
     ("segmented_reduce_add(x[i])", "segmented_reduce_add"),
 ])  # fmt: skip
@@ -204,7 +204,7 @@ def test_functions_have_the_bits_of_the_operations(size):
 
 
 @pytest.mark.parametrize(("call", "message"), [
-    ("reduce(x[i])", "op is a function that combines two values, not NoneType"),
+    ("reduce(x[i])", "op must be a function that combines two values, not NoneType"),
     ("reduce(x[i], 32, max)", "the block has 64 iterations, not 32"),
     ("exclusive_scan(x[i], op=max)", "an exclusive scan needs its identity"),
     ("reduce(x[i], op=lambda a, b: qp.Vector([a, b]))", "f32x2 where one f32 is needed"),

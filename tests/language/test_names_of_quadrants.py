@@ -54,7 +54,7 @@ def test_annotations_of_arrays_by_the_names_of_taichi():
         ({"boundary": "wrap"}, "boundary='wrap' is not known"),
         ({"ndim": 1, "field_dim": 2}, "mean the same, and differ"),
         ({"element_shape": (3,)}, "needs a dtype"),
-        ({"dtype": qp.f32, "element_dim": 3}, "are no type of elements"),
+        ({"dtype": qp.f32, "element_dim": 3}, "are not an element type"),
     ):
         with pytest.raises(qp.ArgumentError, match=text):
             nd(**options)

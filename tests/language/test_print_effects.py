@@ -268,8 +268,8 @@ def test_a_number_of_bytes_that_makes_no_sense(size):
     [
         ({"debug": "no"}, "debug must be True or False, not 'no'"),
         ({"fast_math": 2}, "fast_math must be True or False, not 2"),
-        ({"random_seed": "now"}, "random_seed must be a whole number, not 'now'"),
-        ({"random_seed": 0.5}, "random_seed must be a whole number, not 0.5"),
+        ({"random_seed": "now"}, "random_seed must be an integer, not 'now'"),
+        ({"random_seed": 0.5}, "random_seed must be an integer, not 0.5"),
         ({"cpu_max_num_threads": 1.5}, "cpu_max_num_threads must be at least 1, not 1.5"),
         ({"cpu_max_num_threads": 0}, "cpu_max_num_threads must be at least 1, not 0"),
     ],

@@ -265,16 +265,19 @@ def load(tmp_path):
 
 
 MISTAKES = {
-    "t[0] = 1.0": ("a tile is assigned as a whole", "write t\\[:\\] = x"),
-    "u = x[0:16, 0:16]": ("two axes of an array are a part of a tile, and no value", "write t\\[:\\] = x"),
+    "t[0] = 1.0": ("a tile must be assigned as a whole", "write t\\[:\\] = x"),
+    "u = x[0:16, 0:16]": ("slices along two axes of an array are part of a tile, not a value", "write t\\[:\\] = x"),
     "t.solve_triangular_(1.0)": ("solve_triangular_: ", ""),
     "t[:] = 0.0": ("a tile takes two axes of an array", "write t\\[:\\] = x"),
     "t[:] = x[0:16, 0]": ("a tile takes two axes of an array", "write t\\[:\\] = x"),
     "t[:] = y[0:16, 0:16]": ("2 indices for an array of 3 dimensions", ""),
     "t[:] = y[0:16, 0:16, 0]": ("a tile takes the last two axes", "x\\[b, r0:r1, c0:c1\\]"),
-    "t[:] = x[0:16:2, 0:16]": ("a slice of an array has no step here", ""),
-    "t -= 1.0": ("an outer product can be subtracted from a tile", "write t -= qp.outer"),
-    "t += qp.outer(x[0:16, 0], x[0:16, 0])": ("an outer product can be subtracted from a tile", "write t -= qp.outer"),
+    "t[:] = x[0:16:2, 0:16]": ("a slice of an array cannot have a step here", ""),
+    "t -= 1.0": ("an outer product can only be subtracted from a tile", "write t -= qp.outer"),
+    "t += qp.outer(x[0:16, 0], x[0:16, 0])": (
+        "an outer product can only be subtracted from a tile",
+        "write t -= qp.outer",
+    ),
     "x[0:16, 0:16] = 1.0": ("an index must be an integer, not slice", "write a loop"),
     "t.solve_triangular_(t, lower=False)": ("lower=True", ""),
     "u = qp.simt.Tile32x32.zeros()": ("a tile has a row for each iteration of a block", ""),

@@ -165,7 +165,7 @@ VALUES = {
     "nodes": (lambda: qp.profile(nodes=3), "nodes must be True or False, not 3"),
     "warmup": (lambda: qp.graph.replay(warmup=-1), "warmup"),
     "layout": (lambda: qp.Layout("aoss"), "'aoss' is not a layout"),
-    "axes": (lambda: qp.root.dense(3, 3), "3 is not a choice of axes"),
+    "axes": (lambda: qp.root.dense(3, 3), "3 does not name axes"),
 }  # fmt: skip
 
 

@@ -275,7 +275,7 @@ def test_floats_may_be_refused_as_compile_time_values(restored):
     qp.init(raise_on_templated_floats=True)
     stretch(x, 2)
     with pytest.raises(
-        qp.ArgumentError, match=r"by is a template parameter, and raise_on_templated_floats refuses .* 2\.5"
+        qp.ArgumentError, match=r"by is a template parameter, and raise_on_templated_floats does not allow .* 2\.5"
     ):
         stretch(x, 2.5)
     qp.init()

@@ -161,7 +161,7 @@ ROWS = {
     "a target that is no text": (
         lambda on: touch.compile(None), UnknownTargetError, "there is no target 'None'", "gfx"),
     "an array of another device": (
-        lambda on: touch(array_of(on.second)), DeviceError, "recording:1.*in a kernel on.*recording:0", "copy"),
+        lambda on: touch(array_of(on.second)), DeviceError, "recording:1.*but the kernel runs on.*recording:0", "copy"),
     "out of memory": (
         lambda on: qp.ndarray(qp.f32, 1 << 26), OutOfDeviceMemory,
         r"recording device 0 has no 256.0 MiB left: 64.0 MiB of 64.0 MiB are free, and quadpy uses 0 bytes in 0", "drop arrays"),

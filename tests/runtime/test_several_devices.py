@@ -68,11 +68,11 @@ def test_new_things_are_on_the_device_that_is_current(two):
 def test_a_kernel_takes_arrays_of_its_device_alone(two):
     a, b = array_on(0), array_on(1)
     touch(b)
-    with pytest.raises(DeviceError, match=r"recording:0.*in a kernel on.*recording:1"):
+    with pytest.raises(DeviceError, match=r"recording:0.*but the kernel runs on.*recording:1"):
         touch(a)
     on(0)
     touch(a)
-    with pytest.raises(DeviceError, match=r"recording:1.*in a kernel on.*recording:0"):
+    with pytest.raises(DeviceError, match=r"recording:1.*but the kernel runs on.*recording:0"):
         touch(b)
 
 

@@ -295,4 +295,4 @@ def test_threads_open_no_device_while_the_process_ends():
         thread = threading.Thread(target=other)
         thread.start()
         thread.join()
-    assert found == ["the process ends"]
+    assert found == ["the process is ending"]

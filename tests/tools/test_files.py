@@ -77,11 +77,11 @@ def test_films_say_what_is_wrong(tmp_path):
     with pytest.raises(FileNotFoundError, match="nowhere"):
         tools.Film(tmp_path / "nowhere" / "film.mp4")
     for rate in (0, -1, float("nan"), "24", None):
-        with pytest.raises(qp.ArgumentError, match="is not a number of frames in a second"):
+        with pytest.raises(qp.ArgumentError, match="is not a number of frames per second"):
             tools.Film(tmp_path / "film.mp4", framerate=rate)
     with tools.Film(tmp_path / "film.gif") as film:
         film.add(np.zeros((8, 4)))
-        with pytest.raises(qp.ArgumentError, match=r"a frame of 4 x 8 pixels in a film of 8 x 4"):
+        with pytest.raises(qp.ArgumentError, match=r"a frame has 4 x 8 pixels, but the film has 8 x 4"):
             film.add(np.zeros((4, 8)))
     with tools.Film(tmp_path / "empty.mp4"):
         pass
@@ -94,7 +94,7 @@ def test_a_video_manager_keeps_frames_and_makes_films_of_them(tmp_path):
     manager.write_frame(np.zeros((16, 8)))
     assert sorted(path.name for path in (tmp_path / "out/frames").iterdir()) == manager.frame_fns
     assert manager.frame_counter == 3
-    with pytest.raises(qp.ArgumentError, match="a frame of 8 x 8 pixels in a film of 16 x 8"):
+    with pytest.raises(qp.ArgumentError, match="a frame has 8 x 8 pixels, but the film has 16 x 8"):
         manager.write_frame(np.zeros((8, 8)))
     manager.make_video()
     for suffix in ".mp4", ".gif":
@@ -139,7 +139,7 @@ def test_a_mesh_is_written_as_ply(tmp_path, text, face_type):
         (lambda w: w.add_face_channel("a", "float", [1, 2]), "a: 2 numbers for 1 faces"),
         (lambda w: w.add_vertex_channel("a", "half", [1, 2, 3]), "'half' is not a PLY type.*double"),
         (lambda w: w.add_faces([0, 1]), "2 corners for 1 faces of 3"),
-        (lambda w: w.add_faces([0, 1, 3]), "the corners go from 0 to 3: 3 vertices"),
+        (lambda w: w.add_faces([0, 1, 3]), "the corners range from 0 to 3, but there are 3 vertices"),
         (lambda w: w.export("nowhere.ply"), "1 faces without corners.*add_faces"),
         (lambda w: tools.PLYWriter(0), "one vertex or more"),
         (lambda w: tools.PLYWriter(1, 1, "hexagon"), "'hexagon' is not a type of faces"),

@@ -133,5 +133,5 @@ def test_a_field_or_an_ndarray_that_is_annotated_with_its_type_is_checked(annota
 
 
 def test_a_type_of_elements_is_given_once():
-    with pytest.raises(qp.ArgumentError, match="has a type of elements already"):
+    with pytest.raises(qp.ArgumentError, match="already has an element type"):
         qp.Array1D[qp.f32][qp.f64]

@@ -57,7 +57,7 @@ def sweep_whole(x: Cube, y: Cube, op: T, exclusive: T, dtype: T, start: qp.u64):
 
 @qp.kernel
 def fold_flat(x: Flat, totals: Flat, op: T, neutral: T, chunk: T):
-    """As ``fold``, for one axis."""
+    """Like ``fold``, for one axis."""
     for c in range(totals.shape[0]):
         first = qp.i64(c) * chunk
         total = qp.cast(neutral, totals.dtype)
@@ -68,7 +68,7 @@ def fold_flat(x: Flat, totals: Flat, op: T, neutral: T, chunk: T):
 
 @qp.kernel
 def sweep_flat(x: Flat, before: Flat, y: Flat, op: T, exclusive: T, chunk: T):
-    """As ``sweep``, for one axis."""
+    """Like ``sweep``, for one axis."""
     for c in range(before.shape[0]):
         first = qp.i64(c) * chunk
         total = before[c]

@@ -3,7 +3,7 @@
 There are no locks: a writer replaces a whole file at once, a reader checks what it reads, and a process that loses a race
 has only done some work twice.  Only files with the cache's own suffixes are ever touched.
 
-Entries are code that will run.  So neither a folder nor an entry that another user (except root) owns or may write to is
+Entries are code that will run.  Therefore, neither a folder nor an entry that another user (except root) owns or may write to is
 trusted.  Only regular files are opened: no links, and no pipes, for which a reader would wait.
 """
 

@@ -1,6 +1,6 @@
 """Addresses of elements of arrays.
 
-AMD's memory instructions add a pointer, a 32-bit offset in bytes, and a constant.  So there ``x[i - 1]``, ``x[i]``
+AMD's memory instructions add a pointer, a 32-bit offset in bytes, and a constant.  Therefore, there ``x[i - 1]``, ``x[i]``
 and ``x[i + 1]`` share one offset, that of ``i``.  NVIDIA's add a constant to 64 bits: there it costs (Jacobi 5 %).
 """
 

@@ -104,7 +104,7 @@ class _Map:
 
     def __init__(self, value: Value) -> None:
         if not isinstance(value, dict):
-            raise LinkError("damaged code object: its metadata has another value where a map belongs")
+            raise LinkError("damaged code object: its metadata has a value of another type where a map is expected")
         self._items = value
 
     def number(self, key: str) -> int:

@@ -1,7 +1,7 @@
 """Decides which function calls are not inlined.
 
 An inlined function is vectorised with the loop around it, and is then several times as fast as calls.  But LLVM's time
-grows faster than the code: a loop of 400 sines would take a minute.  So there is a limit to what is inlined into one
+grows faster than the code: a loop of 400 sines would take a minute.  Therefore, there is a limit to what is inlined into one
 function; the bits are the same on both sides of it.  On the CPU, calls that stay have ``vector_forms``.
 
 Functions that users ask to be called have a lower limit: calling a small function costs more than running it.

@@ -44,7 +44,7 @@ class DistributedField(DistributedArray):
         return (0,) * self.ndim
 
     def leaves(self) -> tuple[DistributedField, ...]:
-        """As ``Field.leaves``."""
+        """Like ``Field.leaves``."""
         return (self,)
 
     @property

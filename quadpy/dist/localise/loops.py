@@ -39,7 +39,7 @@ def axes_of(task: ir.ParallelTask, is_distributed: Callable[[str], bool], ndim: 
     if len(task.axes) == ndim:
         return tuple(range(ndim))
     raise KernelSyntaxError(
-        "which rank runs an iteration of this loop is not known", task.span,
+        "it is not known which rank runs an iteration of this loop", task.span,
         hint="loop over the array, or use the loop's variables as indices of what it writes",
     )  # fmt: skip
 
@@ -49,7 +49,7 @@ def limited(axis: ir.Axis, along: int, indices: Indices) -> ir.Axis:
     span, type = axis.span, axis.var.type
     low, high = (indices.number(name, along, type, span) for name in ("low", "high"))
     if not (isinstance(axis.step, ir.Const) and axis.step.value >= 1):
-        raise KernelSyntaxError("a loop over a distributed grid takes a step that is a positive constant", span)
+        raise KernelSyntaxError("the step of a loop over a distributed grid must be a positive constant", span)
     if not indices.geometry.split[along]:
         return axis
     start = binary(ir.BinOp.MAX, axis.start, low)

@@ -47,5 +47,7 @@ def pairs_of(sends: Sequence[Send], receives: Sequence[Receive]) -> list[tuple[S
     pairs = [(send, open_receives.pop(send.tag, None)) for send in sends]
     unmatched = [send.tag for send, receive in pairs if receive is None] + list(open_receives)
     if unmatched or len(receives) != len(pairs):
-        raise TransportError(f"an exchange of a rank with itself has a send or a receive alone, with tag {unmatched}")
+        raise TransportError(
+            f"an exchange of a rank with itself has a send or a receive without its counterpart, with tag {unmatched}"
+        )
     return [(send, receive) for send, receive in pairs if receive is not None]

@@ -29,7 +29,7 @@ N = TypeVar("N", bound=Node)
 class Allocations:
     """The state that a graph keeps for its alloc and free nodes.
 
-    On a GPU the driver decides an address when it adds the alloc node to its graph.  So with the first alloc node the
+    On a GPU the driver decides an address when it adds the alloc node to its graph.  Therefore, with the first alloc node the
     driver's graph is built, and each later node is added to it at once.
 
     built  that driver graph; None before the first alloc node, and on the CPU

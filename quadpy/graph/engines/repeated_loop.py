@@ -1,7 +1,7 @@
 """Loops that the host repeats where the driver's graphs have no loops: graphs of several passes, one after the other.
 
 The code itself decides what comes next: memory holds the number of the segment to run, tasks of others do nothing, and a
-latch after each segment chooses the next.  So passes that are launched after the end of the loop do nothing.
+latch after each segment chooses the next.  Therefore, passes that are launched after the end of the loop do nothing.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ def extent_of(memory: Any, device: Device, nbytes: int | None = None) -> Extent:
     found = _extent(memory, device, nbytes)
     if nbytes is not None and nbytes > found.nbytes:
         raise ArgumentError(
-            f"{nbytes} bytes of {_describe(memory)}, which has {found.nbytes}",
+            f"{_describe(memory)} has {found.nbytes} bytes, fewer than {nbytes}",
             hint=f"pass nbytes={found.nbytes} or fewer",
         )
     return found if nbytes is None else replace(found, nbytes=nbytes)

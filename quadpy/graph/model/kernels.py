@@ -64,7 +64,7 @@ def _prepared(
     """The launches, and the kernel that prepared them; None for launches that were prepared before."""
     if isinstance(kernel, (Prepared, HostLaunch, KernelLaunch)):
         if args or kwargs:
-            raise ArgumentError("launches that were prepared take no more arguments")
+            raise ArgumentError("prepared launches take no further arguments")
         return kernel, None
     if not getattr(kernel, "__quadpy_kernel__", False):
         raise ArgumentError(f"{kernel!r} is not a kernel", hint="a Python function can be a node of its own: add_host")

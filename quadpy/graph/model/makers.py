@@ -51,7 +51,9 @@ def memcpy_node(device: Device, target: Any, source: Any, nbytes: int | None = N
         given = extent_of(source if _is_address(target) else target, device).nbytes
     to, of = written_extent_of(target, device, given), extent_of(source, device, given)
     if to.nbytes != of.nbytes:
-        raise ArgumentError(f"a copy of {of.nbytes} bytes into {to.nbytes}", hint="shapes and dtypes must agree")
+        raise ArgumentError(
+            f"cannot copy {of.nbytes} bytes into {to.nbytes} bytes", hint="shapes and dtypes must agree"
+        )
     if to.pageable and of.pageable:
         raise ArgumentError("both ends of the copy are on the host", hint="add_host can copy there")
     if overlap(to.range, of.range):
@@ -85,7 +87,7 @@ def memset_node(
         )
     extent = written_extent_of(target, device, None if nbytes is None else pitch * (rows - 1) + nbytes)
     if extent.pageable:
-        raise ArgumentError("a fill of host memory", hint="add_host can fill it")
+        raise ArgumentError("a fill node cannot fill host memory", hint="add_host can fill it")
     bits, size = fill_pattern(target, value, element)
     width = extent.nbytes if nbytes is None else nbytes
     if width % size:

@@ -1,7 +1,7 @@
 """The graphs of a replayed function.
 
 Each thread has its own graphs, because the arrays that a function makes belong to its graph and must not be overwritten by
-a call of another thread.  A call takes a variant out of its thread's list and puts it back after the launch.  So a variant
+a call of another thread.  A call takes a variant out of its thread's list and puts it back after the launch.  Therefore, a variant
 that an exception left half changed is gone, a call inside a call takes or makes another one, and no lock is held while a
 function of the user's runs.
 """

@@ -1,7 +1,7 @@
 """Integers of an iteration as affine forms: sums of counters times numbers that the host knows at a launch.
 
 A *counter* takes consecutive integers: a loop variable in units of its step, or the values of a division, a remainder,
-a minimum or a load.  So every integer has a form, and a value that is not affine is a separate counter.
+a minimum or a load.  Therefore, every integer has a form, and a value that is not affine is a separate counter.
 """
 
 from __future__ import annotations

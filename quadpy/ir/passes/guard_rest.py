@@ -1,6 +1,6 @@
 """Makes ``continue`` skip what comes after a construct in which iterations meet.
 
-On the CPU such a construct ends a section, and an iteration can leave only the section that it is in.  So the jump sets a
+On the CPU such a construct ends a section, and an iteration can leave only the section that it is in.  Therefore, the jump sets a
 variable, and the statements after the construct test it.
 """
 

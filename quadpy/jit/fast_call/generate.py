@@ -1,6 +1,6 @@
 """Fast calls on a GPU: a generated function for calls that are like the last one.
 
-A launch on a GPU takes Python longer than the driver, and most of that is looping over arguments.  So for each signature
+A launch on a GPU takes Python longer than the driver, and most of that is looping over arguments.  Therefore, for each signature
 a function without loops is generated: it checks, announces, packs and launches, argument by argument, all tasks at once.
 It replaces ``Kernel.__call__``, ``Specialisation.pick`` and ``GpuPlan.run``, but only for the plainest calls.
 """

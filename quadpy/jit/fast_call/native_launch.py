@@ -1,6 +1,6 @@
 """The launches of a kernel in one call of machine code.
 
-Python takes longer to pass a launch's eleven arguments to a C function than to call one that loads them itself.  So a
+Python takes longer to pass a launch's eleven arguments to a C function than to call one that loads them itself.  Therefore, a
 little LLVM IR loads them from a *record*, whose changing part one ``struct.pack_into`` fills.  It releases Python's lock
 for the driver's calls, as ctypes does.
 """

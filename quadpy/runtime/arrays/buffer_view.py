@@ -57,7 +57,7 @@ class BufferView(NDArray):
             return super().__getitem__(index)
         first, last, step = index.indices(self.size)
         if step != 1:
-            raise ArgumentError(f"a BufferView has no steps: [{shown(index)}]", hint="numpy.asarray(view)[::2] has")
+            raise ArgumentError(f"a BufferView has no steps: [{shown(index)}]", hint="use numpy.asarray(view)[::2]")
         return BufferView(self, first, max(0, last - first))
 
     def __class_getitem__(cls, dtype: Any) -> Any:

@@ -22,7 +22,7 @@ WITH_SHAPE: Final[LiveObjects[Any]] = LiveObjects()
 """Fields that were made with a shape: ``qp.root.lazy_grad()`` gives them a gradient, too."""
 
 
-_FLOATS: Final = "derivatives are those of floats: f16, bf16, f32 and f64"
+_FLOATS: Final = "only floats have derivatives: f16, bf16, f32 and f64"
 
 
 class HasDerivatives:

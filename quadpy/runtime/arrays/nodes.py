@@ -68,7 +68,8 @@ class Tree:
     def need_open(self) -> None:
         if self._bound:
             raise ArgumentError(
-                "this layout is in use: its memory is allocated", hint="place all fields before the first one is used"
+                "this layout is in use: its memory has been allocated",
+                hint="place all fields before the first one is used",
             )
 
     def close(self) -> None:
@@ -165,9 +166,7 @@ class GridNode(Node):
         if self.kind is NodeKind.DYNAMIC:
             raise ArgumentError("a dynamic node can hold only fields", hint="place fields in it, or structs")
         if not isinstance(axes, tuple):
-            raise ArgumentError(
-                f"{shown(axes)} is not a choice of axes", hint="write qp.i, qp.ij, qp.ijk, or qp.axes(0, 1)"
-            )
+            raise ArgumentError(f"{shown(axes)} does not name axes", hint="write qp.i, qp.ij, qp.ijk, or qp.axes(0, 1)")
         extents = shape_of(dimensions)
         if len(extents) == 1:
             extents *= len(axes)
@@ -246,12 +245,12 @@ class GridNode(Node):
 
     @public
     def lazy_grad(self) -> None:
-        """As ``qp.root.lazy_grad``, for the fields of this tree."""
+        """Like ``qp.root.lazy_grad``, for the fields of this tree."""
         self.tree.need("grad")
 
     @public
     def lazy_dual(self) -> None:
-        """As ``qp.root.lazy_dual``, for the fields of this tree."""
+        """Like ``qp.root.lazy_dual``, for the fields of this tree."""
         self.tree.need("dual")
 
     @public

@@ -22,7 +22,7 @@ __all__ = ["OrderedNDArray", "order_of_layout"]
 
 
 class OrderedNDArray(DenseArray):
-    """As ``NDArray``, with the axes in ``order``, the outermost first; made by ``qp.tensor``.  Kernels get its strides."""
+    """Like ``NDArray``, with the axes in ``order``, the outermost first; made by ``qp.tensor``.  Kernels get its strides."""
 
     __slots__ = (
         "__weakref__",

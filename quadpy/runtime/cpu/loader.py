@@ -24,7 +24,7 @@ __all__ = ["LoadedObject", "load_object", "name_in_crashes"]
 
 
 class _Note(ctypes.Structure):
-    """As ``pool_native.crash`` has it."""
+    """Like ``pool_native.crash`` has it."""
 
     _fields_ = [(name, ctypes.c_uint64) for name in ("begin", "end", "text", "length", "next")]
 

@@ -48,7 +48,7 @@ class NativeCalls:
         return self._made(f"qp_call{count}", function)
 
     def alloc(self, function: Any) -> Callable[..., int]:
-        """As ``call``, for two words after the address of a result: returns it, or the negative status."""
+        """Like ``call``, for two words after the address of a result: returns it, or the negative status."""
         return self._made("qp_alloc", function)
 
     def _made(self, symbol: str, function: Any) -> Callable[..., int]:

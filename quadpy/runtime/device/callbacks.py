@@ -1,6 +1,6 @@
 """Host functions: Python functions that a device calls.
 
-A driver calls one C function for all of them, with a number, the ticket, in place of a pointer.  So if a graph runs
+A driver calls one C function for all of them, with a number, the ticket, in place of a pointer.  Therefore, if a graph runs
 after its function was freed, the ticket is unknown, and nothing crashes.  The stream waits for the function; an error
 is kept, and raised by the next synchronize of the stream or of the device.
 """

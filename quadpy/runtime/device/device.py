@@ -172,7 +172,7 @@ class Device(OneProcess):
         return self.allocate_lasting(nbytes, stream)
 
     def allocate_lasting(self, nbytes: int, stream: CapturedStream) -> DeviceBuffer:
-        """As ``allocate``, for memory that outlives a capture, such as a field's."""
+        """Like ``allocate``, for memory that outlives a capture, such as a field's."""
         stream._take()  # noqa: SLF001 - refuses a destroyed stream
         home = stream.timeline
         return self.memory.buffer(nbytes, home if home.handle else self.timelines.default)
@@ -237,7 +237,7 @@ class Device(OneProcess):
         self.life.close()
 
     def close_at_exit(self) -> None:
-        """As ``close``; but beside other threads, which may be in a call of the driver, the end of the process frees all."""
+        """Like ``close``; but beside other threads, which may be in a call of the driver, the end of the process frees all."""
         if self.life.ended is not None:
             return
         self.life.captures = 0  # they never end: their threads have ended, or their generators are suspended

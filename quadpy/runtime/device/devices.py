@@ -66,7 +66,7 @@ def open_device(arch: str, ordinal: int = 0) -> Device:
         only the main thread can still open one.
     """
     if _process_ends.is_set() and threading.current_thread() is not threading.main_thread():
-        raise NoDeviceError("the process ends", hint="end threads that use a device before the program ends")
+        raise NoDeviceError("the process is ending", hint="end the threads that use a device before the program ends")
     device_class = _device_class()
     with _lock:
         device = _open.get((arch, ordinal))

@@ -1,7 +1,7 @@
 """A pool of stream or event handles that are used again.
 
 Creating and destroying a stream costs a driver more than everything else that happens to it, and the same is true for
-events.  So a handle whose owner died is kept for the next owner, by the same single steps that the reaper uses.
+events.  Therefore, a handle whose owner died is kept for the next owner, by the same single steps that the reaper uses.
 """
 
 from __future__ import annotations

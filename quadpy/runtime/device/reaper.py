@@ -1,6 +1,6 @@
 """Resources that are freed after the last reference to their owner has died.
 
-A finalizer may run on any thread, between any two instructions, inside a capture, or at exit.  So no finalizer here is
+A finalizer may run on any thread, between any two instructions, inside a capture, or at exit.  Therefore, no finalizer here is
 written in Python: the death of an object appends a record to a queue, by a C call that the interpreter makes.  The
 device drains the queue before an allocation, when it synchronizes and when it closes.  See "Shared state" in the
 documentation.
@@ -183,7 +183,7 @@ class Reaper:
 
 
 def give_back_one(destroy: Callable[..., object], cell: list[T], argument: object) -> None:
-    """As ``give_back``, for a cell with at most one entry."""
+    """Like ``give_back``, for a cell with at most one entry."""
     try:
         _exhaust(map(destroy, map(_pop, (cell,)), (argument,)))
     except IndexError:  # another thread took it

@@ -139,7 +139,7 @@ class CpuDriver:
     # code: CPU kernels are functions of the process
 
     def _refuse_code(self, *_: object) -> NoReturn:
-        raise DriverError("the CPU loads no code objects", hint="a kernel compiled for 'cpu' runs there")
+        raise DriverError("the CPU cannot load code objects", hint="a kernel compiled for 'cpu' runs there")
 
     module_load = module_function = module_unload = launch_arguments = cooperative_arguments = _refuse_code
     launch = launch_cooperative = max_blocks = _refuse_code
@@ -151,7 +151,7 @@ class CpuDriver:
 def _require_zero(*handles: int) -> bool:
     for handle in handles:
         if handle:
-            raise DriverError(f"{handle:#x} is not a stream or event of the CPU", hint="every handle of the CPU is 0")
+            raise DriverError(f"{handle:#x} is not a stream or event of the CPU", hint="every handle on the CPU is 0")
     return True
 
 

@@ -209,12 +209,12 @@ class Driver(Protocol):
         """How many blocks of ``threads`` threads an otherwise idle device can run at once."""
 
     def cooperative_arguments(self, address: int, offsets: Sequence[int]) -> object:
-        """As ``launch_arguments``, for ``launch_cooperative``; ``offsets`` are the argument offsets in the block."""
+        """Like ``launch_arguments``, for ``launch_cooperative``; ``offsets`` are the argument offsets in the block."""
 
     def launch_cooperative(
         self, function: FunctionHandle, grid: Dim3, block: Dim3, shared: int, stream: StreamHandle, arguments: object
     ) -> None:
-        """As ``launch``, with all blocks resident at once; refused if there are more than ``max_blocks``."""
+        """Like ``launch``, with all blocks resident at once; refused if there are more than ``max_blocks``."""
 
     def native_launch(self) -> NativeLaunch | None:
         """The addresses for launches by machine code, whose arguments are the ``extra`` words; None if unsupported."""

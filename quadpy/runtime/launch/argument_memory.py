@@ -1,6 +1,6 @@
 """Memory on a device from which kernels read their arguments.
 
-One launch uploads a few KiB, which travel as arguments of the launch itself.  So the upload comes after all earlier work of
+One launch uploads a few KiB, which travel as arguments of the launch itself.  Therefore, the upload comes after all earlier work of
 the stream and before all later work, and the host does not wait.
 """
 

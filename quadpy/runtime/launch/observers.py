@@ -24,7 +24,7 @@ class _Submissions:
         self.node_timer = next((each.node_timer for each in told if each.node_timer is not None), None)
 
     def done(self) -> None:
-        """As ``Submission.done``, in reverse order: the observer that was told last may measure time."""
+        """Like ``Submission.done``, in reverse order: the observer that was told last may measure time."""
         for each in reversed(self._told):
             each.done()
 

@@ -209,7 +209,7 @@ class _NotNoted:
     node_timer: ClassVar[NodeTimer | None] = None
 
     def done(self) -> None:
-        """As ``Submission.done``."""
+        """Like ``Submission.done``."""
 
 
 NOT_NOTED: Final = _NotNoted()

@@ -81,7 +81,7 @@ def _runs(session: Session, memory: ArrayMemory, source: StridedLayout) -> tuple
     count = math.prod(shape[axis] for axis in outer)
     if count > MAX_RUNS:
         session.refuse(
-            f"one access to {memory.name}, whose numbers form {count} separate pieces of memory: each would be a node, "
+            f"one access to {memory.name}, whose numbers form {count} separate pieces of memory: each piece would be a node, "
             f"and the limit is {MAX_RUNS}",
             "write it with a kernel, or give it memory of its own: a field with the axis order of what it is copied from, "
             "a contiguous NumPy array",

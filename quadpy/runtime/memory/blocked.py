@@ -55,7 +55,7 @@ class BlockedStorage:
         return self.inner.pointer
 
     def read(self, where: Where, stream: object = None) -> Numbers:
-        """As ``Storage.read``; all but one element is a copy."""
+        """Like ``Storage.read``; all but one element is a copy."""
         if where is not ... and not any(isinstance(i, slice) for i in where):
             return self.inner.read(self._levels(where), stream)
         return self.inner.read(..., stream).reshape(self.shape)[where]

@@ -114,7 +114,7 @@ class DeviceMemory:
             self._reaper.drain()
         if nbytes <= 0:
             if nbytes:
-                raise ArgumentError(f"{nbytes} bytes cannot be allocated", hint="0 bytes can: their address is 0")
+                raise ArgumentError(f"{nbytes} bytes cannot be allocated: the number must not be negative")
             return DeviceBuffer(None, 0)
         block = Block(0, self._allocator.size(nbytes), home)
         buffer = DeviceBuffer(block, nbytes)

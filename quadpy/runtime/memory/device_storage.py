@@ -84,7 +84,7 @@ def zero_bytes(device: Device, nbytes: int, stream: object = None) -> Region:
 
 
 def unset_bytes(device: Device, nbytes: int, stream: object = None) -> Region:
-    """As ``zero_bytes``, for memory that is written before it is read: the bytes have any values."""
+    """Like ``zero_bytes``, for memory that is written before it is read: the bytes have any values."""
     home = stream_of(device, stream)
     if device.life.direct or (session := session_of(home)) is None:
         timeline = home.timeline if home.timeline.handle else device.timelines.default
@@ -95,7 +95,7 @@ def unset_bytes(device: Device, nbytes: int, stream: object = None) -> Region:
 
 
 def lasting_zero_bytes(device: Device, nbytes: int) -> Region:
-    """As ``zero_bytes`` outside any capture, for memory that is allocated once, on first use."""
+    """Like ``zero_bytes`` outside any capture, for memory that is allocated once, on first use."""
     home = stream_of(device, None)
     return _zeroed(device, device.allocate_lasting(nbytes, home), home)
 

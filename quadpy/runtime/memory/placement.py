@@ -44,7 +44,7 @@ def allocate(nbytes: int, stream: object = None) -> Memory:
 
 
 def allocate_unset(nbytes: int, stream: object = None) -> Memory:
-    """As ``allocate``, for memory that is written before it is read: the bytes have any values."""
+    """Like ``allocate``, for memory that is written before it is read: the bytes have any values."""
     config = State.config
     if config.arch != "cpu":
         return unset_bytes(device_of(config), nbytes, stream)
@@ -56,7 +56,7 @@ def allocate_unset(nbytes: int, stream: object = None) -> Memory:
 
 
 def allocate_lasting(nbytes: int) -> Memory:
-    """As ``allocate`` outside any capture: for fields, which keep their values between launches of a graph."""
+    """Like ``allocate`` outside any capture: for fields, which keep their values between launches of a graph."""
     if current_config().arch != "cpu":
         return lasting_zero_bytes(current_device(), nbytes)
     return HOST.allocate(nbytes)

@@ -1,6 +1,6 @@
 """Copies between host and device memory in stream order.
 
-Drivers copy only pinned memory asynchronously and in stream order.  So users' memory is copied through pinned buffers,
+Drivers copy only pinned memory asynchronously and in stream order.  Therefore, users' memory is copied through pinned buffers,
 and may be reused when the call returns.
 """
 

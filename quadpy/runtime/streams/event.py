@@ -196,7 +196,7 @@ class Event(Owned[EventHandle]):
         """Refuse an event whose last known record is in a capture that has ended."""
         if self.captured is not None:
             raise CaptureError(
-                "the event was recorded in a capture that has ended, and stands for no work of a stream",
+                "the event was recorded in a capture that has ended, and no longer stands for work of a stream",
                 call_site(),
                 hint="record it again after the launch of the graph, or add it to the graph: add_event_record",
             )

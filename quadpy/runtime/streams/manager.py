@@ -207,7 +207,7 @@ class StreamManager(OneProcess):
         return timeline
 
     def _hold(self, stream: int, verb: str) -> Owner[StreamHandle]:
-        """As ``_uncaptured``, for the owner of the handle; the caller keeps it until its call returns."""
+        """Like ``_uncaptured``, for the owner of the handle; the caller keeps it until its call returns."""
         owner = self._uncaptured(stream, verb).owner
         return owner if owner is not None else self._hold(stream, verb)  # raises if it was destroyed just now
 

@@ -1,6 +1,6 @@
 """Objects that own a handle of a driver.
 
-Drivers do not check handles, and crash on one that was destroyed.  So each handle has an ``Owner``, which gives it back
+Drivers do not check handles, and crash on one that was destroyed.  Therefore, each handle has an ``Owner``, which gives it back
 when nothing refers to the owner any more.  An ``OwnerRef`` refers to the owner until the handle is destroyed.  A call
 takes the owner from the ``OwnerRef`` once and keeps it until it returns, even if another thread destroys the object
 meanwhile.

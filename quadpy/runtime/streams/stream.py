@@ -166,7 +166,7 @@ class Stream(Owned[StreamHandle]):
             device.reaper.drain()
 
     def _call(self, function: Callable[..., T], *arguments: object) -> T:
-        """As ``Owned._call``, for calls that submit work: if the stream ends meanwhile, memory still waits for it."""
+        """Like ``Owned._call``, for calls that submit work: if the stream ends meanwhile, memory still waits for it."""
         owner = self._take()
         try:
             return function(*arguments, owner.handle)

@@ -209,7 +209,7 @@ class Timelines:
         self.order_on(before, owner)
 
     def order_on(self, before: Timeline, owner: Owner[StreamHandle]) -> None:
-        """As ``order``, for a stream that may have been destroyed, but whose handle lives as long as ``owner``."""
+        """Like ``order``, for a stream that may have been destroyed, but whose handle lives as long as ``owner``."""
         mark = self.mark(before)
         if mark.owner is None:
             self.wait(mark)

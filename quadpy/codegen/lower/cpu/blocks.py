@@ -53,8 +53,8 @@ class _Blocks(Sections):
             used += shared_bytes(array)
             if used > _MOST_BYTES:
                 raise CodegenError(
-                    f"this loop's shared arrays and variables have {used} bytes a block up to here; on the CPU there "
-                    f"are {_MOST_BYTES}", array.span, hint="make the shared arrays smaller",
+                    f"the shared arrays and variables of this loop need {used} bytes per block up to here; the CPU "
+                    f"has {_MOST_BYTES}", array.span, hint="make the shared arrays smaller",
                 )  # fmt: skip
             t, extents = array.type, tuple(map(str, array.type.shape or ()))
             pointer = s.text.table(scalar_count(t), memory_type(t.elem), t.elem.nbytes)

@@ -1,6 +1,6 @@
 """Working memory of the CPU's loops: partial results, shared arrays and kept variables, while a loop runs.
 
-A thread's stack may have 512 KiB or less.  So memory of more than ``MOST_ON_STACK`` comes from ``malloc``: a chunk
+A thread's stack may have 512 KiB or less.  Therefore, memory of more than ``MOST_ON_STACK`` comes from ``malloc``: a chunk
 gets its memory in the function that the pool calls, the table of all chunks' results belongs to the entry function.
 
 The pool hands tasks one pointer besides the arguments.  If a loop reduces or takes much memory, it points to a record

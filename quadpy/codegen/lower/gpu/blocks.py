@@ -105,8 +105,8 @@ def _define_shared(s: Scope, task: ir.ParallelTask, *, dynamic: bool) -> None:
         first, used = used, used + -(-shared_bytes(array) // 16) * 16
         if used > gpu.most_shared_bytes:
             raise CodegenError(
-                f"the shared arrays of this loop have {used} bytes up to this one; {s.rules.family} has "
-                f"{gpu.most_shared_bytes} a block", array.span, hint="make them smaller, or use a narrower type",
+                f"the shared arrays of this loop need {used} bytes up to this one; {s.rules.family} has "
+                f"{gpu.most_shared_bytes} per block", array.span, hint="make them smaller, or use a narrower type",
             )  # fmt: skip
         name, t = symbol(array.name), array.type
         if dynamic:

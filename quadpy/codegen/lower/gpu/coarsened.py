@@ -1,7 +1,7 @@
 """Short loops over memory on a GPU: several iterations a thread, their loads under way together.
 
 One load of four bytes a thread leaves a large GPU's memory waiting, and neighbours in a grid of several axes are loaded
-once more for each row that uses them.  So if a launch has fewer threads than iterations, a thread runs a strip of
+once more for each row that uses them.  Therefore, if a launch has fewer threads than iterations, a thread runs a strip of
 them.  On one axis, a strip has the thread's number, its number plus the block's size, and so on, which keeps a wave's
 accesses side by side; on several axes, its iterations lie one below the other, so that rows which neighbours need are
 loaded once.  Iterations with branches run one after the other, and share the computation of their indices.

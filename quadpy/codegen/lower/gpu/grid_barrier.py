@@ -2,7 +2,7 @@
 
 Blocks wait for each other, so all of them must be resident at once: the launch is cooperative.  They count themselves in
 one cell of scratch memory, and a meeting flips its top bit: the first block adds the amount that is then missing.
-So each meeting leaves the cell ready for the next one, also for the next launch, whatever its number of blocks; the
+Therefore, each meeting leaves the cell ready for the next one, also for the next launch, whatever its number of blocks; the
 cell is set to 0 once, when the memory is allocated.
 """
 

@@ -26,7 +26,7 @@ def type_number(dtype: Scalar) -> int:
     number = _TYPES.get(dtype)
     if number is None:
         names = ", ".join(map(str, _TYPES))
-        raise TransportError(f"GPUs reduce no {dtype} over ranks", hint=f"convert it to one of {names}")
+        raise TransportError(f"GPUs cannot reduce {dtype} across ranks", hint=f"convert it to one of {names}")
     return number
 
 
@@ -42,7 +42,7 @@ class Communicator:
     _comm: Any = None
 
     def abort(self) -> None:
-        """As ``GpuLibrary.abort``."""
+        """Like ``GpuLibrary.abort``."""
         comm, self._comm = self._comm, None
         if comm is not None:
             self._abort(comm)
