@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
+
+import pytest
+
+SUPPORT = Path(__file__).parents[1] / "support"
 
 PROGRAM = """
 import sys
@@ -34,6 +39,34 @@ COMPILER = (
 CALLED = f"""
 add(x, 2.0)
 assert x.tolist() == [2.0] * 4
+print([name for name in {COMPILER} if name in sys.modules])
+"""
+
+SIMULATED = f"""
+sys.path.insert(0, {str(SUPPORT)!r})
+from simulated_gpu.driver import RecordedKernel, RecordingDriver
+from quadpy.runtime.device import devices
+from quadpy.runtime.device.current import Config, set_config
+from quadpy.runtime.device.device import Device
+
+
+class DoNothing(dict):
+    def __contains__(self, name):
+        return True
+
+    def __missing__(self, name):
+        return RecordedKernel(lambda _: None)
+
+
+driver = RecordingDriver()
+driver.kernels = DoNothing()
+devices._open["recording", 0] = Device(driver)
+set_config(Config(arch="recording"))
+a = qp.ndarray(qp.f32, 4)
+add(a, 2.0)
+with qp.graph.capture() as graph:
+    add(a, 2.0)
+qp.sync()
 print([name for name in {COMPILER} if name in sys.modules])
 """
 
@@ -70,9 +103,10 @@ def ran(tmp_path, text):
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
-def test_a_process_that_finds_its_code_does_not_import_the_compiler(tmp_path):
-    assert ran(tmp_path, CALLED) == f"{list(COMPILER)}\n"
-    assert ran(tmp_path, CALLED) == "[]\n"
+@pytest.mark.parametrize("text", [CALLED, SIMULATED], ids=["cpu", "gpu"])
+def test_a_process_that_finds_its_code_does_not_import_the_compiler(tmp_path, text):
+    assert ran(tmp_path, text) == f"{list(COMPILER)}\n"
+    assert ran(tmp_path, text) == "[]\n"
 
 
 def test_a_call_works_after_its_import_of_the_compiler_was_interrupted_anywhere(tmp_path):
