@@ -110,13 +110,13 @@ def test_vectors_and_truths(size):
 
 
 @pytest.mark.parametrize(("call", "message"), [
-    ("reduce_add_tiled(x[i], 7)", "log2_size must be an integer from 0 to 5 that is known at compile time, not 7"),
-    ("inclusive_max_tiled(x[i], i)", "log2_size must be an integer from 0 to 5 that is known at compile time, not i32"),
+    ("reduce_add_tiled(x[i], 7)", "log2_size must be an integer from 0 to {most} that is known at compile time, not 7"),
+    ("inclusive_max_tiled(x[i], i)", "log2_size must be an integer from 0 to {most} that is known at compile time, not i32"),
     ("reduce_and_tiled(x[i], 2)", "and combines integers and truths, not f32"),
     ("segmented_reduce_add(x[i])", "segmented_reduce_add"),
 ])  # fmt: skip
-def test_tiles_that_do_not_exist(call, message, load, init):
-    init(wave_size=32)
+def test_tiles_that_do_not_exist(call, message, size, load):
+    message = message.format(most=size.bit_length() - 1)
     module = load(
         "@qp.kernel\ndef k(x: qp.types.ndarray(dtype=qp.f32, ndim=1)):\n    qp.loop_config(block_dim=64)\n    for i in x:\n"
         f"        x[i] = qp.simt.subgroup.{call}\n"
