@@ -38,10 +38,14 @@ class Reduced:
 
 @dataclass(frozen=True, slots=True)
 class Iterations:
-    """CPU: one iteration after another, or several at once with a ``vector`` plan; a ``guard`` skips whole rows."""
+    """CPU: one iteration after another, or several at once with a ``vector`` plan; a ``guard`` skips whole rows.
+
+    ``is_scattered`` says that LLVM must not vectorise the loop.
+    """
 
     vector: VectorPlan | None
     guard: RowGuard | None
+    is_scattered: bool
 
 
 @dataclass(frozen=True, slots=True)

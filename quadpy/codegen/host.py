@@ -44,11 +44,17 @@ _FLUSHING: Final = ("avx512bf16", "avxneconvert", "avx10.2")
 bfloat is wrong for 2^24 floats.  Without them LLVM calls a helper, so code generation rounds itself."""
 
 
+_NO_SCATTER: Final = "+prefer-no-scatter"
+"""An AVX-512 instruction that stores to several addresses is no faster than single stores; on AMD's it is far slower."""
+_NO_GATHER: Final = "+prefer-no-gather"
+
+
 @functools.cache
 def _host_cpu() -> tuple[str, str]:
-    features = llvm.get_host_cpu_features()
+    name, features = llvm.get_host_cpu_name(), llvm.get_host_cpu_features()
     features.update(dict.fromkeys(_FLUSHING, False))
-    return llvm.get_host_cpu_name(), features.flatten()
+    tuning = [_NO_SCATTER] * bool(features.get("avx512f")) + [_NO_GATHER] * name.startswith("znver")
+    return name, ",".join([features.flatten(), *tuning])
 
 
 def resolve_cpu(cpu: str = "native") -> tuple[str, str]:
@@ -61,7 +67,7 @@ def resolve_cpu(cpu: str = "native") -> tuple[str, str]:
         raise UnknownTargetError(
             f"there is no CPU target {cpu!r} here; the targets are native, {', '.join([host, *known])}"
         )
-    return cpu, ""
+    return cpu, _NO_SCATTER if cpu == "x86-64-v4" else ""
 
 
 def host_spec_string(cpu: str = "native") -> str:

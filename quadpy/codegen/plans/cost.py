@@ -12,7 +12,7 @@ from quadpy.ir import nodes as ir
 from quadpy.ir.passes.unprinted import unprinted
 from quadpy.ir.walk import children, walk
 
-__all__ = ["cost_of", "grain_of", "private_cost"]
+__all__ = ["cost_of", "grain_of", "is_slow", "lines_of", "private_cost"]
 
 _PIECE: Final = 60_000
 """Cost of a piece of a loop that is worth waking a thread, which takes some microseconds."""
@@ -52,9 +52,7 @@ def _cost(node: ir.Node, calls: dict[str, int]) -> int:
             inside += calls.get(name, _UNKNOWN_TRIPS)
         case ir.Atomic():
             inside += _ATOMIC
-        case ir.Binary(op=op) if op in _SLOW:
-            inside += 8
-        case ir.Unary(op=ir.UnOp.SQRT):
+        case _ if is_slow(node):
             inside += 8
         case ir.Load() | ir.Store():
             inside += 2
@@ -63,6 +61,27 @@ def _cost(node: ir.Node, calls: dict[str, int]) -> int:
         case _:
             inside += 1
     return max(1, min(inside, _MOST))
+
+
+def is_slow(node: ir.Node) -> bool:
+    """Whether ``node`` is an operation that takes about eight times as long as an addition."""
+    return (isinstance(node, ir.Binary) and node.op in _SLOW) or (
+        isinstance(node, ir.Unary) and node.op is ir.UnOp.SQRT
+    )
+
+
+def lines_of(node: ir.Node, functions: dict[str, ir.Function]) -> int:
+    """The approximate number of instructions of ``node`` with all calls inlined."""
+    sizes: dict[str, int] = {}
+    for function in functions.values():  # callees come first
+        sizes[function.name] = _lines_of(function.body, sizes)
+    return _lines_of(node, sizes)
+
+
+def _lines_of(node: ir.Node, sizes: dict[str, int]) -> int:
+    plain = (ir.Const, ir.VarRead, ir.ParamRead, ir.Let, ir.Block)
+    calls = sum(sizes.get(n.function, 0) for n in walk(node) if isinstance(n, (ir.Call, ir.CallMany)))
+    return calls + sum(not isinstance(n, plain) for n in walk(node))
 
 
 def _trips(loop: ir.For | ir.While) -> int:

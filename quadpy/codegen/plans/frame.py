@@ -10,6 +10,7 @@ from quadpy.codegen.plans.coarsen import coarsened_frame
 from quadpy.codegen.plans.cost import grain_of, private_cost
 from quadpy.codegen.plans.privatise import block_copies, plan_privates
 from quadpy.codegen.plans.rows import row_guard
+from quadpy.codegen.plans.scattered import is_scattered
 from quadpy.codegen.plans.sections import plan_sections
 from quadpy.codegen.plans.vectorise import plan_vector
 from quadpy.codegen.reduction import WIDTH, are_many, groups_of
@@ -35,7 +36,7 @@ def cpu_frame(kernel: ir.Kernel, task: ir.Task) -> CpuFrame:
     if (plan := plan_privates(kernel, task)) is not None:
         return frames.Privatised(plan, private_cost(task, _functions(kernel)))
     vector = plan_vector(kernel, task)
-    return frames.Iterations(vector, row_guard(task) if vector is None else None)
+    return frames.Iterations(vector, row_guard(task) if vector is None else None, is_scattered(kernel, task))
 
 
 def _sectioned_blocks(task: ir.ParallelTask) -> frames.SectionedBlocks:

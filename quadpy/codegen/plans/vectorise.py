@@ -13,16 +13,17 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Final
 
-from quadpy.codegen.plans.cost import cost_of
+from quadpy.codegen.plans.cost import cost_of, lines_of
 from quadpy.codegen.plans.inlining import INLINED_LINES
 from quadpy.codegen.plans.sections import SectionPlan, bound_by, plan_sections, reads_of
 from quadpy.dtypes import Scalar
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import uses_block
+from quadpy.ir.types import Array
 from quadpy.ir.uniform import decided_by, varying
 from quadpy.ir.walk import children, walk
 
-__all__ = ["VectorPlan", "carried_by", "is_unrolled", "plan_vector"]
+__all__ = ["Closeness", "VectorPlan", "carried_by", "is_unrolled", "plan_vector", "step_of"]
 
 _BYTES: Final = 64
 """A group's values of one variable: one register with AVX-512, two with AVX2, so that two chains overlap."""
@@ -60,7 +61,7 @@ def plan_vector(kernel: ir.Kernel, task: ir.Task) -> VectorPlan | None:
         return None
     functions = {f.name: f for f in kernel.functions}
     carried = [t.nbytes for x in loops if not is_unrolled(x, functions) for t in carried_by(x)]
-    if not carried or not _Closeness(kernel, task, differing).holds() or _lines(task.body, functions) > _MOST_LINES:
+    if not carried or not Closeness(kernel, task, differing).holds() or lines_of(task.body, functions) > _MOST_LINES:
         return None
     width = _BYTES // max(4, *carried)
     shared = (id(load) for loop in loops for load in _shared_loads(loop.body, differing))
@@ -68,20 +69,6 @@ def plan_vector(kernel: ir.Kernel, task: ir.Task) -> VectorPlan | None:
     if sum(width * var.type.nbytes for var in sections.kept) > _MOST_STACK:
         return None
     return VectorPlan(width, sections)
-
-
-def _lines(node: ir.Node, functions: dict[str, ir.Function]) -> int:
-    """The approximate number of instructions of ``node`` with all calls inlined."""
-    sizes: dict[str, int] = {}
-    for function in functions.values():  # callees come first
-        sizes[function.name] = _lines_of(function.body, sizes)
-    return _lines_of(node, sizes)
-
-
-def _lines_of(node: ir.Node, sizes: dict[str, int]) -> int:
-    plain = (ir.Const, ir.VarRead, ir.ParamRead, ir.Let, ir.Block)
-    calls = sum(sizes.get(n.function, 0) for n in walk(node) if isinstance(n, (ir.Call, ir.CallMany)))
-    return calls + sum(not isinstance(n, plain) for n in walk(node))
 
 
 def _alike(block: ir.Block, differing: set[ir.Var]) -> Iterator[ir.For | ir.If]:
@@ -151,7 +138,7 @@ def carried_by(loop: ir.For) -> Iterator[Scalar]:
             yield place.type
 
 
-class _Closeness:
+class Closeness:
     """Whether the elements that a group accesses at once in inner loops are neighbours, or one element.
 
     Iterations that each walk along a different row would read a cache line each, and rows 4 KiB apart evict each other.
@@ -174,15 +161,13 @@ class _Closeness:
     def is_near(self, place: ir.Element) -> bool:
         if not self.differing & reads_of(place):
             return True
-        array, (*rows, last) = self.types[place.array], place.index
-        member, _ = array.layout.at(place.component)
-        step = member.axes[-1] if member.axes is not None else array.layout.size
-        return (
-            not array.strided
-            and step <= _STEP * place.type.nbytes
-            and not self.differing & reads_of(*rows)
-            and self.is_close(last)
-        )
+        array = self.types[place.array]
+        return not array.strided and step_of(array, place) <= _STEP * place.type.nbytes and self.follows(place)
+
+    def follows(self, place: ir.Element) -> bool:
+        """Whether the next iteration's element is the next one along the last axis."""
+        *rows, last = place.index
+        return not self.differing & reads_of(*rows) and self.is_close(last)
 
     def is_close(self, e: ir.Expr) -> bool:
         match e:
@@ -194,3 +179,9 @@ class _Closeness:
                 return not t.is_float and not operand.type.is_float and self.is_close(operand)
             case _:
                 return not self.differing & reads_of(e)
+
+
+def step_of(array: Array, place: ir.Element) -> int:
+    """The bytes from the scalar ``place`` of ``array`` to that of the next element along the last axis."""
+    member, _ = array.layout.at(place.component)
+    return member.axes[-1] if member.axes is not None else array.layout.size

@@ -133,7 +133,7 @@ def _lower_frame(s: Scope, schedule: Schedule) -> None:
 def _lower_loop(s: Scope, task: ir.ParallelTask, frame: Iterations | Privatised | Reduced) -> None:
     variables = declare_variables(s, task)
     axes = lower_axes(s, task.axes, 64)
-    _promise_independence(s)
+    _promise_independence(s, vectorise=not (isinstance(frame, Iterations) and frame.is_scattered))
     vector, guard = (frame.vector, frame.guard) if isinstance(frame, Iterations) else (None, None)
     groups = VectorGroups(s, task, axes[-1], vector) if vector else None
     body = task.body if guard is None else guard.body
@@ -157,11 +157,15 @@ def _lower_loop(s: Scope, task: ir.ParallelTask, frame: Iterations | Privatised 
         iterations("%begin", s.text.op("sub i64 %end, %begin"), lambda _: None)
 
 
-def _promise_independence(s: Scope) -> None:
-    """Tell LLVM that iterations do not depend on each other's loads and stores, as the language guarantees."""
+def _promise_independence(s: Scope, *, vectorise: bool) -> None:
+    """Tell LLVM that iterations do not depend on each other's loads and stores, as the language guarantees.
+
+    Without ``vectorise`` it takes them one by one all the same.
+    """
     module = s.text.module
     group = module.metadata("distinct !{}")
-    s.loop_tag = module.loop(f'!"llvm.loop.parallel_accesses", {group}')
+    hints = [] if vectorise else ['!"llvm.loop.vectorize.enable", i1 false']
+    s.loop_tag = module.loop(f'!"llvm.loop.parallel_accesses", {group}', *hints)
     s.access = f", !llvm.access.group {group}"
 
 
