@@ -51,7 +51,7 @@ class Row:
 
 
 def main(words: Sequence[str]) -> int:
-    """Writes what the command line asks for; the exit status is 1 where a kernel could not be compiled."""
+    """Writes what the command line asks for; the exit status is 1 if a kernel could not be compiled."""
     options = _options(words)
     baseline: dict[str, Record] = json.loads(options.baseline.read_text()) if options.baseline else {}
     records = {key: record for mode in (False, True) for key, record in _records(options.targets, fast_math=mode)}

@@ -6,18 +6,18 @@ import importlib
 import sys
 
 COMMANDS = {
-    "cpu": ("cpu.command", "quadpy on the CPU beside Taichi, Quadrants and numba"),
-    "gpu": ("gpu.command", "quadpy on a GPU beside CUDA C, Quadrants, numba-cuda, Triton and torch"),
+    "cpu": ("cpu.command", "quadpy on the CPU compared with Taichi, Quadrants and numba"),
+    "gpu": ("gpu.command", "quadpy on a GPU compared with CUDA C, Quadrants, numba-cuda, Triton and torch"),
     "graphs": ("gpu.graphs", "steps of several tasks, in every way to launch them"),
-    "algorithms": ("host.algorithms", "qp.algorithms beside NumPy, or torch (CUB)"),
-    "launch": ("host.launch", "what a kernel call costs beside the bare call of the driver"),
+    "algorithms": ("host.algorithms", "qp.algorithms compared with NumPy, or torch (CUB)"),
+    "launch": ("host.launch", "what a kernel call costs compared with the bare call of the driver"),
     "handles": ("host.handles", "what events, streams, small arrays and reads cost on a GPU"),
-    "replay": ("host.replay", "what a replayed function costs beside the calls it stands for"),
+    "replay": ("host.replay", "what a replayed function costs compared with the calls that it replaces"),
     "debug": ("host.debug", "what debug=True costs the example programs"),
     "hazards": ("host.hazards", "what the hazard checker costs a launch"),
     "profiler": ("host.profiler", "what a profile costs a launch, and what its events add"),
     "pool": ("host.pool", "what the CPU's thread pool costs, and what it gives"),
-    "ranks": ("ranks.command", "weak scaling over several GPUs, beside one, and beside torch.distributed"),
+    "ranks": ("ranks.command", "weak scaling over several GPUs, compared with one, and with torch.distributed"),
     "instructions": ("instructions", "what kernels are on AMD GPUs: instructions, registers, waves"),
 }
 

@@ -245,7 +245,7 @@ def on_reset(hook: Callable[[], object]) -> None:
     """Have each later ``qp.reset()`` call ``hook``, after the earlier hooks.
 
     Raises:
-        ArgumentError: it cannot be called.
+        ArgumentError: ``hook`` cannot be called.
     """
     if not callable(hook):
         raise ArgumentError(f"{shown(hook)} cannot be called")

@@ -24,7 +24,7 @@ _LEAST: Final = 48 << 10
 def get_max_shared_memory_bytes(*, is_lowerbound_ok: bool = False) -> int:
     """The most shared memory that a block can have on the device of ``qp.init``, in bytes; on the CPU, 65536.
 
-    With ``is_lowerbound_ok`` it is what every GPU has, 49152, and no device is opened.
+    With ``is_lowerbound_ok``, the result is what every GPU has, 49152, and no device is opened.
     """
     config = current_config()
     if config.arch == "cpu":

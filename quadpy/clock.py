@@ -19,7 +19,7 @@ _WAIT: Final = 0.02
 
 @public
 def clock_freq_hz() -> float:
-    """How many ticks of ``qp.clock_counter`` are a second, on the device of ``qp.init``.
+    """The number of ticks of ``qp.clock_counter`` in a second, on the device of ``qp.init``.
 
     On AMD GPUs the counter has a fixed rate, mostly 100 MHz, which the driver knows.  On NVIDIA GPUs it counts cycles of a
     multiprocessor, and this is the clock's highest rate.  On the CPU it is the processor's time stamp counter, which is

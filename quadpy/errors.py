@@ -171,7 +171,7 @@ class LinkError(CompilationError):
 
 
 class ArgumentError(QuadpyError, TypeError):
-    """A kernel called with the wrong number or kind of arguments."""
+    """A call with the wrong number of arguments, or with an argument of a wrong type or value."""
 
 
 class CacheError(QuadpyError):
@@ -225,13 +225,13 @@ class GraphUpdateError(GraphError):
 
 
 class HazardError(QuadpyError):
-    """Two accesses of the same memory, of which one writes, and which nothing orders; ``hazard`` has both."""
+    """Two accesses to the same memory, at least one of which writes, and which nothing orders; ``hazard`` has both."""
 
     hazard: Any = None
 
 
 class HazardWarning(UserWarning):
-    """Two accesses that may be of the same memory, and which nothing orders; ``hazard`` has both."""
+    """Two accesses, possibly to the same memory, that nothing orders; ``hazard`` has both."""
 
     hazard: Any = None
 
@@ -241,7 +241,7 @@ class RaceWarning(HazardWarning):
 
 
 class BoundsError(QuadpyError, IndexError):
-    """An index was out of range: outside kernels, or, as a ``KernelIndexError``, in one."""
+    """An index was out of range: outside kernels or, as a ``KernelIndexError``, inside one."""
 
 
 class DistributedError(QuadpyError):
@@ -259,7 +259,7 @@ class RankLostError(DistributedError):
 
 
 class RanksDisagreeError(DistributedError):
-    """Ranks that must do the same do not: they differ in a call, a shape or a count; the message has what each does."""
+    """Ranks that must make the same calls differ in a call, a shape or a count; the message says what each does."""
 
 
 class TransportError(DistributedError):
@@ -322,4 +322,4 @@ class KernelShiftError(KernelFault, ValueError):
 
 
 class KernelRangeError(KernelFault, ValueError):
-    """A ``range`` inside a kernel in steps of 0."""
+    """A ``range`` inside a kernel has a step of 0."""

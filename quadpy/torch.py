@@ -42,14 +42,14 @@ def custom_op(
     backward: Kernel | None = None,
     **types: Argument,
 ) -> Callable[..., Any]:
-    """``kernel`` as an operator of torch, which ``torch.compile(fullgraph=True)`` takes as it is.
+    """``kernel`` as an operator of torch, which ``torch.compile(fullgraph=True)`` accepts.
 
     The operator has the parameters of the kernel: a tensor for each array, a number for each scalar.  It runs on the
-    current stream of torch.  Which tensors it changes follows from what the kernel does with its arrays.
+    current stream of torch.  quadpy derives from the kernel which tensors the operator changes.
 
     Args:
         kernel: a kernel without a result that writes no fields.
-        name: of the operator, as ``library::operator``; by default ``quadpy::`` and the name of the kernel.
+        name: the name of the operator, as ``library::operator``; by default ``quadpy::`` and the name of the kernel.
         outputs: arrays that the operator makes and returns instead of taking them.  The value is the name of an input,
             whose shape and dtype the output has (it begins as zeros), or a function that makes a tensor of all inputs.
         backward: a kernel for the gradients, of an operator with ``outputs``.  Its parameters are matched by name: inputs
@@ -62,7 +62,7 @@ def custom_op(
         The operator, a ``torch.library.CustomOpDef``.
 
     Raises:
-        ArgumentError: a parameter that torch cannot pass, an output that is none, a name without a library, gradients
+        ArgumentError: a parameter that torch cannot pass, an output that the kernel does not write, a name without a library, gradients
             without outputs, or a backward kernel that changes what it reads.
         QuadpyError: torch is not installed, or refuses the operator.
         CompilationError: the kernel itself is at fault.

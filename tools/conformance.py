@@ -1,4 +1,4 @@
-"""Runs the conformance suite of drivers, and keeps what came out for the table in the documentation.
+"""Runs the conformance suite of drivers, and keeps the outcomes for the table in the documentation.
 
     python tools/conformance.py                              every driver that this machine has
     python tools/conformance.py --only amdgpu --note emulated
@@ -30,8 +30,8 @@ DRIVERS = ("cpu", "recording", "amdgpu", "cuda")
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", choices=DRIVERS, help="this driver alone")
-    parser.add_argument("--note", default="", help="is added to the column's name, for example: emulated")
+    parser.add_argument("--only", choices=DRIVERS, help="test only this driver")
+    parser.add_argument("--note", default="", help="a text to add to the column's name, such as: emulated")
     parser.add_argument("--out", type=Path, default=COLUMNS, help="the folder for the columns")
     options = parser.parse_args()
     wanted = [options.only] if options.only else [name for name in DRIVERS if is_here(name)]
@@ -83,7 +83,7 @@ def in_words(test: str) -> str:
 
 
 def keep(driver: str, note: str, rules: dict[str, list[str]], folder: Path) -> None:
-    """Write the column; of several tests of a rule a failure counts before a success, and that before a skip."""
+    """Write the column; if a rule has several tests, a failure outranks a success, and a success outranks a skip."""
     name = (
         driver if driver in ("cpu", "recording") else f"{driver} {open_device(driver).driver.info.arch.split(':')[0]}"
     )

@@ -1,1 +1,1 @@
-"""quadpy on the CPU beside Taichi, Quadrants and numba."""
+"""quadpy on the CPU compared with Taichi, Quadrants and numba."""

@@ -1,4 +1,4 @@
-"""quadpy on the CPU beside Taichi, Quadrants and numba: one process for each workload, and results are compared."""
+"""quadpy on the CPU compared with Taichi, Quadrants and numba: one process for each workload, and results are compared."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BUSY = 0.5
 
 
 def main(words: Sequence[str]) -> int:
-    """Runs what the command line asks for; the exit status is 1 where something failed, 2 without the peers."""
+    """Runs what the command line asks for; the exit status is 1 if something failed, 2 if the peers are missing."""
     options = _options(words)
     if os.getloadavg()[0] > BUSY:
         note(f"the load average is {os.getloadavg()[0]:.1f}: the machine is busy, and the times will show it")

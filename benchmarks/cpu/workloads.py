@@ -186,7 +186,7 @@ _INPUTS: dict[str, Callable[[np.random.Generator, int], dict[str, Array]]] = {
 
 @dataclass(frozen=True)
 class Builders(Mapping[str, Callable[[Arrays], Bench]]):
-    """The benches of a package by name; a module is imported when one of its workloads is first asked for."""
+    """The benches of a package by name; a module is imported when one of its workloads is first requested."""
 
     package: str
 
@@ -210,7 +210,7 @@ def sample(array: Array, limit: int = 2**18) -> Array:
 
 
 def difference(workload: CpuWorkload, ours: Arrays, theirs: Arrays) -> str | None:
-    """Why two results of a workload differ, or None where they agree."""
+    """Why two results of a workload differ, or None if they agree."""
     for name in ours:
         a, b = (np.asarray(r[name], dtype=np.float64) for r in (ours, theirs))
         if a.shape != b.shape:

@@ -1,1 +1,1 @@
-"""quadpy on a GPU beside CUDA C, Quadrants, numba-cuda, Triton and torch."""
+"""quadpy on a GPU compared with CUDA C, Quadrants, numba-cuda, Triton and torch."""

@@ -1,4 +1,4 @@
-"""quadpy on a GPU beside CUDA C, Quadrants, numba-cuda, Triton and torch: one process for each system."""
+"""quadpy on a GPU compared with CUDA C, Quadrants, numba-cuda, Triton and torch: one process for each system."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FIRST = ("Quadrants", "numba-cuda", "Triton", "quadpy")
 
 
 def main(words: Sequence[str]) -> int:
-    """Runs what the command line asks for and prints the tables; the exit status is 1 where quadpy or CUDA C failed."""
+    """Runs what the command line asks for and prints the tables; the exit status is 1 if quadpy or CUDA C failed."""
     options = _options(words)
     if options.arch == "cpu":
         options.systems = [system for system in options.systems if system.startswith("quadpy")]

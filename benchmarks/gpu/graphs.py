@@ -1,4 +1,4 @@
-"""Steps of several tasks, by how they are launched, beside CUDA C, Quadrants, Triton and torch.
+"""Steps of several tasks, by how they are launched, compared with CUDA C, Quadrants, Triton and torch.
 
 A time is that of one step until its result is there, and in brackets what of it the host pays; ways of one system take
 turns in one process, and must leave the same bytes.
@@ -30,7 +30,7 @@ ORDER = (
 
 
 def main(words: Sequence[str]) -> int:
-    """Runs what the command line asks for and prints the tables; the exit status is 1 where quadpy failed."""
+    """Runs what the command line asks for and prints the tables; the exit status is 1 if quadpy failed."""
     options = _options(words)
     absent: dict[str, str] = {}
     if options.arch != "cuda":
@@ -59,7 +59,7 @@ def _measure(plan: Plan, workload: GpuWorkload, children: dict[str, Child]) -> S
 
 
 def _draw(rows: Sequence[StepRow], folder: Path) -> dict[tuple[str, str], str]:
-    """Writes the graphs that lost against launches one by one, for Graphviz; gives their files."""
+    """Writes the graphs that are slower than separate launches, for Graphviz; returns their files."""
     files = {}
     for row in rows:
         for (_, way), picture in row.pictures.items():
@@ -71,7 +71,7 @@ def _draw(rows: Sequence[StepRow], folder: Path) -> dict[tuple[str, str], str]:
 
 
 def markdown(rows: Sequence[StepRow], absent: dict[str, str], head: str, pictures: dict[tuple[str, str], str]) -> str:
-    """The whole report; `pictures` are the files of graphs that lost, by title and way."""
+    """The whole report; `pictures` are the files of the slower graphs, by title and way."""
     systems = [s for s in SYSTEMS if any(s == system for row in rows for system, _ in row.times)]
     lines = []
     for row in rows:
@@ -102,7 +102,7 @@ def _line(row: StepRow, way: str, systems: Sequence[str], *, first: bool) -> lis
 
 
 def _cell(row: StepRow, system: str, way: str) -> str:
-    """The whole time, and in brackets what of it is the host's."""
+    """The whole time, with the host's share in brackets."""
     if (system, way) not in row.times:
         return "failed" if f"{system}, {way}" in row.problems else "-"
     return f"{scaled(row.total(system, way), row.workload.unit)} ({scaled(row.host(system, way), row.workload.unit)})"
@@ -115,5 +115,11 @@ def _slower(row: StepRow, way: str, pictures: dict[tuple[str, str], str]) -> str
 
 def _options(words: Sequence[str]) -> argparse.Namespace:
     parser = gpu_parser("graphs", __doc__, tuple(STEPS), TAKING_PART)
-    parser.add_argument("--dots", type=Path, default=Path(), metavar="FOLDER", help="of graphs that lose (%(default)s)")
+    parser.add_argument(
+        "--dots",
+        type=Path,
+        default=Path(),
+        metavar="FOLDER",
+        help="the folder for drawings of slower graphs (%(default)s)",
+    )
     return parser.parse_args(words)

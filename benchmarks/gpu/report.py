@@ -1,4 +1,4 @@
-"""What bounds the time of a row, and the tables that say how near it is."""
+"""The limits on the time of a row, and the tables that compare times with them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DEVICE = ("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheade
 
 
 def copy_rate(rows: Sequence[Row[GpuWorkload]]) -> float | None:
-    """Bytes a second of the fastest copy that any system made, read and written: the ceiling of what memory bounds."""
+    """Bytes per second of the fastest copy that any system made, read and written: the limit for work that memory bounds."""
     for row in rows:
         times = [time for system in SYSTEMS if (time := row.time(system))]
         if row.workload.name == "copy" and row.workload.moved and times:
@@ -23,7 +23,7 @@ def copy_rate(rows: Sequence[Row[GpuWorkload]]) -> float | None:
 
 
 def limit(row: Row[GpuWorkload], copied: float | None, multiply_adds: float | None) -> float | None:
-    """The seconds below which no run can be: bytes over a copy's rate, or operations over that of multiply-adds."""
+    """A lower bound for the seconds of a run: bytes over a copy's rate, or operations over that of multiply-adds."""
     if row.workload.moved and copied:
         return row.workload.moved(row.size) / copied
     if row.workload.done and multiply_adds:
@@ -32,7 +32,7 @@ def limit(row: Row[GpuWorkload], copied: float | None, multiply_adds: float | No
 
 
 def best_peer(row: Row[GpuWorkload]) -> float | None:
-    """The shortest time among the peers, but for CUDA C, which has a ratio of its own."""
+    """The shortest time among the peers except CUDA C, which has its own ratio."""
     return min([time for peer in PEERS[1:] if (time := row.time(peer)) is not None], default=None)
 
 

@@ -14,7 +14,7 @@ BASE = ("launches", "host loop")  # what other ways of the same system are compa
 
 @dataclass
 class StepRow:
-    """A step: seconds of the host and in all, of each round, by system and way; what failed; what ways say."""
+    """A step: the host's seconds and all seconds of each round, by system and way; failures; remarks of the ways."""
 
     workload: Workload
     title: str
@@ -24,7 +24,7 @@ class StepRow:
     pictures: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def take(self, system: str, answer: dict[str, Any]) -> None:
-        """What a child says of its ways."""
+        """Records what a child reports about its ways."""
         self.problems |= {f"{system}, {way}": text for way, text in answer["problems"].items()}
         self.remarks |= {f"{system}, {way}": text for way, text in answer["remarks"].items()}
         self.pictures |= {(system, way): "" for way in answer["pictures"]}
@@ -41,16 +41,16 @@ class StepRow:
         return self._median(system, way, 1)
 
     def spread(self, system: str, way: str) -> float | None:
-        """How far the rounds lie apart, as a part of their median."""
+        """The distance between the slowest and the fastest round, relative to the median."""
         totals = [total for _, total in self.times.get((system, way), [])]
         return (max(totals) - min(totals)) / statistics.median(totals) if totals else None
 
     def base(self, system: str) -> float | None:
-        """The whole time of the launches one by one."""
+        """The whole time of separate launches."""
         return next((time for name in BASE if (time := self.total(system, name)) is not None), None)
 
     def slower(self) -> Iterator[tuple[str, str]]:
-        """The ways of quadpy that take longer than its launches, by more than the rounds lie apart."""
+        """The ways of quadpy that take longer than separate launches, by more than the spread of the rounds."""
         base = self.base("quadpy")
         for system, way in self.times:
             total, spread = self.total(system, way), self.spread(system, way)

@@ -30,9 +30,9 @@ PEERS = tuple(system for system in SYSTEMS if not system.startswith("quadpy"))
 
 def gpu_parser(name: str, about: str | None, names: Sequence[str], systems: Sequence[str]) -> argparse.ArgumentParser:
     parser = parser_of(name, about, names, systems)
-    parser.add_argument("--arch", choices=("cuda", "amdgpu", "cpu"), default="cuda", help="of quadpy")
-    parser.add_argument("--path", default="", help="import path of quadpy and Quadrants alone")
-    parser.add_argument("--nvcc-arch", default="native", help="what nvcc compiles for (%(default)s)")
+    parser.add_argument("--arch", choices=("cuda", "amdgpu", "cpu"), default="cuda", help="the backend of quadpy")
+    parser.add_argument("--path", default="", help="an import path for quadpy and Quadrants only")
+    parser.add_argument("--nvcc-arch", default="native", help="the architecture that nvcc compiles for (%(default)s)")
     return parser
 
 
@@ -40,7 +40,7 @@ def gpu_parser(name: str, about: str | None, names: Sequence[str], systems: Sequ
 def planned(
     options: argparse.Namespace, quick_budget: float, absent: dict[str, str], sources: Collection[str] = ()
 ) -> Iterator[Plan]:
-    """What to run, in a folder that ends with it; CUDA C is compiled, or `absent` says why it is not there."""
+    """What to run, in a temporary folder; CUDA C is compiled, or `absent` says why it is missing."""
     systems = [system for system in SYSTEMS if system in options.systems]
     scale = "tiny" if options.arch == "cpu" else scale_of(options)
     with tempfile.TemporaryDirectory(prefix="quadpy-benchmark-") as folder:
@@ -79,7 +79,7 @@ def planned(
 
 @contextmanager
 def started(plan: Plan, absent: dict[str, str]) -> Iterator[dict[str, Child]]:
-    """A child of each system but those in `absent`, to which those are added that turn out not to be there."""
+    """A child for each system that is not in `absent`; systems that turn out to be missing are added to it."""
     with ExitStack() as stack:
         children = {
             system: stack.enter_context(closing(Child(plan.command(system, plan.scratch / "cache"))))

@@ -1,4 +1,4 @@
-"""Bare calls of cuda-bindings: what a Python program cannot get below."""
+"""Bare calls of cuda-bindings: a lower bound for Python programs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def start(options: Options) -> None:
 
 
 class _Launch:
-    """A kernel with its arguments, laid down once: what `cuLaunchKernel` takes as the address of their addresses."""
+    """A kernel with its arguments laid out once, as `cuLaunchKernel` takes them: by an array of their addresses."""
 
     def __init__(self, name: str, n: int, arrays: list[DeviceArray], blocks: int = 1) -> None:
         self.arrays, self.blocks, self.kernel = arrays, blocks, _kernels[name]

@@ -50,7 +50,7 @@ def synchronize() -> None:
 
 
 class Timer:
-    """Seconds on the device, between two events."""
+    """Seconds on the device between two events."""
 
     def __init__(self) -> None:
         self._begin, self._end = cuda.event(), cuda.event()

@@ -25,7 +25,7 @@ def synchronize() -> None:
 
 
 class Timer:
-    """Seconds on the device, between two events."""
+    """Seconds on the device between two events."""
 
     def __init__(self) -> None:
         self._begin, self._end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
@@ -99,7 +99,7 @@ def build_step(_: Arrays) -> HostBench:
 
 
 def captured(run: Callable[[], object]) -> Callable[[], object]:
-    """`run` as a graph that torch replays; it runs first on another stream, as torch asks."""
+    """`run` as a graph that torch replays; it runs first on another stream, as torch requires."""
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):

@@ -208,7 +208,7 @@ def _close(found: Array, expected: Array, rtol: float, atol: float, outliers: fl
 
 
 def _periodic(found: Array, expected: Array, rtol: float, atol: float) -> str | None:
-    """As `_close`, for a map of inputs that repeat: so its results do, to the bit."""
+    """Like `_close`, for a map of repeating inputs, whose results must repeat bit for bit."""
     length = len(expected)
     if found.size % length or not found.size:
         return f"there are {found.size} elements"

@@ -1,4 +1,4 @@
-"""What one system offers to be measured."""
+"""The work of one system that can be measured."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Bench:
     `run` is one run, or several ways of it by name: the fastest counts, and one that fails is left out as long as
     another is there.
     `reset` restores the inputs, and `trial` does the work whose results are compared; neither is timed.
-    `finish` waits for what `run` started, and `batch` calls make one sample, where the host's clock is what measures.
+    `finish` waits for what `run` started, and `batch` calls make one sample, if the host's clock measures.
     `once`: every timed run begins with a reset, because the work changes with its own results.
     `keep` lives as long as the workload.
     """
@@ -47,9 +47,9 @@ class Bench:
 
 @dataclass(frozen=True)
 class HostBench:
-    """Work whose cost to the host is measured: `submit` does it `count` times, then the device is waited for.
+    """Work whose cost to the host is measured: `submit` does it `count` times, then the host waits for the device.
 
-    `waits`: that wait counts.  `inside`: `submit` measures itself and gives seconds a time.
+    `waits`: that wait counts.  `inside`: `submit` measures itself and returns the seconds for one time.
     `check` says what is wrong with what the work left, or None.
     """
 
@@ -76,9 +76,9 @@ class OverlapBench:
 class Way:
     """One way to do a step.
 
-    `run` puts it on the device: timed alone, that is what it costs the host, and with a wait after it, the whole.
-    `inside` measures so many runs itself, and gives the mean of both; `trial` is compared where `run` is too long for that.
-    `picture` is the step as a graph in Graphviz' language, to be looked at where the graph loses.
+    `run` submits it to the device: alone, its time is the host's cost; with a wait after it, the whole cost.
+    `inside` measures several runs itself, and returns the means of both; `trial` is compared if `run` takes too long for that.
+    `picture` is the step as a graph in Graphviz' language, for graphs that are slower.
     """
 
     run: Work
@@ -91,10 +91,10 @@ class Way:
 
 @dataclass(frozen=True)
 class StepBench:
-    """A step that can be launched in several ways, which take turns; the first is what the others are compared with.
+    """A step that can be launched in several ways, which take turns; the others are compared with the first.
 
     `exact`: all must leave the same bytes.  `once`: each run begins with a reset, which is not timed.
-    `steps`: how many a run does; times are of one.  `remarks` say more about a way.
+    `steps`: how many a run does; times are for one.  `remarks` say more about a way.
     """
 
     ways: dict[str, Way]

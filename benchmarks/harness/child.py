@@ -1,4 +1,4 @@
-"""The child process: one system.  It prepares workloads, checks their results, and measures when the parent says so.
+"""The child process: one system.  It prepares workloads, checks their results, and measures on the parent's request.
 
 Standard input and output carry JSON lines; what the systems print goes to standard error.
 """
@@ -27,10 +27,10 @@ PROBE = 0.02  # seconds that one way of several is tried for
 
 
 class Child:
-    """What the process has in hand: a system, and the workload prepared last.
+    """The state of the process: a system, and the workload prepared last.
 
     A system is a module with `start`, `synchronize`, `BUILDERS` of benches by name, and a `Timer` of its device, which
-    is None where the host's clock times the work.
+    is None if the host's clock times the work.
     """
 
     def __init__(self, options: Options) -> None:
@@ -144,7 +144,7 @@ class Child:
         return {"way": best, "ways": times, "note": problem}
 
     def _device(self, run: Work, budget: float) -> float:
-        """Seconds of one run on the device: the median of samples, each of so many runs that it can be timed."""
+        """Seconds of one run on the device: the median of samples, each of enough runs to be timed."""
         timer = self.system.Timer()
 
         def sample(count: int) -> float:
@@ -185,7 +185,7 @@ class Child:
 
 
 def _repeated(sample: Callable[[], float], budget: float, least: int = 1) -> float:
-    """The median of as many samples as `budget` seconds have room for."""
+    """The median of as many samples as fit into `budget` seconds."""
     samples: list[float] = []
     end = time.perf_counter() + budget
     while len(samples) < least or time.perf_counter() < end:

@@ -29,12 +29,12 @@ def start(arch: str, cache: str, *, fast_math: bool, threads: int = 0) -> None:
 
 
 def pure_kernel(function: Any) -> Any:
-    """`@qp.kernel` for a kernel that reads nothing but its arguments; Quadrants wants to be told."""
+    """`@qp.kernel` for a kernel that reads nothing but its arguments; Quadrants must be told."""
     return qp.kernel(fastcache=True)(function) if NAME == "quadrants" else qp.kernel(function)
 
 
 def array_of(values: Any, element: Any = None) -> Any:
-    """A new `qp.ndarray` that holds the NumPy array `values`; of `element`, where its last axis is an element's."""
+    """A new `qp.ndarray` that holds the NumPy array `values`; with elements of type `element` if its last axis holds their components."""
     dtypes = {"float32": qp.f32, "int32": qp.i32}
     shape = values.shape if element is None else values.shape[:-1]
     array = qp.ndarray(element or dtypes[values.dtype.name], shape=shape)

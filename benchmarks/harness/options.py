@@ -10,13 +10,13 @@ from typing import Any
 
 
 def parser_of(name: str, about: str | None, names: Sequence[str], systems: Sequence[str]) -> argparse.ArgumentParser:
-    """The parser of one comparison: of which workloads and systems, how long, and where the report goes."""
+    """The parser of one comparison: which workloads and systems, for how long, and where the report goes."""
     parser = argparse.ArgumentParser(prog=f"run.py {name}", description=(about or "").partition("\n")[0])
     parser.add_argument("--only", type=_among(names), default=names, metavar="NAME,...", help=" ".join(names))
     parser.add_argument("--systems", type=_among(systems), default=systems, metavar="NAME,...", help=", ".join(systems))
     parser.add_argument("--rounds", type=int)
     parser.add_argument("--quick", action="store_true", help="smaller sizes, fewer and shorter rounds")
-    parser.add_argument("--check", action="store_true", help="the smallest sizes, once: are the results right?")
+    parser.add_argument("--check", action="store_true", help="run the smallest sizes once, to check the results")
     parser.add_argument("--json", type=Path, metavar="FILE")
     parser.add_argument("--markdown", type=Path, metavar="FILE")
     return parser
@@ -31,7 +31,7 @@ def rounds_of(options: argparse.Namespace) -> int:
 
 
 def report(options: argparse.Namespace, text: str, data: dict[str, Any]) -> None:
-    """Prints the tables, and writes the files that were asked for."""
+    """Prints the tables, and writes the requested files."""
     print(text)
     if options.json:
         write(options.json, json.dumps(data, indent=1) + "\n")

@@ -1,4 +1,4 @@
-"""The parent's end of a child process: start it, ask it, end it, and start it anew after a failure."""
+"""The parent's end of a child process: it starts it, sends requests, ends it, and starts it again after a failure."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Child:
     _pending: bytes = field(default=b"", init=False)
 
     def start(self) -> None:
-        """Starts the process; its first answer says whether its system is there."""
+        """Starts the process; its first answer says whether its system is available."""
         self.close()
         options = self.command.options
         Path(options.cache).mkdir(parents=True, exist_ok=True)

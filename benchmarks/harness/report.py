@@ -18,7 +18,7 @@ PACKAGES = ("quadpy", "llvmlite", "cuda-bindings", "quadrants", "numba", "numba-
 
 
 def facts(plan: Plan, device: str) -> dict[str, Any]:
-    """When, on what and with what it was measured."""
+    """The date, the machine and the software of the measurement."""
     return {
         "date": dt.datetime.now(tz=dt.timezone.utc).strftime("%d %B %Y").lstrip("0"),
         "device": device,
@@ -52,19 +52,19 @@ def table(head: Sequence[str], lines: Iterable[Sequence[str]], texts: int) -> st
 
 
 def bullets(title: str, lines: Sequence[str]) -> list[str]:
-    """A list under its title; nothing where it is empty."""
+    """A list under its title; nothing if it is empty."""
     return [f"{title}:\n\n" + "\n".join(f"- {line}" for line in lines)] if lines else []
 
 
 def not_measured(rows: Iterable[Any], absent: dict[str, str]) -> list[str]:
-    """What failed, and which systems are not there."""
+    """What failed, and which systems are missing."""
     lines = [f"{system} is not there: {text}" for system, text in absent.items()]
     lines += [f"{row.title}, {system}: {text}" for row in rows for system, text in row.problems.items()]
     return bullets("Not measured", lines)
 
 
 def scaled(time: float | None, unit: str) -> str:
-    """A time as a number of its unit."""
+    """A time as a number in its unit."""
     if time is None:
         return "-"
     value = time * SCALE[unit]

@@ -22,14 +22,14 @@ SCALE = {"ms": 1e3, "µs": 1e6, "x": 1.0}
 
 
 class CommandOf(Protocol):
-    """How to start the child of a system whose caches are in a folder."""
+    """How to start the child of a system, with its caches in a folder."""
 
     def __call__(self, system: str, cache: Path, *, fast_math: bool = False) -> Command: ...
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What to run.  `budget` is the seconds of one measurement; `summary` makes one time of those of all rounds."""
+    """What to run.  `budget` is the seconds of one measurement; `summary` combines the times of all rounds into one."""
 
     systems: Sequence[str]
     only: Sequence[str]
@@ -55,7 +55,7 @@ class Row(Generic[W]):
     problems: dict[str, str] = field(default_factory=dict)
 
     def take(self, system: str, answer: dict[str, Any]) -> None:
-        """What a child says when it has prepared."""
+        """Records what a child reports after it has prepared."""
         if way := answer.get("way"):
             self.ways[system] = {way: answer["ways"].pop(way), **answer["ways"]}
         if answer.get("note"):
@@ -66,12 +66,12 @@ class Row(Generic[W]):
         self.seconds.setdefault(system, []).append(value)
 
     def time(self, system: str) -> float | None:
-        """The system's time, from all rounds; None where it has no valid one."""
+        """The system's time, from all rounds; None if it has no valid one."""
         times = self.seconds.get(system)
         return self.summary(times) if times and system not in self.problems else None
 
     def spread(self, system: str) -> float | None:
-        """How far the rounds lie apart, as a part of their median."""
+        """The distance between the slowest and the fastest round, relative to the median."""
         values = self.seconds.get(system)
         return (max(values) - min(values)) / statistics.median(values) if values else None
 
@@ -82,7 +82,7 @@ class Row(Generic[W]):
 
 
 def start(children: dict[str, Child]) -> dict[str, str]:
-    """Starts all at once; those whose systems are not there are dropped, and the answer says why."""
+    """Starts all at once; drops those whose systems are missing, and returns why."""
     absent = {}
     for child in children.values():
         child.start()
@@ -98,7 +98,7 @@ def start(children: dict[str, Child]) -> dict[str, str]:
 
 
 def prepare(row: Any, children: dict[str, Child], results: Callable[[str], str | None] = lambda _: None) -> list[str]:
-    """Lets all children prepare at once; gives the systems that can be measured, and leaves in `row` what they say.
+    """Lets all children prepare at once; returns the systems that can be measured, and stores their reports in `row`.
 
     `results` names the file in which a system leaves its results, for one that does not check them itself.
     """
@@ -128,7 +128,7 @@ def prepare(row: Any, children: dict[str, Child], results: Callable[[str], str |
 
 
 def take_turns(plan: Plan, row: Any, children: dict[str, Child], ready: Sequence[str]) -> None:
-    """One measurement of each system a round; one that fails is out."""
+    """One measurement of each system per round; one that fails is dropped."""
     for _ in range(plan.rounds):
         for system in ready:
             if system not in row.problems:
@@ -139,7 +139,7 @@ def take_turns(plan: Plan, row: Any, children: dict[str, Child], ready: Sequence
 
 
 def clear(row: Any, children: dict[str, Child]) -> None:
-    """Drops the workload; a child that failed, and whose device may be lost, starts anew when it is next needed."""
+    """Drops the workload; a child that failed, and whose device may be lost, starts again when it is next needed."""
     for system, child in children.items():
         try:
             if system in row.problems:
@@ -151,9 +151,9 @@ def clear(row: Any, children: dict[str, Child]) -> None:
 
 
 def first_calls(plan: Plan, workload: W, systems: Sequence[str], rounds: int) -> Iterator[Row[W]]:
-    """A process with an empty cache, then one that finds what the first has left; anew in each round.
+    """A process with an empty cache, then one that finds what the first has left; both again in each round.
 
-    Each has a row for the call, and one for all from the system's import on: some import their compilers in the call.
+    Each has a row for the call, and one for everything from the system's import on: some systems import their compilers in the call.
     """
     size = workload.elements(plan.scale)
     titles = [(f"{workload.title}, {kind}", f"import to {workload.title}, {kind}") for kind in ("cold", "cached")]
@@ -198,5 +198,5 @@ def _alone(
 
 
 def note(text: str) -> None:
-    """Progress, away from the table."""
+    """Prints progress, apart from the table."""
     print(text, file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""Steps that can be launched in several ways, in a child process: are all right, and what does each cost?"""
+"""Steps that can be launched in several ways, in a child process: whether all are right, and what each costs."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _tried(way: Way, wait: Work) -> Arrays:
 
 
 def measure(bench: StepBench, budget: float, wait: Work) -> dict[str, list[float]]:
-    """Seconds of the host and in all of a step of each way: medians of samples in which they take turns."""
+    """The host's seconds and all seconds of a step in each way: medians of samples in which the ways take turns."""
     samples: dict[str, list[tuple[float, float]]] = {name: [] for name in bench.ways}
     end = time.perf_counter() + budget * len(bench.ways)
     count = 0

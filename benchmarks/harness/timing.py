@@ -1,4 +1,4 @@
-"""Times of calls in this process: what is compared takes turns, as a machine is never quiet for long."""
+"""Times of calls in this process: compared calls take turns, because a machine is never quiet for long."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ class Workload:
         return {"full": self.size, "quick": self.quick, "tiny": self.tiny or self.quick}[scale]
 
     def label(self, scale: str) -> str:
-        """The title with the size that is run: a power of two as such where digits would be hard to read."""
+        """The title with the size that is run: as a power of two if digits would be hard to read."""
         n = self.elements(scale)
         large_power = n >= 2**17 and n & (n - 1) == 0
         return self.title.format(n=f"2^{n.bit_length() - 1}" if large_power else f"{n:,}")

@@ -1,4 +1,4 @@
-"""``qp.algorithms`` beside NumPy on the CPU, and beside torch, which calls CUB, on a GPU.
+"""``qp.algorithms`` compared with NumPy on the CPU, and with torch, which calls CUB, on a GPU.
 
 Results are checked before anything is timed.  Rounds take turns; the table has medians.
 """
@@ -21,7 +21,7 @@ Call = Callable[[], Any]
 
 @dataclass(frozen=True)
 class Row:
-    """What is done, to how many numbers; a call for each system, and what each of them gives as a NumPy array."""
+    """What is done, and to how many numbers; a call for each system, and how to get its result as a NumPy array."""
 
     name: str
     size: int
@@ -57,8 +57,10 @@ def main(arguments: Sequence[str]) -> int:
 def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="algorithms", description=__doc__)
     parser.add_argument("--arch", default="cpu", choices=("cpu", "cuda", "amdgpu"))
-    parser.add_argument("--threads", type=int, default=2, help="of the CPU")
-    parser.add_argument("--shift", type=int, help="2 to this power numbers (sorting on a GPU: a quarter)")
+    parser.add_argument("--threads", type=int, default=2, help="threads of the CPU backend (%(default)s)")
+    parser.add_argument(
+        "--shift", type=int, help="use 2 to this power numbers (a quarter of them for sorting on a GPU)"
+    )
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--only", type=lambda text: text.split(","), help="these rows")
     return parser.parse_args(arguments)
@@ -94,7 +96,7 @@ def seconds(call: Call, arch: str) -> float:
 
 
 def cpu_rows(shift: int) -> list[Row]:
-    """Rows beside NumPy."""
+    """Rows compared with NumPy."""
     al, rng, n = qp.algorithms, np.random.default_rng(0), 1 << shift
     f, u = rng.random(n, np.float32), rng.integers(0, 1 << 32, n, np.uint32)
     v, flags = np.arange(n, dtype=np.uint32), rng.random(n) < 0.5
@@ -136,7 +138,7 @@ def cpu_rows(shift: int) -> list[Row]:
 
 
 def gpu_rows(shift: int) -> list[Row]:
-    """Rows beside torch, whose reductions are its own and whose scans and sorts are CUB's."""
+    """Rows compared with torch, whose reductions are its own and whose scans and sorts are CUB's."""
     import torch
 
     al, n, m = qp.algorithms, 1 << shift, 1 << (shift - 2)

@@ -61,7 +61,7 @@ def _measured(names: Sequence[str], options: argparse.Namespace, *, debug: bool)
 
 
 def _say(name: str, options: argparse.Namespace) -> None:
-    """Prints the seconds of a step; where it fails, the error, since others are still to be measured."""
+    """Prints the seconds of a step; if it fails, the error, because others are still to be measured."""
     try:
         print(json.dumps([name, _seconds(name, options)]), flush=True)
     except qp.QuadpyError as error:
@@ -101,9 +101,11 @@ def _by_events(step: Step, count: int) -> float:
 
 def _options(words: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="run.py debug", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("examples", nargs="*", metavar="EXAMPLE", help=f"of {', '.join(EXAMPLES)} (default: all)")
+    parser.add_argument(
+        "examples", nargs="*", metavar="EXAMPLE", help=f"the examples to measure: {', '.join(EXAMPLES)} (default: all)"
+    )
     parser.add_argument("--arch", choices=("cpu", "recording", "amdgpu", "cuda"), default="cpu")
-    parser.add_argument("--seconds", type=float, default=0.5, help="of samples of an example (%(default)s)")
+    parser.add_argument("--seconds", type=float, default=0.5, help="seconds of samples for each example (%(default)s)")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(words)
     if unknown := set(options.examples) - set(EXAMPLES):

@@ -1,4 +1,4 @@
-"""What events, streams, small arrays and reads cost on a GPU, beside Quadrants, torch and the driver's own calls."""
+"""What events, streams, small arrays and reads cost on a GPU, compared with Quadrants, torch and the driver's own calls."""
 
 from __future__ import annotations
 

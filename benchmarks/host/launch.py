@@ -1,4 +1,4 @@
-"""What a kernel call costs beside the bare call of the driver.
+"""What a kernel call costs compared with the bare call of the driver.
 
 The bare call is the binding's, a ctypes prototype's, and that of machine code which reads its arguments from memory: of
 the same launch, with the same arguments packed beforehand.  Without a GPU the launch is a C function that returns at

@@ -1,4 +1,4 @@
-"""What a replayed function costs the host beside the calls it stands for.
+"""What a replayed function costs the host compared with the calls that it replaces.
 
 Twenty kernels, reached through attributes and through a closure, with the arguments of the call before, with another number
 in each call, and with other arrays in each call.  Both ways take turns in one process.  A time is that of the fastest turn,
@@ -62,7 +62,7 @@ def closure(size: int) -> Callable[..., None]:
 
 
 def main(words: Sequence[str]) -> int:
-    """Prints the table; the exit status is 1 where a replay is slower than ``--most`` allows."""
+    """Prints the table; the exit status is 1 if a replay is slower than ``--most`` allows."""
     options = _options(words)
     if options.arch == "recording":
         open_simulated()
@@ -111,7 +111,9 @@ def _options(words: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="run.py replay", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--arch", choices=("cpu", "recording", "cuda", "amdgpu"), default="cpu")
     parser.add_argument("--size", type=int, default=256, help="elements of each array (%(default)s)")
-    parser.add_argument("--calls", type=int, default=200, help="in a turn (%(default)s)")
+    parser.add_argument("--calls", type=int, default=200, help="calls in a turn (%(default)s)")
     parser.add_argument("--turns", type=int, default=11)
-    parser.add_argument("--most", type=float, default=1.0, help="ratio that is still success (%(default)s)")
+    parser.add_argument(
+        "--most", type=float, default=1.0, help="the largest ratio that counts as success (%(default)s)"
+    )
     return parser.parse_args(words)

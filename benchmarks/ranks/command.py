@@ -1,4 +1,4 @@
-"""Weak scaling of the heat equation over several GPUs, beside one GPU, and beside torch.distributed's NCCL."""
+"""Weak scaling of the heat equation over several GPUs, compared with one GPU and with torch.distributed's NCCL."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def main(words: Sequence[str] = ()) -> int:
     parser.add_argument("--cells", type=int, default=512, help="cells along each side of a rank's block")
     parser.add_argument("--steps", type=int, default=100, help="steps of each of four runs")
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=WAYS)
-    parser.add_argument("--limit", type=float, default=180, help="seconds after which a run is given up")
+    parser.add_argument("--limit", type=float, default=180, help="seconds after which a run is aborted")
     parser.add_argument("--trace", help="a file for the Chrome trace of two steps of rank 0")
     parser.add_argument("--json", help="a file for the results")
     options = parser.parse_args(words)

@@ -135,7 +135,7 @@ def measured(step: Step, steps: int) -> float:
 
 
 def exchange_alone(cells: int, steps: int) -> float:
-    """Milliseconds of one exchange of both faces, with nothing beside it."""
+    """Milliseconds of one exchange of both faces, with no other work at the same time."""
     ranks, count = qp.dist.world(), cells * cells
     peers = [peer for peer in (ranks.rank - 1, ranks.rank + 1) if 0 <= peer < ranks.size]
     faces = qp.ndarray(qp.f32, 4 * count)

@@ -26,7 +26,7 @@ def histogram(
 ) -> tuple[NDArray, NDArray]:  # fmt: skip
     """How many numbers of ``x`` are in each bin, as i64, and the edges of the bins, as f64.
 
-    A bin contains its lower edge, and the last bin also contains its upper edge. NaNs and numbers outside are in no bin.
+    A bin contains its lower edge, and the last bin also contains its upper edge. NaNs and numbers outside all bins are not counted.
 
     Args:
         x: an array of numbers, which is flattened.

@@ -15,7 +15,7 @@ __all__ = ["PrefixSumExecutor", "parallel_sort"]
 
 @public
 def parallel_sort(keys: Any, values: Any = None) -> None:
-    """Sort ``keys`` in place, and ``values`` with them; as ``sort`` and ``sort_pairs``, which have more options.
+    """Sort ``keys`` in place, and ``values`` with them, like ``sort`` and ``sort_pairs``, which have more options.
 
     Raises:
         ArgumentError: as ``sort``.
@@ -27,7 +27,7 @@ def parallel_sort(keys: Any, values: Any = None) -> None:
 
 
 class PrefixSumExecutor:
-    """Running sums in place, of arrays with up to ``length`` numbers; as ``inclusive_scan``, which has more options."""
+    """Running sums in place, of arrays with up to ``length`` numbers, like ``inclusive_scan``, which has more options."""
 
     @public
     def __init__(self, length: int) -> None:

@@ -56,7 +56,7 @@ def shuffle(x: Any, *, seed: int = 0, out: Any = None, scratch: object = None, s
     Args:
         x: an array of numbers.
         seed: any integer; its low 64 bits count.
-        out: where to put the copy, an array of the type and shape of ``x``, apart from ``x``.
+        out: where to put the copy, an array of the type and shape of ``x`` that does not overlap it.
         scratch: scratch memory, of at least ``scratch_size(shuffle, …)`` bytes; by default it is allocated on the stream.
         stream: where the work runs; by default the calling thread's stream.
 

@@ -59,7 +59,7 @@ def exclusive_scan(
         x: an array of numbers.
         op: as for ``inclusive_scan``, like all other arguments.
         initial: the first number of ``y``: by default 0 for ``"add"``, 1 for ``"mul"``, the largest number for
-        ``"min"`` and the smallest for ``"max"``, and for a function its ``identity``.
+            ``"min"`` and the smallest for ``"max"``, and for a function its ``identity``.
         axis: the axis along which to scan.
         identity: for a function, the number that, combined with any x, gives x.
         dtype: the type of the result.

@@ -194,7 +194,7 @@ def _unique(run: Run, x: NDArray, to: NDArray, count: NDArray) -> None:
 
 @public
 def run_length_encode(x: Any, *, scratch: object = None, stream: object = None) -> Runs:
-    """The runs of equal numbers in ``x``: the number of each run, and its length, as i64.
+    """The runs of equal numbers in ``x``: the number that each run repeats, and the length of the run, as i64.
 
     NaNs are equal to each other, and -0 to 0.
 

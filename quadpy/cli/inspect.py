@@ -29,7 +29,7 @@ class _PrintPasses(argparse.Action):
         for title, passes in (("every kernel", TASK_PASSES), *TARGET_PASSES.items()):
             print(f"{title}:")
             for each in passes:
-                print(f"  {each.name:20} {each.doc}")
+                print(f"  {each.name:21} {each.doc}")
         parser.exit()
 
 

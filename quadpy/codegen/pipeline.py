@@ -27,7 +27,7 @@ _HOIST: Final = Pass(
     "hoist_checks", hoist_checks, "gives loops a version without checks, where a condition before them allows it"
 )
 _GPU: Final = (
-    Pass("watch_checked_waves", watch_checked_waves, "as watch_all_waves, in kernels with other checks"),
+    Pass("watch_checked_waves", watch_checked_waves, "like watch_all_waves, in kernels with other checks"),
     _HOIST,
     _VERIFY,
     Pass("stores_last", move_stores, "moves stores after loads in short loops over memory"),
@@ -36,25 +36,25 @@ _GPU: Final = (
 TARGET_PASSES: Final[Mapping[str, tuple[Pass, ...]]] = {
     "cpu": (
         Pass("guard_rest", guard_rest, "lets ``continue`` skip what comes after barriers and operations of waves"),
-        Pass("watch_all_waves", watch_all_waves, "checks that lanes agree about what waves do together"),
+        Pass("watch_all_waves", watch_all_waves, "checks that all lanes of a wave reach its operations together"),
         _HOIST,
-        Pass("hoist_checks_of_tasks", hoist_checks_of_tasks, "the same for parallel loops"),
+        Pass("hoist_checks_of_tasks", hoist_checks_of_tasks, "does the same as hoist_checks for parallel loops"),
         _VERIFY,
-        Pass("loads_early", move_loads, "moves loads out of inner loops, where iterations run these side by side"),
+        Pass("loads_early", move_loads, "moves loads out of inner loops that several iterations run side by side"),
         Pass(
             "choose_components",
             choose_components,
-            "makes one store of the branches that store the component that a run-time number names",
+            "replaces branches that each store one component, chosen by a run-time number, with one store",
         ),
         Pass(
             "select_stores",
             select_stores,
-            "makes one store of two that branches make to one place, where LLVM then vectorises the loop",
+            "merges the stores of two branches to one place, if LLVM then vectorises the loop",
         ),
         Pass(
             "flatten_branches",
             choose_branches,
-            "makes selections of the branches of functions, where LLVM vectorises the loop",
+            "replaces branches in functions with selections, if LLVM then vectorises the loop",
         ),
     ),
     "amdgpu": _GPU,

@@ -174,7 +174,7 @@ class GUI(BaseWindow):
         return self._next(wait=True)
 
     def has_key_event(self) -> bool:
-        """Whether an event waits."""
+        """Whether an event is waiting."""
         return self._has_event()
 
     def slider(self, text: str, minimum: float, maximum: float, step: float = 1) -> Widget:

@@ -54,10 +54,10 @@ class Camera:
         """Ignored: pictures are in perspective."""
 
     def z_near(self, z_near: float) -> None:
-        """Is ignored."""
+        """Ignored."""
 
     def z_far(self, z_far: float) -> None:
-        """Is ignored."""
+        """Ignored."""
 
     def track_user_inputs(self, window: Window, **_: object) -> None:
         """Does nothing: there are no such inputs."""

@@ -82,7 +82,7 @@ class BaseWindow:
         return found is not None
 
     def get_events(self, *event_filter: object, tag: object = None) -> list[Event]:
-        """The events that wait; arguments as for ``get_event``."""
+        """The events that are waiting; arguments as for ``get_event``."""
         filters, found = (*event_filter, *(() if tag is None else (tag,))), []
         while (event := self._next(*filters)) is not None:
             found.append(event)

@@ -113,11 +113,11 @@ def outside(function: Callable[[], T]) -> T:
 def capture(function: Callable[[], object]) -> CapturedStep:
     """Capture what ``function`` submits to the calling thread's stream, on every rank, as graphs with messages between them.
 
-    ``function`` first runs normally, which creates halos and buffers, and then once more to be captured, when none of
-    its work runs.  Therefore, a program that captures its step has run one step.
+    ``function`` first runs normally, which creates halos and buffers, and then once more to be captured, without running
+    its work.  Therefore, a program that captures its step has run one step.
 
     Raises:
-        CaptureError: it does what cannot be captured, such as using what a kernel returns; or it is inside another capture.
+        CaptureError: ``function`` does something that cannot be captured, such as using the result of a kernel; or the call is inside another capture.
     """
     if _here.step is not None:
         raise CaptureError("a step is already being captured", hint="capture one step after the other")

@@ -53,7 +53,7 @@ class Division(OneProcess):
 
         Args:
             shape: one to three extents.
-            periodic: whether an axis ends where it begins; one answer for all axes, or one for each.
+            periodic: whether an axis ends where it begins; one value for all axes, or one for each.
             ranks: the number of blocks along each axis; by default those with the smallest surface.
 
         Raises:

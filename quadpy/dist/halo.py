@@ -173,7 +173,7 @@ def _side(array: DistributedArray, messages: Sequence[tuple[int, Box, int]]) -> 
 
 
 class Flight:
-    """An exchange beside the work of ``stream``, which goes on between start and finish; it can be made again and again.
+    """An exchange concurrent with the work of ``stream``, which goes on between start and finish; it can be made again and again.
 
     The work between them touches other elements than the exchange.  The hazard checker cannot know this, as the indices
     are in tables.
@@ -210,7 +210,7 @@ class Flight:
     def finish(self, boundary: Callable[[Stream], object]) -> None:
         """Copy what was received into the halos, and run ``boundary``, which reads it.
 
-        Both run on the stream of the exchange, beside the work that ``stream`` still does.  Later work of ``stream``
+        Both run on the stream of the exchange, concurrently with the work that ``stream`` still does.  Later work of ``stream``
         comes after both.
         """
         assert self._started is not None

@@ -26,13 +26,14 @@ _lock: Final = new_lock()
 
 @public
 def world() -> World:
-    """The ranks of this program; a program that nothing started as one of several is rank 0 of 1.
+    """The ranks of this program; a program that was not started as one of several ranks is rank 0 of 1.
 
-    All ranks call it, and connect to each other at the first call.  They are those of MPI if the program has imported
-    ``mpi4py.MPI``; else what ``mpiexec``, ``quadpy run`` or ``srun`` has started, whose numbers must be MPI's.
+    All ranks must call it; the first call connects them.  If the program has imported ``mpi4py.MPI``, the ranks are
+    those of MPI; otherwise they are those that ``mpiexec``, ``quadpy run``, ``srun`` or ``torchrun`` has started.
 
     Raises:
-        TransportError: ranks were started, and what connects them is not installed, or is not the launcher's.
+        TransportError: ranks were started, but the library that connects them is not installed, or is not the
+            launcher's.
         RankLostError: a rank does not connect in time.
     """
     if _thread.world is not None:

@@ -23,7 +23,7 @@ _HOST = "host"
 
 @public
 def declare(what: str, *, reads: Iterable[Any] = (), writes: Iterable[Any] = (), stream: object = None) -> None:
-    """Says that another library is about to use the memory of arrays, as a launch of a kernel would.
+    """Tells the checker that another library is about to use the memory of arrays, as the launch of a kernel would.
 
     The checker compares it with all other work, and all other work with it; while it is off, nothing happens.  Only
     events and waits of the program order it, as for quadpy's own work.

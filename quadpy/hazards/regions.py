@@ -89,7 +89,7 @@ def _pattern(region: Region) -> Pattern | None:
 
 
 def _interleaved(one: Region, other: Region) -> bool:
-    """Whether the two lie beside each other within each period, as members of structs do."""
+    """Whether the two are next to each other within each period, as members of structs do."""
     periods = {abs(stride) for region in (one, other) if region.grid is not None for stride in region.grid.strides}
     return any(_apart(_within_period(one, n), _within_period(other, n), n) for n in periods if n)
 

@@ -1,4 +1,4 @@
-"""The builtins that ``qp`` and ``qp.math`` share; the stub beside this file lists them for type checkers."""
+"""The builtins that ``qp`` and ``qp.math`` share; the stub next to this file lists them for type checkers."""
 
 from quadpy.intrinsics import BUILTINS
 from quadpy.intrinsics.math import NUMBERS

@@ -1,4 +1,4 @@
-"""The builtins that users name ``qp.NAME``; the stub beside this file lists them for type checkers."""
+"""The builtins that users name ``qp.NAME``; the stub next to this file lists them for type checkers."""
 
 from quadpy.intrinsics import namespace
 

@@ -57,7 +57,7 @@ def use_cache(chosen: Settings | None) -> None:
 
 
 def cached_code(key: str, build: Callable[[], bytes]) -> bytes:
-    """Internal native code, kept beside the kernels' under ``key``; ``build`` makes it if there is none."""
+    """Internal native code, kept with that of kernels under ``key``; ``build`` makes it if there is none."""
     digest = hashlib.sha256(key.encode()).hexdigest()
     found = kernel_cache().load(digest)
     if found is None:

@@ -164,12 +164,12 @@ def perf_dispatch(
 ) -> Callable[[_Function], PerfDispatch]:  # fmt: skip
     """Decorate a function without a body, for which implementations are registered: calls find the fastest one.
 
-    Each call runs one implementation, once.  For each geometry, every implementation runs a few times, of which some are
-    timed, then the fastest one is taken.  The fastest may differ from run to run, and with it the last bits of results:
+    Each call runs one implementation, once.  For each geometry, every implementation runs a few times, some of
+    them timed; then the fastest one is used.  The fastest may differ from run to run, and with it the last bits of results:
     with ``file`` the first run decides.
 
     Args:
-        get_geometry_hash: what the choice depends on, from the arguments of a call; such as their shapes.
+        get_geometry_hash: returns what the choice depends on, such as shapes, from the arguments of a call.
         first_warmup: calls of each implementation that are not timed.
         warmup: the same when it is measured again.
         active: calls of each implementation that are timed; the shortest counts.

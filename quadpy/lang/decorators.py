@@ -162,7 +162,7 @@ def template(dtype: object = None, ndim: int | None = None) -> Any:
 
 @public
 def ref(dtype: object = None) -> Any:
-    """Annotates a parameter of a ``qp.func`` or ``qp.real_func`` that the function changes: a variable, a component, an element.
+    """Annotates a parameter of a ``qp.func`` or ``qp.real_func`` that the function changes: a variable, a component or an element.
 
     ``dtype`` only informs readers: a reference has the type of the argument.
     """
@@ -211,7 +211,7 @@ class RealFunc(Func):
 
 @public
 def real_func(fn: Callable[..., Any]) -> RealFunc:
-    """``fn`` as by ``func``, but compiled once for the types of its arguments and called, where it only computes.
+    """Like ``func``, but a function that only computes is compiled once for the types of its arguments, and called.
 
     A function that touches arrays or fields, draws random numbers, prints, or changes a template parameter is inlined.
 
@@ -223,7 +223,7 @@ def real_func(fn: Callable[..., Any]) -> RealFunc:
 
 @public
 def pyfunc(fn: Callable[..., Any]) -> Func:
-    """``fn`` as by ``func``, and outside kernels a Python function: builtins in it give Python numbers there.
+    """Like ``func``; outside kernels, ``fn`` is a Python function, in which builtins give Python numbers.
 
     Raises:
         KernelSourceError: as ``func``.

@@ -208,7 +208,7 @@ def changes_self(t: Trace, method: Func) -> bool:
 def fail_to_change(t: Trace, name: str, span: Span) -> NoReturn:
     """Raises the error for a method that changes a struct which is not a variable or an element."""
     t.fail_type(f"{name} changes its struct, which cannot change here", span,
-                "copy the struct first, into a variable of its own")  # fmt: skip
+                "copy the struct into a separate variable first")  # fmt: skip
 
 
 def compare_records(t: Trace, op: type[ast.cmpop], a: Value, b: Value, span: Span) -> Value:

@@ -71,7 +71,7 @@ def wrap(impl: T) -> T:
     """``impl``, a field or an array, as a tensor: in quadpy, fields and arrays are tensors themselves.
 
     Raises:
-        ArgumentError: it is neither.
+        ArgumentError: ``impl`` is neither.
     """
     if not _is_tensor(impl):
         raise ArgumentError(f"{shown(impl)} is not a field or an array", hint="qp.tensor(dtype, shape) makes one")

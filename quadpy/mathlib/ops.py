@@ -1,6 +1,6 @@
 """The primitive operations that library functions are written in: IEEE, or wrapping integer, on every target.
 
-They are builtins; the stub beside this file gives them types, so that a type checker can check library functions.
+They are builtins; the stub next to this file gives them types, so that a type checker can check library functions.
 ``Float``, ``Int`` and ``Word`` are the types of a definition that serves both widths.
 """
 

@@ -65,7 +65,7 @@ def imwrite(img: object, filename: str | Path) -> None:
 
 @public
 def imshow(img: object, title: str = "imshow") -> None:
-    """Show ``img`` in a window with this ``title`` until it is closed.
+    """Show ``img`` in a window with this ``title`` until the window is closed.
 
     Raises:
         QuadpyError: there is no display, or the graphics library is not installed.

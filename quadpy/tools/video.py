@@ -36,7 +36,7 @@ class Film:
 
     Args:
         path: a name that ends in ``.mp4``, ``.mkv``, ``.mov``, ``.webm`` or ``.gif``.
-        framerate: frames in a second.
+        framerate: frames per second.
 
     Raises:
         ArgumentError: the name has another ending, or ``framerate`` is not a positive number.
@@ -113,7 +113,7 @@ class VideoManager:
         video_filename: the name of the film in it, without suffix; by default ``video``.
         width, height: if given, the size that frames must have.
         post_processor: changes each picture before it is written: an object with ``process``, or a function.
-        framerate: frames in a second.
+        framerate: frames per second.
         automatic_build: accepted but ignored; ``make_video`` makes the film.
     """
 

@@ -122,13 +122,19 @@ class Window:
         shapes.put_image(self._layer(flat=True), image, axes, colormap, limits, smooth)
 
     def points(self, positions: object, *, radius: object = 2.0, color: object = 0xFFFFFF) -> None:
-        """Discs at ``positions``, or balls in space; ``radius``, one or one each, in pixels, in space in units of the scene."""
+        """Discs at ``positions``, or balls in space.
+
+        ``radius`` is one number, or one for each position: in pixels, or for balls in units of the scene.
+        """
         points = points_of(positions)
         if len(points):
             shapes.put_points(self._layer(flat=points.shape[1] == 2), points, radius, color)
 
     def lines(self, positions: object, indices: object = None, *, width: float = 1.0, color: object = 0xFFFFFF) -> None:
-        """Straight lines from each first to each second of ``positions``, or between pairs of ``indices``; ``width`` in pixels."""
+        """Straight lines between the first and the second position, the third and the fourth, and so on.
+
+        With ``indices``, each pair of them names the two positions of a line.  ``width`` is in pixels.
+        """
         points = points_of(positions)
         if len(points):
             shapes.put_lines(self._layer(flat=points.shape[1] == 2), points, indices, width, color)

@@ -12,7 +12,7 @@ Function = Callable[[mp.mpf], mp.mpf]
 def minimax(g: Function, weight: Function, low: float, high: float, degree: int) -> tuple[list[mp.mpf], mp.mpf]:
     """Coefficients c and error e with ``max |weight * (g - sum c[k] t**k)| = e`` on [low, high].
 
-    ``g`` and ``weight`` are sampled on a Chebyshev grid that is fine beside the distance of the
+    ``g`` and ``weight`` are sampled on a Chebyshev grid that is fine relative to the distance of the
     extrema; neither is evaluated at the ends' exact zeros of removable singularities.
     """
     points = 60 * (degree + 2)

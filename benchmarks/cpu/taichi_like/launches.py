@@ -1,4 +1,4 @@
-"""What a launch costs: over nothing with 0, 2 and 8 arrays, over a few elements, and over enough for two threads."""
+"""The cost of a launch: an empty loop with 0, 2 and 8 arrays, a loop over a few elements, and one long enough for two threads."""
 
 from collections.abc import Callable
 

@@ -14,7 +14,7 @@ FAST_MATH = os.environ["BENCHMARK_FAST_MATH"] == "1"
 
 
 def kernel(python_function: Any) -> Any:
-    """`@njit` as a user in search of speed would write it."""
+    """`@njit` as a user who wants speed would write it."""
     return numba.njit(parallel=True, cache=True, fastmath=FAST_MATH, error_model="numpy")(python_function)
 
 

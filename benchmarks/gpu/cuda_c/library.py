@@ -89,7 +89,7 @@ def synchronize() -> None:
 
 
 class Timer:
-    """Seconds on the device, between two events."""
+    """Seconds on the device between two events."""
 
     def begin(self) -> None:
         checked(library("runtime").rt_begin())
@@ -101,14 +101,14 @@ class Timer:
 
 
 def host_seconds(function: Any, *arguments: Any) -> float:
-    """What a function that measures itself leaves in its last argument."""
+    """The seconds that a function measures itself and stores in its last argument."""
     seconds = c_double()
     checked(function(*arguments, byref(seconds)))
     return seconds.value
 
 
 def multiply_add_rate() -> float:
-    """Floating-point operations a second, of nothing but fused multiply-adds: the best of some runs."""
+    """Floating-point operations per second of fused multiply-adds alone: the best of some runs."""
     out, operations, timer = DeviceArray(np.zeros(1, np.float32)), c_double(), Timer()
     best = 0.0
     for _ in range(8):

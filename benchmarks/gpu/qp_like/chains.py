@@ -1,4 +1,4 @@
-"""Tasks that each need what the one before wrote, of its own and of the neighbour's element: quadpy alone."""
+"""Tasks that read what the previous task wrote to their own and a neighbouring element: quadpy only."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""What the host pays: launches by number of arrays, a step of small kernels, events, memory."""
+"""Costs on the host: launches by number of arrays, a step of small kernels, events, memory."""
 
 import numpy as np
 

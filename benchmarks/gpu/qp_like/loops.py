@@ -60,7 +60,7 @@ def build_saxpy(data: Arrays) -> Bench:
 
 
 def build_total(data: Arrays) -> Bench:
-    """Into an array's element; Quadrants, which is a thousand times slower there, into a field."""
+    """Sums into an array's element; Quadrants, which is a thousand times slower there, sums into a field."""
     x, total = array_of(data["x"]), array_of(np.zeros(1, np.float32))
     if NAME == "quadrants":
         return Bench(

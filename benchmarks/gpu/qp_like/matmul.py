@@ -1,4 +1,4 @@
-"""Products of square matrices by tiles in shared memory: one element a thread, and 8 x 8 elements a thread."""
+"""Products of square matrices by tiles in shared memory: one element per thread, and 8 x 8 elements per thread."""
 
 import numpy as np
 

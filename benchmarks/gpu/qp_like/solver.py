@@ -52,7 +52,7 @@ def turn(r: grid, p: grid, sums: numbers):
 
 
 class HostLoop:
-    """The same solver as the example's, its kernels launched one by one; the host looks at the residual each time."""
+    """The example's solver, its kernels launched one by one; the host reads the residual after each iteration."""
 
     def __init__(self, b: np.ndarray) -> None:
         self.b, self.x, self.r, self.p, self.q = (qp.ndarray(qp.f32, b.shape) for _ in range(5))

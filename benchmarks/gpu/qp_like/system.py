@@ -36,7 +36,7 @@ if NAME == "quadpy":
 
 
 class _Builders(Mapping[str, Callable[..., Any]]):
-    """A module is imported when its workload is first asked for: one that fails leaves the others be."""
+    """A module is imported when its workload is first requested, so one that fails does not affect the others."""
 
     def __getitem__(self, name: str) -> Callable[..., Any]:
         builder: Callable[..., Any] = importlib.import_module(f"gpu.qp_like.{_MODULES[name]}").BUILDERS[name]

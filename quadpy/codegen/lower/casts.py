@@ -143,7 +143,7 @@ def _from_float(out: FunctionText, x: str, src: Scalar, dst: Scalar, saturating:
 
 
 def _fenced(out: FunctionText, x: str, src: Scalar, register: str) -> str:
-    """``x`` behind a fence that costs nothing: LLVM no longer knows where the value comes from.
+    """``x`` after a fence that costs nothing: LLVM no longer knows where the value comes from.
 
     On AMD, LLVM cannot select its own fence for values that all threads share, and ends the process; there an empty
     assembly statement is the fence.

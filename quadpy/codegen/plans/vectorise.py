@@ -36,7 +36,7 @@ _MOST_STACK: Final = 16 << 10
 _STEP: Final = 4
 """The largest distance, in scalars, from one iteration's element to the next."""
 _APART: Final = (ir.While, ir.Atomic, ir.Return, ir.Barrier, ir.Break, ir.Print, ir.Fault)
-"""Statements that an iteration cannot run beside others."""
+"""Statements that an iteration cannot run together with others."""
 
 
 @dataclass(frozen=True, slots=True)

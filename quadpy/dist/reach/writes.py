@@ -27,7 +27,7 @@ def runs(
         if own != answers[0][1]:
             raise DistributedError(
                 f"{called(footprint.array)} is distributed, and one iteration writes elements of several ranks",
-                footprint.location, hint="write each of them in a loop of its own",
+                footprint.location, hint="write each of them in a separate loop",
             )  # fmt: skip
     return all(own for _, own in answers)
 
@@ -56,7 +56,7 @@ def require_own(grid: Division, footprint: Footprint, boxes: Sequence[Touched | 
             if low < block.low[axis] or high > block.high[axis]:
                 raise DistributedError(
                     f"{called} is distributed, and an iteration writes elements of other cells along axis {axis}",
-                    footprint.location, hint="each iteration may write the elements of its own cell only; read from neighbours instead",
+                    footprint.location, hint="each iteration may only write the elements of its own cell; read from neighbours instead",
                 )  # fmt: skip
 
 

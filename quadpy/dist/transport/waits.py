@@ -27,7 +27,7 @@ _KILLED: Final = "its process was killed, or has crashed"
 
 
 class Notices(Protocol):
-    """Notices that ranks send each other beside their data.
+    """Notices that ranks send each other in addition to their data.
 
     ended         the ranks that end
     waiting       the ranks that have waited too long, each with the call in which it waits

@@ -143,7 +143,7 @@ class Marks:
         return before
 
     def noted(self, word: ir.Element, flags: ir.Expr) -> ir.Atomic:
-        """Leaves ``flags`` beside the mark."""
+        """Stores ``flags`` next to the mark."""
         return ir.Atomic(ir.AtomicOp.OR, word, flags, span=word.span)
 
     def word_at(self, word: ir.Element) -> Generator[ir.Stmt, None, ir.Expr]:

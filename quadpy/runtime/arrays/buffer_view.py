@@ -44,7 +44,7 @@ class BufferView(NDArray):
         super().__init__(whole.dtype, (count,), whole.element_shape, storage)
 
     def get_ndarray(self) -> NDArray:
-        """The array of which this is a part."""
+        """The array that contains the elements of this view."""
         return self.array
 
     @public

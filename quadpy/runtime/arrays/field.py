@@ -287,8 +287,6 @@ def field(
 
     Raises:
         ArgumentError: an option that does not match the shape, or derivatives of a field without floats.
-
-    The memory is allocated when it is first needed, on the device that ``qp.init`` has chosen by then.
     """
     if getattr(dtype, "__quadpy_constructor__", None) == "struct":
         options = {"order": order, "offset": offset, "layout": layout, "name": name}

@@ -42,12 +42,13 @@ class NDArray(DenseArray[T_co, I_contra]):
     """An array that kernels take as a parameter; made by ``qp.ndarray``.
 
     It owns its memory: on the host it stays valid across ``qp.init`` and ``qp.reset``, on a GPU until the device is
-    closed.  What a launch reads is computed once: ``type_key``, ``abi`` (address, then extents), ``pointer``, ``nbytes``
-    and ``wide``, as in ``HostView``, and the ``device`` and ``block`` of the memory.  On a GPU, two attributes combine
-    them for fewer checks: ``form`` is one object for all arrays of a type on a device, and ``packed`` is ``abi`` as
-    bytes, with 32-bit extents; it is empty if the array is ``wide``.
+    closed.
     """
 
+    # What a launch reads is computed once: ``type_key``, ``abi`` (address, then extents), ``pointer``, ``nbytes`` and
+    # ``wide``, as in ``HostView``, and the ``device`` and ``block`` of the memory.  On a GPU, two attributes combine them
+    # for fewer checks: ``form`` is one object for all arrays of a type on a device, and ``packed`` is ``abi`` as bytes,
+    # with 32-bit extents; it is empty if the array is ``wide``.
     __slots__ = (
         "__weakref__", "_storage", "abi", "block", "device", "form", "grad", "nbytes", "packed", "pointer", "type_key", "wide",
     )  # fmt: skip
@@ -158,7 +159,7 @@ def _zeros(scalar: Scalar, element: tuple[int, ...], shape: tuple[int, ...], str
 
 @public
 def from_dlpack(array: Any, element: tuple[int, ...] = ()) -> NDArray:
-    """An NDArray over the memory of ``array``, a writable, C-contiguous one of another library, without a copy.
+    """An NDArray over the memory of ``array``, a writable, C-contiguous array of another library, without a copy.
 
     The last axes, which must match ``element``, become the components of vectors or matrices.  A GPU array must be on
     the current device and support DLPack or ``__cuda_array_interface__``.  The calling thread's stream waits for the

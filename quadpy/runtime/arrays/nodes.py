@@ -77,7 +77,7 @@ class Tree:
         self._bound = True
 
     def need(self, kind: str) -> None:
-        """Give each field with floats a derivative, beside it while the tree is not in use."""
+        """Give each field with floats a derivative: next to it if the tree is not in use yet."""
         for node in nodes_of(self.top):
             for placed in list(node.placed):
                 if placed.derivative or not placed.is_differentiable or placed.has_derivative(kind):

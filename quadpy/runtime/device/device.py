@@ -237,7 +237,7 @@ class Device(OneProcess):
         self.life.close()
 
     def close_at_exit(self) -> None:
-        """Like ``close``; but beside other threads, which may be in a call of the driver, the end of the process frees all."""
+        """Like ``close``; but if other threads run, which may be in a call of the driver, the end of the process frees all."""
         if self.life.ended is not None:
             return
         self.life.captures = 0  # they never end: their threads have ended, or their generators are suspended

@@ -77,7 +77,7 @@ class GpuCalls:
         self._select()
 
     def _answer(self, call: Call, *arguments: object) -> Sequence[Any]:
-        """The values of ``call``, after a check of its status: beside an error, they are garbage."""
+        """The values of ``call``, after a check of its status: if there is an error, they are garbage."""
         if self._fault is not None:
             self._check_fault()
         try:

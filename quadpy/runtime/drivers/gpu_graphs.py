@@ -25,7 +25,7 @@ __all__ = ["GpuGraphs"]
 
 
 class GpuGraphs:
-    """A ``GraphDriver`` for the device of ``driver``; it checks each status before it uses the values beside it."""
+    """A ``GraphDriver`` for the device of ``driver``; it checks each status before it uses the values that come with it."""
 
     def __init__(self, driver: GpuCalls, api: GraphApi) -> None:
         self._call, self._attempt, self._ordinal = driver.call, driver.attempt, driver.ordinal

@@ -38,7 +38,7 @@ class StreamManager(OneProcess):
     StreamError, EventError: a handle that was destroyed or belongs to another device.
     DeviceError: the device was closed, or belongs to the parent process.
     CaptureError: the calling thread captures the stream, and the call cannot be recorded.
-    KernelFault: a call waited for a kernel of which a check failed, under ``debug=True``.
+    KernelFault: a call waited for a kernel in which a check failed, under ``debug=True``.
     """
 
     error: ClassVar[type[StreamError]] = StreamError

@@ -1,4 +1,4 @@
-"""Notices that ranks send each other beside their data: how they end, and what they wait for if it takes too long."""
+"""Notices that ranks send each other in addition to their data: how they end, and what they wait for if it takes too long."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Notices that ranks send each other beside their data, in the store of torch."""
+"""Notices that ranks send each other in addition to their data, in the store of torch."""
 
 from __future__ import annotations
 
