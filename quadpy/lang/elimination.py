@@ -39,7 +39,7 @@ class _System:
         return self.t.build.let(ir.Select(which, a, b, a.type, span=self.span))
 
     def triangular(self, *, singular: bool) -> None:
-        """Makes the matrix upper triangular; ``singular``: a column of zeros is no reason for a NaN."""
+        """Makes the matrix upper triangular; ``singular``: a column of zeros does not give NaNs."""
         for k in range(self.n - 1):
             for i in range(k + 1, self.n):
                 self._greater_first(k, i)

@@ -36,7 +36,7 @@ def sym_eig_by_qr(a: Any, poison: Any) -> Any:
         first, last = i32(0), i32(0)  # of the last block that is not diagonal yet
         for k in static(range(a.n - 1)):
             lost = by_type(a, 2.0**-24, 2.0**-53) * (1.0 + abs(d[k]) + abs(d[k + 1]))  # in rounding
-            e[k] = select(abs(e[k]) > lost, e[k], 0.0)  # a NaN is no reason to go on
+            e[k] = select(abs(e[k]) > lost, e[k], 0.0)  # a NaN does not make the loop go on
             last = select(e[k] == 0.0, last, k + 1)
         for k in static(range(a.n - 1)):
             first = select((e[k] == 0.0) & (k < last), k + 1, first)

@@ -53,7 +53,7 @@ class HasDerivatives:
     derivatives: dict[str, Self]
     """The declared derivatives; one without a shape does not exist yet."""
     derivative: str
-    """Which of KINDS this field is of another field; empty if it is no derivative."""
+    """Which of KINDS this field is of another field; empty if it is not a derivative."""
 
     @property
     def grad(self) -> Self:
