@@ -153,7 +153,8 @@ def clear(row: Any, children: dict[str, Child]) -> None:
 def first_calls(plan: Plan, workload: W, systems: Sequence[str], rounds: int) -> Iterator[Row[W]]:
     """A process with an empty cache, then one that finds what the first has left; both again in each round.
 
-    Each has a row for the call, and one for everything from the system's import on: some systems import their compilers in the call.
+    Each has a row for the call, and one for everything from the system's import on: some systems import their
+    compilers in the call.
     """
     size = workload.elements(plan.scale)
     titles = [(f"{workload.title}, {kind}", f"import to {workload.title}, {kind}") for kind in ("cold", "cached")]
