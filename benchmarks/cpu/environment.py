@@ -30,7 +30,7 @@ def default_folder() -> Path:
 
 
 def prepare(folder: Path) -> Path:
-    """The interpreter of the peers' environment in `folder`, which is made, or made anew when the pins have changed."""
+    """The interpreter of the peers' environment in `folder`, which is made, or made again if the pins have changed."""
     python = folder / "bin" / "python"
     stamp = folder / "installed.txt"
     if stamp.exists() and stamp.read_text() == REQUIREMENTS.read_text():

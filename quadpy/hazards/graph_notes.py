@@ -33,7 +33,7 @@ class GraphNotes(Notes):
         *,
         overlap: bool,
     ) -> Submission:
-        """Like ``Observer.launching_graph``: one operation for each part of the graph that an event tells apart."""
+        """Like ``Observer.launching_graph``: one operation for each part of the graph that its events separate."""
         with self._lock:
             lane = self._lane(on.timeline, on.device.life)
             known = self._graphs.of(graph, version, nodes)

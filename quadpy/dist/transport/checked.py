@@ -66,7 +66,7 @@ class CheckedTransport:
             raise TransportError(f"there is no rank {rank}: the program has {self.size}, from 0 to {self.size - 1}")
 
     def _require_messages(self, kind: str, messages: list[tuple[int, int]]) -> None:
-        """Refuse ``messages``, each a peer and a tag, to ranks that do not exist, and two that cannot be told apart."""
+        """Refuse ``messages``, each a peer and a tag, to ranks that do not exist, and two that cannot be distinguished."""
         for peer, _ in messages:
             self._require_rank(peer)
         if len(set(messages)) < len(messages):
