@@ -211,7 +211,7 @@ class RealFunc(Func):
 
 @public
 def real_func(fn: Callable[..., Any]) -> RealFunc:
-    """Like ``func``, but a function that only computes is compiled once for the types of its arguments, and called.
+    """Like ``func``, but if ``fn`` only computes, it is compiled once for the types of its arguments, and called.
 
     A function that touches arrays or fields, draws random numbers, prints, or changes a template parameter is inlined.
 

@@ -131,7 +131,7 @@ class Window:
             shapes.put_points(self._layer(flat=points.shape[1] == 2), points, radius, color)
 
     def lines(self, positions: object, indices: object = None, *, width: float = 1.0, color: object = 0xFFFFFF) -> None:
-        """Straight lines between the first and the second position, the third and the fourth, and so on.
+        """Straight lines between the first and the second of ``positions``, the third and the fourth, and so on.
 
         With ``indices``, each pair of them names the two positions of a line.  ``width`` is in pixels.
         """
