@@ -23,8 +23,9 @@ def public_names(module: str) -> tuple[Callable[[], list[str]], Callable[[str], 
         return list(sys.modules[module].__all__)
 
     def unknown(name: str) -> NoReturn:
-        instead = import_late("quadpy.elsewhere").INSTEAD
-        raise no_attribute(f"module {module!r}", name, [] if name == "__all__" else names(), instead)
+        if name.startswith("_"):  # no advice for these; ``from module import name`` asks each module for its __path__
+            raise no_attribute(f"module {module!r}", name, [])
+        raise no_attribute(f"module {module!r}", name, names(), import_late("quadpy.elsewhere").INSTEAD)
 
     return names, unknown
 

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import os
 import threading
+from collections.abc import Callable
 from types import ModuleType
-from typing import Final
+from typing import Any, Final
 
 from quadpy.errors import QuadpyError
 
-__all__ = ["import_extra", "import_late"]
+__all__ = ["held_by_forks", "import_extra", "import_late"]
 
 _importing: Final = threading.RLock()
+
+
+class _Forks:
+    wait = not hasattr(os, "register_at_fork")
 
 
 def import_late(name: str) -> ModuleType:
@@ -22,6 +28,10 @@ def import_late(name: str) -> ModuleType:
     those that need the module would wait forever.
     """
     with _importing:
+        if not _Forks.wait:
+            importlib.import_module("logging")  # it has a lock like those of ``held_by_forks``, which imports take
+            os.register_at_fork(**_hooks(_importing.acquire, _importing.release))
+            _Forks.wait = True
         return importlib.import_module(name)
 
 
@@ -39,7 +49,17 @@ def import_extra(name: str, what: str, extra: str, *, called: str = "") -> Modul
         ) from error
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_importing.acquire, after_in_parent=_importing.release, after_in_child=_importing.release
-    )
+def held_by_forks(acquire: Callable[[], Any], release: Callable[[], Any]) -> None:
+    """Lets each fork hold a lock that imports take: a child forked while another thread holds it could never take it.
+
+    A fork takes the locks of the latest registration first.  It must take the one of imports before any that an import
+    takes, or it would hold the other and wait for the import, which waits for the other.  So the one of imports is
+    registered again, in the same step: no fork sees one without the other.
+    """
+    if hasattr(os, "register_at_fork"):
+        hooks = _hooks(acquire, release), _hooks(_importing.acquire, _importing.release)
+        list(map(functools.partial.__call__, [functools.partial(os.register_at_fork, **one) for one in hooks]))
+
+
+def _hooks(acquire: Callable[[], Any], release: Callable[[], Any]) -> dict[str, Callable[[], Any]]:
+    return {"before": acquire, "after_in_parent": release, "after_in_child": release}

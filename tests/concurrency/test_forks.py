@@ -126,3 +126,49 @@ def test_a_child_works_whatever_the_parent_s_threads_were_at(works, tmp_path):
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )  # fmt: skip
     assert (child.returncode, child.stderr) == (0, "")
+
+
+IMPORTS = """
+import os, sys, threading, time
+import quadpy
+from quadpy.importing import import_late
+
+assert "logging" not in sys.modules
+import_late("hashlib")
+BEFORE
+threading.Thread(target=import_late, args=["slow"], daemon=True).start()
+while "slow" not in sys.modules or not hasattr(sys.modules["slow"], "begun"):
+    time.sleep(0.001)
+pid = os.fork()
+if not pid:
+    os._exit(import_late("slow").ended - 1)
+assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+"""
+
+SLOW = """
+import time
+import LIBRARY
+begun = True
+time.sleep(0.2)  # the fork waits from here on
+USE
+ended = True
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "library", "use"),
+    [
+        ("", "logging", "logging.getLogger('a')"),
+        ("import logging", "logging", "logging.getLogger('a')"),
+        ("", "quadpy.runtime.cpu.orc", "quadpy.runtime.cpu.orc.llvm.get_process_triple()"),
+        ("import quadpy.runtime.cpu.orc", "llvmlite.binding", "llvmlite.binding.get_process_triple()"),
+    ],
+)
+def test_a_fork_waits_for_an_import_that_takes_other_locks_of_forks(before, library, use, tmp_path):
+    (tmp_path / "slow.py").write_text(SLOW.replace("LIBRARY", library).replace("USE", use), encoding="utf-8")
+    child = subprocess.run(
+        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", IMPORTS.replace("BEFORE", before)],
+        capture_output=True, text=True, check=False, timeout=60,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])},
+    )  # fmt: skip
+    assert (child.returncode, child.stderr) == (0, "")

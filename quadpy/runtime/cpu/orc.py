@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import os
 from collections.abc import Mapping
 from typing import Final
 
@@ -16,6 +15,7 @@ import llvmlite.binding as llvm
 from llvmlite.binding import ffi
 
 from quadpy.errors import CodegenError
+from quadpy.importing import held_by_forks
 from quadpy.runtime.cpu.elf_symbols import read_symbols
 
 __all__ = ["LLVM_LOCK", "TRIPLE", "LoadedObject", "assemble", "link"]
@@ -106,7 +106,4 @@ def _jit() -> llvm.LLJIT:
     return llvm.create_lljit_compiler(_plain_machine(2), use_jit_link=True, suppress_errors=True)
 
 
-if hasattr(os, "register_at_fork"):
-    # In a child forked while another thread is inside LLVM, the lock would be held forever.
-    _release = functools.partial(LLVM_LOCK.__exit__, None, None, None)
-    os.register_at_fork(before=LLVM_LOCK.__enter__, after_in_parent=_release, after_in_child=_release)
+held_by_forks(LLVM_LOCK.__enter__, functools.partial(LLVM_LOCK.__exit__, None, None, None))
