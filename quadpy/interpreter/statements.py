@@ -275,6 +275,8 @@ class Statements:
         """In a loop that accumulates, into the iteration's contribution; else in place: nothing runs in between."""
         t, value = stmt.place.type, self.text(stmt.value)
         if (total := self.plan.contribution(stmt)) is not None:
+            if stmt.result is not None:  # nothing depends on it, but copies of it are assigned
+                self.assign(stmt.result, self.scope.read(total))
             self.assign(total, self.expressions.binary(ir.COMBINES[stmt.op], self.scope.read(total), value, t))
             return
         old, now = self.scope.temporary(), self.scope.temporary()

@@ -130,6 +130,9 @@ def _by_name(value: Any) -> str | None:
     return f"name:{module}.{name}" if found is value or (type(found) is MethodType and found == value) else None
 
 
-def is_our_module(name: str) -> bool:
-    """Whether a module is part of quadpy; its examples are programs like others."""
-    return name.partition(".")[0] == "quadpy" and not name.startswith("quadpy.examples")
+def is_our_module(name: object) -> bool:
+    """Whether a module is part of quadpy; its examples are programs like others.
+
+    ``name`` is the ``__module__`` of anything: what ``exec`` defines among variables without a ``__name__`` has None.
+    """
+    return isinstance(name, str) and name.partition(".")[0] == "quadpy" and not name.startswith("quadpy.examples")

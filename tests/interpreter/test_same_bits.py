@@ -74,6 +74,23 @@ def test_reductions_have_their_fixed_shape(n):
 
 
 @qp.kernel
+def old_values_that_nobody_reads(n: qp.i32) -> (qp.i32, qp.i32, qp.f64):
+    total, most, product = 0, -5, qp.f64(1.0)
+    for i in range(n):
+        before = qp.atomic_add(total, 3 * i)
+        again = before
+        most_before = qp.atomic_max(most, i % 7)
+        if i % 2 == 0:
+            again = most_before  # noqa: F841 - nobody reads it
+            product_before = qp.atomic_mul(product, 1.25)  # noqa: F841 - nor this
+    return total, most, product
+
+
+def test_reductions_whose_old_values_nobody_reads():
+    assert_same_bits(lambda: old_values_that_nobody_reads(20))
+
+
+@qp.kernel
 def grid_sum(x: qp.types.ndarray(dtype=qp.f32, ndim=2), out: qp.types.ndarray(dtype=qp.f32, ndim=1)):
     for i, j in qp.ndrange((1, x.shape[0]), x.shape[1]):
         if j % 3 == 1:

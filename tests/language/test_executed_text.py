@@ -58,6 +58,19 @@ def test_texts_that_define_the_same_name_are_kept_apart():
         assert x.tolist() == wanted
 
 
+@pytest.mark.parametrize("options", [{}, {"debug": True}, {"arch": qp.python}, {"unrolling_limit": 8}])
+def test_variables_without_the_name_of_a_module(options, tmp_path):
+    """``exec`` gives functions the module None then."""
+    qp.init(**{"arch": qp.cpu, **options})
+    x, names = np.zeros(3, np.float32), {"qp": qp, "FACTOR": 4}
+    file = tmp_path / "text.py"
+    file.write_text(PROGRAM, encoding="utf-8")
+    exec(compile(PROGRAM, str(file), "exec"), names)
+    assert names["fill"].__module__ is None
+    names["fill"](x)
+    assert x.tolist() == [0, 2, 4]
+
+
 def test_an_error_shows_the_line_of_the_text():
     kernel = executed(PROGRAM.replace("FACTOR", "FACTR"))["fill"]
     with pytest.raises(qp.KernelNameError, match=r"^<exec \w{8}>:9:28: the name 'FACTR' is not defined") as caught:
