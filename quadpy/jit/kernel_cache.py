@@ -17,14 +17,20 @@ from quadpy.codegen.host import host_spec_string
 from quadpy.settings import Settings, settings
 from quadpy.target import TargetSpec
 
-__all__ = ["TOOLCHAIN", "cached_code", "kernel_cache", "load_code", "store_code", "target_text", "use_cache"]
+__all__ = ["FOLDERS", "TOOLCHAIN", "cached_code", "kernel_cache", "load_code", "store_code", "target_text", "use_cache"]
+
+
+FOLDERS: Final = (
+    "algorithms", "codegen", "compat", "dist/kernels", "hostmath", "interpreter", "intrinsics", "ir", "jit", "lang", "math",
+    "mathlib", "runtime", "simt",
+)  # fmt: skip
+"""Of quadpy, that machine code depends on: they have the compiler, or functions that kernels call."""
 
 
 def _own_files() -> str:
-    """A digest of quadpy's own files: in a checkout the compiler changes while its version does not."""
+    """A digest of quadpy's own files: in a checkout they change while its version does not."""
     root = Path(__file__).parent.parent
-    folders = ("codegen", "hostmath", "interpreter", "intrinsics", "ir", "jit", "lang", "mathlib", "runtime", "simt")
-    files = [*root.glob("*.py"), *(file for folder in folders for file in (root / folder).rglob("*.py"))]
+    files = [*root.glob("*.py"), *(file for folder in FOLDERS for file in (root / folder).rglob("*.py"))]
     stats = [(file.name, file.stat()) for file in sorted(files)]
     text = repr([(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats])
     return hashlib.sha256(text.encode()).hexdigest()[:16]
