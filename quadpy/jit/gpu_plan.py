@@ -25,8 +25,7 @@ from quadpy.runtime.drivers.driver import FunctionHandle
 from quadpy.runtime.launch.capturing import session_of
 from quadpy.runtime.launch.fusion import Fusion, Origin
 from quadpy.runtime.launch.launch import Bound, HostLaunch, Indirect, KernelLaunch, MemoryRange, Prepared
-from quadpy.runtime.memory.allocators.block import Block
-from quadpy.runtime.memory.device_memory import DeviceBuffer
+from quadpy.runtime.memory.allocators.block import Block, DeviceBuffer
 from quadpy.runtime.memory.device_storage import stream_of
 from quadpy.runtime.streams.stream import Stream
 from quadpy.source import Span

@@ -21,8 +21,7 @@ from quadpy.runtime.elements.numpy_types import address_of
 from quadpy.runtime.launch.captured_work import Copy
 from quadpy.runtime.launch.capturing import Session
 from quadpy.runtime.launch.recorded_copies import ArrayMemory, pieces_of
-from quadpy.runtime.memory.allocators.block import Block
-from quadpy.runtime.memory.device_memory import DeviceBuffer
+from quadpy.runtime.memory.allocators.block import Block, DeviceBuffer
 from quadpy.runtime.memory.strided_layout import StridedLayout
 from quadpy.runtime.streams.stream import Stream
 

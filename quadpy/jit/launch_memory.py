@@ -22,7 +22,7 @@ from quadpy.jit.plan import Values, Views
 from quadpy.runtime.launch.capturing import CAPTURES
 from quadpy.runtime.launch.fusion import Fusion
 from quadpy.runtime.launch.launch import Prepared, Runner
-from quadpy.runtime.memory.device_memory import DeviceBuffer
+from quadpy.runtime.memory.allocators.block import DeviceBuffer
 from quadpy.runtime.printing.host_rings import take_host_ring
 from quadpy.runtime.streams.stream import Stream
 

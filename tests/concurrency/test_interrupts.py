@@ -93,6 +93,15 @@ def arrays(x, y):
     w.fill(2)
 
 
+def arrays_in_turn(x, y):
+    """Each takes the memory of the one before, which has just died."""
+    for n in range(3):
+        z = qp.ndarray(qp.f32, N)
+        assert not z.to_numpy().any(), n
+        z.fill(1)
+        add(x, z)
+
+
 def shared_arrays(x, y):
     """Made on one stream, used on another, dropped while that one is busy, and taken again."""
     with qp.create_stream() as stream:
@@ -173,6 +182,7 @@ PROGRAMS = [
     dropped,
     by_handle,
     arrays,
+    arrays_in_turn,
     shared_arrays,
     fields,
     host_arrays,

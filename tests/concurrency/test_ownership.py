@@ -16,6 +16,10 @@ from simulated_gpu.driver import RecordingDriver
 import quadpy as qp
 from quadpy.errors import ArgumentError, DeviceError, EventError, QuadpyError, StreamError
 from quadpy.runtime.device.device import Device
+from quadpy.runtime.device.reaper import Death, Reaper
+from quadpy.runtime.memory.device_memory import DeviceMemory
+
+from ..support.interrupts import meanwhile, places_of, sample  # noqa: TID252
 
 N = 8
 
@@ -78,6 +82,53 @@ def test_threads_that_share_a_stream_each_wait_for_an_array_s_home():
             assert (z.to_numpy() == 1).all()
             assert (y.to_numpy() == 1).all()
     assert driver.races() == []
+
+
+@pytest.mark.parametrize("allocator", ["cache", "pool"])
+@pytest.mark.parametrize("verb", ["make", "drain"])
+def test_two_threads_never_take_the_place_of_the_same_array(allocator, verb):
+    """At each instruction of one thread that makes an array, another makes one, or frees what is dead."""
+
+    def trial(place):
+        driver = RecordingDriver()
+        with simulated(driver, allocator) as device:
+            made = [qp.ndarray(qp.f32, N) for _ in range(2)]
+            pointers = {array.pointer for array in made}
+            del made
+
+            def make():
+                made.append(qp.ndarray(qp.f32, N))
+
+            made = []
+            if place is None:
+                return places_of(make)
+            meanwhile(make, place, make if verb == "make" else device.reaper.drain)
+            if verb == "make":
+                assert {array.pointer for array in made} == pointers
+            for n, array in enumerate(made):
+                array.fill(n + 1)
+            assert [array[0] for array in made] == list(range(1, len(made) + 1))
+            assert device.memory_stats().blocks == len(made)
+            del array
+            made.clear()
+            qp.sync()
+            assert device.memory_stats().blocks == 0
+        assert set(driver.left_open().values()) == {0}
+        return None
+
+    runtime = {
+        DeviceMemory.buffer,
+        DeviceMemory._inherited,
+        DeviceMemory._release,
+        Reaper._free_queued,
+        Reaper.adopt,
+        Death.detach,
+    }
+    codes = {function.__code__ for function in runtime}
+    places = [place for place in trial(None) if place.code in codes]
+    assert len(places) > 60
+    for place in sample(places, 12, 0):
+        trial(place)
 
 
 @pytest.mark.parametrize("number_is_used_again", [False, True])

@@ -6,8 +6,10 @@ import gc
 import random
 
 import pytest
+from simulated import simulated
 from simulated_gpu.driver import RecordingDriver
 
+import quadpy as qp
 from quadpy.errors import DeviceError, DriverError, OutOfDeviceMemory
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.memory.allocators.cache import size_class
@@ -48,6 +50,58 @@ def test_the_cache_gives_a_stream_its_memory_back_without_a_wait(device, driver)
     assert verbs(driver) == []
     device.streams.free_async(pointer, stream.handle)
     stream.destroy()
+
+
+@pytest.mark.parametrize("allocator", ["cache", "pool"])
+def test_an_array_takes_the_place_of_one_like_it_that_has_just_died(allocator, driver):
+    with simulated(driver, allocator) as device:
+        for n in range(4):
+            array = qp.ndarray(qp.f32, (N, 2))
+            assert not array.to_numpy().any()
+            array.fill(n + 1)
+            pointer, stats = array.pointer, device.memory_stats()
+            del array
+            del driver.calls[:]
+            array = qp.ndarray(qp.f32, 2 * N)  # of another shape
+            assert array.pointer == pointer
+            assert verbs(driver) == ["fill"]
+            assert device.memory_stats() == stats
+            assert array.shape == (2 * N,)
+            assert not array.to_numpy().any()
+            del array
+        assert device.memory_stats().blocks == 1  # it waits to be drained
+        qp.sync()
+        assert device.memory_stats().blocks == 0
+    assert driver.left_open()["memory"] == 0
+
+
+@pytest.mark.parametrize("allocator", ["cache", "pool"])
+def test_an_array_does_not_take_the_place_of_one_that_another_stream_used(allocator, driver):
+    with simulated(driver, allocator) as device, qp.create_stream() as home, qp.create_stream() as guest:
+        given = qp.ndarray(qp.f32, N, stream=home)
+        device.memory.use([given.block], guest.timeline, writes=False)
+        target = qp.ndarray(qp.f32, N, stream=guest)
+        driver.copy_within(target.pointer, given.pointer, 4 * N, guest.handle)
+        pointer = given.pointer
+        del given
+        one, other = qp.ndarray(qp.f32, N, stream=home), qp.ndarray(qp.f32, N, stream=guest)
+        if allocator == "cache":  # the pool's own memory is ordered by its free
+            assert pointer not in (one.pointer, other.pointer)
+        one.fill(1, stream=home)
+        other.fill(2, stream=guest)
+        qp.sync()
+        assert (one.to_numpy() == 1).all()
+        assert (other.to_numpy() == 2).all()
+    assert driver.races() == []
+
+
+def test_an_array_of_another_size_or_stream_does_not_take_its_place(driver):
+    with simulated(driver, "cache"), qp.create_stream() as stream:
+        for make in (lambda: qp.ndarray(qp.f32, 4 * N), lambda: qp.ndarray(qp.f32, N, stream=stream)):
+            before = qp.ndarray(qp.f32, N)
+            pointer = before.pointer
+            del before
+            assert make().pointer != pointer
 
 
 def test_another_stream_gets_memory_only_when_its_users_are_complete(device, driver):

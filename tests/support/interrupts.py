@@ -11,6 +11,7 @@ import dis
 import functools
 import random
 import sys
+import threading
 import traceback
 from collections import Counter
 from collections.abc import Callable
@@ -20,7 +21,7 @@ from typing import Any, NamedTuple
 
 import quadpy
 
-__all__ = ["COMPILER", "Interrupt", "Place", "interrupt", "places_of", "sample"]
+__all__ = ["COMPILER", "Interrupt", "Place", "interrupt", "meanwhile", "places_of", "sample"]
 
 _ROOT = str(Path(quadpy.__file__).parent)
 _PARTS = ("runtime", "graph", "jit")
@@ -78,6 +79,22 @@ def interrupt(program: Callable[[], object], place: Place) -> bool:
         text = "".join(traceback.format_exception(error))
         raise AssertionError(f"another error came out of an interrupt at {place}:\n{text}") from None
     return False
+
+
+def meanwhile(program: Callable[[], object], place: Place, other: Callable[[], object]) -> None:
+    """Run ``program``, and ``other`` on another thread before ``place``; ``program`` waits for it."""
+    left = place.turn
+
+    def look(frame: FrameType) -> None:
+        nonlocal left
+        if frame.f_lasti == place.offset:
+            left -= 1
+            if not left:
+                thread = threading.Thread(target=other)
+                thread.start()
+                thread.join()
+
+    _run(program, lambda code: code is place.code, look)
 
 
 def sample(places: list[Place], count: int, seed: int) -> list[Place]:

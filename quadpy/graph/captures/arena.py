@@ -7,7 +7,7 @@ from typing import ClassVar, TypeAlias, TypeVar
 
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.launch.capturing import CapturedStream
-from quadpy.runtime.memory.device_memory import DeviceBuffer
+from quadpy.runtime.memory.allocators.block import DeviceBuffer
 from quadpy.runtime.memory.host_memory import HOST, Buffer
 
 __all__ = ["Arena", "ArenaMark"]

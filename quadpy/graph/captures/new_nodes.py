@@ -14,7 +14,7 @@ from quadpy.graph.model.nodes import ChildNode, MemcpyNode, MemsetNode, Node
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.launch.captured_work import CapturedWork, Constant, Copy, Fill, GraphLaunch, HostFunction
 from quadpy.runtime.launch.capturing import CapturedStream
-from quadpy.runtime.memory.device_memory import DeviceBuffer
+from quadpy.runtime.memory.allocators.block import DeviceBuffer
 from quadpy.runtime.memory.host_memory import HOST, Buffer
 
 __all__ = ["NewNode", "node_for"]

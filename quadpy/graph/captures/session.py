@@ -27,7 +27,7 @@ from quadpy.runtime.launch.capturing import (
     take_launching_kernel,
     thread_captures,
 )
-from quadpy.runtime.memory.device_memory import DeviceBuffer
+from quadpy.runtime.memory.allocators.block import DeviceBuffer
 from quadpy.runtime.memory.host_memory import Buffer
 from quadpy.runtime.streams.stream import Stream
 

@@ -18,7 +18,7 @@ from quadpy.runtime.arrays.foreign_host import describe_host_array
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.elements.numpy_types import SCALAR_OF, admit, encode
 from quadpy.runtime.launch.recorded_copies import repeating_pattern
-from quadpy.runtime.memory.device_memory import DeviceBuffer
+from quadpy.runtime.memory.allocators.block import DeviceBuffer
 from quadpy.runtime.memory.device_storage import DeviceStorage
 from quadpy.runtime.memory.host_storage import HostStorage
 

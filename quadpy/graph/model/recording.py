@@ -17,8 +17,7 @@ from quadpy.runtime.device.device import Device
 from quadpy.runtime.launch.captured_work import CapturedWork
 from quadpy.runtime.launch.capturing import CapturedStream
 from quadpy.runtime.launch.launch import Binder, Bound, KernelLaunch
-from quadpy.runtime.memory.allocators.block import Block
-from quadpy.runtime.memory.device_memory import DeviceBuffer
+from quadpy.runtime.memory.allocators.block import Block, DeviceBuffer
 from quadpy.runtime.memory.host_memory import Buffer
 from quadpy.runtime.memory.host_storage import Exports, is_exported
 

@@ -22,7 +22,7 @@ from quadpy.runtime.arrays.foreign_host import HostView
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.launch.captured_work import CapturedWork, Copy
 from quadpy.runtime.launch.capturing import CapturedEvent, CapturedStream, launching_kernel, set_replaying
-from quadpy.runtime.memory.device_memory import DeviceBuffer
+from quadpy.runtime.memory.allocators.block import DeviceBuffer
 from quadpy.runtime.memory.host_memory import Buffer
 from quadpy.runtime.memory.host_storage import is_exported
 from quadpy.runtime.streams.stream import Stream

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from quadpy.runtime.device.device import Device
     from quadpy.runtime.drivers.driver import StreamHandle
     from quadpy.runtime.launch.fusion import Fuse
-    from quadpy.runtime.memory.device_memory import DeviceBuffer
+    from quadpy.runtime.memory.allocators.block import DeviceBuffer
     from quadpy.runtime.streams.stream import Stream
 
 __all__ = ["FusedCalls", "copy_kernel", "element", "fill_kernel", "fused_code"]

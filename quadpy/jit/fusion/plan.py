@@ -22,7 +22,7 @@ from quadpy.runtime.drivers.driver import Driver
 from quadpy.runtime.launch.capturing import session_of
 from quadpy.runtime.launch.fusion import TOO_LARGE, Fuse, Fusion
 from quadpy.runtime.launch.launch import HostLaunch, Prepared
-from quadpy.runtime.memory.device_memory import DeviceBuffer
+from quadpy.runtime.memory.allocators.block import DeviceBuffer
 from quadpy.runtime.memory.device_storage import stream_of
 from quadpy.runtime.streams.stream import Stream
 from quadpy.source import Span

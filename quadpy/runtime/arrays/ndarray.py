@@ -17,12 +17,13 @@ from quadpy.runtime.arrays.derivatives import require_floats
 from quadpy.runtime.arrays.element_types import I_contra, T_co
 from quadpy.runtime.arrays.foreign_device import DeviceView, cuda_array_interface, describe_device_array, is_on_gpu
 from quadpy.runtime.arrays.foreign_host import TypeKey, describe_host_array, device_kind, is_wide, row_bytes, type_key
-from quadpy.runtime.device.current import current_config
-from quadpy.runtime.device.devices import current_device
+from quadpy.runtime.device.current import State, current_config
+from quadpy.runtime.device.devices import current_device, device_of
+from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.elements.numpy_types import STORAGE, Numbers
 from quadpy.runtime.elements.types import DType, element_of
-from quadpy.runtime.memory.allocators.block import Block
-from quadpy.runtime.memory.device_storage import Region
+from quadpy.runtime.memory.allocators.block import Block, DeviceBuffer
+from quadpy.runtime.memory.device_storage import Region, zero_buffer
 from quadpy.runtime.memory.host_storage import HostStorage, Storage
 from quadpy.runtime.memory.placement import allocate, storage_at
 from quadpy.runtime.memory.strided_layout import StridedLayout
@@ -71,25 +72,44 @@ class NDArray(DenseArray[T_co, I_contra]):
         layout: _Layout | None = None,
     ) -> None:  # fmt: skip
         """An array over C-ordered memory, which ``storage`` keeps alive; ``layout`` is that of the type and shape."""
-        self._begin(dtype, shape, element, storage, layout or array_layout(dtype.name, shape, element))
+        layout = layout or array_layout(dtype.name, shape, element)
+        self._begin(dtype, shape, element, layout, storage, storage.device)
 
     def _begin(
-        self, dtype: Scalar, shape: tuple[int, ...], element: tuple[int, ...], storage: Storage, layout: _Layout
-    ) -> None:
+        self, dtype: Scalar, shape: tuple[int, ...], element: tuple[int, ...], layout: _Layout,
+        memory: Storage | DeviceBuffer, device: Device | None,
+    ) -> None:  # fmt: skip
         self._dtype, self._shape, self._element_shape = dtype, shape, element
         self._ndim, self._size, self.nbytes, self.wide = len(shape), layout.size, layout.nbytes, layout.wide
-        device, block, pointer = storage.device, storage.block, storage.pointer
-        self._storage, self.device, self.block, self.pointer, self.grad = storage, device, block, pointer, None
+        self._storage, self.device, self.grad = memory, device, None
+        self.block, self.pointer = block, pointer = memory.block, memory.pointer
+        known = None if block is None else block.described
+        if known is not None and known[0] is layout:  # of an earlier array in this place
+            _, self.abi, self.type_key, self.form, self.packed = known
+            return
         self.abi = abi = (pointer, *shape)
         if device is None:
             self.type_key, self.form, self.packed = layout.on_host, None, b""
-        else:
-            self.type_key = layout.unaligned if pointer % 16 else layout.aligned
-            self.form = device.form(self.type_key, wide=layout.wide, lent=block is not None and block.lent)
-            self.packed = b"" if layout.wide else layout.packing.pack(*abi)
+            return
+        self.type_key = layout.unaligned if pointer % 16 else layout.aligned
+        self.form = device.form(self.type_key, wide=layout.wide, lent=block is not None and block.lent)
+        self.packed = b"" if layout.wide else layout.packing.pack(*abi)
+        if type(memory) is DeviceBuffer and block is not None:
+            block.described = layout, abi, self.type_key, self.form, self.packed
 
     def _memory(self) -> Storage:
-        return self._storage
+        memory = self._storage
+        return self._new_storage() if type(memory) is DeviceBuffer else memory  # type: ignore[return-value]  # one of the two
+
+    def _new_storage(self) -> Storage:
+        """The storage for the first access from the host: most arrays are only passed to kernels."""
+        with _storage_lock:
+            memory = self._storage
+            if type(memory) is DeviceBuffer:
+                assert self.device is not None
+                layout = array_layout(self._dtype.name, self._shape, self._element_shape)
+                memory = self._storage = storage_at(Region(self.device, memory.block, memory), layout.strided)
+        return memory  # type: ignore[return-value]  # as above
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
@@ -97,9 +117,10 @@ class NDArray(DenseArray[T_co, I_contra]):
             raise AttributeError("NumPy has no bf16")
         if self.device is not None:
             raise AttributeError("the array is on a GPU: numpy.asarray(a) and a.to_numpy() copy it")
-        interface: dict[str, Any] = self._storage.read(...).__array_interface__
-        assert isinstance(self._storage, HostStorage)
-        self._storage.mark_exported()
+        storage = self._memory()
+        interface: dict[str, Any] = storage.read(...).__array_interface__
+        assert isinstance(storage, HostStorage)
+        storage.mark_exported()
         return interface
 
     @property
@@ -112,8 +133,8 @@ class NDArray(DenseArray[T_co, I_contra]):
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        grad = None if self.grad is None else self.grad._storage.read(...)  # noqa: SLF001 - of the same class
-        return _restored, (self.dtype.name, self.element_shape, self._storage.read(...), grad)
+        grad = None if self.grad is None else self.grad._memory().read(...)  # noqa: SLF001 - of the same class
+        return _restored, (self.dtype.name, self.element_shape, self._memory().read(...), grad)
 
     def _repr_html_(self) -> str:
         """For notebooks: type, shape and first values."""
@@ -152,8 +173,15 @@ def ndarray(dtype: DType, shape: int | tuple[int, ...], needs_grad: bool = False
 
 def _zeros(scalar: Scalar, element: tuple[int, ...], shape: tuple[int, ...], stream: object = None) -> NDArray:
     layout = array_layout(scalar.name, shape, element)
+    config = State.config
+    memory: Storage | DeviceBuffer
+    if config.arch == "cpu":
+        device, memory = None, storage_at(allocate(layout.nbytes, stream), layout.strided)
+    else:
+        device = device_of(config)
+        memory = zero_buffer(device, layout.nbytes, stream)
     made = _new_array(NDArray)  # a call of the class takes longer
-    made._begin(scalar, shape, element, storage_at(allocate(layout.nbytes, stream), layout.strided), layout)  # noqa: SLF001 - as above
+    made._begin(scalar, shape, element, layout, memory, device)  # noqa: SLF001 - as above
     return made
 
 
@@ -220,6 +248,7 @@ def array_layout(scalar: str, shape: tuple[int, ...], element: tuple[int, ...]) 
 
 
 _new_array: Final = NDArray.__new__
+_storage_lock: Final = new_lock()
 
 
 def _restored(dtype: str, element: tuple[int, ...], stored: Numbers, grad: Numbers | None = None) -> NDArray:

@@ -21,7 +21,8 @@ from quadpy.runtime.device.modules import Modules
 from quadpy.runtime.device.reaper import Reaper
 from quadpy.runtime.drivers.driver import DEFAULT_STREAM, AllocatorName, Driver, StreamHandle
 from quadpy.runtime.launch.capturing import CAPTURES, CapturedStream, refuse_in_capture, session_of
-from quadpy.runtime.memory.device_memory import DeviceBuffer, DeviceMemory, MemoryStats
+from quadpy.runtime.memory.allocators.block import DeviceBuffer
+from quadpy.runtime.memory.device_memory import DeviceMemory, MemoryStats
 from quadpy.runtime.memory.staging import Staging
 from quadpy.runtime.printing.device_rings import Prints
 from quadpy.runtime.streams.borrowed import BorrowedStreams

@@ -13,7 +13,8 @@ from quadpy.errors import KernelFault
 from quadpy.faults import CLAIMED, SITE, WORDS, Site
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.drivers.driver import DEFAULT_STREAM, Driver, StreamHandle
-from quadpy.runtime.memory.device_memory import DeviceBuffer, DeviceMemory
+from quadpy.runtime.memory.allocators.block import DeviceBuffer
+from quadpy.runtime.memory.device_memory import DeviceMemory
 from quadpy.runtime.memory.staging import Staging
 from quadpy.runtime.streams.timeline import Timelines
 

@@ -24,7 +24,7 @@ from quadpy.runtime.streams.owned import OwningDevice
 if TYPE_CHECKING:
     from quadpy.runtime.launch.captured_work import CapturedWork
     from quadpy.runtime.launch.observing import Observer
-    from quadpy.runtime.memory.device_memory import DeviceBuffer
+    from quadpy.runtime.memory.allocators.block import DeviceBuffer
     from quadpy.runtime.streams.timeline import Timeline
 
 __all__ = [

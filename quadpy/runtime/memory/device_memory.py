@@ -13,12 +13,12 @@ from quadpy.errors import ArgumentError, DeviceError, OutOfDeviceMemory
 from quadpy.runtime.device.reaper import Reaper
 from quadpy.runtime.drivers.driver import AllocatorName, Driver
 from quadpy.runtime.memory.accounting import Accounting
-from quadpy.runtime.memory.allocators.block import Allocator, Block
+from quadpy.runtime.memory.allocators.block import Allocator, Block, DeviceBuffer
 from quadpy.runtime.memory.allocators.cache import CachingAllocator
 from quadpy.runtime.memory.allocators.pool import PoolAllocator
 from quadpy.runtime.streams.timeline import Timeline, Timelines, handle_text, lookup
 
-__all__ = ["DeviceBuffer", "DeviceMemory", "MemoryStats"]
+__all__ = ["DeviceMemory", "MemoryStats"]
 
 _MANY: Final = 8
 """Guests of a block above which ended streams are removed."""
@@ -39,16 +39,6 @@ class MemoryStats:
     peak: int
     reserved: int
     blocks: int
-
-
-class DeviceBuffer:
-    """Memory that is freed when the last reference to this object has died and all work that uses it is complete."""
-
-    __slots__ = ("__weakref__", "block", "nbytes", "pointer")
-
-    def __init__(self, block: Block | None, nbytes: int) -> None:
-        self.block, self.nbytes = block, nbytes
-        self.pointer = block.pointer if block else 0
 
 
 class DeviceMemory:
@@ -111,6 +101,8 @@ class DeviceMemory:
     def buffer(self, nbytes: int, home: Timeline) -> DeviceBuffer:
         """Allocate ``nbytes`` bytes for ``home``, which live as long as the result."""
         if self._reaper.dead:
+            if (inherited := self._inherited(nbytes, home)) is not None:
+                return inherited
             self._reaper.drain()
         if nbytes <= 0:
             if nbytes:
@@ -130,6 +122,47 @@ class DeviceMemory:
         if (told := Accounting.told) is not None:
             told(self._driver, block.nbytes, home.handle)
         return buffer
+
+    def _inherited(self, nbytes: int, home: Timeline) -> DeviceBuffer | None:
+        """The block of the object that died first, for the same home and size, as it is; None if it does not fit.
+
+        Programs drop an array and make one like it all the time.  To release the block and to allocate another takes
+        longer than everything else that happens to a small array.
+        """
+        reaper = self._reaper
+        try:
+            death = reaper.dead[0]
+        except IndexError:  # another thread took it
+            return None
+        block = death.thing
+        if (
+            type(block) is not Block
+            or block.home is not home
+            or home.owner is None
+            or block.guests
+            or not block.writers <= {home}
+            or nbytes <= 0
+            or block.nbytes != self._allocator.size(nbytes)
+            or not block.cell
+            or block.observed is not None
+            or Accounting.told is not None
+            or reaper.holding
+        ):
+            return None
+        buffer = DeviceBuffer(block, nbytes)
+        mine = reaper.adopt(
+            buffer, self._release, block
+        )  # first: the block always has an owner whose death is recorded
+        try:
+            reaper.dead.remove(death)
+        except ValueError:  # another thread took the record, and releases the block
+            mine.detach()
+            return None
+        death.detach()
+        if block.cell:
+            return buffer
+        mine.detach()  # its release had begun
+        return None
 
     def use(self, blocks: Collection[Block], stream: Timeline, *, writes: bool = True) -> None:
         """Announce that the next work on ``stream`` uses ``blocks``, and with ``writes`` writes them.

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from threading import RLock
 
     from quadpy.runtime.device.device import Device
-    from quadpy.runtime.memory.device_memory import DeviceBuffer
+    from quadpy.runtime.memory.allocators.block import DeviceBuffer
 
-__all__ = ["DeviceStorage", "Region", "lasting_zero_bytes", "stream_of", "unset_bytes", "zero_bytes"]
+__all__ = ["DeviceStorage", "Region", "lasting_zero_bytes", "stream_of", "unset_bytes", "zero_buffer", "zero_bytes"]
 
 
 _SMALL: Final = 4096
@@ -73,14 +73,22 @@ def zero_bytes(device: Device, nbytes: int, stream: object = None) -> Region:
 
     In a capture they belong to the graph, and are zeroed at each launch.
     """
+    buffer = zero_buffer(device, nbytes, stream)
+    return Region(device, buffer.block, buffer)
+
+
+def zero_buffer(device: Device, nbytes: int, stream: object = None) -> DeviceBuffer:
+    """As ``zero_bytes``, for memory of which no part is shared yet."""
     home = stream_of(device, stream)
     if device.life.direct or (session := session_of(home)) is None:
         timeline = home.timeline if home.timeline.handle else device.timelines.default
-        return _zeroed(device, device.memory.buffer(nbytes, timeline), home)  # stream_of has checked ``home``
+        buffer = device.memory.buffer(nbytes, timeline)  # stream_of has checked ``home``
+        _fill_with_zeros(device, buffer, home)
+        return buffer
     buffer = session.device_memory(home, nbytes)
     if nbytes:
         session.record(home, Fill(buffer.pointer, b"\0", nbytes, first=True), (buffer,))
-    return Region(device, buffer.block, buffer)
+    return buffer
 
 
 def unset_bytes(device: Device, nbytes: int, stream: object = None) -> Region:
@@ -97,15 +105,15 @@ def unset_bytes(device: Device, nbytes: int, stream: object = None) -> Region:
 def lasting_zero_bytes(device: Device, nbytes: int) -> Region:
     """Like ``zero_bytes`` outside any capture, for memory that is allocated once, on first use."""
     home = stream_of(device, None)
-    return _zeroed(device, device.allocate_lasting(nbytes, home), home)
+    buffer = device.allocate_lasting(nbytes, home)
+    _fill_with_zeros(device, buffer, home)
+    return Region(device, buffer.block, buffer)
 
 
-def _zeroed(device: Device, buffer: DeviceBuffer, home: Stream) -> Region:
-    block = buffer.block
-    if block is not None:
+def _fill_with_zeros(device: Device, buffer: DeviceBuffer, home: Stream) -> None:
+    if (block := buffer.block) is not None:
         block.writers.add(home.timeline)
-        home._call(device.driver.fill, block.pointer, 0, buffer.nbytes)  # noqa: SLF001 - keeps the stream alive for the call
-    return Region(device, block, buffer)
+        home._call(device.driver.fill, buffer.pointer, 0, buffer.nbytes)  # noqa: SLF001 - keeps the stream alive for the call
 
 
 class DeviceStorage:

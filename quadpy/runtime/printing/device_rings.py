@@ -13,8 +13,8 @@ from quadpy.runtime.device.current import State
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.device.reaper import Owner, Reaper
 from quadpy.runtime.drivers.driver import Driver, PinnedPointer, StreamHandle
-from quadpy.runtime.memory.allocators.block import Block
-from quadpy.runtime.memory.device_memory import DeviceBuffer, DeviceMemory
+from quadpy.runtime.memory.allocators.block import Block, DeviceBuffer
+from quadpy.runtime.memory.device_memory import DeviceMemory
 from quadpy.runtime.memory.staging import Staging
 from quadpy.runtime.printing.records import Header, Output, output_of, show
 from quadpy.runtime.streams.timeline import Mark, Timeline, Timelines

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 if TYPE_CHECKING:
     from quadpy.runtime.streams.timeline import Mark, Timeline
 
-__all__ = ["Allocator", "Block", "move"]
+__all__ = ["Allocator", "Block", "DeviceBuffer", "move"]
 
 
 class ObservedMemory(Protocol):
@@ -27,9 +27,22 @@ class Block:
              in exactly one of them
     marks    what the block waits for after its release
     observed what the observer of work on streams knows about the memory
+    described    what arrays of one layout have in common here; see ``NDArray``
     """
 
-    __slots__ = ("__weakref__", "cell", "guests", "home", "lent", "marks", "nbytes", "observed", "pointer", "writers")
+    __slots__ = (
+        "__weakref__",
+        "cell",
+        "described",
+        "guests",
+        "home",
+        "lent",
+        "marks",
+        "nbytes",
+        "observed",
+        "pointer",
+        "writers",
+    )
 
     def __init__(self, pointer: int, nbytes: int, home: Timeline, *, lent: bool = False) -> None:
         self.pointer, self.nbytes, self.home, self.lent = pointer, nbytes, home, lent
@@ -38,10 +51,21 @@ class Block:
         self.cell: list[Any] = []
         self.marks: list[Mark] = []
         self.observed: ObservedMemory | None = None
+        self.described: Any = None
 
     def users(self) -> set[Timeline]:
         """All streams that may have used the memory."""
         return {self.home, *self.guests, *self.writers}
+
+
+class DeviceBuffer:
+    """Memory that is freed when the last reference to this object has died and all work that uses it is complete."""
+
+    __slots__ = ("__weakref__", "block", "nbytes", "pointer")
+
+    def __init__(self, block: Block | None, nbytes: int) -> None:
+        self.block, self.nbytes = block, nbytes
+        self.pointer = block.pointer if block else 0
 
 
 class Allocator(Protocol):

@@ -7,6 +7,7 @@ in one step; so there is no lock, and nothing to undo.
 
 from __future__ import annotations
 
+import functools
 from contextlib import suppress
 
 from quadpy.runtime.device.reaper import give_back
@@ -20,6 +21,7 @@ _SMALLEST = 512
 _STEPS = 8
 
 
+@functools.lru_cache(maxsize=1024)
 def size_class(nbytes: int) -> int:
     """The block size for ``nbytes`` bytes: eight sizes between consecutive powers of two, from 512 on."""
     step = max(_SMALLEST, (1 << (nbytes - 1).bit_length()) // (2 * _STEPS))
