@@ -50,9 +50,9 @@ class StructNDArray(StructAccess, NDArray):
         self.record = record = type.record()
         plain = array_layout(u8.name, shape, (record.nbytes,))
         name = key_of_record(record)
-        layout = plain._replace(
-            on_host=_renamed(plain.on_host, name), aligned=_renamed(plain.aligned, name), unaligned=_renamed(plain.unaligned, name)
-        )  # fmt: skip
+        layout = plain.with_keys(
+            _renamed(plain.on_host, name), _renamed(plain.aligned, name), _renamed(plain.unaligned, name)
+        )
         super().__init__(u8, shape, (record.nbytes,), storage_at(allocate(plain.nbytes, stream), plain.strided), layout)
         self._dtype = type  # type: ignore[assignment]  # the methods below read it
 

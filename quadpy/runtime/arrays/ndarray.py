@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import struct
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from quadpy.completion import shows
 from quadpy.dtypes import BY_NAME, Scalar, bf16
@@ -18,7 +18,7 @@ from quadpy.runtime.arrays.element_types import I_contra, T_co
 from quadpy.runtime.arrays.foreign_device import DeviceView, cuda_array_interface, describe_device_array, is_on_gpu
 from quadpy.runtime.arrays.foreign_host import TypeKey, describe_host_array, device_kind, is_wide, row_bytes, type_key
 from quadpy.runtime.device.current import State, current_config
-from quadpy.runtime.device.devices import current_device, device_of
+from quadpy.runtime.device.devices import current_device
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.elements.numpy_types import STORAGE, Numbers
 from quadpy.runtime.elements.types import DType, element_of
@@ -80,7 +80,8 @@ class NDArray(DenseArray[T_co, I_contra]):
         memory: Storage | DeviceBuffer, device: Device | None,
     ) -> None:  # fmt: skip
         self._dtype, self._shape, self._element_shape = dtype, shape, element
-        self._ndim, self._size, self.nbytes, self.wide = len(shape), layout.size, layout.nbytes, layout.wide
+        self._ndim, self._size = len(shape), layout.size
+        self.nbytes, self.wide = layout.nbytes, layout.wide
         self._storage, self.device, self.grad = memory, device, None
         self.block, self.pointer = block, pointer = memory.block, memory.pointer
         known = None if block is None else block.described
@@ -159,9 +160,13 @@ def ndarray(dtype: DType, shape: int | tuple[int, ...], needs_grad: bool = False
         OutOfDeviceMemory: the device has too little memory.
         StreamError: ``stream`` is not a stream of this device, or was destroyed.
     """
-    if getattr(dtype, "__quadpy_constructor__", None) == "struct":
+    element: tuple[int, ...]
+    if type(dtype) is Scalar:
+        scalar, element = dtype, ()
+    elif getattr(dtype, "__quadpy_constructor__", None) == "struct":
         return dtype.ndarray(shape, needs_grad=needs_grad, stream=stream)  # type: ignore[union-attr, no-any-return]  # which ``hostmath`` has
-    scalar, element = element_of(dtype)
+    else:
+        scalar, element = element_of(dtype)
     extents = (shape,) if type(shape) is int and 0 <= shape < 1 << 63 else shape_of(shape)
     made = _zeros(scalar, element, extents, stream)
     if needs_grad:
@@ -173,12 +178,12 @@ def ndarray(dtype: DType, shape: int | tuple[int, ...], needs_grad: bool = False
 
 def _zeros(scalar: Scalar, element: tuple[int, ...], shape: tuple[int, ...], stream: object = None) -> NDArray:
     layout = array_layout(scalar.name, shape, element)
-    config = State.config
+    device: Device | None = None
     memory: Storage | DeviceBuffer
-    if config.arch == "cpu":
-        device, memory = None, storage_at(allocate(layout.nbytes, stream), layout.strided)
+    if State.device[0] == "cpu":
+        memory = storage_at(allocate(layout.nbytes, stream), layout.strided)
     else:
-        device = device_of(config)
+        device = current_device()
         memory = zero_buffer(device, layout.nbytes, stream)
     made = _new_array(NDArray)  # a call of the class takes longer
     made._begin(scalar, shape, element, layout, memory, device)  # noqa: SLF001 - as above
@@ -215,7 +220,7 @@ def from_dlpack(array: Any, element: tuple[int, ...] = ()) -> NDArray:
     return NDArray(dtype, shape, element, storage)
 
 
-class _Layout(NamedTuple):
+class _Layout:
     """The data that all arrays of one type and shape share, in C order; cached, as programs create many such arrays.
 
     row        see ``row_bytes``
@@ -225,15 +230,26 @@ class _Layout(NamedTuple):
     unaligned  the same, if it does not
     """
 
-    size: int
-    nbytes: int
-    row: int
-    wide: bool
-    packing: struct.Struct
-    strided: StridedLayout
-    on_host: TypeKey
-    aligned: TypeKey
-    unaligned: TypeKey
+    __slots__ = ("aligned", "nbytes", "on_host", "packing", "row", "size", "strided", "unaligned", "wide")
+
+    def __init__(
+        self, size: int, nbytes: int, row: int, wide: bool, packing: struct.Struct, strided: StridedLayout,
+        on_host: TypeKey, aligned: TypeKey, unaligned: TypeKey,
+    ) -> None:  # fmt: skip
+        self.size, self.nbytes, self.row, self.wide, self.packing, self.strided = (
+            size,
+            nbytes,
+            row,
+            wide,
+            packing,
+            strided,
+        )
+        self.on_host, self.aligned, self.unaligned = on_host, aligned, unaligned
+
+    def with_keys(self, on_host: TypeKey, aligned: TypeKey, unaligned: TypeKey) -> _Layout:
+        """The same with other type keys."""
+        shared = self.size, self.nbytes, self.row, self.wide, self.packing, self.strided
+        return _Layout(*shared, on_host, aligned, unaligned)
 
 
 @functools.lru_cache(maxsize=1024)

@@ -51,10 +51,13 @@ def require_wave_size(size: int | None) -> None:
 class State:
     """The current configuration, as attributes of the class for fast access, and the count of launches that draw.
 
+    ``device`` is the configuration's ``arch`` and ``ordinal``, by which most calls find their device.
+
     ``forget`` is called when results that depend on the configuration must be dropped.
     """
 
     config: Config = Config()
+    device: tuple[str, int] = ("cpu", 0)
     launches: int = 0
     forget: ClassVar[list[Callable[[], None]]] = []
     lock = new_lock()
@@ -67,7 +70,7 @@ def current_config() -> Config:
 
 def set_config(config: Config) -> None:
     """Set the current configuration; random numbers start again from its seed.  Arrays and fields stay valid."""
-    State.config, State.launches = config, 0
+    State.config, State.device, State.launches = config, (config.arch, config.ordinal), 0
     Tracebacks.whole = config.full_traceback
 
 

@@ -86,9 +86,8 @@ def open_devices() -> list[Device]:
 
 def current_device() -> Device:
     """The device that ``qp.init`` chose, opened on the first call."""
-    config = State.config
-    device = _open.get((config.arch, config.ordinal))  # as ``device_of``, inlined: many calls begin here
-    return device if device is not None and device.life.ended is None else device_of(config)
+    device = _open.get(State.device)
+    return device if device is not None and device.life.ended is None else open_device(*State.device)
 
 
 def device_or_current(device: object) -> Device:
@@ -120,7 +119,8 @@ def create_event(timing: bool = False) -> Event:
     """Create an event on the current device.  ``elapsed_time`` needs two with ``timing``."""
     if timing:
         require_switch(timing, "timing")
-    return current_device().create_event(timing=timing)
+    device = current_device()
+    return Event.made(device, device.streams.events.create(timing), timing)  # as its ``create_event``, inlined
 
 
 @public

@@ -82,8 +82,10 @@ class Reaper:
         self._died = self.dead.append
         self._pending: set[Death] = set()
         self._owned: dict[int, _Held] = {}
-        self._holds: list[None] = []
-        self._closed = False
+        self.holds: list[None] = []
+        """An entry for each reason to free nothing now."""
+        self.closed = False
+        """Whether nothing is freed any more."""
         self.pools: list[Pool] = []
         """The device's handle pools, added when it opens."""
 
@@ -93,7 +95,7 @@ class Reaper:
     @property
     def holding(self) -> bool:
         """Whether nothing may be freed now."""
-        return self._closed or bool(self._holds)
+        return self.closed or bool(self.holds)
 
     def adopt(self, owner: object, free: Callable[[T], object], thing: T) -> Death:
         """Queue ``free(thing)`` when ``owner`` dies; neither argument may refer to ``owner``.
@@ -122,11 +124,11 @@ class Reaper:
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
         """Free nothing inside the block."""
-        self._holds.append(None)
+        self.holds.append(None)
         try:
             yield
         finally:
-            self._holds.pop()
+            self.holds.pop()
 
     def drain(self) -> None:
         """Free what is queued.  After an error or an interrupt, the next drain frees the rest."""
@@ -143,8 +145,8 @@ class Reaper:
             pool.shrink(0)
 
     def _free_queued(self) -> None:
-        dead, holds, pending = self.dead, self._holds, self._pending
-        while dead and not self._closed and not holds:
+        dead, holds, pending = self.dead, self.holds, self._pending
+        while dead and not self.closed and not holds:
             taken: list[Death] = []
             try:
                 taken.extend(map(_popleft, (dead,)))  # one step: a record is in the queue or here
@@ -165,7 +167,7 @@ class Reaper:
 
     def close(self) -> None:
         """Destroy everything that is owned, even if it is still referred to, and free nothing after that."""
-        self._closed = True
+        self.closed = True
         for held in list(self._owned.values()):
             give_back(*held)
         for pool in self.pools:
@@ -174,7 +176,7 @@ class Reaper:
 
     def abandon(self) -> None:
         """Free nothing from now on: the device is lost, or belongs to another process."""
-        self._closed = True
+        self.closed = True
         self.dead.clear()
         self._owned.clear()
         self._pending.clear()

@@ -146,7 +146,8 @@ class DeviceMemory:
             or not block.cell
             or block.observed is not None
             or Accounting.told is not None
-            or reaper.holding
+            or reaper.holds
+            or reaper.closed
         ):
             return None
         buffer = DeviceBuffer(block, nbytes)

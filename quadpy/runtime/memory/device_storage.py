@@ -112,8 +112,16 @@ def lasting_zero_bytes(device: Device, nbytes: int) -> Region:
 
 def _fill_with_zeros(device: Device, buffer: DeviceBuffer, home: Stream) -> None:
     if (block := buffer.block) is not None:
-        block.writers.add(home.timeline)
-        home._call(device.driver.fill, buffer.pointer, 0, buffer.nbytes)  # noqa: SLF001 - keeps the stream alive for the call
+        timeline = home.timeline
+        block.writers.add(timeline)
+        owner = home._ref.owner or home._take()  # noqa: SLF001 - keeps the stream alive for the call
+        try:
+            device.driver.fill(block.pointer, 0, buffer.nbytes, owner.handle)
+        finally:  # as ``Stream._call``, inlined
+            if timeline.ending:
+                device.timelines.move_last(timeline, owner)
+                del owner
+                device.reaper.drain()
 
 
 class DeviceStorage:

@@ -7,7 +7,7 @@ from typing import TypeAlias
 import numpy as np
 
 from quadpy.runtime.device.current import State, current_config
-from quadpy.runtime.device.devices import current_device, device_of
+from quadpy.runtime.device.devices import current_device
 from quadpy.runtime.launch.captured_work import Fill
 from quadpy.runtime.launch.capturing import CAPTURES, session_of
 from quadpy.runtime.memory.device_storage import DeviceStorage, Region, lasting_zero_bytes, unset_bytes, zero_bytes
@@ -30,9 +30,8 @@ def allocate(nbytes: int, stream: object = None) -> Memory:
         OutOfDeviceMemory: there is too little memory.
         StreamError: ``stream`` is not a stream of this device.
     """
-    config = State.config
-    if config.arch != "cpu":
-        return zero_bytes(device_of(config), nbytes, stream)
+    if State.device[0] != "cpu":
+        return zero_bytes(current_device(), nbytes, stream)
     if stream is not None or CAPTURES.count:
         on = check_stream(stream)
         if (session := session_of(on)) is not None:
@@ -45,9 +44,8 @@ def allocate(nbytes: int, stream: object = None) -> Memory:
 
 def allocate_unset(nbytes: int, stream: object = None) -> Memory:
     """Like ``allocate``, for memory that is written before it is read: the bytes have any values."""
-    config = State.config
-    if config.arch != "cpu":
-        return unset_bytes(device_of(config), nbytes, stream)
+    if State.device[0] != "cpu":
+        return unset_bytes(current_device(), nbytes, stream)
     if stream is not None or CAPTURES.count:
         session = session_of(check_stream(stream))
         if session is not None:
