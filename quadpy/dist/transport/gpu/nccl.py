@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from quadpy.dist.transport.gpu.library import BYTE, IN_PROGRESS, SUCCESS, Communicator, failed_call
+from quadpy.dist.transport.gpu.library import GpuLibrary, failed_call
 from quadpy.errors import TransportError
 
 __all__ = ["NcclLibrary", "load_nccl"]
@@ -25,8 +24,8 @@ def load_nccl() -> NcclLibrary:
     return NcclLibrary(nccl)
 
 
-class NcclLibrary(Communicator):
-    """A communicator of NCCL."""
+class NcclLibrary(GpuLibrary):
+    """NCCL.  Its bindings raise errors."""
 
     name = "nccl"
 
@@ -35,44 +34,19 @@ class NcclLibrary(Communicator):
         self._nccl = bindings
 
     def unique_id(self) -> bytes:
-        return bytes(self._call(self._nccl.get_unique_id))
+        return bytes(self._call("get_unique_id"))
 
-    def connect(self, size: int, rank: int, unique_id: bytes) -> None:
-        name = self._nccl.UniqueId.from_buffer(unique_id)
-        self._comm = self._call(self._nccl.comm_init_rank, size, name, rank)
+    def _named(self, unique_id: bytes) -> Any:
+        return self._nccl.UniqueId.from_buffer(unique_id)
 
-    def group_start(self) -> None:
-        self._call(self._nccl.group_start)
+    def _async_error(self, comm: Any) -> int:
+        return int(self._call("comm_get_async_error", comm))
 
-    def group_end(self) -> None:
-        self._call(self._nccl.group_end)
+    def _text(self, status: int) -> str:
+        return str(self._nccl.get_error_string(status))
 
-    def send(self, address: int, nbytes: int, peer: int, stream: int) -> None:
-        self._call(self._nccl.send, address, nbytes, BYTE, peer, self._open(), stream)
-
-    def receive(self, address: int, nbytes: int, peer: int, stream: int) -> None:
-        self._call(self._nccl.recv, address, nbytes, BYTE, peer, self._open(), stream)
-
-    def all_gather(self, source: int, target: int, nbytes: int, stream: int) -> None:
-        self._call(self._nccl.all_gather, source, target, nbytes, BYTE, self._open(), stream)
-
-    def all_reduce(self, address: int, count: int, dtype: int, operator: int, stream: int) -> None:
-        self._call(self._nccl.all_reduce, address, address, count, dtype, operator, self._open(), stream)
-
-    def broadcast(self, address: int, nbytes: int, root: int, stream: int) -> None:
-        self._call(self._nccl.broadcast, address, address, nbytes, BYTE, root, self._open(), stream)
-
-    def failure(self) -> str:
-        if self._comm is None:
-            return ""
-        status = int(self._call(self._nccl.comm_get_async_error, self._comm))
-        return "" if status in (SUCCESS, IN_PROGRESS) else str(self._nccl.get_error_string(status))
-
-    def _abort(self, comm: Any) -> None:
-        self._call(self._nccl.comm_abort, comm)
-
-    def _call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+    def _call(self, name: str, *arguments: Any) -> Any:
         try:
-            return function(*arguments)
+            return getattr(self._nccl, name)(*arguments)
         except (self._nccl.NCCLError, RuntimeError) as error:
-            raise failed_call(f"NCCL's {function.__name__}", str(error).strip()) from error
+            raise failed_call(f"NCCL's {name}", str(error).strip()) from error

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
 from typing import Any
 
-from quadpy.dist.transport.gpu.library import BYTE, IN_PROGRESS, SUCCESS, Communicator, failed_call
+from quadpy.dist.transport.gpu.library import SUCCESS, GpuLibrary, failed_call
 from quadpy.errors import TransportError
 
 __all__ = ["RcclLibrary", "load_rccl"]
@@ -25,67 +24,44 @@ def load_rccl() -> RcclLibrary:
     return RcclLibrary(rccl)
 
 
-class RcclLibrary(Communicator):
-    """A communicator of RCCL.  Its bindings return the status first, and take types and operations as enums."""
+class RcclLibrary(GpuLibrary):
+    """RCCL.  Its bindings have C's names, return the status first, and take types and operations as enums."""
 
     name = "rccl"
 
     def __init__(self, bindings: Any) -> None:
         """``bindings`` is the module ``rocm.bindings.rccl``."""
         self._rccl = bindings
-        self._byte = bindings.ncclDataType_t(BYTE)
+        self._type, self._operation = bindings.ncclDataType_t, bindings.ncclRedOp_t
 
     def unique_id(self) -> bytes:
-        name = self._call(self._rccl.ncclGetUniqueId)
+        name = self._call("get_unique_id")
         return ctypes.string_at(name.as_c_void_p(), self._rccl.NCCL_UNIQUE_ID_BYTES)
 
-    def connect(self, size: int, rank: int, unique_id: bytes) -> None:
+    def _named(self, unique_id: bytes) -> Any:
         name = self._rccl.ncclUniqueId()
         ctypes.memmove(name.as_c_void_p(), unique_id, self._rccl.NCCL_UNIQUE_ID_BYTES)
-        self._comm = self._call(self._rccl.ncclCommInitRank, size, name, rank)
+        return name
 
-    def group_start(self) -> None:
-        self._call(self._rccl.ncclGroupStart)
-
-    def group_end(self) -> None:
-        self._call(self._rccl.ncclGroupEnd)
-
-    def send(self, address: int, nbytes: int, peer: int, stream: int) -> None:
-        self._call(self._rccl.ncclSend, address, nbytes, self._byte, peer, self._open(), stream)
-
-    def receive(self, address: int, nbytes: int, peer: int, stream: int) -> None:
-        self._call(self._rccl.ncclRecv, address, nbytes, self._byte, peer, self._open(), stream)
-
-    def all_gather(self, source: int, target: int, nbytes: int, stream: int) -> None:
-        self._call(self._rccl.ncclAllGather, source, target, nbytes, self._byte, self._open(), stream)
-
-    def all_reduce(self, address: int, count: int, dtype: int, operator: int, stream: int) -> None:
-        kind, operation = self._rccl.ncclDataType_t(dtype), self._rccl.ncclRedOp_t(operator)
-        self._call(self._rccl.ncclAllReduce, address, address, count, kind, operation, self._open(), stream)
-
-    def broadcast(self, address: int, nbytes: int, root: int, stream: int) -> None:
-        self._call(self._rccl.ncclBroadcast, address, address, nbytes, self._byte, root, self._open(), stream)
-
-    def failure(self) -> str:
-        if self._comm is None:
-            return ""
+    def _async_error(self, comm: Any) -> int:
         status = ctypes.c_int(SUCCESS)
-        self._call(self._rccl.ncclCommGetAsyncError, self._comm, ctypes.addressof(status))
-        return "" if status.value in (SUCCESS, IN_PROGRESS) else self._text(status.value)
-
-    def _abort(self, comm: Any) -> None:
-        self._call(self._rccl.ncclCommAbort, comm)
-
-    def _call(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Call ``function``; returns what comes after the status.  Outputs are looked at only on success."""
-        try:
-            status, *found = function(*arguments)
-        except RuntimeError as error:  # the library or the call is missing
-            raise failed_call(f"RCCL's {function.__name__}", str(error)) from error
-        if int(status) != SUCCESS:
-            raise failed_call(f"RCCL's {function.__name__}", self._text(int(status)))
-        return found[0] if found else None
+        self._call("comm_get_async_error", comm, ctypes.addressof(status))
+        return status.value
 
     def _text(self, status: int) -> str:
         _, text = self._rccl.ncclGetErrorString(self._rccl.ncclResult_t(status))
         return text.decode(errors="replace") if isinstance(text, bytes) else str(text)
+
+    def _call(self, name: str, *arguments: Any) -> Any:
+        """What comes after the status of the call, whose C name is ``nccl`` and the words of ``name``.
+
+        Outputs are looked at only on success.
+        """
+        c_name = f"nccl{name.title().replace('_', '')}"
+        try:
+            status, *found = getattr(self._rccl, c_name)(*arguments)
+        except RuntimeError as error:  # the library or the call is missing
+            raise failed_call(f"RCCL's {c_name}", str(error)) from error
+        if int(status) != SUCCESS:
+            raise failed_call(f"RCCL's {c_name}", self._text(int(status)))
+        return found[0] if found else None
