@@ -16,7 +16,7 @@ from quadpy.runtime.drivers.cuda_errors import CAUSES, FATAL, remedy
 from quadpy.runtime.drivers.cuda_graph_api import cuda_graph_api
 from quadpy.runtime.drivers.driver import DeviceInfo, Feature
 from quadpy.runtime.drivers.gpu import GpuDriver
-from quadpy.runtime.drivers.gpu_api import GpuApi
+from quadpy.runtime.drivers.gpu_api import CALLS, GpuApi
 from quadpy.runtime.drivers.vendor_calls import named
 from quadpy.target import NVIDIA_ARCHS
 
@@ -88,44 +88,16 @@ def _table(cuda: Any) -> GpuApi:
         cooperative_symbol="cuLaunchCooperativeKernel",
         copy_version="_v2",  # the plain names are CUDA 3's, with 32-bit addresses
         selection=contexts.selection,
-        device_count=cuda.cuDeviceGetCount,
         describe=functools.partial(_describe, cuda),
         select=contexts.select,
-        synchronize=cuda.cuCtxSynchronize,
-        memory_info=cuda.cuMemGetInfo,
         keep_pool=named("cuMemPoolSetAttribute", _keep_pool, cuda),
         trim_pool=named("cuMemPoolTrimTo", _trim_pool, cuda),
-        priority_range=cuda.cuCtxGetStreamPriorityRange,
-        stream_create=cuda.cuStreamCreateWithPriority,
-        stream_destroy=cuda.cuStreamDestroy,
-        stream_synchronize=cuda.cuStreamSynchronize,
-        stream_query=cuda.cuStreamQuery,
-        stream_wait=cuda.cuStreamWaitEvent,
         stream_device=contexts.stream_device,
-        event_create=cuda.cuEventCreate,
-        event_destroy=cuda.cuEventDestroy,
-        event_record=cuda.cuEventRecord,
-        event_synchronize=cuda.cuEventSynchronize,
-        event_query=cuda.cuEventQuery,
-        event_elapsed=cuda.cuEventElapsedTime,
-        alloc=cuda.cuMemAlloc,
-        free=cuda.cuMemFree,
-        alloc_async=cuda.cuMemAllocAsync,
-        free_async=cuda.cuMemFreeAsync,
-        alloc_pinned=cuda.cuMemHostAlloc,
-        free_pinned=cuda.cuMemFreeHost,
-        copy_in=cuda.cuMemcpyHtoDAsync,
-        copy_out=cuda.cuMemcpyDtoHAsync,
-        copy_within=cuda.cuMemcpyDtoDAsync,
-        fill=cuda.cuMemsetD8Async,
         module_load=named("cuModuleLoadDataEx", _load, cuda),
         module_function=named("cuModuleGetFunction", _function, cuda),
-        module_unload=cuda.cuModuleUnload,
-        launch=cuda.cuLaunchKernel,
-        launch_cooperative=cuda.cuLaunchCooperativeKernel,
-        blocks_at_once=cuda.cuOccupancyMaxActiveBlocksPerMultiprocessor,
         launch_markers=(1, 2, 0),
         graphs=functools.partial(cuda_graph_api, cuda, functools.partial(ctypes.CDLL, _LIBRARY)),
+        **{purpose: getattr(cuda, name) for purpose, (_, name) in CALLS.items()},
     )
 
 

@@ -1,8 +1,8 @@
 """The form of a vendor's name table.
 
 Both vendors' bindings return ``(status, *values)``, and their calls correspond to each other.  A table holds the calls
-of one vendor, with the argument order that HIP and CUDA share.  Calls that differ are small functions in the vendor's
-module.
+of one vendor, with the argument order that HIP and CUDA share: ``CALLS`` names those that take the same arguments, and
+calls that differ are small functions in the vendor's module.
 """
 
 from __future__ import annotations
@@ -10,13 +10,48 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from quadpy.runtime.drivers.driver import AllocatorName, DeviceInfo, Feature
 from quadpy.runtime.drivers.graph_api import GraphApi
 from quadpy.runtime.drivers.vendor_calls import Call
 
-__all__ = ["GpuApi"]
+__all__ = ["CALLS", "GpuApi"]
+
+CALLS: Final = {
+    "device_count": ("hipGetDeviceCount", "cuDeviceGetCount"),
+    "synchronize": ("hipDeviceSynchronize", "cuCtxSynchronize"),
+    "memory_info": ("hipMemGetInfo", "cuMemGetInfo"),
+    "priority_range": ("hipDeviceGetStreamPriorityRange", "cuCtxGetStreamPriorityRange"),
+    "stream_create": ("hipStreamCreateWithPriority", "cuStreamCreateWithPriority"),
+    "stream_destroy": ("hipStreamDestroy", "cuStreamDestroy"),
+    "stream_synchronize": ("hipStreamSynchronize", "cuStreamSynchronize"),
+    "stream_query": ("hipStreamQuery", "cuStreamQuery"),
+    "stream_wait": ("hipStreamWaitEvent", "cuStreamWaitEvent"),
+    "event_create": ("hipEventCreateWithFlags", "cuEventCreate"),
+    "event_destroy": ("hipEventDestroy", "cuEventDestroy"),
+    "event_record": ("hipEventRecord", "cuEventRecord"),
+    "event_synchronize": ("hipEventSynchronize", "cuEventSynchronize"),
+    "event_query": ("hipEventQuery", "cuEventQuery"),
+    "event_elapsed": ("hipEventElapsedTime", "cuEventElapsedTime"),
+    "alloc": ("hipMalloc", "cuMemAlloc"),
+    "free": ("hipFree", "cuMemFree"),
+    "alloc_async": ("hipMallocAsync", "cuMemAllocAsync"),
+    "free_async": ("hipFreeAsync", "cuMemFreeAsync"),
+    "alloc_pinned": ("hipHostMalloc", "cuMemHostAlloc"),
+    "free_pinned": ("hipHostFree", "cuMemFreeHost"),
+    "copy_in": ("hipMemcpyHtoDAsync", "cuMemcpyHtoDAsync"),
+    "copy_out": ("hipMemcpyDtoHAsync", "cuMemcpyDtoHAsync"),
+    "copy_within": ("hipMemcpyDtoDAsync", "cuMemcpyDtoDAsync"),
+    "fill": ("hipMemsetD8Async", "cuMemsetD8Async"),
+    "module_unload": ("hipModuleUnload", "cuModuleUnload"),
+    "launch": ("hipModuleLaunchKernel", "cuLaunchKernel"),
+    "launch_cooperative": ("hipModuleLaunchCooperativeKernel", "cuLaunchCooperativeKernel"),
+    "blocks_at_once": (
+        "hipModuleOccupancyMaxActiveBlocksPerMultiprocessor", "cuOccupancyMaxActiveBlocksPerMultiprocessor",
+    ),
+}  # fmt: skip
+"""Calls whose arguments are the same in both bindings: by purpose, HIP's name and CUDA's."""
 
 
 @dataclass(frozen=True, slots=True)

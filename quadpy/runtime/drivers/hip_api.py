@@ -16,7 +16,7 @@ from quadpy.errors import NoDeviceError
 from quadpy.runtime.device.probe import library_error
 from quadpy.runtime.drivers.driver import DeviceInfo, Feature
 from quadpy.runtime.drivers.gpu import GpuDriver
-from quadpy.runtime.drivers.gpu_api import GpuApi
+from quadpy.runtime.drivers.gpu_api import CALLS, GpuApi
 from quadpy.runtime.drivers.hip_graph_api import hip_graph_api
 from quadpy.runtime.drivers.vendor_calls import named
 
@@ -108,44 +108,17 @@ def _table(hip: Any) -> GpuApi:
         launch_symbol="hipModuleLaunchKernel",
         cooperative_symbol="hipModuleLaunchCooperativeKernel",
         selection=lambda ordinal: ("hipSetDevice", ordinal),
-        device_count=hip.hipGetDeviceCount,
         describe=functools.partial(_describe, hip),
         select=hip.hipSetDevice,
-        synchronize=hip.hipDeviceSynchronize,
-        memory_info=hip.hipMemGetInfo,
         keep_pool=named("hipMemPoolSetAttribute", _keep_pool, hip),
         trim_pool=named("hipMemPoolTrimTo", _trim_pool, hip),
-        priority_range=hip.hipDeviceGetStreamPriorityRange,
-        stream_create=hip.hipStreamCreateWithPriority,
-        stream_destroy=hip.hipStreamDestroy,
-        stream_synchronize=hip.hipStreamSynchronize,
-        stream_query=hip.hipStreamQuery,
-        stream_wait=hip.hipStreamWaitEvent,
         stream_device=hip.hipStreamGetDevice,
-        event_create=hip.hipEventCreateWithFlags,
-        event_destroy=hip.hipEventDestroy,
-        event_record=hip.hipEventRecord,
-        event_synchronize=hip.hipEventSynchronize,
-        event_query=hip.hipEventQuery,
-        event_elapsed=hip.hipEventElapsedTime,
-        alloc=hip.hipMalloc,
-        free=hip.hipFree,
-        alloc_async=hip.hipMallocAsync,
-        free_async=hip.hipFreeAsync,
-        alloc_pinned=hip.hipHostMalloc,
-        free_pinned=hip.hipHostFree,
-        copy_in=hip.hipMemcpyHtoDAsync,
-        copy_out=hip.hipMemcpyDtoHAsync,
-        copy_within=hip.hipMemcpyDtoDAsync,
-        fill=hip.hipMemsetD8Async,
         module_load=named("hipModuleLoadData", _load, hip),
         module_function=hip.hipModuleGetFunction,
-        module_unload=hip.hipModuleUnload,
-        launch=hip.hipModuleLaunchKernel,
-        launch_cooperative=hip.hipModuleLaunchCooperativeKernel,
-        blocks_at_once=hip.hipModuleOccupancyMaxActiveBlocksPerMultiprocessor,
         launch_markers=(1, 2, 3),
         graphs=functools.partial(hip_graph_api, hip),
+        copy_version="",
+        **{purpose: getattr(hip, name) for purpose, (name, _) in CALLS.items()},
     )  # fmt: skip
 
 
