@@ -120,7 +120,9 @@ def init(
         wave_size=wave_size,
         interpreted=interpreted,
     )
-    import_late("quadpy.jit.specialisation").prepare(threads)
+    import_late("quadpy.jit.specialisation")  # and LLVM: now, rather than in the first call of a kernel
+    pool = import_late("quadpy.runtime.cpu.pool")
+    pool.set_threads(threads or pool.default_threads())
     set_config(config)
     _set_hazards(env.hazards if hazards is None else hazards)
 

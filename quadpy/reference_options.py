@@ -110,7 +110,7 @@ def _require_version(wanted: object) -> None:
 
 def _choose_cache(options: Mapping[str, object]) -> None:
     """The kernel cache of this process until the next ``qp.init``, where an option says something about it."""
-    use_cache = import_late("quadpy.jit.kernel_cache").use_cache
+    use_cache = import_late("quadpy.cache.process").use_cache
     given = {name: value for name, value in options.items() if name.startswith("offline_cache") and name in OWN_WAYS}
     if not given:
         use_cache(None)

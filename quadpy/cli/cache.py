@@ -6,7 +6,7 @@ import argparse
 import json
 from typing import Final, TextIO
 
-from quadpy.codegen.cache.cache import open_cache
+from quadpy.cache.cache import open_cache
 from quadpy.settings import settings
 
 __all__ = ["HELP", "NAME", "add_arguments", "run"]

@@ -9,7 +9,7 @@ import warnings
 from typing import Final, NamedTuple, TextIO
 
 from quadpy._version import __version__
-from quadpy.codegen.cache.cache import open_cache
+from quadpy.cache.cache import open_cache
 from quadpy.dist.probing import mpi_found
 from quadpy.errors import CacheError, DeviceError, TransportError
 from quadpy.runtime.device.devices import open_device

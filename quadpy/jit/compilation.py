@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from quadpy.artifact import CodeObject, ResultShape
-from quadpy.codegen.cache.cache import IndexKey
+from quadpy.cache.keys import IndexKey
+from quadpy.cache.process import kernel_cache
 from quadpy.conflicts import Race
 from quadpy.errors import ArgumentError, QuadpyError
 from quadpy.importing import import_late
 from quadpy.jit.dumps import Dumps
-from quadpy.jit.kernel_cache import TOOLCHAIN, kernel_cache, load_code, target_text
+from quadpy.jit.kernel_cache import TOOLCHAIN, load_code, target_text
 from quadpy.jit.race_warnings import warn_of_races
 from quadpy.lang.arguments import ArgType, ContainerArg, MemberPath, Options, member_type
 from quadpy.lang.dependencies import Dependencies, reads_of

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 
 from quadpy.artifact import CodeObject
-from quadpy.codegen.cache.cache import CacheKey
+from quadpy.cache.keys import CacheKey
 from quadpy.codegen.compile import compile_kernel, lower
 from quadpy.codegen.launches import symbols_of
 from quadpy.codegen.pipeline import added_checks

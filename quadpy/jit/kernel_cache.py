@@ -1,10 +1,9 @@
-"""The cache of this process: machine code on the disk, by what it was made from."""
+"""Compiled kernels in the cache of this process, by what they were made from."""
 
 from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -12,17 +11,17 @@ import llvmlite
 
 from quadpy._version import __version__
 from quadpy.artifact import CodeObject
-from quadpy.codegen.cache.cache import Cache, open_cache, pack_parts, unpack_parts
+from quadpy.cache.format import pack_parts, unpack_parts
+from quadpy.cache.process import kernel_cache
 from quadpy.codegen.host import host_spec_string
-from quadpy.settings import Settings, settings
 from quadpy.target import TargetSpec
 
-__all__ = ["FOLDERS", "TOOLCHAIN", "cached_code", "kernel_cache", "load_code", "store_code", "target_text", "use_cache"]
+__all__ = ["FOLDERS", "TOOLCHAIN", "load_code", "store_code", "target_text"]
 
 
 FOLDERS: Final = (
-    "algorithms", "codegen", "compat", "dist/kernels", "hostmath", "interpreter", "intrinsics", "ir", "jit", "lang", "math",
-    "mathlib", "runtime", "simt",
+    "algorithms", "cache", "codegen", "compat", "dist/kernels", "hostmath", "interpreter", "intrinsics", "ir", "jit", "lang",
+    "math", "mathlib", "runtime", "simt",
 )  # fmt: skip
 """Of quadpy, that machine code depends on: they have the compiler, or functions that kernels call."""
 
@@ -37,40 +36,6 @@ def _own_files() -> str:
 
 
 TOOLCHAIN: Final = f"quadpy-{__version__}-{_own_files()};llvmlite-{llvmlite.__version__}"
-
-
-_opened: Final = functools.cache(open_cache)
-
-
-class _Chosen:
-    settings: Settings | None = None
-
-
-def kernel_cache() -> Cache:
-    """The cache of this process, as ``qp.init`` or the settings ask for it."""
-    return _opened(_Chosen.settings or settings())
-
-
-def use_cache(chosen: Settings | None) -> None:
-    """Uses the cache that ``chosen`` ask for; for None, the one of the process's settings.
-
-    Raises:
-        CacheError: its folder cannot be written.
-    """
-    if chosen is not None:
-        _opened(chosen)
-    _Chosen.settings = chosen
-
-
-def cached_code(key: str, build: Callable[[], bytes]) -> bytes:
-    """Internal native code, kept with that of kernels under ``key``; ``build`` makes it if there is none."""
-    digest = hashlib.sha256(key.encode()).hexdigest()
-    found = kernel_cache().load(digest)
-    if found is None:
-        found = build()
-        kernel_cache().store(digest, found)
-    return found
-
 
 @functools.cache
 def target_text(target: TargetSpec) -> str:

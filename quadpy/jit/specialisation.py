@@ -20,7 +20,6 @@ from quadpy.jit.fast_call.bind_on_cpu import bind_on_cpu
 from quadpy.jit.fast_call.generate import GpuCalls
 from quadpy.jit.fast_call.observed import ObservedCalls, Tell, forms_of
 from quadpy.jit.gpu_plan import GpuPlan
-from quadpy.jit.kernel_cache import cached_code
 from quadpy.jit.launch_memory import cpu_plan_class, gpu_plan_class, has_memory
 from quadpy.jit.parameters import Argument, ArrayParameter, Parameter
 from quadpy.jit.plan import Plan, Values, Views
@@ -31,7 +30,6 @@ from quadpy.lang.source import FunctionSource
 from quadpy.runtime.arrays.field import Field
 from quadpy.runtime.arrays.field_memory import FieldMemory
 from quadpy.runtime.arrays.ndarray import NDArray
-from quadpy.runtime.cpu.pool import default_threads, pool_address, set_threads
 from quadpy.runtime.device.current import Config
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.devices import device_of
@@ -50,7 +48,7 @@ if TYPE_CHECKING:  # the compiler is loaded for code that is not in the cache, a
     from quadpy.lang.trace import Traced
     from quadpy.runtime.arrays.view import ArrayView
 
-__all__ = ["Resolved", "Specialisation", "prepare"]
+__all__ = ["Resolved", "Specialisation"]
 
 T = TypeVar("T")
 
@@ -366,9 +364,3 @@ class _DistributedFields(Exception):
 
 def _is_distributed(field: object) -> bool:
     return getattr(field, "__quadpy_distributed__", False) is True
-
-
-def prepare(threads: int | None) -> None:
-    """Loads the thread pool, whose code is cached; called by ``qp.init``."""
-    pool_address(cached_code)
-    set_threads(threads or default_threads())

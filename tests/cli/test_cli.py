@@ -10,8 +10,8 @@ import pytest
 
 from quadpy import settings as settings_module
 from quadpy._version import __version__
+from quadpy.cache.cache import Cache, CacheKey
 from quadpy.cli import SUBCOMMANDS, main
-from quadpy.codegen.cache.cache import Cache, CacheKey
 from quadpy.dist import probing
 from quadpy.examples import mpm88
 from quadpy.runtime.device import probe

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings as hypothesis_settings, strategies as st
 
-from quadpy.codegen.cache.cache import Cache, CacheKey, IndexKey, IndexRecord, open_cache
-from quadpy.codegen.cache.format import unseal
+from quadpy.cache.cache import Cache, CacheKey, IndexKey, IndexRecord, open_cache
+from quadpy.cache.format import unseal
 from quadpy.errors import CacheError
 from quadpy.settings import Settings
 
@@ -90,7 +90,7 @@ def test_an_entry_under_another_name_is_foreign(cache):
 WRITER = """
 import sys
 from pathlib import Path
-from quadpy.codegen.cache.cache import Cache
+from quadpy.cache.cache import Cache
 folder, name, number = sys.argv[1:]
 cache = Cache(Path(folder), 1 << 20)
 for _ in range(300):
@@ -271,7 +271,7 @@ def test_keys_share_a_digest_only_if_equal(one, other):
 
 def test_a_digest_is_the_same_in_every_process():
     """Entries outlive the process: a digest that depended on hash seeds or addresses would never be found."""
-    code = "from quadpy.codegen.cache.cache import CacheKey; print(CacheKey('ir', 'cpu', 'toolchain').digest())"
+    code = "from quadpy.cache.cache import CacheKey; print(CacheKey('ir', 'cpu', 'toolchain').digest())"
     child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert child.stdout.strip() == DIGEST
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from quadpy.codegen.cache.cache import pack_parts, unpack_parts
+from quadpy.cache.cache import pack_parts, unpack_parts
 
 parts = st.dictionaries(st.text(), st.binary(), max_size=5)
 

@@ -174,7 +174,7 @@ def test_options_without_a_meaning_are_ignored_with_a_line(restored, caplog):
 
 
 def test_options_with_a_meaning(restored, tmp_path):
-    kernel_cache = importlib.import_module("quadpy.jit.kernel_cache").kernel_cache
+    kernel_cache = importlib.import_module("quadpy.cache.process").kernel_cache
     before = kernel_cache()
     qp.init(offline_cache=False)
     assert not kernel_cache().enabled
@@ -294,7 +294,7 @@ def test_blocks_of_gpus_have_the_size_that_init_says(restored):
 
 
 def test_options_of_the_cpu_and_the_cache(restored):
-    kernel_cache = importlib.import_module("quadpy.jit.kernel_cache").kernel_cache
+    kernel_cache = importlib.import_module("quadpy.cache.process").kernel_cache
     qp.init(make_cpu_multithreading_loop=False, cpu_max_num_threads=None)
     assert qp.cfg.cpu_max_num_threads == 1
     qp.init(offline_cache_cleaning_policy="never")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import hashlib
 import struct
 import sys
 from collections.abc import Callable, Sequence
@@ -17,8 +16,7 @@ from typing import Final
 
 from quadpy.errors import QuadpyError
 from quadpy.jit.gpu_launch import TaskLaunch
-from quadpy.jit.kernel_cache import cached_code
-from quadpy.runtime.cpu.orc import TRIPLE, assemble
+from quadpy.runtime.cpu.orc import assemble
 from quadpy.runtime.cpu.python_functions import NO_ARGUMENTS, PythonFunctions
 from quadpy.runtime.drivers.driver import Driver, NativeLaunch
 
@@ -151,6 +149,4 @@ class NativeTasks:
 
 @functools.cache
 def _entry() -> PythonFunctions:
-    key = hashlib.sha256(f"{TRIPLE}\n{_IR}".encode()).hexdigest()
-    image = cached_code(f"launch-{key}", lambda: assemble(_IR, opt=0))
-    return PythonFunctions(image, _FUNCTIONS, {"qp_launch": NO_ARGUMENTS})
+    return PythonFunctions(assemble(_IR, opt=0), _FUNCTIONS, {"qp_launch": NO_ARGUMENTS})

@@ -14,6 +14,7 @@ from typing import Final
 import llvmlite.binding as llvm
 from llvmlite.binding import ffi
 
+from quadpy.cache.process import cached_code
 from quadpy.errors import CodegenError
 from quadpy.importing import held_by_forks
 from quadpy.runtime.cpu.elf_symbols import read_symbols
@@ -83,11 +84,15 @@ def link(image: bytes, imports: Mapping[str, int]) -> LoadedObject:
 
 
 def assemble(ir_text: str, opt: int = 2) -> bytes:
-    """The object of hand-written IR (without layout and triple), for any CPU of the host's kind.
+    """The object of hand-written IR (without layout and triple), for any CPU of the host's kind; it is kept on disk.
 
     For quadpy's own helpers and thread pool; kernels come from code generation.  ``opt`` is the effort of instruction
     selection, which takes most of the time here; nothing else is optimised.
     """
+    return cached_code(f"{TRIPLE} {opt}\n{ir_text}", lambda: _assembled(ir_text, opt))
+
+
+def _assembled(ir_text: str, opt: int) -> bytes:
     machine = _plain_machine(opt)
     header = f'target datalayout = "{machine.target_data}"\ntarget triple = "{TRIPLE}"\n'
     module = llvm.parse_assembly(header + ir_text, llvm.create_context())

@@ -10,17 +10,16 @@ Where the pool has no row for the host (``pool_native/hosts.py``), loops run on 
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import os
 import platform
 import sys
-from collections.abc import Callable, Mapping
-from typing import Final, TypeAlias
+from collections.abc import Mapping
+from typing import Final
 
 from quadpy.errors import ArgumentError
 from quadpy.messages import shown
 from quadpy.runtime.cpu.libc import POOL_FUNCTIONS, c_address
-from quadpy.runtime.cpu.orc import TRIPLE, LoadedObject, assemble, link
+from quadpy.runtime.cpu.orc import LoadedObject, assemble, link
 from quadpy.runtime.cpu.pool_native.caller import MAX_THREADS
 from quadpy.runtime.cpu.pool_native.crash import CRASH_FUNCTIONS, crash_ir
 from quadpy.runtime.cpu.pool_native.entry import pool_ir
@@ -29,7 +28,6 @@ from quadpy.runtime.device.locks import new_lock
 
 __all__ = [
     "ENTRY",
-    "LoadOrBuild",
     "default_threads",
     "fill",
     "get_threads",
@@ -42,9 +40,6 @@ __all__ = [
 
 ENTRY: Final = "qp_pool_run"
 """``void qp_pool_run(ptr task, ptr args, ptr scratch, i64 n, i64 chunk, i64 grain)``, for kernels; see ``run``."""
-
-LoadOrBuild: TypeAlias = Callable[[str, Callable[[], bytes]], bytes]
-"""A cache: returns the bytes stored under a key, or those that the function builds."""
 
 SPIN_NS: Final = 50_000
 """Longer than the gap between consecutive launches, too short to notice."""
@@ -77,11 +72,11 @@ class _Process:
         self._lock = new_lock()
         self._pool: _Pool | None = None
 
-    def get(self, load_or_build: LoadOrBuild | None = None) -> _Pool:
+    def get(self) -> _Pool:
         if (pool := self._pool) is not None:
             return pool
         with self._lock:
-            self._pool = self._pool or _load(load_or_build)
+            self._pool = self._pool or _load()
             return self._pool
 
     def after_fork_in_child(self) -> None:
@@ -90,14 +85,9 @@ class _Process:
             self._pool.forget()
 
 
-def _load(load_or_build: LoadOrBuild | None) -> _Pool:
+def _load() -> _Pool:
     ir_text = pool_ir(this_host()) + (crash_ir(platform.machine()) if sys.platform == "linux" else "")
-
-    def build() -> bytes:
-        return assemble(ir_text, opt=0)  # as fast as with more effort, and takes 3 ms instead of 16
-
-    key = hashlib.sha256(f"{TRIPLE}\n{ir_text}".encode()).hexdigest()
-    image = load_or_build(f"pool-{key}", build) if load_or_build else build()
+    image = assemble(ir_text, opt=0)  # as fast as with more effort, and takes 3 ms instead of 16
     addresses = ((name, c_address(name)) for name in (*POOL_FUNCTIONS, *CRASH_FUNCTIONS))
     return _Pool(link(image, {name: at for name, at in addresses if at is not None}))
 
@@ -108,9 +98,9 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_process.after_fork_in_child)
 
 
-def pool_address(load_or_build: LoadOrBuild | None = None) -> int:
-    """The address of ``qp_pool_run``.  The first call in a process loads it, from the given cache."""
-    return _process.get(load_or_build).address
+def pool_address() -> int:
+    """The address of ``qp_pool_run``.  The first call in a process loads it."""
+    return _process.get().address
 
 
 def native_symbols() -> Mapping[str, int]:

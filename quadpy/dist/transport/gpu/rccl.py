@@ -32,7 +32,6 @@ class RcclLibrary(GpuLibrary):
     def __init__(self, bindings: Any) -> None:
         """``bindings`` is the module ``rocm.bindings.rccl``."""
         self._rccl = bindings
-        self._type, self._operation = bindings.ncclDataType_t, bindings.ncclRedOp_t
 
     def unique_id(self) -> bytes:
         name = self._call("get_unique_id")
@@ -42,6 +41,12 @@ class RcclLibrary(GpuLibrary):
         name = self._rccl.ncclUniqueId()
         ctypes.memmove(name.as_c_void_p(), unique_id, self._rccl.NCCL_UNIQUE_ID_BYTES)
         return name
+
+    def _type(self, number: int) -> Any:
+        return self._rccl.ncclDataType_t(number)
+
+    def _operation(self, number: int) -> Any:
+        return self._rccl.ncclRedOp_t(number)
 
     def _async_error(self, comm: Any) -> int:
         status = ctypes.c_int(SUCCESS)

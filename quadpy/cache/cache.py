@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from quadpy.codegen.cache.folder import CacheFolder
-from quadpy.codegen.cache.format import pack_parts, unpack_parts
-from quadpy.codegen.cache.keys import CacheKey, IndexKey, IndexRecord
+from quadpy.cache.folder import CacheFolder
+from quadpy.cache.format import pack_parts, unpack_parts
+from quadpy.cache.keys import CacheKey, IndexKey, IndexRecord
 from quadpy.errors import CacheError
 from quadpy.settings import Settings, default_cache_dir
 

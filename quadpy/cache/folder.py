@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from quadpy.codegen.cache.format import seal, unseal
+from quadpy.cache.format import seal, unseal
 
 __all__ = ["CacheFolder"]
 
