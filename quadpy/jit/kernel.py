@@ -219,7 +219,7 @@ class Kernel(ByName):
         """Counters of a graph kernel's calls on GPUs since ``qp.init``; all 0 for any other kernel."""
         counts = import_late("quadpy.graph.engines.stats").Counts
         return counts.sum(  # type: ignore[no-any-return]  # as annotated
-            each.counts for each in list(self._dispatcher.specialisations.values() if self._dispatcher else ())
+            each.plans.counts for each in list(self._dispatcher.specialisations.values() if self._dispatcher else ())
         )
 
     def _configure(self) -> Dispatcher | VariantDispatcher:

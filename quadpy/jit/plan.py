@@ -47,7 +47,7 @@ def unknown_footprints(code: CodeObject) -> Footprints:
 class Plan(Protocol):
     """A kernel that is specialised for the types of its arguments, and one way to launch it.
 
-    ``Specialisation`` chooses: ``CpuPlan``; on a GPU ``GpuPlan``, and for graph kernels ``GraphPlan`` or ``FusingPlan``.
+    ``PlanMaker`` chooses: ``CpuPlan``; on a GPU ``GpuPlan``, and for graph kernels ``GraphPlan`` or ``FusingPlan``.
     """
 
     @property

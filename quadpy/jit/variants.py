@@ -264,8 +264,8 @@ class _Flat(Dispatcher):
         self, key: Hashable, args: Sequence[Argument], views: Sequence[ArrayView], whole: Sequence[Argument]
     ) -> Specialisation:
         made = super()._specialise(key, args, views, whole)
-        made.release()
-        self.variant.watch(made.reads)
+        made.plans.release()
+        self.variant.watch(made.plans.reads)
         return made
 
 

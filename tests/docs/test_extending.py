@@ -316,12 +316,12 @@ def test_a_way_to_launch(trial):
         ''',
     )
     trial.add(
-        "jit/specialisation.py",
+        "jit/plan_maker.py",
         "from quadpy.jit.counting_plan import CountingPlan\n",
         before="from quadpy.jit.cpu_plan import CpuPlan",
     )
     trial.replace(
-        "jit/specialisation.py",
+        "jit/plan_maker.py",
         "            return plan\n        tasks",
         "            return CountingPlan(plan)\n        tasks",
     )
