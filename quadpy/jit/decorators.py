@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import overload
 
 from quadpy.errors import KernelSourceError
-from quadpy.jit.kernel import Kernel, require_options
+from quadpy.jit.kernel import Kernel
+from quadpy.jit.options import KernelOptions
 from quadpy.public import public, require_switch
 from quadpy.runtime.launch.fusion import Fuse
 
@@ -48,12 +49,12 @@ def kernel(
     """
     require_switch(fastcache, "fastcache")
     require_switch(pure, "pure")
+    options = KernelOptions(graph, fuse, wave_size, debug)
     if fn is None:
-        require_options(graph=graph, fuse=fuse, wave_size=wave_size, debug=debug)
-        return functools.partial(kernel, graph=graph, fuse=fuse, wave_size=wave_size, debug=debug)
+        return functools.partial(kernel, **options.require()._asdict())
     if not hasattr(fn, "__code__"):
         hint = "put @qp.kernel above a def"
         if isinstance(fn, (staticmethod, classmethod, property)):
             hint = f"put @{type(fn).__name__} above @qp.kernel"
         raise KernelSourceError(f"{fn!r} is not a Python function", hint=hint)
-    return Kernel(fn, graph=graph, fuse=fuse, wave_size=wave_size, debug=debug)
+    return Kernel(fn, options.require())

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from quadpy.dtypes import Scalar, i32, i64
 from quadpy.importing import import_late
+from quadpy.jit.options import KernelOptions
 from quadpy.jit.parameters import (
     Argument,
     ArrayParameter,
@@ -23,7 +24,6 @@ from quadpy.runtime.arrays.view import ArrayView
 from quadpy.runtime.device.current import Config
 from quadpy.runtime.device.devices import device_of
 from quadpy.runtime.device.locks import new_lock
-from quadpy.runtime.launch.fusion import Fuse
 from quadpy.runtime.launch.launch import Binder
 from quadpy.settings import settings
 from quadpy.target import TargetSpec, parse_target, with_waves
@@ -56,15 +56,12 @@ class Dispatcher:
     never becomes code of the new configuration.
     """
 
-    __slots__ = ("_locks", "config", "debug", "fuse", "graph", "parameters", "source", "specialisations", "wave_size")
+    __slots__ = ("_locks", "config", "options", "parameters", "source", "specialisations")
 
     def __init__(
-        self, source: FunctionSource, config: Config, parameters: tuple[Parameter, ...], *, graph: bool, fuse: Fuse,
-        wave_size: int | None = None, debug: bool | None = None,
-    ) -> None:  # fmt: skip
-        self.source, self.config, self.graph, self.fuse, self.wave_size = source, config, graph, fuse, wave_size
-        self.debug = debug
-        self.parameters = parameters
+        self, source: FunctionSource, config: Config, parameters: tuple[Parameter, ...], options: KernelOptions
+    ) -> None:
+        self.source, self.config, self.parameters, self.options = source, config, parameters, options
         self.specialisations: dict[Hashable, Specialisation] = {}
         self._locks: dict[Hashable, RLock] = {}
 
@@ -126,7 +123,7 @@ class Dispatcher:
         """
         config = self.config
         arch = "cpu" if config.arch == "cpu" else device_of(config).driver.info.arch
-        return with_waves(parse_target(arch), self.wave_size or config.wave_size)
+        return with_waves(parse_target(arch), self.options.wave_size or config.wave_size)
 
     def _specialise(
         self, key: Hashable, args: Sequence[Argument], views: Sequence[ArrayView], whole: Sequence[Argument]
@@ -144,7 +141,7 @@ class Dispatcher:
                 }
                 index = i64 if any(view.wide for view in views) else i32
                 target = self.target()
-                options = options_of(self.config, target, index, graph=self.graph, debug=self.debug)
-                found = made(self.source, self.parameters, types, options, self.config, target, self.fuse)
+                options = options_of(self.config, target, index, graph=self.options.graph, debug=self.options.debug)
+                found = made(self.source, self.parameters, types, options, self.config, target, self.options.fuse)
                 self.specialisations[key] = found
             return found

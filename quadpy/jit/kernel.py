@@ -11,13 +11,14 @@ from quadpy.copying import ByName, Recipe
 from quadpy.errors import ArgumentError, KernelSyntaxError, QuadpyError
 from quadpy.importing import import_late
 from quadpy.jit.misfits import Misfit
+from quadpy.jit.options import KernelOptions
 from quadpy.lang.members_found import MembersFound
 from quadpy.lang.source import FunctionSource
-from quadpy.public import public_init, require_switch, shortened
-from quadpy.runtime.device.current import State, current_config, require_wave_size
+from quadpy.public import public_init, shortened
+from quadpy.runtime.device.current import State, current_config
 from quadpy.runtime.device.locks import LiveObjects
 from quadpy.runtime.launch.capturing import CAPTURES, replaying_here, set_launching_kernel
-from quadpy.runtime.launch.fusion import Fuse, Fusion, require_fuse
+from quadpy.runtime.launch.fusion import Fusion
 
 if TYPE_CHECKING:
     import inspect
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from quadpy.jit.variant_dispatcher import VariantDispatcher
     from quadpy.runtime.launch.launch import Binder, HostLaunch, Prepared
 
-__all__ = ["BoundKernel", "Kernel", "require_options"]
+__all__ = ["BoundKernel", "Kernel"]
 
 T = TypeVar("T")
 
@@ -61,15 +62,9 @@ class Kernel(ByName):
     receiver: object = None
     _arrange: Callable[..., tuple[Argument, ...]]
 
-    def __init__(
-        self, fn: Callable[..., object], *, graph: bool = False, fuse: Fuse = "auto", wave_size: int | None = None,
-        debug: bool | None = None,
-    ) -> None:  # fmt: skip
+    def __init__(self, fn: Callable[..., object], options: KernelOptions) -> None:
         functools.update_wrapper(self, fn)
-        require_options(graph=graph, fuse=fuse, wave_size=wave_size, debug=debug)
-        self.wave_size = wave_size
-        self.graph, self.debug = graph, debug
-        self.fuse: Fuse = fuse if graph else False
+        self._take(options if options.graph else options._replace(fuse=False))
         self.source = FunctionSource(fn)
         code = fn.__code__
         if "stream" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
@@ -80,6 +75,10 @@ class Kernel(ByName):
         self._by_keyword = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
         self._dispatcher: Dispatcher | VariantDispatcher | None = None
         self._fast_call: FastCall | None = None
+
+    def _take(self, options: KernelOptions) -> None:
+        self.options = options
+        self.graph, self.fuse, self.wave_size, self.debug = options
 
     def __call__(self, /, *args: Argument, stream: object = None, **kwargs: Argument) -> Any:
         """Runs the kernel and returns its result.
@@ -226,9 +225,8 @@ class Kernel(ByName):
         """Starts again after ``qp.init`` changed what kernels depend on."""
         try:
             made: Dispatcher | VariantDispatcher = import_late("quadpy.jit.variant_dispatcher").dispatcher_for(
-                self.source, current_config(), graph=self.graph, fuse=self.fuse, wave_size=self.wave_size,
-                debug=self.debug, receiver=self.receiver, members=self._passes_members,
-            )  # fmt: skip
+                self.source, current_config(), self.options, receiver=self.receiver, members=self._passes_members
+            )
         except QuadpyError as error:
             raise shortened(error)  # noqa: B904 - the error itself
         self._arrange = import_late("quadpy.jit.annotations").arranging(self.source.fn, self.receiver is not None)
@@ -243,8 +241,7 @@ class Kernel(ByName):
 
     def recipe(self) -> Recipe:
         """How another process makes it again."""
-        options = {"graph": self.graph, "fuse": self.fuse, "wave_size": self.wave_size, "debug": self.debug}
-        return self.source.recipe(options)
+        return self.source.recipe(self.options._asdict())
 
     def forget(self) -> None:
         """Lets go of all plans, and so of the memory of fields in them."""
@@ -297,8 +294,8 @@ class BoundKernel(Kernel):
 
     def __init__(self, kernel: Kernel, instance: object) -> None:
         functools.update_wrapper(self, kernel)
-        self.graph, self.fuse, self.source, self.wave_size = kernel.graph, kernel.fuse, kernel.source, kernel.wave_size
-        self.debug = kernel.debug
+        self._take(kernel.options)
+        self.source = kernel.source
         self.__func__, self.__self__ = kernel, instance
         self._by_keyword = kernel._by_keyword  # noqa: SLF001 - of the same class
         self.receiver, self._dispatcher, self._fast_call = instance, None, None
@@ -349,11 +346,3 @@ def _kernels_of(instance: object) -> _BoundKernels:
     except (AttributeError, TypeError):  # slots; a class
         return _WITHOUT_DICT.setdefault(id(instance), made)
     return made
-
-
-def require_options(*, graph: object, fuse: object, wave_size: int | None, debug: object) -> None:
-    """ArgumentError for an option that a kernel cannot have."""
-    require_switch(graph, "graph")
-    require_switch(debug, "debug")
-    require_fuse(fuse, graph=bool(graph))
-    require_wave_size(wave_size)

@@ -17,6 +17,7 @@ from quadpy.jit.compile_time_parameters import (
     is_field,
 )
 from quadpy.jit.dispatcher import Dispatcher
+from quadpy.jit.options import KernelOptions
 from quadpy.jit.parameters import Argument
 from quadpy.jit.plan import Values
 from quadpy.jit.variants import Quick, Receiver, Variant
@@ -26,7 +27,6 @@ from quadpy.lang.source import FunctionSource
 from quadpy.runtime.arrays.view import ArrayView
 from quadpy.runtime.device.current import Config
 from quadpy.runtime.device.locks import new_lock
-from quadpy.runtime.launch.fusion import Fuse
 from quadpy.runtime.launch.launch import Binder, Bound
 
 if TYPE_CHECKING:
@@ -40,9 +40,8 @@ _MANY: Final = 16
 
 
 def dispatcher_for(
-    source: FunctionSource, config: Config, *, graph: bool, fuse: Fuse, wave_size: int | None = None, debug: bool | None = None,
-    receiver: object = None, members: bool = False,
-) -> Dispatcher | VariantDispatcher:  # fmt: skip
+    source: FunctionSource, config: Config, options: KernelOptions, *, receiver: object = None, members: bool = False
+) -> Dispatcher | VariantDispatcher:
     """The dispatcher of a kernel, whose first argument is always ``receiver`` if that is not None.
 
     ``members`` says that calls pass members of their arguments, such as the gradient of an array.
@@ -59,9 +58,9 @@ def dispatcher_for(
     bound = None if receiver is None else (declared[0].name, receiver)
     plain = tuple(p for p in declared if not isinstance(p, (TemplateParameter, ContainerParameter, TensorParameter)))
     if bound is None and len(plain) == len(declared) and not members:
-        return Dispatcher(source, config, plain, graph=graph, fuse=fuse, wave_size=wave_size, debug=debug)
+        return Dispatcher(source, config, plain, options)
     passed = declared if bound is None else declared[1:]
-    return VariantDispatcher(source, config, passed, bound, graph=graph, fuse=fuse, wave_size=wave_size, debug=debug)
+    return VariantDispatcher(source, config, passed, bound, options)
 
 
 class VariantDispatcher:
@@ -71,16 +70,13 @@ class VariantDispatcher:
     same arguments by what their code depends on.
     """
 
-    __slots__ = (
-        "_current", "_lock", "_quick", "_receiver", "_variants", "config", "debug", "fuse", "graph", "parameters", "source", "wave_size",
-    )  # fmt: skip
+    __slots__ = ("_current", "_lock", "_quick", "_receiver", "_variants", "config", "options", "parameters", "source")
 
     def __init__(
-        self, source: FunctionSource, config: Config, declared: tuple[Declared, ...], receiver: Receiver | None, *,
-        graph: bool, fuse: Fuse, wave_size: int | None = None, debug: bool | None = None,
+        self, source: FunctionSource, config: Config, declared: tuple[Declared, ...], receiver: Receiver | None,
+        options: KernelOptions,
     ) -> None:  # fmt: skip
-        self.source, self.config, self.graph, self.fuse, self.wave_size = source, config, graph, fuse, wave_size
-        self.debug = debug
+        self.source, self.config, self.options = source, config, options
         self.parameters, self._receiver = declared, receiver
         self._variants: dict[Hashable, list[Variant]] = {}
         self._current: Variant | None = None
@@ -189,10 +185,7 @@ class VariantDispatcher:
             return self._made(args, ())
 
     def _made(self, args: Sequence[Argument], paths: Sequence[MemberPath]) -> Variant:
-        return Variant(
-            self.source, self.config, self.parameters, args, paths, graph=self.graph, fuse=self.fuse,
-            wave_size=self.wave_size, debug=self.debug, receiver=self._receiver,
-        )  # fmt: skip
+        return Variant(self.source, self.config, self.parameters, args, paths, self.options, self._receiver)
 
     def _key(self, args: Sequence[Argument]) -> Hashable:
         return tuple(_key_of(parameter, given) for parameter, given in zip(self.parameters, args, strict=True))

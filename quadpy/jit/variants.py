@@ -27,6 +27,7 @@ from quadpy.jit.compile_time_parameters import (
 )
 from quadpy.jit.dispatcher import Dispatcher
 from quadpy.jit.fast_call.arguments import define
+from quadpy.jit.options import KernelOptions
 from quadpy.jit.parameters import Argument, ArrayParameter, Parameter, ScalarParameter, SingleParameter
 from quadpy.lang.arguments import ArgType, MemberPath
 from quadpy.lang.decorators import Method
@@ -34,7 +35,6 @@ from quadpy.lang.dependencies import MISSING, Dependencies
 from quadpy.lang.source import FunctionSource
 from quadpy.runtime.arrays.view import ArrayView
 from quadpy.runtime.device.current import Config
-from quadpy.runtime.launch.fusion import Fuse
 
 if TYPE_CHECKING:
     from quadpy.jit.specialisation import Resolved, Specialisation
@@ -67,8 +67,7 @@ class Variant:
 
     def __init__(
         self, source: FunctionSource, config: Config, declared: Sequence[Declared], args: Sequence[Argument],
-        paths: Sequence[MemberPath], *, graph: bool, fuse: Fuse, wave_size: int | None, debug: bool | None,
-        receiver: Receiver | None,
+        paths: Sequence[MemberPath], options: KernelOptions, receiver: Receiver | None,
     ) -> None:  # fmt: skip
         self.paths = tuple(paths)
         self._names: dict[str, object] = {"same": _same, "key": _contents, "equal": _equal_arrays}
@@ -88,9 +87,7 @@ class Variant:
         for path in self.paths:
             self._add_member(path)
         self._roots = {path.root: self._roots[path.root] for path in self._fixed if self._is_kept(path)}
-        self.dispatcher = _Flat(
-            source, config, tuple(self._parameters), graph=graph, fuse=fuse, wave_size=wave_size, debug=debug
-        )
+        self.dispatcher = _Flat(source, config, tuple(self._parameters), options)
         self.dispatcher.variant = self
         self.resolve = self.dispatcher.resolve
         self._has_arrays = any(isinstance(each, ArrayParameter) for each in self._parameters)

@@ -1,0 +1,28 @@
+"""The options of ``qp.kernel``."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from quadpy.public import require_switch
+from quadpy.runtime.device.current import require_wave_size
+from quadpy.runtime.launch.fusion import Fuse, require_fuse
+
+__all__ = ["KernelOptions"]
+
+
+class KernelOptions(NamedTuple):
+    """As ``qp.kernel`` describes them."""
+
+    graph: bool = False
+    fuse: Fuse = "auto"
+    wave_size: int | None = None
+    debug: bool | None = None
+
+    def require(self) -> KernelOptions:
+        """The same; ArgumentError for an option that a kernel cannot have."""
+        require_switch(self.graph, "graph")
+        require_switch(self.debug, "debug")
+        require_fuse(self.fuse, graph=bool(self.graph))
+        require_wave_size(self.wave_size)
+        return self
