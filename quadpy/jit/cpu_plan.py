@@ -44,8 +44,8 @@ class CpuPlan:
     """
 
     __slots__ = (
-        "_apart", "_arrays", "_barrier_loops", "_entry", "_loaded", "_name", "_pack", "_result", "_slots", "_spans", "_timed", "_unpack", "checks_values",
-        "code", "footprints", "hidden",
+        "_apart", "_arrays", "_barrier_loops", "_entry", "_loaded", "_name", "_pack", "_result", "_slots", "_timed", "_unpack", "checks_values", "code",
+        "fields", "footprints", "hidden", "spans",
     )  # fmt: skip
 
     def __init__(
@@ -60,27 +60,17 @@ class CpuPlan:
         entry: Callable[..., int] | None = None,
     ) -> None:
         self.code, self.hidden = code, HiddenArguments(code, fields, seed)
-        self.footprints = unknown_footprints(code)
+        self.fields, self.footprints = self.hidden.fields, unknown_footprints(code)
         self._apart = entry is None
         self._timed: CpuPlan | None = None
         self._entry = entry or self._load(name, spans[0] if spans else None)
         form = struct.Struct(code.layout.format)
         self._pack, self._unpack = form.pack, form.unpack_from
-        self._slots, self._name, self._spans = code.slots, name, spans
+        self._slots, self._name, self.spans = code.slots, name, spans
         self._result = ResultReader(code.results, result_shape) if code.results else None
         self._barrier_loops = tuple(barrier_loops(code, spans))
         self._arrays = ArrayArguments(code)
         self.checks_values = bool(self._barrier_loops or self._arrays.conditions)
-
-    @property
-    def fields(self) -> tuple[FieldMemory, ...]:
-        """See ``Plan.fields``."""
-        return self.hidden.fields
-
-    @property
-    def spans(self) -> Sequence[Span | None]:
-        """Where each task begins."""
-        return self._spans
 
     @property
     def timed(self) -> CpuPlan:
@@ -128,9 +118,9 @@ class CpuPlan:
 
     def launch_of(self, block: bytes, views: Sequence[ArrayMemory]) -> HostLaunch:
         """A run of the kernel with an argument block; ``views`` are the arrays of the caller."""
-        arrays, runner, reader = (*views, *self.hidden.fields), self.runner(block), self._result
+        arrays, runner, reader = (*views, *self.fields), self.runner(block), self._result
         reads, writes = self._arrays.ranges(None, "ra", arrays), self._arrays.ranges(None, "wa", arrays)
-        span = self._spans[0] if self._spans else None
+        span = self.spans[0] if self.spans else None
         result = None if reader is None or (cells := runner.scratch) is None else lambda: reader.read(cells)
         accesses = functools.partial(accesses_of_block, self, self._unpack, block, arrays)
         return HostLaunch(self._name, runner.run, reads, writes, (self, *arrays), span, result, block, accesses)

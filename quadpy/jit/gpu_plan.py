@@ -64,13 +64,8 @@ class GpuPlan:
         self.result = ResultReader(code.results, result_shape) if code.results else None
         self.spare: list[ArgumentBlock] = []
         self.origin: Origin | None = None
-        self.footprints = unknown_footprints(code)
+        self.fields, self.footprints = self.hidden.fields, unknown_footprints(code)
         self._indirect: tuple[Indirect | None, ...] = (None,) * len(self.launches)
-
-    @property
-    def fields(self) -> tuple[FieldMemory, ...]:
-        """See ``Plan.fields``."""
-        return self.hidden.fields
 
     def set_indirect(self, compiled: Callable[[], GpuPlan]) -> None:
         """``compiled`` gives the plan of the same kernel whose code reads its arguments from memory."""
@@ -133,12 +128,12 @@ class GpuPlan:
     def prepare_again(self, bound: Bound, before: Sequence[KernelLaunch | HostLaunch]) -> Prepared:
         """Like ``Binder.prepared``, with the scratch memory of the launches ``before``."""
         block = bound.block + before[0].arguments[len(bound.block) :]
-        launches = self.launches_of(block, bound.grids, (*bound.arrays, *self.hidden.fields), before[0].keep[-1])
+        launches = self.launches_of(block, bound.grids, (*bound.arrays, *self.fields), before[0].keep[-1])
         return Prepared(launches, (), {}, None, self.origin, block[: self.code.layout.size])
 
     def blocks_of(self, bound: Bound) -> tuple[list[Block], list[Block]]:
         """See ``Binder.used``."""
-        arrays = zip((*bound.arrays, *self.hidden.fields), self.arrays.written, strict=True)
+        arrays = zip((*bound.arrays, *self.fields), self.arrays.written, strict=True)
         blocks = [(array.block, writes) for array, writes in arrays if array.block is not None]
         return [block for block, writes in blocks if not writes], [block for block, writes in blocks if writes]
 
@@ -184,7 +179,7 @@ class GpuPlan:
             ArgumentError: such an array is empty.
         """
         self.arrays.require_conditions(values)
-        arrays: list[ArrayView | FieldMemory] = [*views, *self.hidden.fields]
+        arrays: list[ArrayView | FieldMemory] = [*views, *self.fields]
         return {
             name: (int(values[self.arrays.pointers[number]]), _item_bytes(arrays[number]))
             for name, number in self.arrays.conditions.items()
@@ -210,7 +205,7 @@ class GpuPlan:
 
     def _arrays(self, views: Views) -> list[ArrayMemory]:
         """The caller's arrays and the fields; DeviceError if one is on another device."""
-        arrays: list[ArrayMemory] = [*views, *self.hidden.fields]
+        arrays: list[ArrayMemory] = [*views, *self.fields]
         for array in arrays:
             if array.block is not None and array.device is not self.device:
                 raise DeviceError(

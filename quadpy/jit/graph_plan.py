@@ -11,7 +11,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from quadpy.artifact import CodeObject
 from quadpy.codegen.support.loop_condition import CONDITION_SETTER, CONDITION_SETTER_INDIRECT, condition_setter_code
 from quadpy.errors import CodegenError, DriverError, OutOfDeviceMemory
 from quadpy.flow import Loop
@@ -24,8 +23,7 @@ from quadpy.jit.gpu_launch import upload_kernels_on
 from quadpy.jit.gpu_plan import GpuPlan
 from quadpy.jit.host_arrays import copied_host_arrays
 from quadpy.jit.misfits import MISFITS, Misfit
-from quadpy.jit.plan import Footprints, Values, Views
-from quadpy.runtime.arrays.field_memory import FieldMemory
+from quadpy.jit.plan import Values, Views
 from quadpy.runtime.arrays.view import ArrayView
 from quadpy.runtime.launch.capturing import session_of
 from quadpy.runtime.launch.fusion import Fusion
@@ -51,6 +49,7 @@ class GraphPlan:
         self, eager: GpuPlan, compiled: Callable[[bool, bool], GpuPlan], counts: Counts, *, ordered: bool, name: str = ""
     ) -> None:  # fmt: skip
         self.eager, self._compiled, self._ordered, self._counts = eager, compiled, ordered, counts
+        self.code, self.fields, self.footprints = eager.code, eager.fields, eager.footprints
         self._name = name
         self.device = eager.device
         self._has_loops = any(isinstance(step, Loop) for step in eager.code.flow)
@@ -60,19 +59,6 @@ class GraphPlan:
         self._refused = False
         self._graphs = KernelGraphs(self.device, counts)
         self.device.reaper.adopt(self, KernelGraphs.release, self._graphs)
-
-    @property
-    def code(self) -> CodeObject:
-        return self.eager.code
-
-    @property
-    def footprints(self) -> Footprints:
-        return self.eager.footprints
-
-    @property
-    def fields(self) -> tuple[FieldMemory, ...]:
-        """See ``Plan.fields``."""
-        return self.eager.fields
 
     def apart(self, values: Values) -> GpuPlan:
         """A plan that does the same, with a separate launch for each task."""

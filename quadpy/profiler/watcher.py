@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from quadpy.messages import counted
 from quadpy.profiler.driver_probe import DriverProbe
 from quadpy.profiler.recorder import Recorder
 from quadpy.profiler.records import Kind, Work
@@ -111,7 +112,7 @@ class Watcher(Observer):
     ) -> Submission:  # fmt: skip
         """Like ``Observer.launching_graph``."""
         probe, known = self.attach(on.device), nodes()
-        name = f"graph of {len(known)} nodes" if len(known) != 1 else "graph of 1 node"
+        name = f"graph of {counted(len(known), 'node')}"
         work = self._new_call(name)
         work.span = known[0].span if known else None
         if probe is not None:

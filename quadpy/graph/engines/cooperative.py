@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
+from quadpy.graph.engines.engine import Engine
 from quadpy.graph.engines.lowering import fills_of
 from quadpy.graph.model.nesting import flattened
 from quadpy.graph.model.nodes import EmptyNode, KernelNode, MemcpyNode, MemsetNode, Node
@@ -81,11 +82,10 @@ def _calls_of(works: Iterable[FillWork | CopyWork], node: Node, origin: Origin) 
     return calls
 
 
-class CooperativeEngine:
-    """One cooperative launch that does all nodes."""
+class CooperativeEngine(Engine):
+    """One cooperative launch that does all nodes; its scratch memory goes with it, when no launch is pending."""
 
     one_launch: ClassVar[bool] = True
-    overlaps: ClassVar[bool] = True
     binds: ClassVar[bool] = True
 
     def __init__(self, one: OneLaunch, placed: list[_Placed], origin: Origin) -> None:
@@ -125,9 +125,3 @@ class CooperativeEngine:
     def enable(self, node: Node, *, enabled: bool) -> bool:
         """Like ``Engine.enable``: it does all of its nodes."""
         return False
-
-    def upload(self, stream: StreamHandle) -> None:
-        """Does nothing: the code is on the device already."""
-
-    def give_back(self) -> None:
-        """Its scratch memory goes with it; launches that are pending use that."""

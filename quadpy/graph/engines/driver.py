@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar
 
 from quadpy.errors import GraphError
 from quadpy.graph.device_graphs import graphs_of
 from quadpy.graph.engines.driver_nodes import DriverNode, NodeWork, Placed, ends_of, first_node, place, root_count
+from quadpy.graph.engines.engine import Engine
 from quadpy.graph.engines.executable import Executable
 from quadpy.graph.engines.lowering import HostResources, driver_nodes_of
 from quadpy.graph.model.nesting import has_loops
 from quadpy.graph.model.nodes import ChildNode, Node
-from quadpy.graph.model.recording import LaunchStep
 from quadpy.runtime.device.callbacks import Failures, Runs
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.resource_stack import ResourceStack
@@ -26,7 +25,6 @@ from quadpy.runtime.drivers.graph_driver import (
     KernelWork,
     NodeHandle,
 )
-from quadpy.runtime.streams.stream import Stream
 from quadpy.runtime.streams.timeline import Timeline
 
 __all__ = ["DriverGraph", "DriverEngine"]
@@ -123,12 +121,8 @@ class DriverGraph:
         return list(dict.fromkeys(handle for name in after for handle in self._ends[name])) or self._first
 
 
-class DriverEngine(Executable):
+class DriverEngine(Executable, Engine):
     """Launches a driver graph, which belongs to it if it is ``owned``."""
-
-    one_launch: ClassVar[bool] = False
-    overlaps: ClassVar[bool] = True
-    binds: ClassVar[bool] = False
 
     def __init__(self, graph: DriverGraph, *, owned: bool, auto_free: bool, priorities: bool) -> None:
         self.graph = graph
@@ -162,13 +156,6 @@ class DriverEngine(Executable):
             for placed, before in () if complete else changed:
                 self.restore(placed, before)
         return True
-
-    def move(self, on: Stream) -> None:
-        """Like ``Engine.move``: it has no memory."""
-
-    def bind(self, steps: Iterable[LaunchStep]) -> None:
-        """Its nodes have their arguments."""
-        raise AssertionError(steps)
 
     def enable(self, node: Node, *, enabled: bool) -> bool:
         """Like ``Engine.enable``; no driver loop can be switched off."""

@@ -23,17 +23,20 @@ class Launching(Protocol):
 class Engine(Launching, Protocol):
     """The engine that a ``GraphExec`` launches; ``choose`` selects it.
 
+    Engines derive from it; by default, one has no memory on the device and owns nothing.
+
     one_launch  whether all nodes are one launch of one kernel
     overlaps    whether launches on several streams may run at once: their arguments do not share memory
     binds       whether ``bind`` can be called
     """
 
-    one_launch: ClassVar[bool]
-    overlaps: ClassVar[bool]
-    binds: ClassVar[bool]
+    one_launch: ClassVar[bool] = False
+    overlaps: ClassVar[bool] = True
+    binds: ClassVar[bool] = False
 
     def move(self, on: Stream) -> None:
         """Let later launches use ``on``, which is ordered after the stream of earlier launches."""
+        return  # it has no memory on the device
 
     def change(self, node: Node) -> bool:
         """Let later launches do ``node`` in place of the one of its name; False, and nothing is changed, if refused."""
@@ -43,9 +46,12 @@ class Engine(Launching, Protocol):
 
     def bind(self, steps: Iterable[LaunchStep]) -> None:
         """Let later launches use the arguments of ``steps``; a later ``change`` replaces them in any case."""
+        raise AssertionError(steps)
 
     def upload(self, stream: StreamHandle) -> None:
         """Bring what a launch needs to the device."""
+        return  # it is there
 
     def give_back(self) -> None:
         """Give back everything that the engine owns; no launch may be pending."""
+        return  # it owns nothing but Python objects

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import ClassVar, TypeAlias
 
 from quadpy.errors import GraphError
+from quadpy.graph.engines.engine import Engine
 from quadpy.graph.model.nodes import (
     ChildNode,
     EventRecordNode,
@@ -26,18 +27,15 @@ from quadpy.graph.model.recording import LaunchStep
 from quadpy.runtime.device.callbacks import Failures, HostCall, Runs
 from quadpy.runtime.drivers.driver import StreamHandle
 from quadpy.runtime.launch.launch import HostLaunch, Runner
-from quadpy.runtime.streams.stream import Stream
 
 __all__ = ["HostEngine"]
 
 Step: TypeAlias = Callable[[], object]
 
 
-class HostEngine:
+class HostEngine(Engine):
     """Runs closures on the calling thread."""
 
-    one_launch: ClassVar[bool] = False
-    overlaps: ClassVar[bool] = True
     binds: ClassVar[bool] = True
 
     def __init__(self, nodes: Iterable[Node], failures: Failures, runs: Runs) -> None:
@@ -79,19 +77,10 @@ class HostEngine:
             runners[name] = runner = step.binder.runner(step.block)
             self._steps[name] = runner.run
 
-    def move(self, on: Stream) -> None:
-        """Like ``Engine.move``: launches run at once."""
-
     def enable(self, node: Node, *, enabled: bool) -> bool:
         """See ``Engine.enable``."""
         (self._off.discard if enabled else self._off.add)(node.name)
         return True
-
-    def upload(self, stream: StreamHandle) -> None:
-        """Like ``Engine.upload``: nothing has to be uploaded."""
-
-    def give_back(self) -> None:
-        """Like ``Engine.give_back``: it owns nothing but Python objects."""
 
     def _step(self, node: Node) -> Step:
         match node:

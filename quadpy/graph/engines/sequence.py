@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import ClassVar
 
 from quadpy.errors import GraphError
 from quadpy.graph.engines.cooperative import CooperativeEngine, cooperative_engine
@@ -17,7 +16,6 @@ from quadpy.graph.engines.driver import DriverEngine
 from quadpy.graph.engines.engine import Engine
 from quadpy.graph.model.nesting import has_loops
 from quadpy.graph.model.nodes import Node
-from quadpy.graph.model.recording import LaunchStep
 from quadpy.runtime.drivers.driver import StreamHandle
 from quadpy.runtime.streams.stream import Stream
 
@@ -70,12 +68,8 @@ def _cooperative(node: Node) -> CooperativeEngine:
     return found
 
 
-class SequenceEngine:
+class SequenceEngine(Engine):
     """Launches ``engines`` one after the other; ``doing`` says which does each node."""
-
-    one_launch: ClassVar[bool] = False
-    overlaps: ClassVar[bool] = True
-    binds: ClassVar[bool] = False
 
     def __init__(self, doing: dict[str, Engine], engines: Sequence[Engine]) -> None:
         self._doing, self._engines = doing, engines
@@ -99,10 +93,6 @@ class SequenceEngine:
         """Like ``Engine.enable``; a loop is a separate launch."""
         engine = self._doing.get(node.name)
         return not has_loops(node) and (engine is None or engine.enable(node, enabled=enabled))
-
-    def bind(self, steps: Iterable[LaunchStep]) -> None:
-        """Its nodes have their arguments."""
-        raise AssertionError(steps)
 
     def upload(self, stream: StreamHandle) -> None:
         """See ``Engine.upload``."""

@@ -22,7 +22,7 @@ from quadpy.runtime.memory.allocators.block import DeviceBuffer
 from quadpy.runtime.memory.device_storage import DeviceStorage
 from quadpy.runtime.memory.host_storage import HostStorage
 
-__all__ = ["Extent", "extent_of", "fill_pattern", "overlap", "written_extent_of"]
+__all__ = ["Extent", "extent_of", "fill_pattern", "memory_text", "overlap", "written_extent_of"]
 
 _FILL_SIZES: Final = (1, 2, 4)
 """The sizes of an element that a fill can have, in bytes."""
@@ -56,7 +56,7 @@ def written_extent_of(memory: Any, device: Device, nbytes: int | None = None) ->
     found = extent_of(memory, device, nbytes)
     if not found.writable:
         raise ArgumentError(
-            f"{_describe(memory)} is read-only, but the node writes it",
+            f"{memory_text(memory)} is read-only, but the node writes it",
             hint="pass a copy, or an array whose flags.writeable is True",
         )
     return found
@@ -72,7 +72,7 @@ def extent_of(memory: Any, device: Device, nbytes: int | None = None) -> Extent:
     found = _extent(memory, device, nbytes)
     if nbytes is not None and nbytes > found.nbytes:
         raise ArgumentError(
-            f"{_describe(memory)} has {found.nbytes} bytes, fewer than {nbytes}",
+            f"{memory_text(memory)} has {found.nbytes} bytes, fewer than {nbytes}",
             hint=f"pass nbytes={found.nbytes} or fewer",
         )
     return found if nbytes is None else replace(found, nbytes=nbytes)
@@ -120,14 +120,14 @@ def _of_array(array: DenseArray, device: Device) -> Extent:
     return Extent(storage.pointer, storage.view.nbytes, pageable=not host, keep=(array,))
 
 
-def _describe(memory: object) -> str:
+def memory_text(memory: object) -> str:
     """How messages name ``memory``: printing the elements of an array would hide the rest."""
     return f"an array of shape {memory.shape}" if isinstance(memory, np.ndarray) else repr(memory)
 
 
 def _require_contiguous(is_contiguous: bool, memory: object) -> None:
     if not is_contiguous:
-        raise ArgumentError(f"{_describe(memory)} is not contiguous", hint="copy it with a kernel")
+        raise ArgumentError(f"{memory_text(memory)} is not contiguous", hint="copy it with a kernel")
 
 
 def fill_pattern(memory: Any, value: object, element: int | None) -> tuple[int, int]:
@@ -154,7 +154,7 @@ def fill_pattern(memory: Any, value: object, element: int | None) -> tuple[int, 
             )
         bits = (integer & (1 << 8 * size) - 1).to_bytes(size, "little")
     else:
-        raise ArgumentError(f"a fill of {_describe(memory)} takes an int, not {value!r}",
+        raise ArgumentError(f"a fill of {memory_text(memory)} takes an int, not {value!r}",
                             hint="pass element= and the bits of the value")  # fmt: skip
     if (pattern := repeating_pattern(bits)) is not None:
         return int.from_bytes(pattern, "little"), len(pattern)

@@ -8,6 +8,7 @@ from typing import Final
 
 from quadpy.graph.model.nodes import AllocNode, ChildNode, HostNode, KernelNode, MemcpyNode, MemsetNode, Node
 from quadpy.graph.model.order import MemoryRange
+from quadpy.messages import counted
 from quadpy.runtime.launch.fusion import Fusion
 
 __all__ = ["GraphInfo", "NodeInfo", "describe", "dot_of", "table_of"]
@@ -79,13 +80,13 @@ def _detail(node: Node) -> str:
         case AllocNode():
             return f"{node.nbytes} bytes"
         case ChildNode():
-            return f"{len(node.nodes)} nodes"
+            return counted(len(node.nodes), "node")
     return ""
 
 
 def table_of(info: GraphInfo) -> str:
     """One line for each node."""
-    lines = [f"graph of {len(info.nodes)} nodes"]
+    lines = [f"graph of {counted(len(info.nodes), 'node')}"]
     for node in info.nodes:
         after = f" after {', '.join(node.after)}" if node.after else ""
         detail = f" ({node.detail})" if node.detail else ""

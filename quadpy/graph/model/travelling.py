@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, NoReturn
 import numpy as np
 
 from quadpy.errors import ArgumentError, GraphError
-from quadpy.graph.model.extents import overlap
+from quadpy.graph.model.extents import memory_text, overlap
 from quadpy.graph.model.nodes import KernelNode, Node, with_inner
 from quadpy.graph.model.order import MemoryRange
 from quadpy.public import call_site
@@ -63,7 +63,7 @@ def travelling_arrays(nodes: Iterable[Node]) -> Travelling:
     for left, right in combinations(found.pieces, 2):
         if overlap(left.range, right.range) and not _are_apart(left.array, right.array):
             raise GraphError(
-                f"the graph cannot be pickled: its nodes use {_shown(left.array)} and {_shown(right.array)}, which share memory; "
+                f"the graph cannot be pickled: its nodes use {memory_text(left.array)} and {memory_text(right.array)}, which share memory; "
                 "their copies would not",
                 call_site(),
                 hint="pass one of the two to all nodes; or " + _INSTEAD,
@@ -98,7 +98,7 @@ def _require_no_named(node: Node, pieces: list[_Piece], found: Travelling) -> No
             continue
         for piece in found.pieces:
             if overlap(touched, piece.range):
-                refuse(node, f"it names {_shown(piece.array)}, which another node has as an argument; elsewhere, "
+                refuse(node, f"it names {memory_text(piece.array)}, which another node has as an argument; elsewhere, "
                              "these would be two")  # fmt: skip
 
 
@@ -153,11 +153,6 @@ def _are_apart(left: Any, right: Any) -> bool:
 
 def _is_part(field: Any) -> bool:
     return bool(field.is_member or field.is_component or field.derivative)
-
-
-def _shown(array: Any) -> str:
-    """How messages name ``array``: printing the elements of an array would hide the rest."""
-    return f"an array of shape {array.shape}" if isinstance(array, np.ndarray) else repr(array)
 
 
 def _derivatives(array: Any) -> Iterable[Any]:

@@ -32,7 +32,7 @@ def bind_on_cpu(
         exported = f"a{k}._storage.exported"  # other libraries have the memory: then a replay defers nothing
         return f"{different} or a{k}.wide is not {arguments.view(k).wide} or {exported}"
 
-    fields = [(field.pointer, field.nbytes) for field in plan.hidden.fields]
+    fields = [(field.pointer, field.nbytes) for field in plan.fields]
     values = [[f"*a{k}.abi"] if k in arrays else texts for k, texts in enumerate(arguments.values)]
     packed = ", ".join([*(text for texts in values for text in texts), *arguments.hidden])
     lines = [

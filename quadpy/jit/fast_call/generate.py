@@ -155,7 +155,7 @@ class GpuCalls:
         for i, j in self.pairs:
             if not {i, j} & lent:
                 yield f"        if m{i} is m{j} and m{i} is not None: return None"
-        fields = [(field.pointer, field.nbytes) for field in self.plan.hidden.fields]
+        fields = [(field.pointer, field.nbytes) for field in self.plan.fields]
         yield from self.arguments.overlaps([pair for pair in self.pairs if lent.intersection(pair)], lent, fields)
         yield from self.arguments.components()
         yield from self._grids()
@@ -188,7 +188,7 @@ class GpuCalls:
         written = iter(self.plan.arrays.written)
         for k in self.arrays:
             yield self._announcement(f"m{k}", f"m{k} is not None and ", writes=next(written))
-        for n, (field, writes) in enumerate(zip(self.plan.hidden.fields, written, strict=True)):
+        for n, (field, writes) in enumerate(zip(self.plan.fields, written, strict=True)):
             if field.block is not None:
                 self.names[f"memory{n}"] = field.block
                 yield self._announcement(f"memory{n}", "", writes=writes)

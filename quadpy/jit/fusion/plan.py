@@ -15,7 +15,6 @@ from quadpy.jit.graph_plan import GraphPlan
 from quadpy.jit.grids import Grids, barrier_loops, deciding_values
 from quadpy.jit.misfits import MISFITS, Misfit
 from quadpy.jit.plan import Plan, Values, Views
-from quadpy.runtime.arrays.field_memory import FieldMemory
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.drivers.driver import Driver
@@ -47,7 +46,7 @@ class FusedPlan(GpuPlan):
         super().__init__(
             code,
             device,
-            fields=separate.hidden.fields,
+            fields=separate.fields,
             seed=separate.hidden.seed,
             wider=lambda: separate,
             name=name,
@@ -83,17 +82,12 @@ class FusingPlan:
         self, separate: GraphPlan, device: Device, fuse: Fuse, compile_fused: Callable[[], FusedPlan | str]
     ) -> None:
         self.separate, self.device, self._fuse, self._compile = separate, device, fuse, compile_fused
-        self.code, self.footprints = separate.code, separate.footprints
+        self.code, self.fields, self.footprints = separate.code, separate.fields, separate.footprints
         formulas = [task.extent for task in self.code.tasks if task.extent is not None]
         self._extents, self._key = [compile_formula(formula) for formula in formulas], deciding_values(formulas)
         self._last: tuple[object, str] | None = None
         self._fused: FusedPlan | str | None = None
         self._lock = new_lock()
-
-    @property
-    def fields(self) -> tuple[FieldMemory, ...]:
-        """See ``Plan.fields``."""
-        return self.separate.fields
 
     def run(self, values: Values, views: Views, stream: object) -> object:
         """See ``GpuPlan.run``."""

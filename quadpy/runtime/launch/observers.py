@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Final, TypeVar, cast
+from types import FunctionType
+from typing import Any, ClassVar, Final
 
 from quadpy.runtime.launch.observing import Observer, Submission
 
 __all__ = ["Observers"]
-
-F = TypeVar("F", bound=Callable[..., object])
 
 
 class _Submissions:
@@ -29,7 +28,7 @@ class _Submissions:
             each.done()
 
 
-def _of_each(method: F) -> F:
+def _of_each(method: FunctionType) -> Callable[..., Submission | None]:
     """``method`` of each observer, in their order; their submissions as one."""
     name = method.__name__
 
@@ -38,7 +37,7 @@ def _of_each(method: F) -> F:
         found = [getattr(each, name)(*told, **options) for each in self.observers]
         return None if found[0] is None else _Submissions(found)
 
-    return cast(F, tell)
+    return tell
 
 
 class Observers(Observer):
@@ -49,20 +48,7 @@ class Observers(Observer):
     def __init__(self, observers: Sequence[Observer]) -> None:
         self.observers: Final = tuple(observers)
 
-    launching = _of_each(Observer.launching)
-    reading = _of_each(Observer.reading)
-    writing = _of_each(Observer.writing)
-    copying = _of_each(Observer.copying)
-    recorded = _of_each(Observer.recorded)
-    waited = _of_each(Observer.waited)
-    completed = _of_each(Observer.completed)
-    synchronized = _of_each(Observer.synchronized)
-    device_synchronized = _of_each(Observer.device_synchronized)
-    launching_graph = _of_each(Observer.launching_graph)
-    graph_synchronized = _of_each(Observer.graph_synchronized)
-    report = _of_each(Observer.report)
-    allocated = _of_each(Observer.allocated)
-    freeing = _of_each(Observer.freeing)
-    host_reads = _of_each(Observer.host_reads)
-    followed = _of_each(Observer.followed)
-    exported = _of_each(Observer.exported)
+
+for _name, _method in vars(Observer).items():
+    if isinstance(_method, FunctionType):
+        setattr(Observers, _name, _of_each(_method))
