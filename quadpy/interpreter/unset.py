@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from quadpy.ir import nodes as ir
+from quadpy.ir.variables import assigned_in
 from quadpy.ir.walk import walk
 
 __all__ = ["read_unset"]
@@ -11,7 +12,7 @@ __all__ = ["read_unset"]
 def read_unset(block: ir.Block) -> list[ir.Var]:
     """The variables that ``block`` assigns and may read before that, without those of parallel loops in it."""
     found: dict[ir.Var, None] = {}
-    assigned = {n.var for n in walk(block) if isinstance(n, ir.Assign)}
+    assigned = assigned_in(block)
     _block(block, set(), assigned, found)
     return list(found)
 

@@ -10,6 +10,7 @@ from collections import Counter
 from typing import Final
 
 from quadpy.ir import nodes as ir
+from quadpy.ir.variables import reads_of
 from quadpy.ir.walk import children, walk
 
 __all__ = ["LOADING", "chosen_in", "is_load", "unread_in"]
@@ -34,13 +35,13 @@ def unread_in(task: ir.Task) -> frozenset[ir.Var]:
     while blocks:
         for stmt in blocks.pop().stmts:
             if isinstance(stmt, (ir.Let, ir.Assign, ir.Load)):
-                needs.setdefault(stmt.var, set()).update(_read_in(stmt))
+                needs.setdefault(stmt.var, set()).update(reads_of(stmt))
                 continue
             for child in children(stmt):
                 if isinstance(child, ir.Block):
                     blocks.append(child)
                 else:
-                    waiting += _read_in(child)
+                    waiting += reads_of(child)
     unread = set(needs)
     while waiting:
         var = waiting.pop()
@@ -48,10 +49,6 @@ def unread_in(task: ir.Task) -> frozenset[ir.Var]:
             unread.remove(var)
             waiting += needs[var]
     return frozenset(unread)
-
-
-def _read_in(node: ir.Node) -> set[ir.Var]:
-    return {each.var for each in walk(node) if isinstance(each, ir.VarRead)}
 
 
 def chosen_in(task: ir.Task) -> dict[ir.Var, ir.Expr]:

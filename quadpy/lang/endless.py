@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from quadpy.ir import nodes as ir
+from quadpy.ir.variables import assigned_in
 from quadpy.ir.walk import children, walk
 from quadpy.lang.trace_state import STOP
 
@@ -19,7 +20,7 @@ def _stays(loop: ir.While) -> bool:
     asked = [node for part in (loop.head, loop.cond) for node in walk(part)]
     if any(isinstance(node, (ir.Load, ir.Atomic, ir.ReadClock, ir.CallMany, ir.SlotRead)) for node in asked):
         return False  # others may change memory, and time passes
-    changed = {node.var for node in walk(loop) if isinstance(node, ir.Assign)}
+    changed = assigned_in(loop)
     return not any(isinstance(node, ir.VarRead) and node.var in changed for node in asked)
 
 

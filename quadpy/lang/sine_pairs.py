@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 
 from quadpy.dtypes import Scalar
 from quadpy.ir import nodes as ir
+from quadpy.ir.variables import assigned_in
 from quadpy.ir.walk import children, map_children, walk
 
 __all__ = ["paired"]
@@ -28,7 +29,7 @@ def paired(stmts: tuple[ir.Stmt, ...], new_var: NewVar) -> tuple[tuple[ir.Stmt, 
     calls = [call for stmt in stmts for call in walk(stmt) if _argument(call) is not None]
     if not 1 < len(calls) <= 2 * _MOST:
         return stmts, set()
-    changing = {node.var for stmt in stmts for node in walk(stmt) if isinstance(node, ir.Assign)}
+    changing = assigned_in(*stmts)
     pairs = _Pairs(changing, new_var)
     return pairs.statements(stmts), pairs.types
 

@@ -31,7 +31,7 @@ SMALL = {
     "one door to an optional library": {"tools.libraries"},
     "loaded in notebooks only": {"jit.rich"},
     "what several modules share that must not import each other": {
-        "dist.transport.ending", "lang.hidden", "math.linalg.rotations", "runtime.drivers.vendor_calls",
+        "dist.transport.ending", "jit.options", "lang.hidden", "math.linalg.rotations", "runtime.drivers.vendor_calls",
     },
     "one subject, which stands alone": {
         "algorithms.kernels.random_keys", "codegen.plans.loads", "dist.grid", "lang.graph_blocks",

@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from quadpy.ir import nodes as ir
+from quadpy.ir.variables import assigned_in, bound_by, reads_of
 from quadpy.ir.walk import walk
 
-__all__ = ["SectionPlan", "bound_by", "plan_sections", "reads_of", "split"]
+__all__ = ["SectionPlan", "plan_sections", "split"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,24 +49,6 @@ def split(block: ir.Block, together: frozenset[int]) -> Iterator[ir.Stmt | list[
         yield stmt
     if run:
         yield run
-
-
-def reads_of(*nodes: ir.Node) -> set[ir.Var]:
-    """The variables that ``nodes`` read."""
-    return {n.var for node in nodes for n in walk(node) if isinstance(n, ir.VarRead)}
-
-
-def bound_by(stmt: ir.Stmt) -> tuple[ir.Var, ...]:
-    """The variables that ``stmt`` itself binds once."""
-    match stmt:
-        case ir.Let(var=var) | ir.Load(var=var) | ir.Atomic(result=ir.Var() as var):
-            return (var,)
-        case ir.Wave(result=ir.Var() as var) | ir.ReadClock(var=var) | ir.Locate(var=var):
-            return (var,)
-        case ir.CallMany(results=results):
-            return results
-        case _:
-            return ()
 
 
 def plan_sections(task: ir.ParallelTask, together: frozenset[int]) -> SectionPlan:
@@ -148,7 +131,7 @@ class _Finder:
     def plan(self) -> SectionPlan:
         plan = SectionPlan(self.together)
         free = {axis.var for axis in self.task.axes} | self.counters
-        assigned = {n.var for n in walk(self.task.body) if isinstance(n, ir.Assign)}
+        assigned = assigned_in(self.task.body)
         for var in self.bound:
             if len(self.touched[var]) < 2:
                 continue

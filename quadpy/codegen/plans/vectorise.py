@@ -15,12 +15,13 @@ from typing import Final
 
 from quadpy.codegen.plans.cost import cost_of, lines_of
 from quadpy.codegen.plans.inlining import INLINED_LINES
-from quadpy.codegen.plans.sections import SectionPlan, bound_by, plan_sections, reads_of
+from quadpy.codegen.plans.sections import SectionPlan, plan_sections
 from quadpy.dtypes import Scalar
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import uses_block
 from quadpy.ir.types import Array
 from quadpy.ir.uniform import decided_by, varying
+from quadpy.ir.variables import assigned_in, bound_by, reads_of
 from quadpy.ir.walk import children, walk
 
 __all__ = ["Closeness", "VectorPlan", "carried_by", "is_unrolled", "plan_vector", "step_of"]
@@ -124,7 +125,7 @@ def is_unrolled(loop: ir.For, functions: dict[str, ir.Function]) -> bool:
 
 def carried_by(loop: ir.For) -> Iterator[Scalar]:
     """The types of the floats that a turn of ``loop`` gets from the turn before, in variables or in memory."""
-    assigned = {n.var for n in walk(loop.body) if isinstance(n, ir.Assign)}
+    assigned = assigned_in(loop.body)
     for stmt in loop.body.stmts:
         for var in reads_of(stmt) & assigned:
             if var.type.is_float:

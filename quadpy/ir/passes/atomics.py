@@ -14,6 +14,7 @@ from quadpy.dtypes import BY_NAME, u1
 from quadpy.flow import Flow, Fork, Loop, tasks_of
 from quadpy.ir import nodes as ir
 from quadpy.ir.loads import is_load
+from quadpy.ir.variables import reads_of
 from quadpy.ir.walk import map_children, walk
 
 __all__ = ["demote_atomics", "drop_unused_results", "is_private", "kept_atomics"]
@@ -25,7 +26,7 @@ def drop_unused_results(kernel: ir.Kernel) -> ir.Kernel:
 
 
 def _without_unused(task: ir.Task) -> ir.Task:
-    used = {node.var for node in walk(task) if isinstance(node, ir.VarRead)}
+    used = reads_of(task)
 
     def visit(node: ir.Node) -> ir.Node:
         if isinstance(node, ir.Atomic) and node.result is not None and node.result not in used:

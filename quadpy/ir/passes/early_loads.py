@@ -14,6 +14,7 @@ from quadpy.dtypes import u1
 from quadpy.ir import nodes as ir
 from quadpy.ir.passes.hold import fits
 from quadpy.ir.types import Array
+from quadpy.ir.variables import reads_of
 from quadpy.ir.walk import map_children, walk
 
 __all__ = ["with_early_loads"]
@@ -75,7 +76,7 @@ class _Mover:
         written = {n.place.array for n in walk(loop.body) if isinstance(n, _WRITES) and isinstance(n.place, ir.Element)}
         opaque = written and not self.noalias
         for load, certain in _loads_of(loop.body):
-            place, reads = load.place, {n.var for n in walk(load.place) if isinstance(n, ir.VarRead)}
+            place, reads = load.place, reads_of(load.place)
             if not isinstance(place, ir.Element) or opaque or place.array in written or reads & own:
                 continue
             known = moved.all()

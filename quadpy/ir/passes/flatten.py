@@ -15,6 +15,7 @@ from typing import Final, TypeVar
 from quadpy.dtypes import Scalar, u1
 from quadpy.ir import nodes as ir
 from quadpy.ir.passes.stores_last import apart
+from quadpy.ir.variables import assigned_in
 from quadpy.ir.walk import map_children, walk
 
 __all__ = ["flatten_branches", "flatten_stores"]
@@ -32,7 +33,7 @@ def flatten_branches(function: ir.Function) -> ir.Function:
 
 def flatten_stores(body: ir.Block, *, noalias: bool) -> ir.Block:
     """``body`` without those branches that store to the same places on both sides, and load what is surely there."""
-    assigned = {node.var for node in walk(body) if isinstance(node, ir.Assign)}
+    assigned = assigned_in(body)
     flat = _Flattener(noalias=noalias, stores=True, assigned=assigned).visit(body)
     assert isinstance(flat, ir.Block)
     return flat

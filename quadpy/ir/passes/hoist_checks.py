@@ -13,6 +13,7 @@ from typing import Final, TypeAlias
 
 from quadpy.dtypes import i64, u1
 from quadpy.ir import nodes as ir
+from quadpy.ir.variables import reads_of, set_in
 from quadpy.ir.walk import map_children, walk
 
 __all__ = ["hoist_checks", "hoist_checks_of_tasks"]
@@ -101,7 +102,7 @@ class _Before:
 
     def __init__(self, body: ir.Block, counters: Sequence[Counter]) -> None:
         self.lets = {node.var: node.value for node in walk(body) if isinstance(node, ir.Let)}
-        self.changed = {*(counter.var for counter in counters), *_set_in(body)}
+        self.changed = {*(counter.var for counter in counters), *set_in(body)}
         self.counters = {counter.var: counter for counter in counters if _counts(counter)}
 
     def conditions(self, check: ir.If) -> Iterator[ir.Expr | None]:
@@ -135,9 +136,7 @@ class _Before:
         yield ir.Compare(ir.CmpOp.LE, stop, _wide(extent), u1, span=span)
 
     def is_fixed(self, e: ir.Expr) -> bool:
-        nodes = list(walk(e))
-        reads = {node.var for node in nodes if isinstance(node, ir.VarRead)}
-        return not reads & self.changed and len(nodes) <= _LARGEST_CONDITION
+        return not reads_of(e) & self.changed and len(list(walk(e))) <= _LARGEST_CONDITION
 
     def resolved(self, e: ir.Expr, budget: int = _LARGEST_CONDITION) -> ir.Expr:
         """``e`` with the values of names that the body binds."""
@@ -158,20 +157,6 @@ def _counts(counter: Counter) -> bool:
     rises = isinstance(counter.step, ir.Const) and counter.step.value > 0
     readable = not any(isinstance(node, ir.SlotRead) for end in (counter.start, counter.stop) for node in walk(end))
     return rises and readable and counter.var.type.bits <= 32
-
-
-def _set_in(body: ir.Block) -> Iterator[ir.Var]:
-    """The variables that statements of ``body`` bind or assign."""
-    for node in walk(body):
-        match node:
-            case ir.Let(var=var) | ir.Assign(var=var) | ir.Load(var=var) | ir.ReadClock(var=var) | ir.Locate(var=var):
-                yield var
-            case ir.CallMany(results=results):
-                yield from results
-            case ir.Atomic(result=ir.Var() as var) | ir.Wave(result=ir.Var() as var):
-                yield var
-            case _:
-                pass
 
 
 def _parts(e: ir.Expr) -> Iterator[ir.Expr]:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from quadpy.ir import nodes as ir
+from quadpy.ir.variables import assigned_in, reads_of, set_in
 from quadpy.ir.walk import walk
 
-__all__ = ["Forked", "Item", "Repeated", "Segment", "carried", "defined_in", "segments_of", "read_in"]
+__all__ = ["Forked", "Item", "Repeated", "Segment", "carried", "defined_in", "segments_of"]
 
 Segment: TypeAlias = ir.ParallelFor | list[ir.Stmt]
 """The source of one task: a parallel loop, or a run of other statements."""
@@ -45,22 +46,9 @@ def segments_of(items: Iterable[Item]) -> Iterator[Segment]:
             yield item
 
 
-def read_in(nodes: Iterable[ir.Node]) -> set[ir.Var]:
-    """The variables that ``nodes`` read."""
-    return {sub.var for node in nodes for sub in walk(node) if isinstance(sub, ir.VarRead)}
-
-
 def defined_in(node: ir.Node) -> Iterator[ir.Var]:
     """The variables that ``node`` sets at any depth; a parallel loop keeps its own."""
-    if isinstance(node, ir.ParallelFor):
-        return
-    for sub in walk(node):
-        if isinstance(sub, (ir.Let, ir.Load, ir.Assign, ir.ReadClock, ir.Locate)):
-            yield sub.var
-        elif isinstance(sub, ir.Atomic) and sub.result is not None:
-            yield sub.result
-        elif isinstance(sub, ir.CallMany):
-            yield from sub.results
+    return iter(()) if isinstance(node, ir.ParallelFor) else set_in(node)
 
 
 def carried(loop: Repeated, crossing: Sequence[ir.Var]) -> list[ir.Var]:
@@ -95,8 +83,8 @@ def _changed(stmt: ir.Stmt, crossing: Sequence[ir.Var]) -> Iterator[ir.Var]:
 def _asked(stmt: ir.Stmt, crossing: Sequence[ir.Var]) -> set[ir.Var]:
     """The variables whose earlier values ``stmt`` needs."""
     if isinstance(stmt, ir.Assign):
-        return read_in([stmt.value])
+        return reads_of(stmt.value)
     slots = {crossing[node.number] for node in walk(stmt) if isinstance(node, ir.Slot)}
     if isinstance(stmt, ir.ParallelFor):
-        return read_in([stmt]) | slots
-    return read_in([stmt]) | slots | {node.var for node in walk(stmt) if isinstance(node, ir.Assign)}
+        return reads_of(stmt) | slots
+    return reads_of(stmt) | slots | assigned_in(stmt)

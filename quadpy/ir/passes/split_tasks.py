@@ -14,8 +14,9 @@ from itertools import permutations
 
 from quadpy.flow import Flow, Fork, Loop, Step
 from quadpy.ir import nodes as ir
-from quadpy.ir.passes.segments import Forked, Item, Repeated, Segment, carried, defined_in, read_in, segments_of
+from quadpy.ir.passes.segments import Forked, Item, Repeated, Segment, carried, defined_in, segments_of
 from quadpy.ir.uniform import is_launch_uniform
+from quadpy.ir.variables import assigned_in, reads_of
 from quadpy.ir.walk import map_children, walk
 from quadpy.source import Span
 
@@ -104,7 +105,7 @@ class _Splitter:
         for segment in segments:
             nodes = [segment] if isinstance(segment, ir.ParallelFor) else segment
             sets.append({var for node in nodes for var in defined_in(node)})
-            reads.append(read_in(nodes))
+            reads.append(reads_of(*nodes))
         for i, j in permutations(range(len(segments)), 2):
             self.give_slots(sets[i] & reads[j])
 
@@ -135,8 +136,8 @@ class _Splitter:
     def serial(self, run: list[ir.Stmt]) -> ir.SerialTask | None:
         stmts = self.renumber(ir.Block(tuple(run), span=run[0].span)).stmts
         defined = {var for stmt in run for var in defined_in(stmt)}
-        assigned = {node.var for stmt in run for node in walk(stmt) if isinstance(node, ir.Assign)}
-        used = read_in(run) | assigned
+        assigned = assigned_in(*run)
+        used = reads_of(*run) | assigned
         span = run[0].span
         head: list[ir.Stmt] = []
         for var, number in self.slots.items():
@@ -151,7 +152,7 @@ class _Splitter:
         return ir.SerialTask("", ir.Block(tuple(body), span=span), span=span) if body else None
 
     def parallel(self, loop: ir.ParallelFor) -> ir.ParallelTask:
-        used = read_in([loop.body])
+        used = reads_of(loop.body)
         head: list[ir.Stmt] = [
             ir.Load(var, ir.Slot(n, var.type, span=loop.span), span=loop.span)
             for var, n in self.slots.items()
@@ -175,10 +176,10 @@ class _Splitter:
 
     def recomputed(self, nodes: Iterable[ir.Node]) -> list[ir.Stmt]:
         """The uniform values that ``nodes`` need, in the order in which they were written."""
-        needed, pending = set(), read_in(nodes) & self.uniform.keys()
+        needed, pending = set(), reads_of(*nodes) & self.uniform.keys()
         while pending:
             needed |= pending
-            pending = (read_in(self.uniform[var] for var in pending) & self.uniform.keys()) - needed
+            pending = (reads_of(*(self.uniform[var] for var in pending)) & self.uniform.keys()) - needed
         return [let for var, let in self.uniform.items() if var in needed]
 
     def substitute(self, axis: ir.Axis) -> ir.Axis:
@@ -227,6 +228,6 @@ def _live(stmts: list[ir.Stmt]) -> list[ir.Stmt]:
     for stmt in reversed(stmts):
         if isinstance(stmt, (ir.Let, ir.Load)) and stmt.var not in used:
             continue
-        used |= read_in([stmt])
+        used |= reads_of(stmt)
         kept.append(stmt)
     return kept[::-1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from quadpy.ir import nodes as ir
-from quadpy.ir.walk import walk
+from quadpy.ir.variables import reads_of
 
 __all__ = ["unprinted"]
 
@@ -21,7 +21,7 @@ def _block(block: ir.Block, used: set[ir.Var]) -> ir.Block:
     for stmt in reversed(block.stmts):
         left = _stmt(stmt, used)
         if left is not None:
-            used |= {node.var for node in walk(left) if isinstance(node, ir.VarRead)}
+            used |= reads_of(left)
             kept.append(left)
     return replace(block, stmts=tuple(reversed(kept)))
 
@@ -43,7 +43,7 @@ def _stmt(stmt: ir.Stmt, used: set[ir.Var]) -> ir.Stmt | None:
             return replace(stmt, body=_block(stmt.body, used))
         case ir.While():
             body = _block(stmt.body, used)
-            used |= {node.var for node in walk(stmt.cond) if isinstance(node, ir.VarRead)}
+            used |= reads_of(stmt.cond)
             return replace(stmt, head=_block(stmt.head, used), body=body)
         case _:
             return stmt

@@ -14,9 +14,9 @@ from quadpy.codegen.lower.memory import load_at, store_at
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.statements import lower_block, set_variable
 from quadpy.codegen.lower.text import constant, llvm_type, memory_type
-from quadpy.codegen.plans.sections import SectionPlan, bound_by, reads_of, split
+from quadpy.codegen.plans.sections import SectionPlan, split
 from quadpy.ir import nodes as ir
-from quadpy.ir.walk import walk
+from quadpy.ir.variables import assigned_in, bound_by, reads_of
 
 __all__ = ["Sections"]
 
@@ -115,7 +115,7 @@ class Sections:
     def section(self, stmts: list[ir.Stmt]) -> None:
         out, plan = self.s.text, self.plan
         reads = reads_of(*stmts)
-        assigned = {n.var for stmt in stmts for n in walk(stmt) if isinstance(n, ir.Assign)}
+        assigned = assigned_in(*stmts)
 
         def one(number: str, following: str) -> None:
             self.enter(number, reads | assigned)

@@ -1,0 +1,39 @@
+"""The variables that parts of a kernel read, bind and assign."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from quadpy.ir import nodes as ir
+from quadpy.ir.walk import walk
+
+__all__ = ["assigned_in", "bound_by", "reads_of", "set_in"]
+
+
+def reads_of(*nodes: ir.Node) -> set[ir.Var]:
+    """The variables that ``nodes`` read."""
+    return {n.var for node in nodes for n in walk(node) if isinstance(n, ir.VarRead)}
+
+
+def assigned_in(*nodes: ir.Node) -> set[ir.Var]:
+    """The variables that ``nodes`` assign, perhaps several times."""
+    return {n.var for node in nodes for n in walk(node) if isinstance(n, ir.Assign)}
+
+
+def bound_by(node: ir.Node) -> tuple[ir.Var, ...]:
+    """The variables that ``node`` itself binds once."""
+    match node:
+        case ir.Let(var=var) | ir.Load(var=var) | ir.Atomic(result=ir.Var() as var):
+            return (var,)
+        case ir.Wave(result=ir.Var() as var) | ir.ReadClock(var=var) | ir.Locate(var=var):
+            return (var,)
+        case ir.CallMany(results=results):
+            return results
+        case _:
+            return ()
+
+
+def set_in(node: ir.Node) -> Iterator[ir.Var]:
+    """The variables that ``node`` binds or assigns, at any depth."""
+    for n in walk(node):
+        yield from (n.var,) if isinstance(n, ir.Assign) else bound_by(n)
