@@ -150,6 +150,11 @@ class CodeObject:
         )
 
     @property
+    def written(self) -> set[str]:
+        """The names of the arrays that some task writes."""
+        return {name for task in self.tasks for name, access in task.effects if access != "r"}
+
+    @property
     def block_bytes(self) -> int:
         """Bytes of the argument block."""
         return max([self.layout.size, *(hidden.offset + 8 for hidden in self.hidden)])

@@ -10,7 +10,7 @@ from quadpy.messages import shown
 
 __all__ = [
     "BY_NAME", "SCALARS", "Scalar",
-    "bf16", "f16", "f32", "f64", "i8", "i16", "i32", "i64", "meant", "promote", "rounded_later", "u1", "u8", "u16", "u32", "u64",
+    "bf16", "element_text", "f16", "f32", "f64", "i8", "i16", "i32", "i64", "meant", "promote", "rounded_later", "u1", "u8", "u16", "u32", "u64",
 ]  # fmt: skip
 
 Kind = Literal["bool", "int", "uint", "float"]
@@ -52,6 +52,11 @@ class Scalar:
         """The greatest value of an integral type."""
         return (1 << (self.bits - 1)) - 1 if self.kind == "int" else (1 << self.bits) - 1
 
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """The least and the greatest value of an integral type."""
+        return self.min_int, self.max_int
+
     def __repr__(self) -> str:
         return self.name
 
@@ -79,6 +84,11 @@ f64: Final = Scalar("f64", "float", 64)
 
 SCALARS: Final = (u1, i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64)
 BY_NAME: Final = {s.name: s for s in SCALARS}
+
+
+def element_text(scalar: Scalar, shape: tuple[int, ...]) -> str:
+    """The type of a number, vector or matrix, such as ``f32``, ``f32x3`` and ``f32x3x3``."""
+    return scalar.name + "".join(f"x{n}" for n in shape)
 
 
 def rounded_later(value: float) -> float:

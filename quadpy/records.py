@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from quadpy.dtypes import Scalar
+from quadpy.dtypes import Scalar, element_text
 
 __all__ = ["Plain", "PlainMember", "RecordType", "Shape", "count_of", "shape_of_member"]
 
@@ -32,7 +32,7 @@ class Plain:
         return self.scalar.nbytes * math.prod(self.shape)
 
     def __repr__(self) -> str:
-        return self.scalar.name + "".join(f"x{n}" for n in self.shape)
+        return element_text(self.scalar, self.shape)
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,7 +103,7 @@ class _Call:
         """``also`` are inputs of the operator that the kernel may lack."""
         source = kernel.source
         code = kernel.compile("cpu", **types)
-        written = {array for task in code.tasks for array, letters in task.effects if letters != "r"}
+        written = code.written
         if code.results:
             raise ArgumentError(
                 f"{source.name} returns a number, which the host waits for", source.span,

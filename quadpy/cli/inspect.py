@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from quadpy.cli.selection import Selected, add_kernel_arguments, select
 from quadpy.errors import ArgumentError
-from quadpy.ir.nodes import ArrayParam, Kernel
+from quadpy.ir.nodes import Kernel
 from quadpy.target import TargetSpec, parse_target
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def _stage(selected: Selected, target: TargetSpec, stage: str) -> str:
 
 def _field_names(traced: Traced) -> dict[str, str]:
     """The users' names of the fields of a kernel, if they have any."""
-    fields = (param.name for param in traced.kernel.params if isinstance(param, ArrayParam) and param.is_field)
+    fields = (name for name, param in traced.kernel.arrays.items() if param.is_field)
     names = {}
     for name, field in zip(fields, traced.fields, strict=True):
         path = traced.dependencies.path(field)

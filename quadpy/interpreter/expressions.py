@@ -28,6 +28,7 @@ from quadpy.interpreter.scopes import Scope
 from quadpy.interpreter.seen import Struct, Vector
 from quadpy.interpreter.text import MARK, OWN
 from quadpy.ir import nodes as ir
+from quadpy.ir.printer import COMPARISONS
 from quadpy.ir.walk import unhandled
 
 __all__ = ["INTRINSICS", "Constants", "Expressions", "constructor"]
@@ -38,9 +39,6 @@ _SYMBOLS: Final = {
 }  # fmt: skip
 _OF_TRUTHS: Final = {ir.BinOp.ADD: "^", ir.BinOp.SUB: "^", ir.BinOp.MUL: "&"}
 """Arithmetic of one bit."""
-_COMPARISONS: Final = {
-    ir.CmpOp.EQ: "==", ir.CmpOp.NE: "!=", ir.CmpOp.LT: "<", ir.CmpOp.LE: "<=", ir.CmpOp.GT: ">", ir.CmpOp.GE: ">=",
-}  # fmt: skip
 _ROUNDINGS: Final = (ir.UnOp.SQRT, ir.UnOp.FLOOR, ir.UnOp.CEIL, ir.UnOp.TRUNC, ir.UnOp.RINT)
 _PYTHONS_OWN: Final = (abs, breakpoint, enumerate, float, int, len, map, max, min, range)
 """Under names that no user's variable takes."""
@@ -107,7 +105,7 @@ class Expressions:
             case ir.Binary(op=op, lhs=a, rhs=b, type=t):
                 return self.binary(op, self.text(a), self.text(b), t)
             case ir.Compare(op=op, lhs=a, rhs=b):
-                return f"({self.text(a)} {_COMPARISONS[op]} {self.text(b)})"
+                return f"({self.text(a)} {COMPARISONS[op]} {self.text(b)})"
             case ir.Select(cond=cond, then=then, orelse=orelse):
                 return f"({self.text(then)} if {self.text(cond)} else {self.text(orelse)})"
             case ir.Cast(operand=x, type=t):

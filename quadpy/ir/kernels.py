@@ -133,6 +133,16 @@ class Kernel(Node):
     shadow: Expr | None = None
     variables: tuple[str, ...] = ()
 
+    @property
+    def arrays(self) -> dict[str, ArrayParam]:
+        """The arrays by name, those of fields among them."""
+        return {param.name: param for param in self.params if isinstance(param, ArrayParam)}
+
+    @property
+    def array_types(self) -> dict[str, Array]:
+        """Their types by name."""
+        return {name: param.type for name, param in self.arrays.items()}
+
     def called(self, name: str) -> str:
         """The source name of an array, or of the variable in a slot, from its name here."""
         if name.startswith("$") and name[1:].isdigit():

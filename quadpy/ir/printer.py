@@ -13,13 +13,13 @@ from quadpy.ir import nodes as ir
 from quadpy.ir.effects import effects_of
 from quadpy.ir.walk import unhandled
 
-__all__ = ["print_effects", "print_expr", "print_function", "print_ir"]
+__all__ = ["COMPARISONS", "print_effects", "print_expr", "print_function", "print_ir"]
 
 _INFIX: Final = {
     ir.BinOp.ADD: "+", ir.BinOp.SUB: "-", ir.BinOp.MUL: "*", ir.BinOp.DIV: "/", ir.BinOp.FLOORDIV: "//", ir.BinOp.MOD: "%",
     ir.BinOp.AND: "&", ir.BinOp.OR: "|", ir.BinOp.XOR: "^", ir.BinOp.SHL: "<<", ir.BinOp.SHR: ">>", ir.BinOp.USHR: ">>>",
 }  # fmt: skip
-_COMPARE: Final = {
+COMPARISONS: Final = {
     ir.CmpOp.EQ: "==", ir.CmpOp.NE: "!=", ir.CmpOp.LT: "<", ir.CmpOp.LE: "<=", ir.CmpOp.GT: ">", ir.CmpOp.GE: ">=",
 }  # fmt: skip
 _EFFECTS: Final = ((ir.Access.READ, "r"), (ir.Access.WRITE, "w"), (ir.Access.ATOMIC, "a"))
@@ -60,7 +60,7 @@ def print_expr(e: ir.Expr) -> str:
             a, b = print_expr(lhs), print_expr(rhs)
             return f"({a} {_INFIX[op]} {b})" if op in _INFIX else f"{op.value}({a}, {b})"
         case ir.Compare(op=cmp, lhs=lhs, rhs=rhs):
-            return f"({print_expr(lhs)} {_COMPARE[cmp]} {print_expr(rhs)})"
+            return f"({print_expr(lhs)} {COMPARISONS[cmp]} {print_expr(rhs)})"
         case ir.Unary(op=unary, operand=x):
             return f"{unary.value}({print_expr(x)})"
         case ir.Select(cond=c, then=a, orelse=b):

@@ -6,7 +6,7 @@ import enum
 import math
 from dataclasses import dataclass
 
-from quadpy.dtypes import Scalar
+from quadpy.dtypes import Scalar, element_text
 
 __all__ = ["Array", "Layout", "Member", "Space", "array_of"]
 
@@ -46,7 +46,7 @@ class Member:
     @property
     def type_text(self) -> str:
         """The type alone, such as ``f32x3``."""
-        return self.scalar.name + "".join(f"x{n}" for n in self.shape)
+        return element_text(self.scalar, self.shape)
 
 
 @dataclass(frozen=True, slots=True)

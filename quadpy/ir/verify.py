@@ -51,7 +51,7 @@ def _verify_flow(kernel: ir.Kernel) -> None:
         raise CodegenError(
             f"IR of {kernel.name}: flow does not name each task once, in order: {kernel.flow}", kernel.span
         )
-    arrays = {param.name: param.type for param in kernel.params if isinstance(param, ir.ArrayParam)}
+    arrays = kernel.array_types
     for name in conditions_of(kernel.flow):
         t = arrays.get(name)
         if t is None or t.components != 1 or t.elem.kind not in ("int", "uint") or t.ndim > 1:
@@ -77,7 +77,7 @@ class _Verifier:
         self.params = (
             {p.name: p.type for p in kernel.params if not isinstance(p, ir.ArrayParam)} if not function else {}
         )
-        self.arrays = {p.name: p.type for p in kernel.params if isinstance(p, ir.ArrayParam)} if not function else {}
+        self.arrays = kernel.array_types if not function else {}
         self.functions = {f.name: f for f in kernel.functions}
         self.bound: set[ir.Var] = set()
         self.mutable: dict[str, Scalar] = {}

@@ -29,7 +29,7 @@ class ArrayArguments:
     def __init__(self, code: CodeObject) -> None:
         found = list(enumerate(code.layout.values))
         pointers = {value.param: index for index, value in found if value.part == "pointer" and value.param != SHADOW}
-        written = {name for task in code.tasks for name, access in task.effects if access != "r"}
+        written = code.written
         self.pointers = list(pointers.values())
         self.written = [name in written for name in pointers]
         self._numbers = {name: number for number, name in enumerate(pointers)}
@@ -72,7 +72,7 @@ class Overlaps:
 
     def __init__(self, args: Mapping[str, ArgType], code: CodeObject, fields: Sequence[tuple[int, int]]) -> None:
         names = [name for name, arg in args.items() if isinstance(arg, ArrayArg)]
-        written = {name for task in code.tasks for name, access in task.effects if access != "r"}
+        written = code.written
         self._written = [name in written for name in names]
         self._fields = fields  # their memory can reach a kernel a second time, as a NumPy view
         read = self._written.count(False)

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from quadpy.dtypes import Scalar, f32, u1
+from quadpy.dtypes import Scalar, element_text, f32, u1
 from quadpy.errors import ArgumentError
 from quadpy.hostmath import Elements, Struct
 from quadpy.jit.parameters import (
@@ -68,7 +68,7 @@ class TemplateParameter:
         Raises:
             ArgumentError: it has another type.
         """
-        kind = "" if self.type is None else self.type.name + "".join(f"x{n}" for n in self.element)
+        kind = "" if self.type is None else element_text(self.type, self.element)
         axes = "" if self.ndim is None else f"of {counted(self.ndim, 'dimension')}"
         wanted = f"{kind} {axes}".strip()
         if not (is_field(given) or is_array(given)):
@@ -76,8 +76,7 @@ class TemplateParameter:
             raise ArgumentError(f"{self.name} takes a field {wanted}, not {type(given).__name__}", hint=hint)
         found = given.dtype, tuple(given.element_shape)
         if self.type is not None and found != (self.type, self.element):
-            text = f"{found[0]}" + "".join(f"x{n}" for n in found[1])
-            raise ArgumentError(f"{self.name} takes a field {wanted}, not one of {text}")
+            raise ArgumentError(f"{self.name} takes a field {wanted}, not one of {element_text(*found)}")
         if self.ndim is not None and len(given.shape) != self.ndim:
             raise ArgumentError(
                 f"{self.name} takes a field {wanted}, not one of {counted(len(given.shape), 'dimension')}"

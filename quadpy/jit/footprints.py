@@ -49,9 +49,9 @@ class KernelFootprints:
             known[task.symbol] if task.symbol in known else tuple(_unknown(task, arrays)) for task in code.tasks
         )
         indices = {Given(v.param, v.part, v.axis): k for k, v in enumerate(code.layout.values) if v.part in _GIVEN}
-        params = kernel.params if kernel is not None else ()
-        self.called = {p.name: p.called for p in params if isinstance(p, ir.ArrayParam) and p.called}
-        extents = {param.name: _extents(param) for param in params if isinstance(param, ir.ArrayParam)}
+        params = kernel.arrays if kernel is not None else {}
+        self.called = {name: param.called for name, param in params.items() if param.called}
+        extents = {name: _extents(param) for name, param in params.items()}
         boxes = [(each.box, extents[each.array]) for task in self.tasks for each in task if each.box is not None]
         self._boxes, used = boxes_function(boxes, indices)
         is_long = any(each.box is None for task in self.tasks for each in task)

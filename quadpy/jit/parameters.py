@@ -10,7 +10,7 @@ from typing import Any, Final, NoReturn, TypeAlias
 
 import numpy as np
 
-from quadpy.dtypes import BY_NAME, Scalar, bf16, f16, rounded_later, u1
+from quadpy.dtypes import BY_NAME, Scalar, bf16, element_text, f16, rounded_later, u1
 from quadpy.errors import ArgumentError, DeviceError
 from quadpy.hostmath import Elements, Struct, StructType
 from quadpy.hostmath.struct_ndarray import describe_struct_array, record_of_key
@@ -207,12 +207,12 @@ class ArrayParameter:
         found = (BY_NAME[scalar], element)
         if self.type is not None and found != (self.type, self.element):
             raise ArgumentError(
-                f"{self.name} takes elements of {_element_text(self.type, self.element)}, not {_element_text(*found)}",
+                f"{self.name} takes elements of {element_text(self.type, self.element)}, not {element_text(*found)}",
                 hint="NumPy has no bf16: make a qp.ndarray(qp.bf16, shape), and copy with from_numpy and to_numpy"
                 if self.type is bf16
                 else "convert the array, or change the annotation",
             )
-        self.check_rank(len(element), _element_text(*found))
+        self.check_rank(len(element), element_text(*found))
         self._check_ndim(ndim)
         rows = kind == ALIGNED_ROWS
         aligned = rows or kind == ALIGNED
@@ -246,8 +246,8 @@ class ArrayParameter:
     def _struct_type(self, record: RecordType | None, key: TypeKey, *, writable: bool) -> ArgType:
         """The type of an array of structs; its methods are those of the declared struct."""
         kind, scalar, ndim, element = key
-        wanted: object = self.record or (self.type and _element_text(self.type, self.element))
-        given: object = record or _element_text(BY_NAME[scalar], element)
+        wanted: object = self.record or (self.type and element_text(self.type, self.element))
+        given: object = record or element_text(BY_NAME[scalar], element)
         if wanted is not None and (record is None or self.record is None or record.members != self.record.members):
             raise ArgumentError(f"{self.name} takes elements of {wanted}, not {given}",
                                 hint="convert the array, or change the annotation")  # fmt: skip
@@ -320,7 +320,3 @@ def _array_of_structs(
     )
     array = Array(Layout(members, record.nbytes), ndim, strided=strided, aligned=aligned, aligned_rows=rows)
     return ArrayArg(array, writable, record)
-
-
-def _element_text(type: Scalar, element: tuple[int, ...]) -> str:
-    return type.name + "".join(f"x{n}" for n in element)

@@ -30,7 +30,7 @@ class Ranges:
 
     def of(self, e: ir.Expr, depth: int = 0) -> Range:
         """The values that the integer ``e`` can have."""
-        most = _all_of(e.type)
+        most = e.type.bounds
         found = most if depth > _DEEPEST else self._known(e, depth + 1)
         low, high = found or most
         return found if found is not None and most[0] <= low and high <= most[1] else most
@@ -93,7 +93,7 @@ class Ranges:
 
     def fits(self, op: ir.BinOp, a: ir.Expr, b: ir.Expr, type: Scalar) -> bool:
         """Whether ``a op b`` certainly fits ``type``."""
-        found, (low, high) = result_of(op, self.of(a), self.of(b)), _all_of(type)
+        found, (low, high) = result_of(op, self.of(a), self.of(b)), type.bounds
         return found is not None and low <= found[0] and found[1] <= high
 
 
@@ -124,10 +124,6 @@ def result_of(op: ir.BinOp, a: Range, b: Range) -> Range | None:
             return None
 
 
-def _all_of(type: Scalar) -> Range:
-    return (0, 1) if type.bits == 1 else (type.min_int, type.max_int)
-
-
 def _holds(type: Scalar, other: Scalar) -> bool:
-    (low, high), (least, greatest) = _all_of(type), _all_of(other)
+    (low, high), (least, greatest) = type.bounds, other.bounds
     return not type.is_float and not other.is_float and low <= least and greatest <= high

@@ -20,6 +20,6 @@ def move_loads(kernel: ir.Kernel) -> ir.Kernel:
 def _moved(kernel: ir.Kernel, task: ir.Task) -> ir.Task:
     if not isinstance(task, ir.ParallelTask) or not any(isinstance(node, ir.For) for node in walk(task.body)):
         return task
-    arrays = {param.name: param.type for param in kernel.params if isinstance(param, ir.ArrayParam)}
+    arrays = kernel.array_types
     moved = with_early_loads(task, arrays, noalias=kernel.noalias)
     return task if plan_vector(kernel, moved) is None else moved

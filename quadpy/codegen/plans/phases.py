@@ -198,7 +198,7 @@ class _Planner:
             yield _Access(("ring", name), writes=True, alone=alone, path=path)
 
     def parameters(self) -> set[str]:
-        return {param.name for param in self.kernel.params if isinstance(param, ir.ArrayParam)}
+        return set(self.kernel.arrays)
 
     def total(self, r: ir.Reduction, path: _Path) -> Iterator[_Access]:
         """The first thread updates the destination with the block's result."""

@@ -56,7 +56,7 @@ def plan_privates(kernel: ir.Kernel, task: ir.Task) -> PrivatePlan | None:
     """The plan for ``task``; None if it keeps its atomics."""
     if not isinstance(task, ir.ParallelTask) or not task.privates or task.reductions:
         return None
-    by_name = {p.name: p for p in kernel.params if isinstance(p, ir.ArrayParam)}
+    by_name = kernel.arrays
     arrays = tuple((by_name[name], op) for name, op in task.privates)
     if any(not _dense(param.type) for param, _ in arrays):
         return None

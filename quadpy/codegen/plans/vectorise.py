@@ -148,7 +148,7 @@ class Closeness:
 
     def __init__(self, kernel: ir.Kernel, task: ir.ParallelTask, differing: set[ir.Var]) -> None:
         self.task, self.differing = task, differing
-        self.types = {p.name: p.type for p in kernel.params if isinstance(p, ir.ArrayParam)}
+        self.types = kernel.array_types
         axis = task.axes[-1]
         self.close = {axis.var} if isinstance(axis.step, ir.Const) and abs(axis.step.value) == 1 else set()
         for n in walk(task.body):

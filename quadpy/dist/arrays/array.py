@@ -12,7 +12,7 @@ from quadpy.dist.arrays.host_access import HostAccess
 from quadpy.dist.arrays.memory import allocated
 from quadpy.dist.boxes import Widths
 from quadpy.dist.division import Division
-from quadpy.dtypes import Scalar
+from quadpy.dtypes import Scalar, element_text
 from quadpy.errors import ArgumentError, CaptureError
 from quadpy.messages import no_attribute
 from quadpy.public import made_by
@@ -154,5 +154,5 @@ class DistributedArray(HostAccess):
         return self.shape[0]
 
     def __repr__(self) -> str:
-        element = self.dtype.name + "".join(f"x{n}" for n in self.element_shape)
+        element = element_text(self.dtype, self.element_shape)
         return f"distributed {self._kind}({element}, shape={self.shape})"

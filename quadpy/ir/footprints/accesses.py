@@ -19,7 +19,6 @@ from quadpy.ir.footprints.affine import (
     fixed,
 )
 from quadpy.ir.footprints.expressions import Known, Reader
-from quadpy.ir.footprints.forms import type_bounds
 from quadpy.ir.footprints.guards import denied, is_impossible
 from quadpy.ir.footprints.loops import added, enter_loop, remembered, rising_in
 from quadpy.ir.footprints.numbers import ZERO, Number, greater, number
@@ -248,7 +247,7 @@ class _Walker:
         for var in rising:
             before = known.values.get(var, constant_form(0))
             if isinstance(before, Form) and not any(isinstance(node, ir.Leave) for node in walk(stmt.head)):
-                low[var] = before, self.rising(var, before, number(type_bounds(var.type)[1]))
+                low[var] = before, self.rising(var, before, number(var.type.bounds[1]))
         if not low:
             return
         trial, reached = inside.fork(), len(self.found)
@@ -258,12 +257,10 @@ class _Walker:
         guards = trial.fork(self.reader.condition(stmt.cond, trial)).guards
         for var, (before, form) in low.items():
             _, last = bounds(form.bare, guards)
-            if last.constant != type_bounds(var.type)[1]:
+            if last.constant != var.type.bounds[1]:
                 following = last + number(rising[var])
                 most = greater(bounds(before.bare, known.guards)[1], following)
-                inside.values[var] = self.rising(var, before, most).needing(
-                    Need(fixed(following), *type_bounds(var.type))
-                )
+                inside.values[var] = self.rising(var, before, most).needing(Need(fixed(following), *var.type.bounds))
 
     def rising(self, var: ir.Var, before: Form, most: Number) -> Form:
         counter = self.reader.between(var.name, before.bare, fixed(most))

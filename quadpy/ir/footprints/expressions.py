@@ -27,7 +27,7 @@ from quadpy.ir.footprints.affine import (
     counter_form,
     fixed,
 )
-from quadpy.ir.footprints.forms import Forms, Part, type_bounds
+from quadpy.ir.footprints.forms import Forms, Part
 from quadpy.ir.footprints.guards import assume, denied, equals, is_certain, is_impossible, needs_in, truth_of
 from quadpy.ir.footprints.numbers import Given, TooComplex, given, number, select
 
@@ -148,7 +148,7 @@ class Reader(Forms):
         return self.chosen(((form, natural.guards), (negated, negative.guards)))
 
     def _cast(self, form: Form, before: Scalar, after: Scalar) -> Form:
-        (least, most), (low, last) = type_bounds(before), type_bounds(after)
+        (least, most), (low, last) = before.bounds, after.bounds
         return form if low <= least and most <= last else form.needing(*_open(Need(form.bare, low, last)))
 
     def _ring(self, form: Form, type: Scalar) -> Form:
@@ -161,7 +161,7 @@ class Reader(Forms):
 
     def typed(self, form: Form, type: Scalar) -> Form:
         """``form`` as what a variable of ``type`` holds."""
-        return form.needing(*_open(Need(form.bare, *type_bounds(type))))
+        return form.needing(*_open(Need(form.bare, *type.bounds)))
 
     def index(self, e: ir.Expr, known: Known) -> Form:
         """An index, or the bound of a loop, which must not wrap."""

@@ -26,7 +26,7 @@ from quadpy.ir.footprints.guards import needs_in
 from quadpy.ir.footprints.numbers import Number, greater, lesser, quotient, remainder
 from quadpy.ir.footprints.ranges import is_excluded
 
-__all__ = ["Forms", "Part", "type_bounds"]
+__all__ = ["Forms", "Part"]
 
 Part: TypeAlias = Literal["quotient", "remainder"]
 
@@ -50,7 +50,7 @@ class Forms:
 
     def unknown(self, type: Scalar, key: object = None, name: str = "?") -> Form:
         """An unknown value of ``type``; equal keys mean the same value."""
-        low, last = type_bounds(type)
+        low, last = type.bounds
         return counter_form(self._keyed((key, type), lambda: self.counter(name, Bounded(low, last))))
 
     def _keyed(self, key: tuple[object, ...], make: Callable[[], Counter]) -> Counter:
@@ -76,7 +76,7 @@ class Forms:
         kind: Literal["min", "max"] = "min" if op is ir.BinOp.MIN else "max"
         forms = (a.bare, b.bare)
         found = self._keyed(
-            (kind, forms, type), lambda: self.counter(kind, Limited(*type_bounds(type), kind, forms), a.roots | b.roots)
+            (kind, forms, type), lambda: self.counter(kind, Limited(*type.bounds, kind, forms), a.roots | b.roots)
         )
         return counter_form(found).needing(*needs)
 
@@ -91,8 +91,3 @@ class Forms:
         roots = frozenset[int]().union(*(form.roots for form, _ in choices))
         counter = self.counter("chosen", Chosen(choices), roots)
         return counter_form(counter).needing(*needs)
-
-
-def type_bounds(type: Scalar) -> tuple[int, int]:
-    """The smallest and the largest value of an integer type."""
-    return (0, 1) if type.bits == 1 else (type.min_int, type.max_int)

@@ -19,7 +19,6 @@ from quadpy.ir.footprints.affine import (
     fixed,
 )
 from quadpy.ir.footprints.expressions import Known, Reader
-from quadpy.ir.footprints.forms import type_bounds
 from quadpy.ir.footprints.numbers import ONE, ZERO, Number, TooComplex, made, number, quotient
 from quadpy.ir.walk import walk
 
@@ -76,7 +75,7 @@ def _varying(reader: Reader, var: ir.Var, start: Form, stop: Form, by: int) -> t
 
 
 def _unknown(reader: Reader, var: ir.Var) -> tuple[Counter, Form, None]:
-    counter = reader.counter(var.name, Bounded(*type_bounds(var.type)))
+    counter = reader.counter(var.name, Bounded(*var.type.bounds))
     return counter, counter_form(counter), None
 
 

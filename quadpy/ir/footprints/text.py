@@ -31,7 +31,7 @@ def print_footprints(kernel: ir.Kernel, names: Mapping[str, str]) -> str:
 
 
 def _lines(kernel: ir.Kernel, task: ir.Task, names: Mapping[str, str]) -> Iterator[str]:
-    arrays = {param.name: param.type for param in kernel.params if isinstance(param, ir.ArrayParam)}
+    arrays = kernel.array_types
     rows: dict[str, Span | None] = {}
     for each in sorted(footprints_of(task), key=lambda each: each.array):
         rows.setdefault(footprint_text(each, arrays[each.array], names), each.location)

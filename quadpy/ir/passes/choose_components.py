@@ -22,7 +22,7 @@ _Case: TypeAlias = tuple[ir.Var, int, ir.Element, ir.Expr]
 
 def choose_components(kernel: ir.Kernel) -> ir.Kernel:
     """``kernel`` with one store for each such chain of branches."""
-    arrays = {param.name: param.type for param in kernel.params if isinstance(param, ir.ArrayParam)}
+    arrays = kernel.array_types
     return replace(kernel, tasks=tuple(map_children(task, _Chooser(arrays).visit) for task in kernel.tasks))
 
 

@@ -25,7 +25,7 @@ def hold_elements(kernel: ir.Kernel) -> ir.Kernel:
     """``kernel`` with variables in place of the elements that the loops of an iteration read and write."""
     if not kernel.noalias:
         return kernel
-    arrays = {param.name: param.type for param in kernel.params if isinstance(param, ir.ArrayParam)}
+    arrays = kernel.array_types
     return replace(kernel, tasks=tuple(_held(task, arrays) for task in kernel.tasks))
 
 

@@ -63,7 +63,7 @@ class _Watcher:
     def __init__(self, kernel: ir.Kernel, watched: Sequence[tuple[str, ...]]) -> None:
         self.kernel, self.watched = kernel, watched
         self.sites = {site: number for number, site in enumerate(kernel.sites)}
-        self.params = {param.name: param for param in kernel.params if isinstance(param, ir.ArrayParam)}
+        self.params = kernel.arrays
         self.at_once = any(isinstance(step, Fork) for step in steps_of(kernel.flow))
         self.end: ir.Expr = ir.Const(0, i64, span=kernel.span)
         self.tasks: list[ir.Task] = []

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, overload
 
 import numpy as np
 
-from quadpy.dtypes import Scalar, bf16
+from quadpy.dtypes import Scalar, bf16, element_text
 from quadpy.errors import ArgumentError, BoundsError, QuadpyError
 from quadpy.messages import shown
 from quadpy.public import shortened
@@ -226,7 +226,7 @@ class DenseArray(Exchange, OfElements[T_co, I_contra]):
         return self.shape[0]
 
     def _element(self) -> str:
-        return self.dtype.name + "".join(f"x{n}" for n in self.element_shape)
+        return element_text(self.dtype, self.element_shape)
 
 
 def shape_of(shape: object) -> tuple[int, ...]:
