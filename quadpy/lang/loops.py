@@ -9,10 +9,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from quadpy.ir import nodes as ir
+from quadpy.ir.variables import assigned_in
+from quadpy.ir.walk import children, walk
 from quadpy.lang.checks import counting, stoppable
 from quadpy.lang.context import Trace
 from quadpy.lang.displays import bind_static, plain_items
-from quadpy.lang.endless import never_ends
 from quadpy.lang.fingerprints import is_our_module
 from quadpy.lang.flows import do_while_loop, marker_of
 from quadpy.lang.frames import MutableVar
@@ -32,7 +33,7 @@ from quadpy.lang.iteration import (
 from quadpy.lang.parallel import parallel_loop
 from quadpy.lang.scalars import to_condition
 from quadpy.lang.sparse_loops import active_only, remember_cells
-from quadpy.lang.trace_state import LoopOptions
+from quadpy.lang.trace_state import STOP, LoopOptions
 from quadpy.lang.values import Value, is_runtime
 from quadpy.source import Span
 
@@ -186,3 +187,31 @@ def stmt_While(t: Trace, node: ast.While) -> bool:
         once = "" if endless else " once it has begun: nothing in it changes its condition"
         t.fail_syntax(f"this loop never ends{once}", span, "leave it with break or return, or change its condition")
     return endless and not _leaves_loop(node)
+
+
+def never_ends(loop: ir.While) -> bool:
+    """Whether ``loop``, once its condition holds, runs forever: the condition stays, and nothing leaves the body."""
+    return _stays(loop) and not _leaves(loop)
+
+
+def _stays(loop: ir.While) -> bool:
+    """Whether the condition depends only on values that the loop does not change."""
+    asked = [node for part in (loop.head, loop.cond) for node in walk(part)]
+    if any(isinstance(node, (ir.Load, ir.Atomic, ir.ReadClock, ir.CallMany, ir.SlotRead)) for node in asked):
+        return False  # others may change memory, and time passes
+    changed = assigned_in(loop)
+    return not any(isinstance(node, ir.VarRead) and node.var in changed for node in asked)
+
+
+def _leaves(loop: ir.While) -> bool:
+    """Whether a statement of the body ends the loop, failed checks apart; a ``break`` of a loop inside ends that one."""
+    inside = {node.label for node in walk(loop.body) if isinstance(node, ir.LabelledBlock)}
+    waiting: list[tuple[ir.Node, bool]] = [(loop.body, True)]
+    while waiting:
+        node, own = waiting.pop()
+        if isinstance(node, ir.Return) or (isinstance(node, ir.Break) and own):
+            return True
+        if isinstance(node, ir.Leave) and node.label not in inside and not node.label.startswith(STOP):
+            return True
+        waiting += [(child, own and not isinstance(node, (ir.For, ir.While))) for child in children(node)]
+    return False

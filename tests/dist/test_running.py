@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from quadpy.dist.labelled import LabelledLines
+from quadpy.dist.rank import LabelledLines
 from quadpy.dist.rank import main
 from ranks import lines_of, run_program
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -16,16 +16,48 @@ from quadpy.dist.calls import Call
 from quadpy.dist.transport.arrivals import DeviceNumbers
 from quadpy.dist.transport.host import TAGS, Exchanged, Message
 from quadpy.dist.transport.mpi.notices import Notices
-from quadpy.dist.transport.mpi.requests import Requests
 from quadpy.dist.transport.parts import require_same_size
 from quadpy.dist.transport.processes import Process, this_process
 from quadpy.dist.transport.protocol import Operator
 from quadpy.dist.transport.waiting import closed, lost
 from quadpy.dist.transport.waits import Waits
-from quadpy.errors import RankLostError
+from quadpy.errors import QuadpyError, RankLostError, TransportError
 from quadpy.runtime.elements.numpy_types import Numbers
 
 __all__ = ["MpiEngine"]
+
+
+class Requests:
+    """Waits for requests on one rank."""
+
+    def __init__(self, mpi: Any, waits: Waits) -> None:
+        self._mpi, self._waits = mpi, waits
+
+    def complete(self, requests: Sequence[Any], peers: Collection[int], call: object) -> list[Any]:
+        """Wait until ``requests``, which need ``peers``, are complete; returns their statuses.  Errors name ``call``.
+
+        Raises:
+            RankLostError, RanksDisagreeError: as ``Waits.until``.
+            TransportError: MPI reports an error.
+        """
+        statuses = [self._mpi.Status() for _ in requests]
+        self._waits.until(lambda: self._test(requests, statuses, call), peers, call)
+        return statuses
+
+    def _test(self, requests: Sequence[Any], statuses: list[Any], call: object) -> bool:
+        try:
+            return bool(self._mpi.Request.Testall(requests, statuses))
+        except self._mpi.Exception as error:
+            raise self._failed(error, call) from error
+
+    def _failed(self, error: Any, call: object) -> QuadpyError:
+        """The error for an exception of MPI."""
+        codes = {status.Get_error() for status in getattr(error, "statuses", ())} | {error.Get_error_class()}
+        if self._mpi.ERR_TRUNCATE in codes:
+            hint = "the ranks must agree on the shape of the grid, the halos and the dtype"
+            return TransportError(f"in {call}, a rank sent more than this rank receives", hint=hint)
+        return TransportError(f"MPI failed in {call}: {error.Get_error_string()}")
+
 
 _KINDS: Final = ("exchange", "share", "gather", "reduce", "broadcast", "notices")
 """Each kind of call has its own communicator: calls of different kinds, from ranks that disagree, never pair."""
