@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from quadpy.dist.rank import LabelledLines
-from quadpy.dist.rank import main
+from quadpy.dist.rank import LabelledLines, main
 from ranks import lines_of, run_program
 
 
