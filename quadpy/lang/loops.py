@@ -190,7 +190,10 @@ def stmt_While(t: Trace, node: ast.While) -> bool:
 
 
 def never_ends(loop: ir.While) -> bool:
-    """Whether ``loop``, once its condition holds, runs forever: the condition stays, and nothing leaves the body."""
+    """Whether ``loop``, once its condition holds, runs forever: the condition stays, and nothing leaves the body.
+
+    No signal reaches a thread in such a loop, so it is a compile-time error.
+    """
     return _stays(loop) and not _leaves(loop)
 
 

@@ -179,7 +179,7 @@ def words_of(text: str | Text) -> tuple[tuple[str | Field, ...], tuple[ir.Expr, 
 
 
 def reported(t: Trace, value: Value, span: Span) -> tuple[Form, list[ir.Expr]]:
-    """How ``value`` is reported, and its words."""
+    """How ``value`` is reported, and the words of 64 bits that a device writes."""
     match value:
         case Vec(shape=shape, elems=elems):
             return Numbers(_number(value.type), shape), [_word(t, e, span) for e in elems]
