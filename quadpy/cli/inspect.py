@@ -73,9 +73,8 @@ def _stage(selected: Selected, target: TargetSpec, stage: str) -> str:
 
 def _field_names(traced: Traced) -> dict[str, str]:
     """The users' names of the fields of a kernel, if they have any."""
-    fields = (name for name, param in traced.kernel.arrays.items() if param.is_field)
     names = {}
-    for name, field in zip(fields, traced.fields, strict=True):
+    for name, field in zip(traced.field_names, traced.fields, strict=True):
         path = traced.dependencies.path(field)
         if found := getattr(field, "name", "") or (str(path) if path is not None else ""):
             names[name] = found

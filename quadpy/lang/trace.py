@@ -68,7 +68,7 @@ class Traced:
     @property
     def field_names(self) -> tuple[str, ...]:
         """The parameters that ``fields`` are the arguments of."""
-        return tuple(param.name for param in self.kernel.params if isinstance(param, ir.ArrayParam) and param.is_field)
+        return tuple(name for name, param in self.kernel.arrays.items() if param.is_field)
 
 
 def _parameters(t: Trace) -> list[ir.Param]:
