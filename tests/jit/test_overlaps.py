@@ -14,8 +14,8 @@ from quadpy.lang.arguments import ArrayArg
 
 def overlaps(written, fields=()):
     args = {f"a{k}": ArrayArg(None) for k in range(len(written))}
-    effects = [(f"a{k}", "rw" if writes else "r") for k, writes in enumerate(written)]
-    return Overlaps(args, SimpleNamespace(tasks=[SimpleNamespace(effects=effects)]), fields)
+    code = SimpleNamespace(written={f"a{k}" for k, writes in enumerate(written) if writes})
+    return Overlaps(args, code, fields)
 
 
 @pytest.mark.parametrize("count", [2, 5, 28, 60])
