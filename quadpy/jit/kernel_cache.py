@@ -37,6 +37,7 @@ def _own_files() -> str:
 
 TOOLCHAIN: Final = f"quadpy-{__version__}-{_own_files()};llvmlite-{llvmlite.__version__}"
 
+
 @functools.cache
 def target_text(target: TargetSpec) -> str:
     """What keys say of ``target``."""
