@@ -68,17 +68,17 @@ def _merged(t: Trace, value: ir.Expr, how: AtomicOp, span: Span) -> ir.Expr:
     return wave(t, WaveOp.COMMON, (value,), span)
 
 
-def _reduce(how: AtomicOp) -> Rule:
+def _reduce(operation: AtomicOp) -> Rule:
     def one(t: Trace, span: Span, value: ir.Expr) -> ir.Expr:
-        value = combinable(t, how, value, span)
+        how, value = combinable(t, operation, value, span)
         return _merged(t, wave(t, WaveOp.REDUCE, (value,), span, how), how, span)
 
     return _with_peers_parameters(one)
 
 
-def _scan(how: AtomicOp, op: WaveOp) -> Rule:
+def _scan(operation: AtomicOp, op: WaveOp) -> Rule:
     def one(t: Trace, span: Span, value: ir.Expr) -> ir.Expr:
-        value = combinable(t, how, value, span)
+        how, value = combinable(t, operation, value, span)
         upto = wave(t, WaveOp.INCLUSIVE, (value,), span, how)
         before = wave(t, WaveOp.EXCLUSIVE, (value,), span, how) if op is WaveOp.EXCLUSIVE else upto
         if waves_of(t) == 1:

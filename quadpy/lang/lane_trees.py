@@ -118,7 +118,8 @@ def _tiled(make: Callable[[Trace, Span, ir.Expr, AtomicOp, int], Value], how: At
         size = _lanes(t, log2_size, span)
 
         def one(t: Trace, span: Span, each: ir.Expr) -> Value:
-            return make(t, span, combinable(t, how, each, span), how, size)
+            own, number = combinable(t, how, each, span)
+            return make(t, span, number, own, size)
 
         return by_component(one)(t, span, value)
 
@@ -153,10 +154,11 @@ def _steps_to_head(t: Trace, head: Value, size: int, span: Span) -> ir.Expr:
 
 def _segmented(t: Trace, span: Span, value: Value, head: Value, how: AtomicOp, size: int) -> Value:
     """Each lane has the combined values of its segment's lanes up to it."""
-    steps, combine = _steps_to_head(t, head, size, span), _by_operation(t, how)
+    steps = _steps_to_head(t, head, size, span)
 
     def one(t: Trace, span: Span, each: ir.Expr) -> Value:
-        total: Numbers = combinable(t, how, each, span)
+        own, number = combinable(t, how, each, span)
+        combine, total = _by_operation(t, own), number
         distance = 1
         while distance < size:
             below = exchange(t, WaveOp.UP, total, distance, span)

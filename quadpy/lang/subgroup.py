@@ -25,6 +25,7 @@ __all__ = ["OPERATIONS", "SUBGROUP_RULES", "by_component", "combinable", "wave"]
 Rule: TypeAlias = Callable[..., Any]
 
 _BITWISE: Final = (AtomicOp.AND, AtomicOp.OR, AtomicOp.XOR)
+_OF_TRUTHS: Final = {AtomicOp.MIN: AtomicOp.AND, AtomicOp.MAX: AtomicOp.OR}
 OPERATIONS: Final = {
     op.value: op for op in (AtomicOp.ADD, AtomicOp.MUL, AtomicOp.MIN, AtomicOp.MAX, *_BITWISE)
 }  # fmt: skip
@@ -133,20 +134,24 @@ def _scalar(t: Trace, value: Value, span: Span) -> ir.Expr:
 
 def _combine(op: WaveOp, how: AtomicOp) -> Rule:
     def run(t: Trace, span: Span, value: Value) -> Value:
-        return by_component(lambda t, span, each: wave(t, op, (combinable(t, how, each, span),), span, how))(
-            t, span, value
-        )
+        def one(t: Trace, span: Span, each: ir.Expr) -> Value:
+            own, number = combinable(t, how, each, span)
+            return wave(t, op, (number,), span, own)
+
+        return by_component(one)(t, span, value)
 
     return run
 
 
-def combinable(t: Trace, how: AtomicOp, value: ir.Expr, span: Span) -> ir.Expr:
-    """``value`` in a type that ``how`` can combine: truth values become integers."""
+def combinable(t: Trace, how: AtomicOp, value: ir.Expr, span: Span) -> tuple[AtomicOp, ir.Expr]:
+    """``how`` and ``value`` as the operators of numbers have them: sums of truths are integers, their minimum is *and*."""
     if how in _BITWISE and value.type.is_float:
         t.fail_type(f"{how.value} combines integers and truths, not {value.type}", span)
-    if how not in _BITWISE and value.type == u1:
-        return t.build.let(convert(t, value, t.defaults.ip, span))
-    return value
+    if how in _BITWISE or value.type != u1:
+        return how, value
+    if how in _OF_TRUTHS:
+        return _OF_TRUTHS[how], value
+    return how, t.build.let(convert(t, value, t.defaults.ip, span))
 
 
 def _sync(t: Trace, span: Span) -> None:

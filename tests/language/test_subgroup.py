@@ -506,3 +506,48 @@ def test_sizes_that_no_wave_has(wrong):
         qp.kernel(wave_size=wrong)
     with pytest.raises(qp.ArgumentError, match="wave_size must be 32 or 64"):
         qp.init(wave_size=wrong)
+
+
+@qp.kernel
+def extremes_of_truths(x: A(dtype=qp.u1, ndim=1), y: A(dtype=qp.u1, ndim=2)):
+    qp.loop_config(block_dim=128)
+    for i in range(x.shape[0]):
+        y[0, i] = subgroup.reduce_min(x[i])
+        y[1, i] = subgroup.reduce_max(x[i])
+        y[2, i] = subgroup.inclusive_min(x[i])
+        y[3, i] = subgroup.inclusive_max(x[i])
+        y[4, i] = subgroup.exclusive_min(x[i])
+        y[5, i] = subgroup.exclusive_max(x[i])
+        y[6, i] = subgroup.exclusive_min_tiled(x[i], 2)
+        y[7, i] = subgroup.exclusive_max_tiled(x[i], 2)
+        y[8, i] = qp.simt.block.exclusive_min(x[i])
+        y[9, i] = qp.simt.block.exclusive_max(x[i])
+        y[10, i] = subgroup.segmented_reduce_max(x[i], i % 4 == 0)
+
+
+@pytest.mark.parametrize("given", [0, 1, 2])
+def test_the_least_and_the_greatest_truth_are_truths(size, given):
+    """Before the first lane, the least is true and the greatest false."""
+    x = [np.zeros(256, bool), np.ones(256, bool), np.random.default_rng(1).random(256) < 0.05][given]
+    y = np.zeros((11, 256), bool)
+    extremes_of_truths(x, y)
+    least, greatest = np.minimum.accumulate, np.maximum.accumulate
+
+    def before(group, scan, first):
+        rows = scan(x.reshape(-1, group), axis=1)
+        return np.concatenate([np.full((len(rows), 1), first), rows[:, :-1]], axis=1).ravel()
+
+    waves = x.reshape(-1, size)
+    assert (y[0] == waves.min(axis=1).repeat(size)).all()
+    assert (y[1] == waves.max(axis=1).repeat(size)).all()
+    assert (y[2] == least(waves, axis=1).ravel()).all()
+    assert (y[3] == greatest(waves, axis=1).ravel()).all()
+    for row, group in ((4, size), (6, 4), (8, 128)):
+        assert (y[row] == before(group, least, True)).all()
+        assert (y[row + 1] == before(group, greatest, False)).all()
+    assert (y[10] == greatest(x.reshape(-1, 4), axis=1).ravel()).all()
+
+
+@pytest.mark.parametrize("target", ["gfx942", "gfx1100", "sm_90"])
+def test_extremes_of_truths_compile(target):
+    assert extremes_of_truths.compile(target).image
