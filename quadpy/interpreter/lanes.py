@@ -42,8 +42,11 @@ def blocks(iterations: Iterable[Index], size: int) -> Iterator[tuple[np.int32, l
         number_of += 1
 
 
-def together(lane: Callable[..., Lane], block: Sequence[Index]) -> None:
-    """Runs ``lane(*index, its number)`` for each iteration of a block; each waits until the others have arrived."""
+def together(lane: Callable[..., Lane], block: Sequence[Index], loops: Sequence[str]) -> None:
+    """Runs ``lane(*index, its number)`` for each iteration of a block; each waits until the others have arrived.
+
+    ``loops`` are the names of the counters of an index.
+    """
     lanes: list[Lane | None] = [lane(*index, np.int32(k)) for k, index in enumerate(block)]
     waiting: list[tuple[Meeting, tuple[Any, ...]] | None] = [None] * len(lanes)
     answers: dict[int, Any] = dict.fromkeys(range(len(lanes)))
@@ -55,10 +58,12 @@ def together(lane: Callable[..., Lane], block: Sequence[Index]) -> None:
                 waiting[k] = current.send(answer)
             except StopIteration:
                 lanes[k] = waiting[k] = None
-        answers = _ready(waiting)
+        answers = _ready(waiting, block, loops)
 
 
-def _ready(waiting: Sequence[tuple[Meeting, tuple[Any, ...]] | None]) -> dict[int, Any]:
+def _ready(
+    waiting: Sequence[tuple[Meeting, tuple[Any, ...]] | None], block: Sequence[Index], loops: Sequence[str]
+) -> dict[int, Any]:
     """The lanes that can go on, with the values that they get."""
     present = {k: given for k, given in enumerate(waiting) if given is not None}
     if all(meeting.op is None for meeting, _ in present.values()):
@@ -72,7 +77,8 @@ def _ready(waiting: Sequence[tuple[Meeting, tuple[Any, ...]] | None]) -> dict[in
         if at is None:
             continue  # they wait for the rest of the block, or are done
         if len(meetings) > 1:
-            raise KernelDivergenceError(_TEXT, at.span, hint=_HINT)
+            first_lane = dict(zip(loops, map(int, block[first]), strict=True))
+            raise KernelDivergenceError(_TEXT, at.span, hint=_HINT, iteration=first_lane)
         results = _exchanged(at, [given[1] for given in wave if given is not None])
         answers |= {first + k: result for k, result in enumerate(results)}
     return answers

@@ -146,7 +146,8 @@ class KernelStatements(Statements):
             name = self.lane(stmt, waits=waits)
             self.code.line = line
             if waits:
-                self.code.put(f"{self.constants.function(together)}({name}, {items})")
+                loops = tuple(axis.var.name.partition(".")[0] for axis in stmt.axes)
+                self.code.put(f"{self.constants.function(together)}({name}, {items}, {loops})")
             else:
                 thread = self.scope.temporary()
                 with self.code.block(f"for {thread}, {items} in enumerate{OWN}({items}):"):

@@ -53,7 +53,8 @@ class PythonKernel:
         with np.errstate(all="ignore"):
             try:
                 returned = self._function(*(given[name] for name in self._arguments))
-            except KernelFault:
+            except KernelFault as fault:
+                fault.kernel = fault.kernel or self._kernel.name
                 raise
             except OutputError as error:
                 raise (error.__cause__ or error) from None

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from quadpy.dtypes import Scalar
-from quadpy.errors import ArgumentError, CompilationError
+from quadpy.errors import ArgumentError, CompilationError, KernelFault
 from quadpy.hostmath import Elements, Struct
 from quadpy.hostmath.struct_types import StructType
 from quadpy.hostmath.structs import type_of_struct
@@ -95,7 +95,11 @@ def call_on_host(name: str, fn: object, args: tuple[Any, ...], kwargs: Mapping[s
     except (ArgumentError, CompilationError) as error:
         message = error.message if error.message.startswith(name) else f"{name}: {error.message}"
         raise ArgumentError(message, hint=error.hint) from None
-    return _result(plan, values)
+    try:
+        return _result(plan, values)
+    except KernelFault as fault:
+        fault.kernel = fault.kernel or name
+        raise
 
 
 def call_function(func: Func, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:

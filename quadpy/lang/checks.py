@@ -65,16 +65,19 @@ def report(t: Trace, holds: ir.Expr, site: Site, saying: Sequence[ir.Stmt], word
 
 
 def _without_own_line(t: Trace, site: Site) -> Site:
-    """In quadpy's own kernels, such as those of qp.algorithms, only a line of the user's function tells the user anything."""
-    if not is_our_module(t.frames[0].source.fn.__module__):
+    """A line of quadpy's own functions tells the user nothing: ``site`` has the user's line that led there, if there is one."""
+    ours = [is_our_module(frame.source.fn.__module__) for frame in t.frames]
+    if ours[-1]:
+        user = max((k for k, own in enumerate(ours) if not own), default=None)
+        site = replace(site, span=NOWHERE if user is None else t.frames[user + 1].called_at)
+    if not ours[0]:
         return site
-    if t.options.serial and len(t.frames) > 1:  # called from Python: the user knows only the function
-        site = replace(site, kernel=t.frames[1].source.name)
-    else:
-        site = replace(site, kernel=f"{site.kernel} of qp.algorithms")
-    if not is_our_module(t.frame.source.fn.__module__):
-        return site
-    return replace(site, span=NOWHERE, hint="a wider type holds more: see dtype=")
+    if not t.options.serial:
+        hint = "a wider type holds more: see dtype=" if site.span == NOWHERE else site.hint
+        return replace(site, kernel=f"{site.kernel} of qp.algorithms", hint=hint)
+    # Called from Python: the user knows only the function; ``call_on_host`` adds the name of a builtin.
+    hint = "a wider type holds more" if site.span == NOWHERE else site.hint
+    return replace(site, kernel=t.frames[1].source.name if len(t.frames) > 1 else "", hint=hint)
 
 
 def both(a: ir.Expr, b: ir.Expr, span: Span) -> ir.Expr:

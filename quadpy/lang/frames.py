@@ -13,7 +13,7 @@ from quadpy.lang.promotion import literal
 from quadpy.lang.source import FunctionSource
 from quadpy.lang.values import Record, Vec, shaped
 from quadpy.records import RecordType, Shape, shape_of_member
-from quadpy.source import Span
+from quadpy.source import NOWHERE, Span
 
 __all__ = ["ChosenPart", "Frame", "MutableVar", "Outline"]
 
@@ -92,7 +92,7 @@ class Frame:
     value, ``breaks`` what was set at each ``break`` of the run-time loops around.  ``outer`` is what was bound before
     the parallel loop around, ``shared`` the names of compile-time values of it that the loop has read; ``private`` are names that an earlier such loop bound again, with
     its line: they have no value after it.  ``seen`` are the names that marks of the source have shown;
-    ``nones`` those to which None was assigned, with the number of loops around it.
+    ``nones`` those to which None was assigned, with the number of loops around it; ``called_at`` is the call of a function.
     """
 
     source: FunctionSource
@@ -116,6 +116,7 @@ class Frame:
     private: dict[str, Span] = field(default_factory=dict)
     seen: dict[str, object] = field(default_factory=dict)
     nones: dict[str, int] = field(default_factory=dict)
+    called_at: Span = NOWHERE
 
     @contextmanager
     def at_compile_time(self) -> Iterator[None]:

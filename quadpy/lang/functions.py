@@ -40,7 +40,7 @@ def inline(t: Trace, func: Func, args: list[Value], kwargs: dict[str, Value], sp
             hint="rewrite the recursion as a loop",
         )  # fmt: skip
     tree = source.tree
-    frame = Frame(source, {}, t.bound_once(tree.body, source), label=f"{source.name}")
+    frame = Frame(source, {}, t.bound_once(tree.body, source), label=f"{source.name}", called_at=span)
     bound = bind_arguments(t, source, args, kwargs, span)
     marked = t.is_marked(source)
     if marked:

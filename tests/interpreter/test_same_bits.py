@@ -202,6 +202,11 @@ def test_lanes_that_do_not_meet_are_an_error_with_the_line():
     with pytest.raises(qp.KernelDivergenceError, match="lanes of a wave diverge") as error:
         diverges(x)
     assert error.value.span.line == diverges.source.span.line + 5
+    assert (error.value.kernel, error.value.iteration) == ("diverges", {"i": 0})
+    x[:] = 1
+    with pytest.raises(qp.KernelDivergenceError) as error:
+        diverges(np.append(x, np.arange(32, dtype=np.int32)))
+    assert error.value.iteration == {"i": 32}  # of the first lane, as in compiled code
 
 
 @qp.kernel

@@ -631,3 +631,25 @@ def test_without_debug_a_range_in_steps_of_0_runs_nothing(init):
     for kernel in (count_parallel, count_inner):
         kernel(0, 1, 0, x)
     assert x[0] == 0
+
+
+@qp.func
+def square(v):
+    return qp.math.dot(v, v)
+
+
+@qp.kernel
+def add_squares(x: i32_1):
+    for i in x:
+        for j in range(2):
+            x[i] += square(qp.Vector([x[i], j]))
+
+
+@pytest.mark.parametrize("arch", ["cpu", "python"])
+def test_a_failure_in_quadpys_own_functions_shows_the_line_that_calls_them(init, arch):
+    init(arch=getattr(qp, arch), debug=True)
+    found = fault(KernelOverflowError, add_squares, np.full(2, 90000, np.int32), says=r"90000 \* 90000 overflows i32")
+    assert (found.span.file, found.span.line) == (__file__, square.source.span.line + 2)
+    assert "return qp.math.dot(v, v)" in str(found)
+    assert (found.kernel, found.iteration) == ("add_squares", {"i": 0, "j": 0})
+    assert fault(KernelOverflowError, square, qp.Vector([90000, 0])).span == found.span

@@ -176,3 +176,21 @@ def test_a_failed_check_names_the_function_that_was_called(arch):
     with pytest.raises(qp.KernelIndexError, match="index 3 of axis 0") as caught:
         sum_of_first(qp.Vector([1.0, 2.0, 3.0]), 4)
     assert (caught.value.kernel, caught.value.iteration) == ("sum_of_first", {"k": 3})
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("abs", lambda: qp.abs(-(2**31))),
+        ("cast", lambda: qp.cast(3e9, qp.i32)),
+        ("pow", lambda: qp.pow(3, 40)),
+        ("dot", lambda: qp.math.dot(qp.Vector([2**30, 1]), qp.Vector([2, 1]))),
+    ],
+)
+def test_a_failed_check_of_a_builtin_names_it(init, name, call):
+    init(debug=True)
+    with pytest.raises(qp.KernelOverflowError) as caught:
+        call()
+    assert caught.value.kernel == name
+    assert caught.value.hint == "a wider type holds more"
+    assert "qp.algorithms" not in str(caught.value)
