@@ -33,25 +33,25 @@ class Row:
 def main(arguments: Sequence[str]) -> int:
     options = parsed(arguments)
     qp.init(arch=options.arch, cpu_max_num_threads=options.threads, enable_fallback=False)
-    systems = cpu_rows if options.arch == "cpu" else gpu_rows
-    shift = options.shift if options.shift is not None else (24 if options.arch == "cpu" else 28)
-    names: list[str] = []
-    for make in systems(shift):
-        if options.only and make.name not in options.only:
-            continue
-        row = make
-        check(row)
-        times = {name: [] for name in row.calls}
-        for _ in range(options.rounds):
-            for name, call in row.calls.items():
-                times[name].append(seconds(call, options.arch))
-        names = names or list(times)
-        medians = {name: statistics.median(each) * 1e3 for name, each in times.items()}
-        text = "  ".join(f"{name} {ms:9.3f} ms" for name, ms in medians.items())
-        others = [ms for name, ms in medians.items() if name != "quadpy"]
-        ratio = f"  quadpy / best {medians['quadpy'] / min(others):5.2f}" if others else ""
-        print(f"{row.name:<24} 2^{row.size:<3} {text}{ratio}", flush=True)
+    for shift in options.shift or [24 if options.arch == "cpu" else 28]:
+        for row in cpu_rows(shift) if options.arch == "cpu" else gpu_rows(shift, options.sort_shift):
+            if not options.only or row.name in options.only:
+                report(row, options)
     return 0
+
+
+def report(row: Row, options: argparse.Namespace) -> None:
+    """Check and time a row, and print it."""
+    check(row)
+    times: dict[str, list[float]] = {name: [] for name in row.calls}
+    for _ in range(options.rounds):
+        for name, call in row.calls.items():
+            times[name].append(seconds(call, options))
+    medians = {name: statistics.median(each) * 1e3 for name, each in times.items()}
+    text = "  ".join(f"{name} {ms:9.4f} ms" for name, ms in medians.items())
+    others = [ms for name, ms in medians.items() if name != "quadpy"]
+    ratio = f"  quadpy / best {medians['quadpy'] / min(others):5.2f}" if others else ""
+    print(f"{row.name:<24} 2^{row.size:<3} {text}{ratio}", flush=True)
 
 
 def parsed(arguments: Sequence[str]) -> argparse.Namespace:
@@ -59,11 +59,19 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--arch", default="cpu", choices=("cpu", "cuda", "amdgpu"))
     parser.add_argument("--threads", type=int, default=2, help="threads of the CPU backend (%(default)s)")
     parser.add_argument(
-        "--shift", type=int, help="use 2 to this power numbers (a quarter of them for sorting on a GPU)"
+        "--shift", type=powers, help="use 2 to this power numbers, or to each of several, such as 16,20,24"
+    )
+    parser.add_argument("--sort-shift", type=int, default=26, help="on a GPU, sort at most 2 to this power numbers")
+    parser.add_argument(
+        "--cpu-time", action="store_true", help="on the CPU, measure the processor's time instead of the clock's"
     )
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--only", type=lambda text: text.split(","), help="these rows")
     return parser.parse_args(arguments)
+
+
+def powers(text: str) -> list[int]:
+    return [int(each) for each in text.split(",")]
 
 
 def check(row: Row) -> None:
@@ -77,12 +85,13 @@ def check(row: Row) -> None:
             raise SystemExit(f"{row.name}: {name} gives {found}, not {expected}")
 
 
-def seconds(call: Call, arch: str) -> float:
+def seconds(call: Call, options: argparse.Namespace) -> float:
     """The time of one call: by the clock on the CPU, between two events on a GPU."""
-    if arch == "cpu":
-        begin = time.perf_counter()
+    if options.arch == "cpu":
+        clock = time.process_time if options.cpu_time else time.perf_counter
+        begin = clock()
         call()
-        return time.perf_counter() - begin
+        return clock() - begin
     import torch
 
     start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
@@ -137,11 +146,12 @@ def cpu_rows(shift: int) -> list[Row]:
     ]  # fmt: skip
 
 
-def gpu_rows(shift: int) -> list[Row]:
+def gpu_rows(shift: int, most: int) -> list[Row]:
     """Rows compared with torch, whose reductions are its own and whose scans and sorts are CUB's."""
     import torch
 
-    al, n, m = qp.algorithms, 1 << shift, 1 << (shift - 2)
+    sorted_shift = min(shift, most)
+    al, n, m = qp.algorithms, 1 << shift, 1 << sorted_shift
     torch.manual_seed(0)
     f = torch.rand(n, device="cuda")
     keys = torch.randint(-(2**31), 2**31 - 1, (m,), device="cuda", dtype=torch.int32)
@@ -173,10 +183,10 @@ def gpu_rows(shift: int) -> list[Row]:
             {"quadpy": lambda: al.inclusive_scan(x, out=out, scratch=scan_scratch),
              "torch": lambda: torch.cumsum(f, 0, out=theirs)},
             {"quadpy": lambda: ends(out), "torch": lambda: ends(theirs)}, 1e-3),
-        Row("sort keys i32", shift - 2,
+        Row("sort keys i32", sorted_shift,
             {"quadpy": lambda: al.sort(k, out=sorted_keys), "torch": torch_sort},
             {"quadpy": lambda: ends(sorted_keys), "torch": lambda: ends(held["sort"][0])}),
-        Row("sort pairs (32, 32)", shift - 2,
+        Row("sort pairs (32, 32)", sorted_shift,
             {"quadpy": lambda: al.sort_pairs(k, v, out=(sorted_keys, sorted_values), scratch=sort_scratch),
              "torch (32, 64)": torch_sort},
             {"quadpy": lambda: ends(sorted_keys), "torch (32, 64)": lambda: ends(held["sort"][0])}),

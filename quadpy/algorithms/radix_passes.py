@@ -7,7 +7,8 @@ from typing import Final
 
 from quadpy.algorithms.kernels.copies import count_up, gather, take
 from quadpy.algorithms.kernels.onesweep import MOST_PASSES, count_digits, shape_of_tile, sweep_digit
-from quadpy.algorithms.kernels.radix import radix_counts, radix_move, radix_offsets
+from quadpy.algorithms.kernels.radix import radix_counts, radix_move, radix_move_near, radix_offsets
+from quadpy.algorithms.kernels.radix_rows import sort_rows
 from quadpy.algorithms.running import Run
 from quadpy.dtypes import Scalar, bf16, f16, f32, i32, i64, u8, u16, u32, u64
 from quadpy.runtime.arrays.ndarray import NDArray
@@ -55,6 +56,9 @@ def sorted_flat(
     run: Run, keys: NDArray, values: NDArray | None, to: NDArray, values_to: NDArray | None, *, descending: bool = False
 ) -> None:
     """Sort ``keys`` with one axis into ``to``, and ``values`` into ``values_to``."""
+    if _sorts_rows(run, keys.size):
+        _sort_rows(run, keys, values, to, values_to, keys.size, descending=descending)
+        return
     width = _digit_width(run, keys.dtype)
     _run_passes(run, key_digits(keys.dtype, width, descending=descending), width, keys, values, to, values_to, None)
 
@@ -76,6 +80,9 @@ def sorted_groups(
     descending: bool,
 ) -> None:  # fmt: skip
     """Sort all keys with the places from which they come, and then by the groups of these places."""
+    if groups.offsets is None and _sorts_rows(run, groups.extent):
+        _sort_rows(run, keys, values, to, values_to, groups.extent, descending=descending)
+        return
     places = run.temporary(place_type(keys.size), keys.size)
     run.launch(count_up, places)
     width = _digit_width(run, keys.dtype)
@@ -89,6 +96,29 @@ def sorted_groups(
         run.launch(take, source, places, unsigned(run, values_to))
 
 
+def _sorts_rows(run: Run, extent: int) -> bool:
+    """Whether one thread sorts a row of ``extent`` keys faster than several that share it."""
+    return not run.by_blocks and extent <= _LONGEST_ROW
+
+
+def _sort_rows(
+    run: Run, keys: NDArray, values: NDArray | None, to: NDArray, values_to: NDArray | None, extent: int, *,
+    descending: bool,
+) -> None:  # fmt: skip
+    """Sort each row of ``extent`` keys, as a CPU does if they are short."""
+    width = 8 if extent < _LEAST_FOR_WIDE else _digit_width(run, keys.dtype)
+    first = key_digits(keys.dtype, width, descending=descending)[0]
+    moved = [(unsigned(run, keys), unsigned(run, to))]
+    if values is not None and values_to is not None:
+        moved.append((unsigned(run, values), unsigned(run, values_to)))
+    others = [run.temporary(given.dtype, given.size) for given, _ in moved]
+    (source, target), (from_values, to_values) = moved[0], moved[-1]
+    run.launch(
+        sort_rows, source, from_values, others[0], others[-1], target, to_values, extent, width, first.kind,
+        first.infinity, descending, len(moved) > 1,
+    )  # fmt: skip
+
+
 def _run_passes(
     run: Run, passes: list[Digits], width: int, keys: NDArray, values: NDArray | None, to: NDArray,
     values_to: NDArray | None, offsets: NDArray | None,
@@ -99,17 +129,19 @@ def _run_passes(
     if run.by_blocks:
         _sweep(run, passes, ways, offsets)
         return
-    chunk = max(_LEAST_CHUNK, -(-keys.size // _MOST_CHUNKS))
-    counts = run.temporary(i32 if keys.size <= i32.max_int else i64, (-(-keys.size // chunk), 1 << width))
+    chunk, move = _ONCE, radix_move
+    if sum(way.to.nbytes for way in ways) > _MOST_AT_ONCE:
+        chunk, move = (_NEAR if keys.size < _LEAST_FOR_NEAR else 2 * _NEAR), radix_move_near
+    counts = run.temporary(i32 if keys.size <= i32.max_int else i64, (-(-keys.size // chunk) + 1, 1 << width))
     for number, digits in enumerate(passes):
         (source, target), (from_values, to_values) = ways[0].step(number), ways[-1].step(number)
         near = offsets if offsets is not None else from_values
-        rule = (1 << width, digits.what, digits.kind, digits.infinity, digits.descending)
-        numbers = (digits.shift, digits.extent, chunk)
+        rule = (chunk, 1 << width, digits.what, digits.kind, digits.infinity, digits.descending)
+        numbers = (digits.shift, digits.extent)
         run.launch(radix_counts, source, from_values, near, counts, *numbers, *rule)
         run.launch(radix_offsets, counts, 1 << width)
         moved = (target, from_values, to_values)
-        run.launch(radix_move, source, from_values, near, counts, *moved, *numbers, *rule, len(ways) > 1)
+        run.launch(move, source, from_values, near, counts, *moved, *numbers, *rule, len(ways) > 1)
 
 
 def _sweep(run: Run, passes: list[Digits], ways: list[_Way], offsets: NDArray | None) -> None:
@@ -170,5 +202,12 @@ def place_type(size: int) -> Scalar:
     return u32 if size <= u32.max_int else u64
 
 
-_LEAST_CHUNK: Final = 16384
-_MOST_CHUNKS: Final = 64
+_LONGEST_ROW: Final = 1 << 16
+_LEAST_FOR_WIDE: Final = 1 << 12
+"""Keys of a row that digits of more than eight bits make faster."""
+_MOST_AT_ONCE: Final = 1 << 20
+"""Bytes of keys and values that are moved straight to their places, as these stay in a core's caches."""
+_ONCE: Final = 1 << 14
+_NEAR: Final = 1 << 15
+"""Keys of a chunk: more make longer runs, fewer leave work for more threads."""
+_LEAST_FOR_NEAR: Final = 1 << 21

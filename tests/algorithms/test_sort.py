@@ -64,6 +64,35 @@ def test_in_place(rng, place, dtype, n):
         assert values_too or same(b, v)
 
 
+@pytest.mark.parametrize(
+    ("dtype", "n"), [(np.uint8, 2_100_001), (np.int32, 300_001), (np.float32, 270_000), (np.float64, 140_001)]
+)
+@pytest.mark.parametrize("descending", [False, True])
+def test_more_than_the_caches_of_a_core_hold(rng, place, dtype, n, descending):
+    x = numbers(rng, dtype, n)
+    order = stable(x, descending=descending)
+    a = place(x)
+    assert same(al.argsort(a, descending=descending), order)
+    assert al.sort(a, descending=descending, out=a).to_numpy().tobytes() == x[order].tobytes()
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.float16, np.float32, np.uint64])
+@pytest.mark.parametrize("extent", [2, 24, 25, 511, 513, 4100])
+@pytest.mark.parametrize("descending", [False, True])
+def test_rows(rng, place, dtype, extent, descending):
+    x = numbers(rng, dtype, 7 * extent).reshape(7, extent)
+    x[3] = 1
+    order = np.stack([stable(row, descending=descending) for row in x])
+    ordered = np.take_along_axis(x, order, 1)
+    assert same(al.argsort(place(x), descending=descending), order)
+    assert al.sort(place(x), descending=descending).to_numpy().tobytes() == ordered.tobytes()
+    a, v = place(x), place(rng.random((7, extent)))
+    expected = np.take_along_axis(v.to_numpy(), order, 1)
+    al.sort_pairs(a, v, descending=descending, out=(a, v))
+    assert a.to_numpy().tobytes() == ordered.tobytes()
+    assert same(v, expected)
+
+
 @pytest.mark.parametrize("axis", [0, 1, 2, -1])
 @pytest.mark.parametrize("shape", [(3, 200, 5), (1, 1, 1), (300, 2, 3), (2, 5000, 1), (2, 0, 3), (1, 70_000, 1)])
 def test_along_an_axis(rng, place, axis, shape):

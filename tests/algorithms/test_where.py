@@ -267,5 +267,5 @@ def test_kernels_compile_for_every_target(target):
     chunks.fold_flat.compile(target, x=f32, totals=f32, chunk=64, **add)
     rows.row_sweep.compile(target, x=f32, before=f32, y=f32, exclusive=True, **add)
     u32, counts = qp.types.ndarray(qp.u32, 1), qp.types.ndarray(qp.i32, 2)
-    rule = {"size": 256, "what": "keys", "kind": "float", "infinity": 0x7F800000, "descending": True}
+    rule = {"chunk": 16384, "size": 256, "what": "keys", "kind": "float", "infinity": 0x7F800000, "descending": True}
     radix.radix_counts.compile(target, keys=u32, places=u32, offsets=u32, counts=counts, **rule)

@@ -1,7 +1,7 @@
 """Radix sort, one digit of some bits after the other, as a CPU runs it.
 
 Each iteration has a chunk of the keys: it counts their digits, and then moves them, in their order, to their places
-after those of smaller digits and of earlier chunks.
+after those of smaller digits and of earlier chunks.  The digits of a strip of keys are computed first, in vectors.
 """
 
 from __future__ import annotations
@@ -9,50 +9,69 @@ from __future__ import annotations
 import quadpy as qp
 from quadpy.algorithms.kernels.orders import ordered, segment_of
 
-__all__ = ["radix_counts", "radix_move", "radix_offsets"]
+__all__ = ["STRIP", "digits_of", "radix_counts", "radix_move", "radix_move_near", "radix_offsets"]
 
 T = qp.template()
 Flat = qp.types.ndarray(ndim=1)
 Plane = qp.types.ndarray(ndim=2)
 block = qp.simt.block
 
+STRIP = 512
+"""Keys whose digits are computed at a time."""
+
 
 @qp.func
 def digit_of(keys: T, places: T, offsets: T, i, shift, extent, size: T, what: T, kind: T, infinity: T, descending: T):
     """The digit, one of ``size``, of the i-th key, or of the number of the row or segment that it came from."""
     if qp.static(what == "keys"):
-        return qp.i32((ordered(keys[i], keys.dtype, kind, infinity, descending) >> shift) & (size - 1))
+        return qp.u32((ordered(keys[i], keys.dtype, kind, infinity, descending) >> shift) & (size - 1))
     elif qp.static(what == "rows"):
-        return qp.i32(((qp.i64(places[i]) // extent) >> shift) & (size - 1))
+        return qp.u32(((qp.i64(places[i]) // extent) >> shift) & (size - 1))
     else:
-        return qp.i32((segment_of(places[i], offsets) >> shift) & (size - 1))
+        return qp.u32((segment_of(places[i], offsets) >> shift) & (size - 1))
+
+
+@qp.func
+def digits_of(strip: T, first, stop, keys: T, places: T, offsets: T, shift, extent, size: T, what: T, kind: T,
+              infinity: T, descending: T):  # fmt: skip
+    """Puts the digits of the keys from ``first`` to ``stop`` into ``strip``, and returns how many fit."""
+    count = qp.min(stop - first, STRIP)
+    for k in range(count):
+        strip[k] = digit_of(keys, places, offsets, first + k, shift, extent, size, what, kind, infinity, descending)
+    return count
 
 
 @qp.kernel
-def radix_counts(keys: Flat, places: Flat, offsets: Flat, counts: Plane, shift: qp.i32, extent: qp.i64, chunk: qp.i64,
+def radix_counts(keys: Flat, places: Flat, offsets: Flat, counts: Plane, shift: qp.i32, extent: qp.i64, chunk: T,
                  size: T, what: T, kind: T, infinity: T, descending: T):  # fmt: skip
-    """Counts how often each chunk has each digit."""
+    """Counts how often each chunk has each digit, in all rows of ``counts`` but the last."""
     qp.loop_config(block_dim=1)
-    for c in range(counts.shape[0]):
-        own = block.SharedArray(size, counts.dtype)
+    for c in range(counts.shape[0] - 1):
+        own, strip = block.SharedArray(size, qp.u32), block.SharedArray(STRIP, qp.u32)
         for d in range(size):
             own[d] = 0
-        for i in range(c * chunk, qp.min(qp.i64(keys.shape[0]), (c + 1) * chunk)):
-            digit = digit_of(keys, places, offsets, i, shift, extent, size, what, kind, infinity, descending)
-            own[digit] = own[digit] + 1
+        begin = qp.i64(c) * chunk
+        stop = qp.min(qp.i64(keys.shape[0]), begin + chunk)
+        for first in range(begin, stop, STRIP):
+            n = digits_of(
+                strip, first, stop, keys, places, offsets, shift, extent, size, what, kind, infinity, descending
+            )
+            for k in range(n):
+                own[strip[k]] = own[strip[k]] + 1
         for e in range(size):
-            counts[c, e] = own[e]
+            counts[c, e] = qp.cast(own[e], counts.dtype)
 
 
 @qp.kernel
 def radix_offsets(counts: Plane, size: T):
-    """Replaces each count by the place of the chunk's first key with the digit; rows are read in their order."""
+    """Replaces each count by the place of the chunk's first key with the digit; the last row has where digits end."""
     qp.loop_config(block_dim=1)
     for _ in range(1):
         starts = block.SharedArray(size, counts.dtype)
+        chunks = counts.shape[0] - 1
         for d in range(size):
             starts[d] = 0
-        for c in range(counts.shape[0]):
+        for c in range(chunks):
             for d in range(size):
                 starts[d] = starts[d] + counts[c, d]
         before = qp.cast(0, counts.dtype)
@@ -60,27 +79,76 @@ def radix_offsets(counts: Plane, size: T):
             count = starts[d]
             starts[d] = before
             before += count
-        for c in range(counts.shape[0]):
+        for c in range(chunks):
             for d in range(size):
                 count = counts[c, d]
                 counts[c, d] = starts[d]
                 starts[d] = starts[d] + count
+        for d in range(size):
+            counts[chunks, d] = starts[d]
 
 
 @qp.kernel
 def radix_move(keys: Flat, places: Flat, offsets: Flat, counts: Plane, sorted_keys: Flat, values: Flat,
-               sorted_values: Flat, shift: qp.i32, extent: qp.i64, chunk: qp.i64, size: T, what: T, kind: T,
-               infinity: T, descending: T, pairs: T):  # fmt: skip
-    """Moves the keys, and their values if there are ``pairs``."""
+               sorted_values: Flat, shift: qp.i32, extent: qp.i64, chunk: T, size: T, what: T, kind: T, infinity: T,
+               descending: T, pairs: T):  # fmt: skip
+    """Moves the keys, fewer than 2**32, and their values if there are ``pairs``."""
     qp.loop_config(block_dim=1)
-    for c in range(counts.shape[0]):
-        own = block.SharedArray(size, counts.dtype)
+    for c in range(counts.shape[0] - 1):
+        own, strip = block.SharedArray(size, qp.u32), block.SharedArray(STRIP, qp.u32)
         for d in range(size):
-            own[d] = counts[c, d]
-        for i in range(c * chunk, qp.min(qp.i64(keys.shape[0]), (c + 1) * chunk)):
-            digit = digit_of(keys, places, offsets, i, shift, extent, size, what, kind, infinity, descending)
-            to = own[digit]
-            own[digit] = to + 1
-            sorted_keys[to] = keys[i]
+            own[d] = qp.u32(counts[c, d])
+        begin = qp.i64(c) * chunk
+        stop = qp.min(qp.i64(keys.shape[0]), begin + chunk)
+        for first in range(begin, stop, STRIP):
+            n = digits_of(
+                strip, first, stop, keys, places, offsets, shift, extent, size, what, kind, infinity, descending
+            )
+            for k in range(n):
+                to = own[strip[k]]
+                own[strip[k]] = to + 1
+                sorted_keys[to] = keys[first + k]
+                if qp.static(pairs):
+                    sorted_values[to] = values[first + k]
+
+
+@qp.kernel
+def radix_move_near(keys: Flat, places: Flat, offsets: Flat, counts: Plane, sorted_keys: Flat, values: Flat,
+                    sorted_values: Flat, shift: qp.i32, extent: qp.i64, chunk: T, size: T, what: T, kind: T,
+                    infinity: T, descending: T, pairs: T):  # fmt: skip
+    """As ``radix_move``, of any number of keys.
+
+    Orders each chunk by the digit in memory that stays in the caches, and then copies runs of keys from there: single
+    writes to thousands of distant places would wait for memory.
+    """
+    qp.loop_config(block_dim=1)
+    for c in range(counts.shape[0] - 1):
+        own, strip = block.SharedArray(size, qp.u32), block.SharedArray(STRIP, qp.u32)
+        near_keys = block.SharedArray(chunk, keys.dtype)
+        near_values = block.SharedArray(chunk if pairs else 1, values.dtype)
+        before = qp.u32(0)
+        for d in range(size):
+            own[d] = before
+            before += qp.u32(counts[c + 1, d] - counts[c, d])
+        begin = qp.i64(c) * chunk
+        stop = qp.min(qp.i64(keys.shape[0]), begin + chunk)
+        for first in range(begin, stop, STRIP):
+            n = digits_of(
+                strip, first, stop, keys, places, offsets, shift, extent, size, what, kind, infinity, descending
+            )
+            for k in range(n):
+                to = own[strip[k]]
+                own[strip[k]] = to + 1
+                near_keys[to] = keys[first + k]
+                if qp.static(pairs):
+                    near_values[to] = values[first + k]
+        run = qp.i64(0)
+        for d in range(size):
+            end = qp.i64(own[d])
+            skip = qp.i64(counts[c, d]) - run
+            for k in range(run, end):
+                sorted_keys[skip + k] = near_keys[k]
             if qp.static(pairs):
-                sorted_values[to] = values[i]
+                for k in range(run, end):
+                    sorted_values[skip + k] = near_values[k]
+            run = end
