@@ -158,7 +158,8 @@ def _segmented(t: Trace, span: Span, value: Value, head: Value, how: AtomicOp, s
 
     def one(t: Trace, span: Span, each: ir.Expr) -> Value:
         own, number = combinable(t, how, each, span)
-        combine, total = _by_operation(t, own), number
+        combine = _by_operation(t, own)
+        total: Numbers = number
         distance = 1
         while distance < size:
             below = exchange(t, WaveOp.UP, total, distance, span)
