@@ -51,7 +51,7 @@ class PoolAllocator:
             move(home.kept.get(block.nbytes), block.cell)
             if block.cell:
                 return
-        if self._waiting or len(self._keepers) > 1:
+        if self._waiting or len(self._keepers) > (home in self._keepers):  # others keep something, and may have ended
             self._settle()
         if owner is None:
             raise StreamError("the stream was destroyed", hint="create a new one, or destroy it later")
