@@ -22,6 +22,7 @@ from quadpy.errors import (
     KernelShiftError,
     KernelZeroDivisionError,
 )
+from quadpy.importing import import_late
 from quadpy.messages import users_index
 from quadpy.output import Message
 from quadpy.source import NOWHERE, Span
@@ -118,12 +119,11 @@ class Site:
         (verb, span), (before, there) = self.accesses[0], self.accesses[1 + number]
         array, is_array, _ = self.text.partition("[]")
         element = f"[{', '.join(map(str, index)) or 'None'}]" if is_array else ""
-        from quadpy.conflicts import race_access, race_of_iterations  # most programs have no races
-
-        race = race_of_iterations(
+        conflicts = import_late("quadpy.conflicts")  # most programs have no races
+        race = conflicts.race_of_iterations(
             self.kernel,
-            race_access(self.kernel, before, self._iteration(other, own), array, element, there),
-            race_access(self.kernel, verb, self._iteration(own, ()), array, element, span),
+            conflicts.race_access(self.kernel, before, self._iteration(other, own), array, element, there),
+            conflicts.race_access(self.kernel, verb, self._iteration(own, ()), array, element, span),
         )
         error = KernelRaceError(
             race.found,

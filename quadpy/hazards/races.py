@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from quadpy.importing import import_late
 from quadpy.public import public
 
 if TYPE_CHECKING:
@@ -26,6 +27,5 @@ def lint(what: Kernel | ModuleType, **given: Any) -> LintReport:
     Raises:
         ArgumentError: it is neither a kernel nor a module.
     """
-    from quadpy.jit.lint import lint as lint_in_jit  # loads the compiler
-
-    return lint_in_jit(what, **given)
+    report: LintReport = import_late("quadpy.jit.lint").lint(what, **given)  # loads the compiler
+    return report

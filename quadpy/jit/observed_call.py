@@ -8,6 +8,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from quadpy.artifact import SHADOW
+from quadpy.importing import import_late
 from quadpy.ir.expressions import COMBINES, Access, AtomicOp
 from quadpy.jit.misfits import MISFITS
 from quadpy.jit.plan import Plan, Values, Views
@@ -79,11 +80,11 @@ def _spans(plan: Plan) -> Sequence[Span | None]:
 @cache
 def _kinds_of_plans() -> tuple[type[CpuPlan], type[GraphPlan], type[FusingPlan]]:
     """Imported late, since their modules need LLVM; cached, since an import at each call takes a microsecond."""
-    from quadpy.jit.cpu_plan import CpuPlan
-    from quadpy.jit.fusion.plan import FusingPlan
-    from quadpy.jit.graph_plan import GraphPlan
-
-    return CpuPlan, GraphPlan, FusingPlan
+    return (
+        import_late("quadpy.jit.cpu_plan").CpuPlan,
+        import_late("quadpy.jit.graph_plan").GraphPlan,
+        import_late("quadpy.jit.fusion.plan").FusingPlan,
+    )
 
 
 def _needs_stream(stream: Stream) -> bool:

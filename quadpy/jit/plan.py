@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from quadpy.artifact import CodeObject
+from quadpy.importing import import_late
 from quadpy.runtime.arrays.field_memory import FieldMemory
 from quadpy.runtime.arrays.view import ArrayView
 from quadpy.runtime.launch.fusion import Fusion
@@ -37,9 +38,8 @@ def unknown_footprints(code: CodeObject) -> Footprints:
 
     @functools.cache
     def found() -> KernelFootprints:
-        from quadpy.jit.footprints import KernelFootprints
-
-        return KernelFootprints(code, None)
+        made: KernelFootprints = import_late("quadpy.jit.footprints").KernelFootprints(code, None)
+        return made
 
     return found
 

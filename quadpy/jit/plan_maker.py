@@ -248,12 +248,11 @@ class PlanMaker:
 
 def _footprints_of(code: CodeObject, kernel: Callable[[], Kernel]) -> KernelFootprints:
     """The footprints of the launches of ``code``, which was made from ``kernel``."""
-    from quadpy.jit.footprints import KernelFootprints
-
+    made: type[KernelFootprints] = import_late("quadpy.jit.footprints").KernelFootprints
     try:
-        return KernelFootprints(code, kernel())
+        return made(code, kernel())
     except (CompilationError, RecursionError):  # what the kernel reads has changed, or it is nested too deeply
-        return KernelFootprints(code, None)
+        return made(code, None)
 
 
 class _DistributedFields(Exception):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from quadpy.importing import import_late
 from quadpy.messages import no_attribute
 
 if TYPE_CHECKING:
@@ -15,9 +16,7 @@ __all__ = ["StreamManager"]
 def __getattr__(name: str) -> Any:
     """Import the class on first use: the modules below import this package first."""
     if name == "StreamManager":
-        from quadpy.runtime.streams.manager import StreamManager
-
-        return StreamManager
+        return import_late("quadpy.runtime.streams.manager").StreamManager
     raise no_attribute(f"module {__name__!r}", name, __all__)
 
 

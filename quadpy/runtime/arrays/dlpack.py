@@ -7,6 +7,7 @@ import functools
 from typing import Any, Final
 
 from quadpy.dtypes import Scalar, bf16
+from quadpy.importing import import_late
 
 __all__ = ["CODES", "DEVICE_KINDS", "EXTENSION", "HOST", "NAMES", "READ_ONLY", "Managed", "Versioned", "export"]
 
@@ -108,12 +109,12 @@ A consumer that refuses a capsule drops it while an exception is set, which Pyth
 @functools.cache
 def _addresses() -> tuple[int, int]:
     """The addresses of the deleter and of the destructor of capsules."""
-    from quadpy.runtime.cpu.orc import assemble, link  # it loads LLVM
+    orc = import_late("quadpy.runtime.cpu.orc")  # it loads LLVM
 
     deleter = ctypes.cast(_consumed, ctypes.c_void_p).value or 0
     names = ("PyCapsule_IsValid", "PyCapsule_GetPointer", "PyErr_Fetch", "PyErr_Restore")
     python = {name: ctypes.cast(ctypes.pythonapi[name], ctypes.c_void_p).value or 0 for name in names}
-    code = link(assemble(_IR, opt=0), {**python, "qp_tensor_consumed": deleter})
+    code = orc.link(orc.assemble(_IR, opt=0), {**python, "qp_tensor_consumed": deleter})
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(code))  # as above, for a capsule that no consumer took
     return deleter, code.address("qp_capsule_end")
 

@@ -9,6 +9,7 @@ from typing import Final
 
 import numpy as np
 
+from quadpy.importing import import_late
 from quadpy.runtime.elements.numpy_types import Numbers, address_of
 
 __all__ = ["fill"]
@@ -40,9 +41,9 @@ def _repeat(flat: Numbers, element: Numbers) -> None:
     count, rest = divmod(flat.size, pattern.size)
     whole = flat.size - rest
     if flat.nbytes >= _LARGE:
-        from quadpy.runtime.cpu import pool  # it loads LLVM
-
-        pool.fill(address_of(flat), address_of(pattern), pattern.nbytes, count)
+        import_late("quadpy.runtime.cpu.pool").fill(  # it loads LLVM
+            address_of(flat), address_of(pattern), pattern.nbytes, count
+        )
     else:
         flat[:whole].reshape(count, -1)[...] = pattern
     flat[whole:] = pattern[:rest]
