@@ -105,7 +105,11 @@ class ByName:
             function.__qualname__ = name
         if lines and not linecache.getlines(file):
             linecache.cache[file] = sum(map(len, lines)), None, list(lines), file
-        self.__init__(function, **options)  # type: ignore[misc]  # made without arguments
+        self._make_again(function, options)
+
+    def _make_again(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        """Initialises this object, which was made without arguments, with those of its recipe."""
+        self.__init__(function, **options)  # type: ignore[misc]  # the arguments of the subclass
 
 
 def _found_or_new(cls: type[ByName], module: str, name: str, code: _Code) -> ByName:

@@ -10,7 +10,7 @@ from quadpy.messages import shown
 
 __all__ = [
     "BY_NAME", "SCALARS", "Scalar",
-    "bf16", "element_text", "f16", "f32", "f64", "i8", "i16", "i32", "i64", "meant", "promote", "rounded_later", "u1", "u8", "u16", "u32", "u64",
+    "bf16", "bounds_of", "element_text", "f16", "f32", "f64", "i8", "i16", "i32", "i64", "meant", "promote", "rounded_later", "u1", "u8", "u16", "u32", "u64",
 ]  # fmt: skip
 
 Kind = Literal["bool", "int", "uint", "float"]
@@ -52,11 +52,6 @@ class Scalar:
         """The greatest value of an integral type."""
         return (1 << (self.bits - 1)) - 1 if self.kind == "int" else (1 << self.bits) - 1
 
-    @property
-    def bounds(self) -> tuple[int, int]:
-        """The least and the greatest value of an integral type."""
-        return self.min_int, self.max_int
-
     def __repr__(self) -> str:
         return self.name
 
@@ -84,6 +79,11 @@ f64: Final = Scalar("f64", "float", 64)
 
 SCALARS: Final = (u1, i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64)
 BY_NAME: Final = {s.name: s for s in SCALARS}
+
+
+def bounds_of(scalar: Scalar) -> tuple[int, int]:
+    """The least and the greatest value of an integral type."""
+    return scalar.min_int, scalar.max_int
 
 
 def element_text(scalar: Scalar, shape: tuple[int, ...]) -> str:

@@ -243,6 +243,9 @@ class Kernel(ByName):
         """How another process makes it again."""
         return self.source.recipe(self.options._asdict())
 
+    def _make_again(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        Kernel.__init__(self, function, KernelOptions(**options))
+
     def forget(self) -> None:
         """Lets go of all plans, and so of the memory of fields in them."""
         self._dispatcher = self._fast_call = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from quadpy.dtypes import Scalar
+from quadpy.dtypes import Scalar, bounds_of
 from quadpy.ir import nodes as ir
 
 __all__ = ["Range", "Ranges"]
@@ -30,7 +30,7 @@ class Ranges:
 
     def of(self, e: ir.Expr, depth: int = 0) -> Range:
         """The values that the integer ``e`` can have."""
-        most = e.type.bounds
+        most = bounds_of(e.type)
         found = most if depth > _DEEPEST else self._known(e, depth + 1)
         low, high = found or most
         return found if found is not None and most[0] <= low and high <= most[1] else most
@@ -93,7 +93,7 @@ class Ranges:
 
     def fits(self, op: ir.BinOp, a: ir.Expr, b: ir.Expr, type: Scalar) -> bool:
         """Whether ``a op b`` certainly fits ``type``."""
-        found, (low, high) = result_of(op, self.of(a), self.of(b)), type.bounds
+        found, (low, high) = result_of(op, self.of(a), self.of(b)), bounds_of(type)
         return found is not None and low <= found[0] and found[1] <= high
 
 
@@ -125,5 +125,5 @@ def result_of(op: ir.BinOp, a: Range, b: Range) -> Range | None:
 
 
 def _holds(type: Scalar, other: Scalar) -> bool:
-    (low, high), (least, greatest) = type.bounds, other.bounds
+    (low, high), (least, greatest) = bounds_of(type), bounds_of(other)
     return not type.is_float and not other.is_float and low <= least and greatest <= high

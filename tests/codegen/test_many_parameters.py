@@ -40,7 +40,7 @@ def test_few_parameters_take_the_oldest_version_of_ptx():
 @pytest.mark.parametrize("target", ["gfx942", "sm_90"])
 def test_more_parameters_than_a_launch_takes_are_an_error(target):
     with pytest.raises(
-        qp.KernelTypeError, match=r"takes 2,100 parameters, .* bytes; a launch on \w+ takes 32,764"
+        qp.KernelTypeError, match=r"takes 2,100 parameters of .* bytes; a launch on \w+ takes at most 32,764"
     ) as caught:
         kernel(2100).compile(target)
     assert caught.value.span.line == 3

@@ -55,10 +55,10 @@ def test_more_bytes_than_either_end_has(on):
     x, y, host = on.buffer(1, 2, 3), on.buffer(0), np.zeros(1, np.int32)
     graph = on.graph()
     for target, source in ((x, y), (y, x), (x, host), (host, x), (x.pointer, y), (y, x.pointer)):
-        with pytest.raises(ArgumentError, match=r"8 bytes of .* has 4") as raised:
+        with pytest.raises(ArgumentError, match=r"has 4 bytes, fewer than 8") as raised:
             graph.add_memcpy(target, source, nbytes=8)
         assert "nbytes=" in str(raised.value)
-    with pytest.raises(ArgumentError, match=r"8 bytes of .* has 4"):
+    with pytest.raises(ArgumentError, match=r"has 4 bytes, fewer than 8"):
         graph.add_memset(y, 0, nbytes=8)
     with pytest.raises(ArgumentError, match="exceed the address space"):
         graph.add_memcpy(x.pointer, y.pointer, nbytes=1 << 64)

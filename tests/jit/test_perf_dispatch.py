@@ -200,5 +200,5 @@ def test_wrong_implementations():
     with pytest.raises(qp.ArgumentError, match="other takes y, and grow x, step"):
         grow.register(other)
     grow.register(by_one)
-    with pytest.raises(qp.ArgumentError, match="has an implementation 'by_one' already"):
+    with pytest.raises(qp.ArgumentError, match="already has an implementation 'by_one'"):
         grow.register(by_one)

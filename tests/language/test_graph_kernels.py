@@ -392,7 +392,7 @@ SYNTAX = {
     "break": ("while qp.graph.do_while(c):\n    x[0] = 1\n    if n > 1:\n        break", "break cannot be used in a do_while", 4),
     "continue": ("while qp.graph.do_while(c):\n    x[0] = 1\n    continue", "continue cannot be used in a do_while", 3),
     "return inside": ("while qp.graph.do_while(c):\n    x[0] = 1\n    return", "do_while loop cannot return", 3),
-    "a result": ("x[0] = 1\nreturn n", "returns nothing", 2),
+    "a result": ("x[0] = 1\nreturn n", "cannot return a value", 2),
     "in a loop": ("for i in range(3):\n    while qp.graph.do_while(c):\n        x[0] = 1", "top level", 2),
     "in a branch": ("if n > 0:\n    while qp.graph.do_while(c):\n        x[0] = 1", "top level", 2),
     "in a section": (

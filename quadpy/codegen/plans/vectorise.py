@@ -167,6 +167,8 @@ class Closeness:
 
     def follows(self, place: ir.Element) -> bool:
         """Whether the next iteration's element is the next one along the last axis."""
+        if not place.index:
+            return False
         *rows, last = place.index
         return not self.differing & reads_of(*rows) and self.is_close(last)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from quadpy.dtypes import bounds_of
 from quadpy.ir import nodes as ir
 from quadpy.ir.footprints.affine import (
     Condition,
@@ -247,7 +248,7 @@ class _Walker:
         for var in rising:
             before = known.values.get(var, constant_form(0))
             if isinstance(before, Form) and not any(isinstance(node, ir.Leave) for node in walk(stmt.head)):
-                low[var] = before, self.rising(var, before, number(var.type.bounds[1]))
+                low[var] = before, self.rising(var, before, number(bounds_of(var.type)[1]))
         if not low:
             return
         trial, reached = inside.fork(), len(self.found)
@@ -257,10 +258,12 @@ class _Walker:
         guards = trial.fork(self.reader.condition(stmt.cond, trial)).guards
         for var, (before, form) in low.items():
             _, last = bounds(form.bare, guards)
-            if last.constant != var.type.bounds[1]:
+            if last.constant != bounds_of(var.type)[1]:
                 following = last + number(rising[var])
                 most = greater(bounds(before.bare, known.guards)[1], following)
-                inside.values[var] = self.rising(var, before, most).needing(Need(fixed(following), *var.type.bounds))
+                inside.values[var] = self.rising(var, before, most).needing(
+                    Need(fixed(following), *bounds_of(var.type))
+                )
 
     def rising(self, var: ir.Var, before: Form, most: Number) -> Form:
         counter = self.reader.between(var.name, before.bare, fixed(most))

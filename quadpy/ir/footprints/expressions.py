@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Final
 
-from quadpy.dtypes import Scalar
+from quadpy.dtypes import Scalar, bounds_of
 from quadpy.ir import nodes as ir
 from quadpy.ir.footprints.affine import (
     AtLeastZero,
@@ -148,7 +148,7 @@ class Reader(Forms):
         return self.chosen(((form, natural.guards), (negated, negative.guards)))
 
     def _cast(self, form: Form, before: Scalar, after: Scalar) -> Form:
-        (least, most), (low, last) = before.bounds, after.bounds
+        (least, most), (low, last) = bounds_of(before), bounds_of(after)
         return form if low <= least and most <= last else form.needing(*_open(Need(form.bare, low, last)))
 
     def _ring(self, form: Form, type: Scalar) -> Form:
@@ -161,7 +161,7 @@ class Reader(Forms):
 
     def typed(self, form: Form, type: Scalar) -> Form:
         """``form`` as what a variable of ``type`` holds."""
-        return form.needing(*_open(Need(form.bare, *type.bounds)))
+        return form.needing(*_open(Need(form.bare, *bounds_of(type))))
 
     def index(self, e: ir.Expr, known: Known) -> Form:
         """An index, or the bound of a loop, which must not wrap."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal, TypeAlias
 
-from quadpy.dtypes import Scalar
+from quadpy.dtypes import Scalar, bounds_of
 from quadpy.ir import nodes as ir
 from quadpy.ir.footprints.affine import (
     Between,
@@ -50,7 +50,7 @@ class Forms:
 
     def unknown(self, type: Scalar, key: object = None, name: str = "?") -> Form:
         """An unknown value of ``type``; equal keys mean the same value."""
-        low, last = type.bounds
+        low, last = bounds_of(type)
         return counter_form(self._keyed((key, type), lambda: self.counter(name, Bounded(low, last))))
 
     def _keyed(self, key: tuple[object, ...], make: Callable[[], Counter]) -> Counter:
@@ -76,7 +76,7 @@ class Forms:
         kind: Literal["min", "max"] = "min" if op is ir.BinOp.MIN else "max"
         forms = (a.bare, b.bare)
         found = self._keyed(
-            (kind, forms, type), lambda: self.counter(kind, Limited(*type.bounds, kind, forms), a.roots | b.roots)
+            (kind, forms, type), lambda: self.counter(kind, Limited(*bounds_of(type), kind, forms), a.roots | b.roots)
         )
         return counter_form(found).needing(*needs)
 

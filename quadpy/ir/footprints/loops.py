@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter as Times
 from collections.abc import Container, Sequence
 
+from quadpy.dtypes import bounds_of
 from quadpy.ir import nodes as ir
 from quadpy.ir.footprints.affine import (
     Bounded,
@@ -75,7 +76,7 @@ def _varying(reader: Reader, var: ir.Var, start: Form, stop: Form, by: int) -> t
 
 
 def _unknown(reader: Reader, var: ir.Var) -> tuple[Counter, Form, None]:
-    counter = reader.counter(var.name, Bounded(*var.type.bounds))
+    counter = reader.counter(var.name, Bounded(*bounds_of(var.type)))
     return counter, counter_form(counter), None
 
 

@@ -165,7 +165,7 @@ def test_nvidia_shared_memory_has_the_size_of_the_processor(target):
         return fill
 
     assert kernel_with(most).compile(target).tasks[0].shared_bytes == most * 4
-    with pytest.raises(qp.CodegenError, match=f"{most * 4 + 16} bytes up to this one; nvptx has {most * 4} a block"):
+    with pytest.raises(qp.CodegenError, match=f"{most * 4 + 16} bytes up to this one; nvptx has {most * 4} per block"):
         kernel_with(most + 1).compile(target)
 
 
