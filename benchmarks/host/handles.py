@@ -21,8 +21,10 @@ ROWS = (
     "make and destroy an event",
     "make and destroy a stream",
     "record an event",
-    "make and drop an array of 4 KiB",
+    "make and drop an array of 4 KiB, zeroed",
+    "make and drop an array of 4 KiB, not zeroed",
     "read one element",
+    "write one element",
     "sum 2^26 floats, result on the host",
 )
 
@@ -39,15 +41,22 @@ def of_quadpy() -> dict[str, Work]:
     event, small, big = qp.create_event(), qp.ndarray(qp.f32, 64), qp.ndarray(qp.f32, BIG)
     small.fill(1.0)
     big.fill(1.0)
-    calls = (
+    calls: tuple[Work | None, ...] = (
         lambda: qp.create_event().destroy(),
         lambda: qp.create_stream().destroy(),
         event.record,
         lambda: qp.ndarray(qp.f32, 1024),
+        None,  # quadpy's arrays are always zeroed
         lambda: small[3],
+        lambda: small.__setitem__(3, 2.0),
         lambda: total(big),
     )
-    return dict(zip(ROWS, calls, strict=True))
+    return _named(calls)
+
+
+def _named(calls: Sequence[Work | None]) -> dict[str, Work]:
+    """``calls`` by their rows, without those that a system lacks."""
+    return {name: call for name, call in zip(ROWS, calls, strict=False) if call}
 
 
 def of_torch() -> dict[str, Work]:
@@ -61,11 +70,13 @@ def of_torch() -> dict[str, Work]:
         recorded,
         None,  # its streams come from a pool of 32 and are never destroyed
         event.record,
+        lambda: torch.zeros(1024, device="cuda"),
         lambda: torch.empty(1024, device="cuda"),
         small[3].item,
+        lambda: small.__setitem__(3, 2.0),
         lambda: big.sum().item(),
     )
-    return {name: call for name, call in zip(ROWS, calls, strict=True) if call}
+    return _named(calls)
 
 
 def of_quadrants() -> dict[str, Work]:
@@ -73,14 +84,16 @@ def of_quadrants() -> dict[str, Work]:
     qd.init(arch=qd.cuda, log_level="error")
     event, small = qd.create_event(), qd.ndarray(qd.f32, (64,))
     small.fill(1.0)
-    calls = (
+    calls: tuple[Work | None, ...] = (
         lambda: qd.create_event().destroy(),
         lambda: qd.create_stream().destroy(),
         event.record,
         lambda: qd.ndarray(qd.f32, (1024,)),
+        None,
         lambda: small[3],
+        lambda: small.__setitem__(3, 2.0),
     )
-    return dict(zip(ROWS, calls, strict=False))
+    return _named(calls)
 
 
 def of_driver() -> dict[str, Work]:
@@ -88,16 +101,20 @@ def of_driver() -> dict[str, Work]:
     disabled = cuda.CUevent_flags.CU_EVENT_DISABLE_TIMING
     event = cuda.cuEventCreate(disabled)[1]
 
-    def array() -> None:
-        cuda.cuMemFreeAsync(cuda.cuMemAllocAsync(4096, 0)[1], 0)
+    def array(*, zeroed: bool) -> None:
+        pointer = cuda.cuMemAllocAsync(4096, 0)[1]
+        if zeroed:
+            cuda.cuMemsetD8Async(pointer, 0, 4096, 0)
+        cuda.cuMemFreeAsync(pointer, 0)
 
     calls = (
         lambda: cuda.cuEventDestroy(cuda.cuEventCreate(disabled)[1]),
         lambda: cuda.cuStreamDestroy(cuda.cuStreamCreate(cuda.CUstream_flags.CU_STREAM_NON_BLOCKING)[1]),
         lambda: cuda.cuEventRecord(event, 0),
-        array,
+        lambda: array(zeroed=True),
+        lambda: array(zeroed=False),
     )
-    return dict(zip(ROWS, calls, strict=False))
+    return _named(calls)
 
 
 SYSTEMS: dict[str, Callable[[], dict[str, Work]]] = {
