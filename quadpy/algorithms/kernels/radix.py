@@ -88,6 +88,20 @@ def radix_offsets(counts: Plane, size: T):
             counts[chunks, d] = starts[d]
 
 
+@qp.func
+def put_in_order(own: T, strip: T, to_keys: T, to_values: T, begin, stop, keys: T, values: T, places: T, offsets: T,
+                 shift, extent, size: T, what: T, kind: T, infinity: T, descending: T, pairs: T):  # fmt: skip
+    """Puts each key from ``begin`` to ``stop``, and its value, where ``own`` says for its digit; counts on there."""
+    for first in range(begin, stop, STRIP):
+        n = digits_of(strip, first, stop, keys, places, offsets, shift, extent, size, what, kind, infinity, descending)
+        for k in range(n):
+            to = own[strip[k]]
+            own[strip[k]] = to + 1
+            to_keys[to] = keys[first + k]
+            if qp.static(pairs):
+                to_values[to] = values[first + k]
+
+
 @qp.kernel
 def radix_move(keys: Flat, places: Flat, offsets: Flat, counts: Plane, sorted_keys: Flat, values: Flat,
                sorted_values: Flat, shift: qp.i32, extent: qp.i64, chunk: T, size: T, what: T, kind: T, infinity: T,
@@ -100,16 +114,10 @@ def radix_move(keys: Flat, places: Flat, offsets: Flat, counts: Plane, sorted_ke
             own[d] = qp.u32(counts[c, d])
         begin = qp.i64(c) * chunk
         stop = qp.min(qp.i64(keys.shape[0]), begin + chunk)
-        for first in range(begin, stop, STRIP):
-            n = digits_of(
-                strip, first, stop, keys, places, offsets, shift, extent, size, what, kind, infinity, descending
-            )
-            for k in range(n):
-                to = own[strip[k]]
-                own[strip[k]] = to + 1
-                sorted_keys[to] = keys[first + k]
-                if qp.static(pairs):
-                    sorted_values[to] = values[first + k]
+        put_in_order(
+            own, strip, sorted_keys, sorted_values, begin, stop, keys, values, places, offsets, shift, extent, size,
+            what, kind, infinity, descending, pairs,
+        )  # fmt: skip
 
 
 @qp.kernel
@@ -132,16 +140,10 @@ def radix_move_near(keys: Flat, places: Flat, offsets: Flat, counts: Plane, sort
             before += qp.u32(counts[c + 1, d] - counts[c, d])
         begin = qp.i64(c) * chunk
         stop = qp.min(qp.i64(keys.shape[0]), begin + chunk)
-        for first in range(begin, stop, STRIP):
-            n = digits_of(
-                strip, first, stop, keys, places, offsets, shift, extent, size, what, kind, infinity, descending
-            )
-            for k in range(n):
-                to = own[strip[k]]
-                own[strip[k]] = to + 1
-                near_keys[to] = keys[first + k]
-                if qp.static(pairs):
-                    near_values[to] = values[first + k]
+        put_in_order(
+            own, strip, near_keys, near_values, begin, stop, keys, values, places, offsets, shift, extent, size,
+            what, kind, infinity, descending, pairs,
+        )  # fmt: skip
         run = qp.i64(0)
         for d in range(size):
             end = qp.i64(own[d])
