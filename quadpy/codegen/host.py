@@ -45,7 +45,7 @@ bfloat is wrong for 2^24 floats.  Without them LLVM calls a helper, so code gene
 
 
 _NO_SCATTER: Final = "+prefer-no-scatter"
-"""An AVX-512 instruction that stores to several addresses is no faster than single stores; on AMD's it is far slower."""
+"""An AVX-512 instruction that stores to several addresses is no faster than single stores; on AMD's processors it is far slower."""
 _NO_GATHER: Final = "+prefer-no-gather"
 
 

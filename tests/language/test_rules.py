@@ -34,7 +34,7 @@ RULES = {
     "an array that is unrolled": ("for i in qp.static(x): pass", "an array cannot be unrolled", ""),
     "a length of no axis": ("y = len(SCALAR)", "a 0-d array has no length", "x[None]"),
     # loops and comprehensions
-    "a loop variable that is no name": ("for x[0] in qp.static(range(3)): pass", "a loop variable must be a name", ""),
+    "a loop variable that is not a name": ("for x[0] in qp.static(range(3)): pass", "a loop variable must be a name", ""),
     "a condition at run time": ("y = [j for j in range(3) if n > j]", "condition of a comprehension must be known", ""),
     "break out of several indices": (
         "for i in range(2):\n    for j, l in qp.ndrange(2, 2):\n        break", "several indices", "nest several loops",
