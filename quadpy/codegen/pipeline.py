@@ -12,6 +12,7 @@ from quadpy.codegen.plans.stores import select_stores
 from quadpy.faults import Site
 from quadpy.ir.nodes import Kernel
 from quadpy.ir.passes.choose_components import choose_components
+from quadpy.ir.passes.count_whiles import count_whiles
 from quadpy.ir.passes.guard_rest import guard_rest
 from quadpy.ir.passes.hoist_checks import hoist_checks, hoist_checks_of_tasks
 from quadpy.ir.passes.watch_waves import watch_all_waves, watch_checked_waves
@@ -29,6 +30,7 @@ _HOIST: Final = Pass(
 _GPU: Final = (
     Pass("watch_checked_waves", watch_checked_waves, "like watch_all_waves, in kernels with other checks"),
     _HOIST,
+    Pass("count_whiles", count_whiles, "turns while loops that count into range loops, whose loads overlap"),
     _VERIFY,
     Pass("stores_last", move_stores, "moves stores after loads in short loops over memory"),
 )

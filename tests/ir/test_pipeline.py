@@ -160,6 +160,17 @@ def select_stores(x: F32, y: F32):
 
 
 @qp.kernel
+def count_whiles(x: I32, out: I32, n: qp.i32):
+    for i in out:
+        total = 0
+        k = i
+        while k < n:
+            total += x[k]
+            k += 64
+        out[i] = total
+
+
+@qp.kernel
 def stores_last(dt: qp.f32, x: F32, v: F32):
     for i in x:
         v[i] -= dt * 9.8

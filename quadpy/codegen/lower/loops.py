@@ -10,6 +10,7 @@ from typing import Final
 
 from quadpy.codegen.lower.casts import resize
 from quadpy.codegen.lower.expressions import is_natural, lower_expr
+from quadpy.codegen.lower.memory import is_shared
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.text import FunctionText, llvm_type
 from quadpy.codegen.plans.cost import cost_of
@@ -85,6 +86,7 @@ def _unrolled(s: Scope, stmt: ir.For) -> str:
     plain = all(isinstance(inner, _PLAIN) for inner in stmt.body.stmts)
     if s.rules.gpu is None or not plain or cost_of(stmt.body, s.functions) > _SHORT:
         return ""
+    s.text.overlaps_loads |= any(isinstance(inner, ir.Load) and not is_shared(s, inner.place) for inner in stmt.body.stmts)
     return s.text.module.loop(f'!"llvm.loop.unroll.count", i32 {_UNROLL}')
 
 

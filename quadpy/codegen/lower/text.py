@@ -165,7 +165,11 @@ class ModuleText:
 
 
 class FunctionText:
-    """One function.  ``open`` says whether the current block still lacks its last instruction."""
+    """One function.
+
+    ``open`` says whether the current block still lacks its last instruction; ``overlaps_loads``, whether a loop of the
+    function is unrolled so that its loads are under way together.
+    """
 
     __slots__ = (
         "_allocas",
@@ -177,6 +181,7 @@ class FunctionText:
         "here",
         "module",
         "open",
+        "overlaps_loads",
         "private_suffix",
     )
 
@@ -188,7 +193,7 @@ class FunctionText:
         self._calls: dict[str, list[int]] = {}
         self._widths: list[str] = []
         self._next = 0
-        self.here, self.open = "entry", True
+        self.here, self.open, self.overlaps_loads = "entry", True, False
 
     def op(self, instruction: str) -> str:
         """Write an instruction with a result; the result's name."""

@@ -53,6 +53,7 @@ def amdgpu_rules(spec: TargetSpec) -> TargetRules:
         gpu=GpuRules(
             convention="protected amdgpu_kernel",
             attributes=functools.partial(_kernel_attributes, spec),
+            overlap_attributes=lambda _block_dim: "",
             thread="llvm.amdgcn.workitem.id.x",
             block="llvm.amdgcn.workgroup.id.x",
             grid_threads=_grid_threads,

@@ -26,6 +26,10 @@ _APPROXIMATE: Final = {
 """LLVM's own functions end the process if an optimisation has removed their flags."""
 
 
+_OVERLAP_THREADS: Final = 512
+"""Threads of a multiprocessor, as a bound for the registers of each: 128."""
+
+
 @functools.cache
 def nvptx_rules(arch: str) -> TargetRules:
     """The rules of an NVIDIA processor, sm_70 or later."""
@@ -45,6 +49,8 @@ def nvptx_rules(arch: str) -> TargetRules:
         gpu=GpuRules(
             convention="ptx_kernel",
             attributes=lambda block_dim: f'"nvvm.reqntid"="{block_dim}"',
+            # Without it, ptxas takes the fewest registers and loads one turn of an unrolled loop after the other.
+            overlap_attributes=lambda block_dim: f'"nvvm.minctasm"="{max(1, _OVERLAP_THREADS // block_dim)}"',
             thread="llvm.nvvm.read.ptx.sreg.tid.x",
             block="llvm.nvvm.read.ptx.sreg.ctaid.x",
             grid_threads=_grid_threads,

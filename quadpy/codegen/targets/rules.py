@@ -19,6 +19,7 @@ class GpuRules:
 
     convention    the calling convention of a kernel
     attributes    of a kernel, by the threads of its blocks
+    overlap_attributes  of a kernel whose loads in loops overlap: registers for their values count more than waves
     thread, block the intrinsics that number a thread in its block, and a block in its grid (i32)
     grid_threads  writes the number of the launch's threads, i64, by the threads of a block
     barrier       all threads of the block meet, and see what each of them wrote before
@@ -37,6 +38,7 @@ class GpuRules:
 
     convention: str
     attributes: Callable[[int], str]
+    overlap_attributes: Callable[[int], str]
     thread: str
     block: str
     grid_threads: Callable[[Writer, int], str]

@@ -33,8 +33,9 @@ def finish_kernel(
     params = [_parameter(s, kernel, argument, exchanged) for argument in arguments_of(schedule)]
     if schedule.takes_scratch:
         params.append(f"{s.rules.pointer} %scratch")
-    fast = f" {gpu.fast_attributes}" if kernel.fast_math and gpu.fast_attributes else ""
-    attributes = f"{gpu.attributes(block_dim)}{fast} nounwind"
+    overlap = gpu.overlap_attributes(block_dim) if s.text.overlaps_loads else ""
+    fast = gpu.fast_attributes if kernel.fast_math else ""
+    attributes = " ".join(filter(None, (gpu.attributes(block_dim), overlap, fast, "nounwind")))
     if schedule.form.indirect:
         body = symbol(f"{name}.body")
         s.text.finish(f"define internal void {body}({', '.join(params)}) {attributes} alwaysinline")

@@ -1,0 +1,78 @@
+"""Turns ``while k < n: ...; k += 64`` into a range loop.
+
+Threads that share an array in steps of the whole grid are often written so.  The number of turns of a range loop is known
+before it, so that the loads of several turns can be under way together.  Where the last ``k += 64`` might wrap, the loop
+stays as it is: a wrapped ``k`` is below ``n`` again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from quadpy.dtypes import u1
+from quadpy.ir import nodes as ir
+from quadpy.ir.variables import assigned_in, reads_of, set_in
+from quadpy.ir.walk import map_children, walk
+
+__all__ = ["count_whiles"]
+
+_PLAIN: Final = (ir.Assign, ir.Atomic, ir.CallMany, ir.Let, ir.Load)
+_FIXED: Final = (ir.Binary, ir.Cast, ir.Const, ir.ParamRead, ir.ShapeOf, ir.VarRead)
+_WITH_BLOCKS: Final = (ir.Block, ir.If, ir.LabelledBlock)  # not loops: a later turn of one may read the counter
+
+
+def count_whiles(kernel: ir.Kernel) -> ir.Kernel:
+    """``kernel`` with range loops in place of the while loops that count, if nothing else reads their counters."""
+    return replace(kernel, tasks=tuple(map(_counted, kernel.tasks)))
+
+
+def _counted(task: ir.Task) -> ir.Task:
+    loops = [node for node in walk(task.body) if isinstance(node, ir.While)]
+    ranges = {id(loop): found for loop in loops if (found := _range_of(loop, task)) is not None}
+
+    def rewritten(node: ir.Node) -> ir.Node:
+        if (found := ranges.get(id(node))) is not None:
+            versions = (ir.Block((each,), span=node.span) for each in (found.loop, node))
+            return ir.If(found.never_wraps, *versions, span=node.span)
+        return map_children(node, rewritten) if isinstance(node, _WITH_BLOCKS) else node
+
+    return map_children(task, rewritten) if ranges else task
+
+
+class _Range(NamedTuple):
+    """A while loop as a range loop, which is the same where its counter ``never_wraps``."""
+
+    loop: ir.For
+    never_wraps: ir.Expr
+
+
+def _range_of(loop: ir.While, task: ir.Task) -> _Range | None:
+    *stmts, last = loop.body.stmts or (None,)
+    if loop.head.stmts or not all(isinstance(stmt, _PLAIN) for stmt in stmts):
+        return None
+    match loop.cond, last:
+        case (
+            ir.Compare(ir.CmpOp.LT, ir.VarRead(counter), stop),
+            ir.Assign(var, ir.Binary(ir.BinOp.ADD, ir.VarRead(read), ir.Const(value=step) as by)),
+        ) if counter == var == read and counter.type.is_integral and counter.type.bits > 1 and step > 0:
+            pass
+        case _:
+            return None
+    if counter in assigned_in(*stmts) or reads_of(stop) & {*set_in(loop)} or _reads(counter, task) > _reads(counter, loop):
+        return None
+    if not all(isinstance(node, _FIXED) for node in walk(stop)):
+        return None
+    turn = ir.Var(f"{counter.name}.turn", counter.type)
+
+    def in_turn(node: ir.Node) -> ir.Node:
+        return replace(node, var=turn) if node == ir.VarRead(counter, span=node.span) else map_children(node, in_turn)
+
+    body = ir.Block(tuple(map(in_turn, stmts)), span=loop.body.span)  # type: ignore[arg-type]  # statements as before
+    last_start = ir.Const(counter.type.max_int - int(step) + 1, counter.type, span=loop.span)
+    never_wraps = ir.Compare(ir.CmpOp.LE, stop, last_start, u1, span=loop.span)
+    return _Range(ir.For(turn, ir.VarRead(counter, span=loop.span), stop, by, body, span=loop.span), never_wraps)
+
+
+def _reads(var: ir.Var, node: ir.Node) -> int:
+    return sum(isinstance(inner, ir.VarRead) and inner.var == var for inner in walk(node))
