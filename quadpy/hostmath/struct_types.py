@@ -178,8 +178,10 @@ class StructType:
         return numpy_dtype(self.record())
 
     def __quadpy_fingerprint__(self) -> str:
+        members = [(name, dtype.__quadpy_fingerprint__() if isinstance(dtype, StructType) else repr(dtype))
+                   for name, dtype in self.members.items()]  # fmt: skip
         methods = [(name, method.__quadpy_fingerprint__()) for name, method in self.record().methods]  # type: ignore[attr-defined]  # of @qp.func
-        return f"struct:{self.members!r}:{self.defaults!r}:{methods!r}"
+        return f"struct:{members!r}:{self.defaults!r}:{methods!r}"
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A class under ``@qp.dataclass`` is pickled like any class, by its name; any other struct by its members."""

@@ -18,7 +18,7 @@ from quadpy.importing import import_late
 from quadpy.jit.dumps import Dumps
 from quadpy.jit.kernel_cache import TOOLCHAIN, load_code, target_text
 from quadpy.jit.race_warnings import warn_of_races
-from quadpy.lang.arguments import ArgType, ContainerArg, MemberPath, Options, member_type
+from quadpy.lang.arguments import ArgType, ContainerArg, MemberPath, Options, StaticArg, member_type
 from quadpy.lang.dependencies import Dependencies, reads_of
 from quadpy.lang.guard import guarded
 from quadpy.lang.members_found import MembersFound
@@ -107,14 +107,18 @@ def _index_key(request: Request) -> IndexKey | None:
     if not text:
         return None
     marks = reads_of(source, request.args, request.before).marks
-    args = [
-        (name, (marks.get(name, ""), arg.names) if isinstance(arg, ContainerArg) else marks.get(name) or repr(arg))
-        for name, arg in request.args.items()
-    ]
+    args = [(name, marks.get(name, ""), _type_text(arg)) for name, arg in request.args.items()]
     return IndexKey(
         text, source.fn.__qualname__, source.span.line, f"{args!r};{request.options!r}",
         target_text(request.target), TOOLCHAIN,
     )  # fmt: skip
+
+
+def _type_text(arg: ArgType) -> str:
+    """What identifies the type of an argument besides what a trace reads of it."""
+    if isinstance(arg, ContainerArg):
+        return str(tuple(arg.names))
+    return "" if isinstance(arg, StaticArg) else repr(arg)
 
 
 def _facts(compiled: Compiled) -> str | None:

@@ -12,10 +12,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import Any, Final, TypeAlias
 
-from quadpy.lang.arguments import ArgType, ContainerArg, MemberPath, StaticArg
+from quadpy.lang.annotations import understood
+from quadpy.lang.arguments import ArgType, ArrayArg, ContainerArg, MemberPath, StaticArg, StructArg
 from quadpy.lang.decorators import Func, Method
 from quadpy.lang.fingerprints import Fingerprints, is_our_module
 from quadpy.lang.source import FunctionSource
+from quadpy.records import RecordType
 
 __all__ = ["MISSING", "Dependencies", "Read", "Spot", "reads_of"]
 
@@ -87,7 +89,7 @@ class Dependencies:
         return found
 
     def annotation(self, source: FunctionSource, name: str) -> Any:
-        """The annotation of a parameter of a function, or of its ``return``; None where there is none."""
+        """What the language knows of the annotation of a parameter of a function, or of its ``return``; None for none."""
         found = self._read("annotation", source, name)
         self.uses(found)
         return found
@@ -241,12 +243,21 @@ def _parts(value: Any) -> Sequence[Any]:
         return list(value.values())
     if _is_struct_type(value):
         return [*value.members.values(), *value.methods.values()]
-    of = getattr(value, "dtype", None) if is_our_module(type(value).__module__) else None
+    if not is_our_module(type(value).__module__):
+        return []
+    try:  # not getattr, where the error of an object without such an attribute looks for a similar one
+        of = object.__getattribute__(value, "_type" if _is_struct_value(value) else "dtype")
+    except AttributeError:
+        return []
     return [of] if _is_struct_type(of) else []
 
 
 def _is_struct_type(value: Any) -> bool:
     return getattr(type(value), "__quadpy_constructor__", None) == "struct"
+
+
+def _is_struct_value(value: Any) -> bool:
+    return getattr(type(value), "__quadpy_constructor__", None) == "struct value"
 
 
 def _source_of(value: Func | Method) -> FunctionSource:
@@ -263,7 +274,7 @@ def _name(source: FunctionSource, name: str) -> Any:
 _READERS: Final[dict[str, Callable[[Any, str], Any]]] = {
     "name": _name,
     "default": lambda source, name: source.default(name, MISSING),
-    "annotation": lambda source, name: source.annotation(name),
+    "annotation": lambda source, name: understood(source.annotation(name)),
     "attribute": lambda value, name: getattr(value, name, MISSING),
     "kind": lambda value, name: type(getattr(value, name, MISSING)),
 }
@@ -285,7 +296,7 @@ def _frozen(value: Any, depth: int = 0) -> Any:
         return kind(_frozen(item, depth + 1) for item in value)
     if depth < _DEEPEST and kind is dict:
         return {key: _frozen(item, depth + 1) for key, item in value.items()}
-    if kind is set or getattr(kind, "__quadpy_constructor__", None) == "struct value":
+    if kind is set or _is_struct_value(value):
         return copy.copy(value)
     numpy = sys.modules.get("numpy")
     return value.copy() if numpy is not None and kind is numpy.ndarray else value
@@ -293,9 +304,20 @@ def _frozen(value: Any, depth: int = 0) -> Any:
 
 def reads_of(source: FunctionSource, args: Mapping[str, ArgType], before: Dependencies | None = None) -> Dependencies:
     """The log of a trace that is about to begin; ``before`` as in ``Dependencies``."""
-    static = {
-        name: arg.value if isinstance(arg, StaticArg) else arg.type
-        for name, arg in args.items()
-        if isinstance(arg, (StaticArg, ContainerArg))
-    }
-    return Dependencies(source, static, before)
+    known = {name: _known(arg) for name, arg in args.items()}
+    return Dependencies(source, {name: value for name, value in known.items() if value is not MISSING}, before)
+
+
+def _known(arg: ArgType) -> Any:
+    """What a trace reads of an argument besides its type: its value, its class, or the methods of its structs."""
+    if isinstance(arg, StaticArg):
+        return arg.value
+    if isinstance(arg, ContainerArg):
+        return arg.type
+    record = arg.type if isinstance(arg, StructArg) else arg.record if isinstance(arg, ArrayArg) else None
+    return MISSING if record is None else _methods(record)
+
+
+def _methods(record: RecordType) -> tuple[Any, ...]:
+    inner = [_methods(member) for _, member in record.members if isinstance(member, RecordType)]
+    return tuple(method for _, method in record.methods) + sum(inner, ())

@@ -12,7 +12,7 @@ from quadpy.dtypes import Scalar, promote, u1
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import map_children, walk
 from quadpy.lang.context import Trace
-from quadpy.lang.decorators import Template
+from quadpy.lang.decorators import is_template
 from quadpy.lang.frames import Frame, Outline
 from quadpy.lang.scalars import cast, to_scalar
 from quadpy.lang.source import FunctionSource
@@ -78,7 +78,7 @@ def annotated(t: Trace, value: Value, annotation: Any, span: Span, what: str = "
         return made
     if is_struct_type(annotation):
         return record_of(t, value, annotation.record(t.scalar_type), span, what)
-    parts = annotation if isinstance(annotation, tuple) else getattr(annotation, "__args__", ())
+    parts = annotation if isinstance(annotation, tuple) else ()
     if isinstance(value, Vec) and len(value.shape) == 1 and len(parts) == len(value.elems):
         value = value.elems
     if isinstance(value, (tuple, list)) and len(parts) == len(value):
@@ -142,12 +142,13 @@ def _meeting_results(t: Trace, frame: Frame, body: ir.Block) -> tuple[ir.Block, 
 def require_return(t: Trace, source: FunctionSource) -> None:
     """Refuses a function that returns nothing although its annotation promises a result."""
     annotation = t.deps.annotation(source, "return")
-    if annotation is not None and annotation is not Any and not isinstance(annotation, Template):
-        t.fail_type(f"{source.name} returns nothing, but its annotation says {_annotation_text(annotation)}",
+    if annotation is not None and not is_template(annotation):
+        t.fail_type(f"{source.name} returns nothing, but its annotation says {_annotation_text(source)}",
                     source.span_of(source.tree), "return a value at the end, or remove the annotation")  # fmt: skip
 
 
-def _annotation_text(annotation: Any) -> str:
+def _annotation_text(source: FunctionSource) -> str:
+    annotation = source.annotation("return")
     return annotation.__name__ if isinstance(annotation, type) else shown(annotation)
 
 
@@ -243,7 +244,7 @@ def _result_shape(outline: Outline | Plain) -> ResultShape:
 
 def _result_types(t: Trace, annotation: Any, span: Span) -> list[Scalar] | None:
     """The scalars that a return annotation stands for; None if there is no annotation, or it is ``Any``."""
-    if annotation is None or annotation is Any:
+    if annotation is None:
         return None
     scalar = t.scalar_type(annotation)
     if isinstance(scalar, Scalar):
@@ -252,10 +253,8 @@ def _result_types(t: Trace, annotation: Any, span: Span) -> list[Scalar] | None:
         return [t.scalar_type(annotation.dtype)] * math.prod(annotation.element_shape)
     if is_struct_type(annotation):
         return list(annotation.record(t.scalar_type).types)
-    parts = annotation if isinstance(annotation, tuple) else getattr(annotation, "__args__", None)
-    if parts is None:
-        t.fail_type(
-            f"{annotation!r} cannot be returned", span, "a kernel can return numbers, vectors, and tuples of these"
-        )
-    nested = [_result_types(t, part, span) for part in parts]
+    if not isinstance(annotation, tuple):
+        t.fail_type(f"{_annotation_text(t.frame.source)} cannot be returned", span,
+                    "a kernel can return numbers, vectors, and tuples of these")  # fmt: skip
+    nested = [_result_types(t, part, span) for part in annotation]
     return [type for part in nested for type in part or []]

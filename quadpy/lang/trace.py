@@ -15,7 +15,6 @@ from quadpy.ir import nodes as ir
 from quadpy.ir.pipeline import TASK_PASSES, TRACE, Observer, run_passes
 from quadpy.lang.arguments import (
     ArgType,
-    ArrayArg,
     MemberRefused,
     Options,
     ScalarArg,
@@ -93,12 +92,8 @@ def _bind_parameters(t: Trace, args: Mapping[str, ArgType]) -> None:
             case _ if not name.isidentifier():
                 t.signature.members[name] = parameter_value(t, name, arg)
             case ScalarArg() | VecArg() | StructArg():
-                if isinstance(arg, StructArg):
-                    t.deps.annotation(source, name)  # its methods are found in it
                 bind_index(t, name, parameter_value(t, name, arg), stored, span)
             case _:
-                if isinstance(arg, ArrayArg) and arg.record is not None:
-                    t.deps.annotation(source, name)
                 t.frame.env[name] = parameter_value(t, name, arg)
 
 
