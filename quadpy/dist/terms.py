@@ -31,8 +31,8 @@ def resolved(e: ir.Expr, values: Mapping[ir.Var, ir.Expr]) -> ir.Expr:
     return e
 
 
-def array_parameter(name: str, type: Scalar, ndim: int, span: Span, element: tuple[int, ...] = ()) -> ir.ArrayParam:
-    return ir.ArrayParam(name, array_of(type, ndim, element), span=span)
+def array_parameter(name: str, type: Scalar, ndim: int, span: Span, called: str = "") -> ir.ArrayParam:
+    return ir.ArrayParam(name, array_of(type, ndim), called=called, span=span)
 
 
 def binary(op: ir.BinOp, lhs: ir.Expr, rhs: ir.Expr) -> ir.Expr:

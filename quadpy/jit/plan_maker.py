@@ -128,7 +128,7 @@ class PlanMaker:
         args = (name for name, arg in self._args.items() if isinstance(arg, ArrayArg) and arg.distributed)
         pairs = zip(traced.field_names, traced.fields, strict=True)
         plan: Plan = import_late("quadpy.dist.plan").DistributedPlan(
-            traced.kernel, tuple(args), {name: field for name, field in pairs if _is_distributed(field)},
+            traced.unwatched, tuple(args), {name: field for name, field in pairs if _is_distributed(field)},
             functools.partial(self._part, options, device, traced.outline, plain), tuple(map(FieldMemory.of, plain)),
         )  # fmt: skip
         return plan

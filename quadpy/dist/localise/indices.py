@@ -59,6 +59,20 @@ class Indices:
         down = ir.Select(above, binary(ir.BinOp.SUB, at, n), at, type, span=span)
         return ir.Select(below, binary(ir.BinOp.ADD, at, n), down, type, span=span)
 
+    def reported(self, local: str, index: tuple[ir.Expr, ...]) -> tuple[ir.Expr, ...]:
+        """The global index of an element of the array ``local``; other arrays keep theirs."""
+        array = next((array for array, name in self.locals.items() if name == local), None)
+        return index if array is None else tuple(self._global(array, axis, e) for axis, e in enumerate(index))
+
+    def _global(self, array: str, axis: int, index: ir.Expr) -> ir.Expr:
+        if not self.geometry.split[axis]:
+            return index
+        span, type = index.span, self.index
+        at = binary(ir.BinOp.ADD, self.converted(index), ir.ParamRead(origin_name(array, axis), type, span=span))
+        if not self.geometry.periodic[axis]:
+            return at
+        return binary(ir.BinOp.MOD, at, self.number("n", axis, type, span))
+
     def is_own(self, place: ir.Element) -> list[ir.Expr]:
         """Conditions under which the rank has the cell of ``place``: it is at least ``low`` and less than ``high``."""
         conditions: list[ir.Expr] = []

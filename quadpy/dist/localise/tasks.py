@@ -6,7 +6,8 @@ Each task becomes a separate kernel, in which
 - a loop over the grid runs from the larger of its start and ``low`` to the smaller of its end and ``high``,
 - an index into a distributed array is global; the first index of its local array is subtracted from it,
 - variables that a task passes to the next are elements of small arrays,
-- a loop that accumulates writes what each iteration adds into an array.
+- a loop that accumulates writes what each iteration adds into an array,
+- under ``debug=True``, the arrays that are not proved free of races are watched, in the memory of the rank.
 
 Nothing here depends on a rank: the same code runs on all of them.
 """
@@ -36,8 +37,11 @@ from quadpy.dist.terms import array_parameter
 from quadpy.dtypes import Scalar
 from quadpy.errors import KernelSyntaxError
 from quadpy.ir import nodes as ir
+from quadpy.ir.expressions import slot_name
 from quadpy.ir.footprints import with_numbers
 from quadpy.ir.footprints.numbers import Given
+from quadpy.ir.passes.watch_races import watched_in, with_watches
+from quadpy.ir.types import array_of
 from quadpy.ir.walk import walk
 
 __all__ = ["localised"]
@@ -71,9 +75,18 @@ class _Localiser:
         touched = (node for node in walk(task) if isinstance(node, ir.Element) and node.array in self.arrays)
         first = next(touched, None)
         require_loop(self.kernel, task, first)
-        if first is None or isinstance(task, ir.SerialTask):
-            return LocalTask(self.alone(self.indices.localised(task), number), task.span)
-        return self.loop(task, number)
+        found = (
+            LocalTask(self.alone(self.indices.localised(task), number), task.span)
+            if first is None or isinstance(task, ir.SerialTask)
+            else self.loop(task, number)
+        )
+        return replace(found, kernel=self.watched(found.kernel, task))
+
+    def watched(self, local: ir.Kernel, task: ir.Task) -> ir.Kernel:
+        """``local`` with the checks for races that ``task`` needs: the proofs are about global indices."""
+        slots = {slot_name(n): slot_array(n) for n in self.slots}
+        names = [{**slots, **self.fields}.get(name, name) for name in watched_in(task, self.kernel)]
+        return with_watches(local, [names], self.indices.reported)
 
     def loop(self, task: ir.ParallelTask, number: int) -> LocalTask:
         axes = axes_of(task, self.arrays.__contains__, self.geometry.ndim)
@@ -147,7 +160,10 @@ class _Localiser:
     def alone(self, task: ir.Task, number: int, more: Sequence[ir.ArrayParam] = ()) -> ir.Kernel:
         """A kernel of one task.  Added parameters come after the user's parameters, and before the hidden ones."""
         kernel, last = self.kernel, number == len(self.kernel.tasks) - 1
-        slots = [array_parameter(slot_array(n), t, 1, kernel.span) for n, t in self.slots.items()]
+        slots = [
+            array_parameter(slot_array(n), t, 1, kernel.span, kernel.called(slot_name(n)))
+            for n, t in self.slots.items()
+        ]
         axes = range(self.geometry.ndim)
         names = [parameter(name, axis) for name in PARAMETERS for axis in axes]
         names += [origin_name(array, axis) for array in sorted(self.arrays) for axis in axes]
@@ -164,6 +180,5 @@ class _Localiser:
     def passed(self, param: ir.Param) -> ir.ArrayParam:
         """The array that a launch passes for the rank's part of a distributed field."""
         assert isinstance(param, ir.ArrayParam)
-        return array_parameter(
-            self.fields[param.name], param.type.elem, param.type.ndim, param.span, param.type.element
-        )
+        type = array_of(param.type.elem, param.type.ndim, param.type.element)
+        return ir.ArrayParam(self.fields[param.name], type, called=param.called, span=param.span)

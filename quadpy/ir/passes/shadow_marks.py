@@ -35,7 +35,7 @@ _ZERO: Final = 0x9E3779B97F4A7C15
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """An element and its words; ``called`` as in ``Site.text``, ``offset`` and ``blocks`` as in ``ir.ArrayParam``."""
+    """An element as messages show it, and its words; ``called`` as in ``Site.text``, the last two as in ``ir.ArrayParam``."""
 
     array: str
     called: str

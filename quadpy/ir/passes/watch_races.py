@@ -9,9 +9,9 @@ A loop clears its shadow memory before it begins.  Loops whose iterations wait f
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, TypeAlias
 
 from quadpy.artifact import SHADOW
 from quadpy.dtypes import i64, u64
@@ -26,22 +26,35 @@ from quadpy.ir.races import Proved, orders_itself, races_of
 from quadpy.ir.types import array_of
 from quadpy.ir.walk import map_children, walk
 
-__all__ = ["watch_races"]
+__all__ = ["Index", "watch_races", "watched_in", "with_watches"]
 
 _HIDDEN: Final = ("$fault", "$sites")
+
+Index: TypeAlias = tuple[ir.Expr, ...]
 
 
 def watch_races(kernel: ir.Kernel) -> ir.Kernel:
     """``kernel`` with these checks, if it asks for them."""
-    if not kernel.debug:
-        return kernel
-    watched = [_watched(task, kernel) for task in kernel.tasks]
-    return _Watcher(kernel, watched).run() if any(watched) else kernel
+    return with_watches(kernel, [watched_in(task, kernel) for task in kernel.tasks])
 
 
-def _watched(task: ir.Task, kernel: ir.Kernel) -> tuple[str, ...]:
-    """The arrays and slots of ``task`` that are watched: not those for which races are allowed."""
-    if not isinstance(task, ir.ParallelTask) or orders_itself(task) or needs_whole_blocks(task.body):
+def with_watches(
+    kernel: ir.Kernel,
+    watched: Sequence[Sequence[str]],
+    reported: Callable[[str, Index], Index] = lambda _, index: index,
+) -> ir.Kernel:
+    """``kernel`` with checks of these arrays and slots of each task; messages have ``reported`` of an array and an index."""
+    return _Watcher(kernel, watched, reported).run() if any(watched) else kernel
+
+
+def watched_in(task: ir.Task, kernel: ir.Kernel) -> tuple[str, ...]:
+    """The arrays and slots of ``task`` that are watched, if ``kernel`` asks for it: not those for which races are allowed."""
+    if (
+        not kernel.debug
+        or not isinstance(task, ir.ParallelTask)
+        or orders_itself(task)
+        or needs_whole_blocks(task.body)
+    ):
         return ()
     verdicts = races_of(task, noalias=kernel.noalias)
     allowed = dict(task.allowed)
@@ -60,8 +73,10 @@ class _Region:
 class _Watcher:
     """``sites`` numbers all checks of the kernel."""
 
-    def __init__(self, kernel: ir.Kernel, watched: Sequence[tuple[str, ...]]) -> None:
-        self.kernel, self.watched = kernel, watched
+    def __init__(
+        self, kernel: ir.Kernel, watched: Sequence[Sequence[str]], reported: Callable[[str, Index], Index]
+    ) -> None:
+        self.kernel, self.watched, self.reported = kernel, watched, reported
         self.sites = {site: number for number, site in enumerate(kernel.sites)}
         self.params = kernel.arrays
         self.at_once = any(isinstance(step, Fork) for step in steps_of(kernel.flow))
@@ -104,7 +119,7 @@ class _Watcher:
             regions[name] = _Region(words, begin, param)
             end = ir.Binary(ir.BinOp.ADD, end, regions[name].words.count, i64, span=span)
         yield _clearing(task, start, end)
-        yield _Watched(self.kernel, task, begins, regions, self.sites).run()
+        yield _Watched(self.kernel, task, begins, regions, self.sites, self.reported).run()
         self.end = end if self.at_once else ir.Binary(ir.BinOp.MAX, self.end, end, i64, span=span)
 
 
@@ -122,9 +137,10 @@ class _Watched:
 
     def __init__(
         self, kernel: ir.Kernel, task: ir.ParallelTask, begins: Sequence[ir.Stmt], regions: Mapping[str, _Region],
-        sites: dict[Site, int],
+        sites: dict[Site, int], reported: Callable[[str, Index], Index],
     ) -> None:  # fmt: skip
         self.kernel, self.task, self.begins, self.regions = kernel, task, begins, regions
+        self.reported = reported
         self.unread, self.chosen = unread_in(task), chosen_in(task)
         self.later: dict[ir.Var, ir.Load] = {}  # those that are marked where their value is chosen
         iteration = ir.Var("$iteration", u64)
@@ -178,7 +194,7 @@ class _Watched:
         at = ir.Binary(ir.BinOp.ADD, begin, region.words.at(index, component), i64, span=stmt.span)
         if (param := region.param) is None:
             return Place(name, shown, index, at)
-        return Place(name, f"{shown}[]", index, at, param.offset, param.blocks)
+        return Place(name, f"{shown}[]", self.reported(name, index), at, param.offset, param.blocks)
 
     def where_chosen(self, stmt: ir.Stmt) -> Iterator[ir.Stmt]:
         """Marks of loads whose value ``stmt`` chooses, where it does."""
