@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 from quadpy.completion import shows
 from quadpy.dist.arrays.halo_state import HaloState
 from quadpy.dist.arrays.host_access import HostAccess
-from quadpy.dist.arrays.memory import allocated
+from quadpy.dist.arrays.memory import again, allocated, kept_of
 from quadpy.dist.boxes import Widths
 from quadpy.dist.division import Division
 from quadpy.dtypes import Scalar, element_text
@@ -113,6 +113,15 @@ class DistributedArray(HostAccess):
             self.halo = halo
             self._allocate()
             self._write_block(owned)
+
+    def used_in(self, capture: object | None) -> None:
+        """Note that a call uses the array, in ``capture`` or, for None, outside of captures."""
+        state = self.halo_state
+        if capture is None and state.is_captured:
+            parts = [kept_of(self.local), kept_of(self.numbers)]
+            self.local, self.numbers = again(self.local)  # the graph has the others for itself
+            state.lend(parts)
+        state.used_in(capture)
 
     def _allocate(self) -> None:
         self.needs.clear()

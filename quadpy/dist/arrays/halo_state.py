@@ -6,22 +6,37 @@ import weakref
 from collections.abc import Iterable
 
 from quadpy.dist.boxes import Widths
+from quadpy.runtime.device.devices import current_device
 
 __all__ = ["HaloState"]
 
 
 class HaloState:
-    """How far the halo of an array has the current values of the cells' owners.
+    """How far the halo of an array has the current values of the cells' owners, and which graphs use its memory."""
 
-    in_graph  whether a graph uses the array, so that its memory must stay where it is
-    """
-
-    __slots__ = ("_capture", "_current", "in_graph")
+    __slots__ = ("_capture", "_current", "_lent")
 
     def __init__(self) -> None:
         self._current: list[Widths] = []
         self._capture: weakref.ref[object] | None = None
-        self.in_graph = False
+        self._lent: list[weakref.ref[object]] = []
+
+    @property
+    def in_graph(self) -> bool:
+        """Whether a graph uses the memory, so that it must stay where it is."""
+        if self._lent:
+            current_device().reaper.drain()  # graphs that nothing uses any more
+            self._lent = [each for each in self._lent if each() is not None]
+        return self._capture is not None or bool(self._lent)
+
+    @property
+    def is_captured(self) -> bool:
+        """Whether the last call that used the array was in a capture."""
+        return self._capture is not None
+
+    def lend(self, parts: Iterable[object]) -> None:
+        """Note that the capture has ended: the nodes of its graph keep some of ``parts`` alive, and nothing else does."""
+        self._capture, self._lent = None, self._lent + [weakref.ref(part) for part in parts]
 
     def is_current(self, reach: Widths) -> bool:
         """Whether the halo is current enough for a kernel that reads as far as ``reach``."""
@@ -42,10 +57,11 @@ class HaloState:
         run, so calls outside of it trust no halo that was current before.
         """
         if capture is None:
-            if self.in_graph:
+            if self._lent and self.in_graph:
                 self._current.clear()
         elif self._capture is None or self._capture() is not capture:
-            self._capture, self.in_graph = weakref.ref(capture), True
+            self._capture = weakref.ref(capture)
+            self._lent.append(self._capture)  # a step holds the array on every rank, whichever of them has the element
             self._current.clear()
 
 

@@ -6,9 +6,10 @@ these calls therefore checks that all ranks make it; a capture checks once, when
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,7 @@ from quadpy.dist.division import Division
 from quadpy.dist.transport.agreement import agree, share_in
 from quadpy.dtypes import Scalar
 from quadpy.errors import ArgumentError, BoundsError
+from quadpy.importing import import_late
 from quadpy.messages import shown
 from quadpy.public import public
 from quadpy.runtime.arrays.ndarray import NDArray
@@ -42,8 +44,13 @@ class HostAccess:
     ndim: int
     element_shape: tuple[int, ...]
     local: NDArray
+    numbers: NDArray
     start: tuple[int, ...]
     halo_state: HaloState
+
+    if TYPE_CHECKING:
+
+        def used_in(self, capture: object | None) -> None: ...
 
     # ------------------------------------------------------------------- the rank's own block
 
@@ -108,12 +115,18 @@ class HostAccess:
         if other.element_shape != self.element_shape:
             raise ArgumentError(f"{other!r} does not fit {self!r}", hint="both need elements of one shape")
         self._agree(f"copy_from({other!r})")
-        if (other.dtype, other.local.shape) != (self.dtype, self.local.shape):
+        if other.dtype != self.dtype:
             self._write_block(other.owned_to_numpy())
             return
         for each in (self, other):
             each._used()  # noqa: SLF001 - of the same class
-        self.local.copy_from(other.local)
+        if other.local.shape == self.local.shape:
+            self.local.copy_from(other.local)
+        else:
+            first, last = self.grid.block
+            low, high, theirs = self._corner(first), self._corner(last, 1), other._corner(first)  # noqa: SLF001 - as above
+            by = tuple(b - a for a, b in zip(low, theirs, strict=True))
+            import_late("quadpy.dist.kernels.boxes").copy_block(self.numbers, other.numbers, low, high, by)
         self.halo_state.clear()
 
     @public
@@ -155,7 +168,7 @@ class HostAccess:
 
     def _used(self) -> None:
         """Note that this call uses the memory: in a graph, if the thread captures."""
-        self.halo_state.used_in(capture_of(current_device().current_stream()))
+        self.used_in(capture_of(current_device().current_stream()))
 
     def _agree(self, call: str) -> None:
         world = self.grid.world
@@ -173,6 +186,11 @@ class HostAccess:
     def _where(self, box: Box) -> tuple[slice, ...]:
         """The local elements of these cells."""
         return tuple(slice(a - s, b - s) for a, b, s in zip(box.low, box.high, self.start, strict=True))
+
+    def _corner(self, cell: Sequence[int], pad: int = 0) -> tuple[int, ...]:
+        """The index of ``cell`` in ``numbers``, which is ``pad`` along axes that the grid does not have."""
+        *outer, last = (i - s for i, s in zip(cell, self.start, strict=True))
+        return (*(pad,) * (3 - self.ndim), *outer, last * math.prod(self.element_shape))
 
     def _cell(self, index: object) -> tuple[int, ...]:
         given = index if isinstance(index, Sequence) else (index,)

@@ -10,15 +10,44 @@ import numpy.typing as npt
 from quadpy.dtypes import Scalar, bf16
 from quadpy.runtime.arrays.ndarray import NDArray, array_layout
 from quadpy.runtime.elements.numpy_types import STORAGE
-from quadpy.runtime.memory.placement import allocate, storage_at
+from quadpy.runtime.memory.device_storage import DeviceStorage, Region
+from quadpy.runtime.memory.host_memory import Buffer
+from quadpy.runtime.memory.host_storage import HostStorage
+from quadpy.runtime.memory.placement import Memory, allocate, storage_at
 
-__all__ = ["allocated", "numpy_type"]
+__all__ = ["again", "allocated", "kept_of", "numpy_type"]
 
 
 def allocated(dtype: Scalar, shape: tuple[int, ...], element: tuple[int, ...] = ()) -> tuple[NDArray, NDArray]:
     """An array of zeros of one to three axes, and its numbers as an array of three axes in the same memory."""
+    return _arrays_in(allocate(array_layout(dtype.name, shape, element).nbytes), dtype, shape, element)
+
+
+def again(array: NDArray) -> tuple[NDArray, NDArray]:
+    """What ``allocated`` returned as ``array``, as other objects: nothing but their user keeps them alive."""
+    storage = array._memory()  # noqa: SLF001 - as ``transport.parts``
+    memory: Memory
+    if isinstance(storage, DeviceStorage):
+        memory = Region(storage.device, storage.block, storage.region.owner)
+    else:
+        assert isinstance(storage, HostStorage)
+        memory = Buffer(storage.pointer, array.nbytes, storage.view.reshape(-1).view(np.uint8))
+    return _arrays_in(memory, array.dtype, array.shape, array.element_shape)
+
+
+def kept_of(array: NDArray) -> object:
+    """What a graph that uses ``array`` keeps alive, and the array itself does."""
+    storage = array._memory()  # noqa: SLF001 - as above
+    if isinstance(storage, DeviceStorage):
+        return storage.region
+    assert isinstance(storage, HostStorage)
+    return storage.view
+
+
+def _arrays_in(
+    memory: Memory, dtype: Scalar, shape: tuple[int, ...], element: tuple[int, ...]
+) -> tuple[NDArray, NDArray]:
     layout = array_layout(dtype.name, shape, element)
-    memory = allocate(layout.nbytes)
     numbers = (1,) * (3 - len(shape)) + shape[:-1] + (shape[-1] * math.prod(element),)
     flat = array_layout(dtype.name, numbers, ())
     return (

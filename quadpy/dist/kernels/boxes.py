@@ -4,7 +4,7 @@
 
 import quadpy as qp
 
-__all__ = ["pack", "unpack"]
+__all__ = ["copy_block", "pack", "unpack"]
 
 
 @qp.func
@@ -34,3 +34,14 @@ def unpack(values: qp.types.ndarray(ndim=3), buffer: qp.types.ndarray(ndim=1), t
     for n in buffer:
         i, j, k = _place(table, table.shape[0], n)
         values[i, j, k] = buffer[n]
+
+
+@qp.kernel
+def copy_block(
+    target: qp.types.ndarray(ndim=3), source: qp.types.ndarray(ndim=3), low: qp.types.vector(3, qp.i64),
+    high: qp.types.vector(3, qp.i64), by: qp.types.vector(3, qp.i64),
+):  # fmt: skip
+    """Copies the box from ``low`` to ``high`` of ``target`` from ``source``, where it is moved by ``by``."""
+    for i, j, k in target:
+        if low[0] <= i < high[0] and low[1] <= j < high[1] and low[2] <= k < high[2]:
+            target[i, j, k] = source[i + by[0], j + by[1], k + by[2]]

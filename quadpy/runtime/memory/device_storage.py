@@ -47,7 +47,7 @@ class Region:
     another array.
     """
 
-    __slots__ = ("_lock", "block", "device", "owner", "pointer")
+    __slots__ = ("__weakref__", "_lock", "block", "device", "owner", "pointer")
 
     def __init__(self, device: Device, block: Block | None, owner: object) -> None:
         self.device, self.block, self.owner = device, block, owner
