@@ -12,3 +12,10 @@ def debug():
     qp.init(arch=qp.cpu, debug=True)
     yield
     qp.reset()
+
+
+@pytest.fixture(params=[False, True], ids=["plain", "debug"])
+def any_debug(request: pytest.FixtureRequest):
+    qp.init(arch=qp.cpu, debug=request.param)
+    yield
+    qp.reset()

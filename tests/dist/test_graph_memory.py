@@ -16,11 +16,7 @@ from quadpy.errors import CaptureError
 A1, A2, A3 = (qp.types.ndarray(ndim=n) for n in (1, 2, 3))
 
 
-@pytest.fixture(autouse=True, params=[False, True], ids=["plain", "debug"])
-def _cpu(request: pytest.FixtureRequest):
-    qp.init(arch=qp.cpu, debug=request.param)
-    yield
-    qp.reset()
+pytestmark = pytest.mark.usefixtures("any_debug")
 
 
 @qp.kernel

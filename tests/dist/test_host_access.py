@@ -11,7 +11,7 @@ import pytest
 import quadpy as qp
 from quadpy.dist import Grid
 from quadpy.dist.transport.threads import run_ranks
-from quadpy.errors import RankLostError, RanksDisagreeError
+from quadpy.errors import ArgumentError, RankLostError, RanksDisagreeError
 
 A1 = qp.types.ndarray(ndim=1)
 START, OTHER = np.arange(12, dtype=np.float32), np.linspace(5, 6, 12, dtype=np.float32)
@@ -209,3 +209,105 @@ def test_copies_of_what_is_not_of_the_grid():
 def test_names_that_distributed_arrays_do_not_have():
     with pytest.raises(AttributeError, match=r"a distributed ndarray has no attribute 'to_nump'.*to_numpy"):
         Grid(4).ndarray(qp.f32).to_nump  # noqa: B018 - must raise
+
+
+class Plain:
+    """Makes arrays as a grid does."""
+
+    def ndarray(self, dtype: Any) -> Any:
+        return qp.ndarray(dtype, 12)
+
+    def field(self, dtype: Any) -> Any:
+        return qp.field(dtype, 12)
+
+
+def component(u: Any, _: Any) -> None:
+    u[2][1] = 4.0
+
+
+def name(u: Any, _: Any) -> None:
+    u[3].z = 5.0
+    u[-1].xy = [1, 2]
+
+
+def update(u: Any, _: Any) -> None:
+    u[3] += 1.0
+    u[4][0] += 2.0
+    u[4].y -= 3.0
+
+
+def slices(u: Any, _: Any) -> None:
+    u[5][1:] = [7, 8]
+    u[6][-1] = 9
+
+
+def read_before(u: Any, _: Any) -> None:
+    v = u[9]
+    u[9] = [1.0, 2.0, 3.0]
+    v.x = 6.0
+
+
+def matrix(_: Any, m: Any) -> None:
+    m[1][0, 1] = 5
+    m[8][1, :] = [3, 4]
+    m[8] += 1
+
+
+@pytest.mark.parametrize(
+    "write", [component, name, update, slices, read_before, matrix], ids=lambda each: each.__name__
+)
+@pytest.mark.parametrize("kind", ["ndarray", "field"])
+@pytest.mark.usefixtures("any_debug")
+def test_a_part_of_an_element_writes_through(write: Callable[[Any, Any], None], kind: str):
+    def program(grid: Any) -> list[Any]:
+        u, m = (getattr(grid, kind)(dtype) for dtype in (qp.math.vec3, qp.types.matrix(2, 2, qp.i32)))
+        write(u, m)
+        return [u.to_numpy(), m.to_numpy(), u[2], m[1]]
+
+    expected = program(Plain())
+    for ranks in (1, 2, 3, 4):
+        for found in run_ranks(ranks, lambda: program(Grid((12,)))):
+            for got, want in zip(found, expected, strict=True):
+                assert type(got) is type(want)
+                np.testing.assert_array_equal(got, want, err_msg=f"{ranks} ranks")
+
+
+def test_a_part_of_an_element_makes_halos_stale():
+    @qp.kernel
+    def left(u: A1, v: A1):
+        for i in u:
+            if i > 0:
+                v[i] = u[i - 1]
+
+    def program() -> Any:
+        grid = Grid((12,))
+        u, v = grid.ndarray(qp.math.vec2), grid.ndarray(qp.math.vec2)
+        for n in range(12):
+            left(u, v)
+            u[n].y = n
+        left(u, v)
+        return v.to_numpy()[:, 1]
+
+    for found in run_ranks(4, program):
+        np.testing.assert_array_equal(found, [0, *range(11)])
+
+
+def test_a_rank_that_sets_a_part_alone():
+    def program() -> None:
+        u = Grid((12,)).ndarray(qp.math.vec2)
+        v = u[3]
+        if qp.dist.world().rank == 1:
+            v.x = 1.0
+        u.to_numpy()
+
+    with pytest.raises(RanksDisagreeError, match=r"setting a part of element \(3,\) of"):
+        run_ranks(2, program, timeout=20)
+
+
+def test_slices_are_refused():
+    u = Grid((12,)).ndarray(qp.math.vec2)
+    for use in (lambda: u[1:3], lambda: u.__setitem__(slice(1, 3), 1.0)):
+        with pytest.raises(
+            ArgumentError, match=r"(?s)is not a cell of.*to_numpy\(\) has all elements, from_numpy sets"
+        ):
+            use()

@@ -6,6 +6,7 @@ these calls therefore checks that all ranks make it; a capture checks once, when
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from collections.abc import Sequence
@@ -27,6 +28,8 @@ from quadpy.messages import shown
 from quadpy.public import public
 from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.device.devices import current_device
+from quadpy.runtime.elements.numpy_types import Numbers
+from quadpy.runtime.elements.values import wrap
 from quadpy.runtime.launch.capturing import refuse_in_capture
 from quadpy.runtime.memory.host_storage import READING
 
@@ -148,7 +151,7 @@ class HostAccess:
         stored = b"" if here is None else np.asarray(here, numpy_type(self.dtype)).tobytes()
         found = self._shared(f"reading element {cell}", stored)[self.grid.owner(cell)]
         value = np.frombuffer(found, numpy_type(self.dtype)).reshape(self.element_shape)
-        return value.copy() if self.element_shape else value.item()
+        return wrap(value.copy(), self.dtype, functools.partial(self._set_part, cell))
 
     @public
     def __setitem__(self, index: object, value: Any) -> None:
@@ -160,6 +163,14 @@ class HostAccess:
         self.halo_state.clear()
 
     # ------------------------------------------------------------------- how
+
+    def _set_part(self, cell: tuple[int, ...], part: Any, values: Numbers) -> None:
+        """Write a part of the vector or matrix in ``cell``."""
+        self._agree(f"setting a part of element {cell}")
+        self._used()
+        if self._owns(cell):
+            self.local._set_part(self._at(cell), part, values)  # noqa: SLF001 - an array's own way
+        self.halo_state.clear()
 
     def _write_block(self, values: npt.NDArray[Any]) -> None:
         self._used()
@@ -198,7 +209,7 @@ class HostAccess:
             cell = tuple(map(operator.index, given))
         except TypeError:
             raise ArgumentError(
-                f"{shown(index)} is not a cell of {self!r}", hint="to_numpy() has all elements"
+                f"{shown(index)} is not a cell of {self!r}", hint="to_numpy() has all elements, from_numpy sets them"
             ) from None
         if len(cell) != self.ndim or not all(-n <= i < n for i, n in zip(cell, self.shape, strict=True)):
             raise BoundsError(f"index {shown(cell)} is outside {self!r}")
