@@ -58,8 +58,9 @@ def init(
 
     Args:
         arch: one name, or several of which the first available one is used; ``QUADPY_ARCH`` overrides it.  A number
-            selects one of several GPUs: ``"cuda:1"``, ``"amdgpu:1"``; the default is the first, and on a rank that mpiexec,
-            srun or torchrun started the one with the rank's number on its host.
+            selects one of several GPUs: ``"cuda:1"``, ``"amdgpu:1"``, and it is an error if there is no such device; the
+            default is the first, and on a rank that mpiexec, srun or torchrun started the one with the rank's number on
+            its host.
         default_fp: the type of a Python ``float`` inside kernels, ``qp.f32`` or ``qp.f64``.
         default_ip: the type of a Python ``int`` inside kernels, ``qp.i32`` or ``qp.i64``.
         fast_math: permit contraction, reassociation and approximations; results are then exact only to a tolerance.
@@ -72,7 +73,7 @@ def init(
         print_buffer: bytes for the output of one launch; 1 MiB by default.
         hazards: look for accesses to the same memory that nothing orders, and raise ``HazardError``; ``"collect"``
             only collects them, see ``qp.hazards``.
-        enable_fallback: use the CPU, with a warning, if no requested backend is available.
+        enable_fallback: use the CPU, with a warning, if no requested backend is available and none has a number.
         print_full_traceback: show quadpy's own frames in the tracebacks of kernels' errors; by default, only the
             program's.
         others: options of Taichi and Quadrants.  These mean the same: ``kernel_profiler`` and ``timeline`` (see ``qp.profiler``), ``log_level``,
@@ -85,7 +86,7 @@ def init(
             the folder ``debug_dump_path``.  Those that mean nothing here are ignored, with one line of the log at level info.
 
     Raises:
-        NoDeviceError: no requested backend is available, and ``enable_fallback`` is off.
+        NoDeviceError: no requested backend is available, and one has a number or ``enable_fallback`` is off.
         ArgumentError: an option has a value that it cannot have; there is no such option.
     """
     env = _settings()
@@ -190,11 +191,24 @@ def _choose(arch: str | Sequence[str], *, enable_fallback: bool) -> tuple[str, i
         else:
             return backend, ordinal
     message = "; ".join(reasons)
-    if not enable_fallback:
+    numbered = any(":" in name for name in names)  # a device that the program means, which the CPU does not stand for
+    if numbered or not enable_fallback:
+        hints += [_devices_seen()] if numbered else []
         hints.append("quadpy doctor shows what quadpy looked for; arch=qp.cpu works everywhere")
         raise NoDeviceError(message, hint="; ".join(hints))
     warnings.warn(f"no GPU: quadpy uses the CPU ({message})", RuntimeWarning, stacklevel=4)
     return cpu, 0
+
+
+def _devices_seen() -> str:
+    """The devices of this process, by the names that ``init`` takes."""
+    probes = import_late("quadpy.runtime.device.probe")
+    found = [
+        f"{probe.backend}:{number} ({line})"
+        for probe in (probes.probe_hip(), probes.probe_cuda())
+        for number, line in enumerate(probe.devices)
+    ]
+    return f"this process sees {', '.join([*found, cpu])}"
 
 
 def _default_ordinal(backend: str) -> int:
@@ -219,7 +233,7 @@ def _parse(name: str) -> tuple[str, int | None]:
             raise NoDeviceError(f"{name!r} is a target, not a backend", hint="use qp.amdgpu or qp.cuda, which detect the "
                                 "device; kernel.compile and `quadpy compile` compile for any target")  # fmt: skip
         use = "use qp.cpu, qp.python, qp.amdgpu, qp.cuda or qp.gpu"
-        meant = closest(name, (cpu, python, amdgpu, cuda, "gpu"))
+        meant = f"{_devices_seen()};" if backend == "gpu" else closest(name, (cpu, python, amdgpu, cuda, "gpu"))
         raise NoDeviceError(f"there is no backend {name!r}", hint=" ".join(filter(None, [meant, use])))
     if colon and not (number.isascii() and number.isdecimal()):
         raise NoDeviceError(

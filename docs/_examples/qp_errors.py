@@ -146,7 +146,7 @@ def example_CacheError() -> None:
 
 def example_NoDeviceError() -> None:
     try:
-        qp.init(arch="cuda:99", enable_fallback=False)
+        qp.init(arch="cuda:99")
     except qp.NoDeviceError as error:
         assert isinstance(error, qp.DeviceError)
         print("no such GPU")  # no such GPU

@@ -57,14 +57,28 @@ def test_no_reason(quadpy_hazards):
 """
 
 
+OTHERS = """
+import sys
+
+def test_of_a_project_that_does_not_use_quadpy(pytestconfig):
+    assert not pytestconfig.getoption("--quadpy-hazards")
+    loaded = {name.partition(".")[0] for name in sys.modules}
+    assert not loaded & {"quadpy", "numpy", "llvmlite"}
+    assert sum(name.startswith("quadpy") for name in sys.modules) == 1
+
+def test_no_fixture_of_it_runs(request):
+    assert not [name for name in request.fixturenames if "quadpy" in name]
+"""
+
+
 @pytest.fixture
 def outcome(tmp_path):
     file = tmp_path / "test_streams.py"
-    file.write_text(textwrap.dedent(TESTS))
 
-    def run(*flags):
+    def run(*flags, tests=TESTS):
+        file.write_text(textwrap.dedent(tests))
         command = [sys.executable, "-m", "pytest", "-q", "-rA", "-p", "no:randomly", "-p", "no:cacheprovider"]
-        loaded = ["-p", "quadpy.hazards.pytest_plugin"] if not _installed() else []
+        loaded = ["-p", "quadpy_pytest"] if not _installed() else []
         done = subprocess.run(
             [*command, *loaded, *flags, str(file)], capture_output=True, text=True, cwd=tmp_path, check=False
         )
@@ -81,7 +95,7 @@ def outcome(tmp_path):
 def _installed():
     from importlib.metadata import entry_points
 
-    return any(point.value == "quadpy.hazards.pytest_plugin" for point in entry_points(group="pytest11"))
+    return any(point.name == "quadpy" for point in entry_points(group="pytest11"))
 
 
 def test_the_flag_checks_every_test(outcome):
@@ -104,3 +118,9 @@ def test_a_marker_needs_a_reason(outcome):
     assert found["test_wrong_marker"] == found["test_no_reason"] == {"ERROR"}
     assert "write @pytest.mark.quadpy_hazards(allow='why')" in text
     assert "takes the reason as a string" in text
+
+
+def test_it_costs_nothing_where_quadpy_is_merely_installed(outcome):
+    """Neither quadpy nor what it imports is loaded before a test that is checked."""
+    found, text = outcome(tests=OTHERS)
+    assert list(found.values()) == [{"PASSED"}, {"PASSED"}], text

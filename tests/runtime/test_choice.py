@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 from simulated_gpu.driver import RecordingDriver
 
 import quadpy as qp
+from quadpy import api
 from quadpy.errors import NoDeviceError
-from quadpy.runtime.device import devices
+from quadpy.runtime.device import devices, probe
 from quadpy.runtime.device.current import current_config, set_config
+from quadpy.settings import settings
 
 COUNT = 2
 
@@ -59,9 +63,44 @@ def test_two_devices_are_open_at_once():
 def test_a_number_out_of_range_says_how_many_devices_there_are():
     with pytest.raises(NoDeviceError, match=r"cuda:7: there is no cuda device 7: this process sees 2 devices"):
         qp.init(arch="cuda:7", enable_fallback=False)
-    with pytest.warns(RuntimeWarning, match="quadpy uses the CPU .*this process sees 2 devices"):
-        qp.init(arch="cuda:7")
+
+
+ABSENT = ["cuda:7", "amdgpu:0", "amdgpu:1", ("cuda:7",), ("amdgpu:1", "cuda:7"), ("amdgpu", "cuda:7")]
+
+
+@pytest.mark.parametrize("asked", ABSENT)
+@pytest.mark.parametrize("by", ["argument", "environment"])
+def test_a_numbered_device_that_is_absent_is_an_error(monkeypatch, asked, by):
+    """The CPU does not stand for it; the error lists the devices that there are."""
+    monkeypatch.setattr(probe, "probe_hip", lambda: probe.Probe("amdgpu", reason="no driver"))
+    monkeypatch.setattr(probe, "probe_cuda", lambda: probe.Probe("cuda", devices=("H200", "H100")))
+    qp.init(arch=qp.cpu, random_seed=5)
+    before = current_config()
+    arch = asked
+    if by == "environment":
+        if not isinstance(asked, str):
+            pytest.skip("the variable names one backend")
+        monkeypatch.setattr(api, "_settings", lambda: dataclasses.replace(settings(), arch=asked))
+        arch = qp.cpu
+    with pytest.raises(NoDeviceError) as raised:
+        qp.init(arch=arch)
+    assert "this process sees cuda:0 (H200), cuda:1 (H100), cpu" in raised.value.hint
+    assert current_config() == before
+
+
+def test_a_later_name_stands_for_a_numbered_device():
+    qp.init(arch=("cuda:7", qp.cuda))
+    assert devices.current_device().driver.ordinal == 0
+    qp.init(arch=("cuda:7", qp.cpu))
     assert current_config().arch == "cpu"
+
+
+def test_gpu_has_no_number(monkeypatch):
+    monkeypatch.setattr(probe, "probe_hip", lambda: probe.Probe("amdgpu", devices=("MI300X",)))
+    monkeypatch.setattr(probe, "probe_cuda", lambda: probe.Probe("cuda"))
+    with pytest.raises(NoDeviceError, match="there is no backend 'gpu:1'") as raised:
+        qp.init(arch="gpu:1")
+    assert raised.value.hint.startswith("this process sees amdgpu:0 (MI300X), cpu")
 
 
 def test_what_to_do_for_each_backend_is_said():
