@@ -109,12 +109,12 @@ class Graph(GraphBuilder):
             GraphError: the graph allocates or frees memory.
             CaptureError: the graph is being captured, or its capture was aborted.
         """
-        self.require_complete()
-        if self.has_memory:
-            raise GraphError("a graph that allocates or frees memory cannot be cloned")
         other = Graph(self.device)
         with self._lock:
-            for node in self._nodes.values():
+            self.require_complete()
+            if self.has_memory:
+                raise GraphError("a graph that allocates or frees memory cannot be cloned")
+            for node in self:
                 other.register(node)
         return other
 
@@ -133,7 +133,7 @@ class Graph(GraphBuilder):
     @property
     def has_memory(self) -> bool:
         """Whether the graph allocates or frees memory."""
-        return any(isinstance(node, (AllocNode, FreeNode)) for node in self._nodes.values())
+        return any(isinstance(node, (AllocNode, FreeNode)) for node in self)
 
     def withhold(self, reason: str) -> None:
         """Let nothing be made of the graph because of ``reason``, until that is empty again; for captures."""

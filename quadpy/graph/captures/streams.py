@@ -26,7 +26,7 @@ class CapturedStreams:
         self.origin = origin
         self.after: dict[Timeline, tuple[str, ...]] = {}
         self._forks: dict[Timeline, tuple[CapturedStream, Span | None]] = {}  # with the line that forked
-        self._used: dict[int, set[Timeline]] = {}  # by block: the other streams that use it
+        self._used: dict[Block, set[Timeline]] = {}  # the other streams that use it
 
     def add(self, stream: CapturedStream) -> None:
         """``stream`` is captured from here on."""
@@ -57,7 +57,7 @@ class CapturedStreams:
         for thing in keep:
             block = getattr(thing, "block", None)
             if isinstance(block, Block) and block.home in self.after and block.home is not stream.timeline:
-                users = self._used.setdefault(id(block), set())
+                users = self._used.setdefault(block, set())
                 if stream.timeline not in users:
                     users.add(stream.timeline)
                     found += self.after[block.home]
