@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 from quadpy.dtypes import Scalar, element_text
 
-__all__ = ["Plain", "PlainMember", "RecordType", "Shape", "count_of", "shape_of_member"]
+__all__ = ["Plain", "PlainMember", "RecordType", "Shape", "count_of", "function_of", "shape_of_member"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +37,14 @@ class Plain:
 
 @dataclass(frozen=True, slots=True)
 class RecordType:
-    """A struct: its members in order, and its methods.
+    """A struct: its members in order, its methods, and the class that it was made from.
 
     Its scalars are numbered through, member by member.
     """
 
     members: tuple[tuple[str, Plain | RecordType], ...]
     methods: tuple[tuple[str, object], ...] = ()
+    cls: type | None = field(default=None, compare=False)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -105,6 +106,11 @@ class PlainMember(NamedTuple):
     path: str
     type: Plain
     offset: int
+
+
+def function_of(method: object) -> object:
+    """The function of a static method or of a property; any other method is one itself."""
+    return method.fget if isinstance(method, property) else getattr(method, "__func__", method)
 
 
 Shape: TypeAlias = "tuple[int, ...] | RecordType"

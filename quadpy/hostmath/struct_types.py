@@ -17,7 +17,7 @@ from quadpy.hostmath.structs import Struct, made_of
 from quadpy.importing import import_late
 from quadpy.messages import one_of, shown
 from quadpy.public import public
-from quadpy.records import Plain, RecordType
+from quadpy.records import Plain, RecordType, function_of
 from quadpy.runtime.elements.numpy_types import admit, cast, numpy_dtype
 from quadpy.runtime.elements.types import CompositeType, DType, element_of, scalar_of
 from quadpy.runtime.elements.values import Elements, wrap
@@ -82,10 +82,11 @@ class StructType:
 
     def record(self, scalar_type: Callable[[Any], Any] = scalar_of) -> RecordType:
         """The struct with all its types known; ``scalar_type`` says what ``float``, ``int`` and ``bool`` mean."""
-        methods = {name: method for name, method in self.methods.items() if _is_func(method)}
+        methods = {name: method for name, method in self.methods.items() if _is_compiled(method)}
         return RecordType(
             tuple((name, _member_type(dtype, scalar_type)) for name, dtype in self.members.items()),
             tuple(methods.items()),
+            self.cls,
         )
 
     def default(self, name: str) -> Any:
@@ -180,7 +181,7 @@ class StructType:
     def __quadpy_fingerprint__(self) -> str:
         members = [(name, dtype.__quadpy_fingerprint__() if isinstance(dtype, StructType) else repr(dtype))
                    for name, dtype in self.members.items()]  # fmt: skip
-        methods = [(name, method.__quadpy_fingerprint__()) for name, method in self.record().methods]  # type: ignore[attr-defined]  # of @qp.func
+        methods = [(name, _fingerprint(method)) for name, method in self.record().methods]
         return f"struct:{members!r}:{self.defaults!r}:{methods!r}"
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -268,13 +269,22 @@ def _attributes(
         for name, value in vars(each).items():
             if name in members:
                 defaults[name] = value
-            elif not name.startswith("__") and callable(value):
+            elif not name.startswith("__") and (callable(value) or isinstance(value, property)):
                 methods[name] = value
     return defaults, methods
 
 
-def _is_func(method: object) -> bool:
-    return hasattr(method, "__quadpy_fingerprint__")
+def _is_compiled(method: object) -> bool:
+    """Whether kernels may use it: a ``qp.func``, also as a static method, or a property."""
+    return isinstance(method, property) or hasattr(function_of(method), "__quadpy_fingerprint__")
+
+
+def _fingerprint(method: object) -> str:
+    function: Any = function_of(method)
+    if hasattr(function, "__quadpy_fingerprint__"):
+        return f"{type(method).__name__}:{function.__quadpy_fingerprint__()}"
+    code = function.__code__  # of a property
+    return f"property:{code.co_code.hex()}:{code.co_consts!r}:{code.co_names!r}"
 
 
 def _member_type(dtype: Any, scalar_type: Callable[[Any], Any]) -> Plain | RecordType:

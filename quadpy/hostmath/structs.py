@@ -108,6 +108,8 @@ class Struct:
         if not name.startswith("_") and name in self._values:
             return self._values[name]
         method = None if name.startswith("_") else self._type.method(name)
+        if isinstance(method, (staticmethod, property)):
+            return method.__get__(self)
         if method is not None:
             return functools.partial(method, self)
         raise AttributeError(self._no_member(name))

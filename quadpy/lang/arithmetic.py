@@ -72,14 +72,12 @@ def _fold_numbers(t: Trace, op: type[ast.AST], a: Number, b: Number, span: Span)
     """As in Python; where Python has no real result, as at run time."""
     check_size(t, op, a, b, span)
     try:
-        result: ScalarValue | complex = LITERAL.get(op, _PYTHON[op])(a, b)
+        result: ScalarValue = LITERAL.get(op, _PYTHON[op])(a, b)
     except ArithmeticError:
-        if op is ast.Pow and isinstance(b, float):
-            return _power(t, a, b, span)
         raise KernelValueError("no type can hold this literal", span, hint=_TOO_LARGE) from None
     except (TypeError, ValueError):
         t.fail_type(f"this operator is not defined for {shape_text(a)} and {shape_text(b)}", span)
-    return _power(t, a, b, span) if isinstance(result, complex) else result
+    return result
 
 
 def scalar_binary(t: Trace, op: type[ast.operator], a: Value, b: Value, span: Span) -> ScalarValue:

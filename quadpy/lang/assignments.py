@@ -86,7 +86,7 @@ def _is_type(wanted: Value) -> bool:
 
 def assign_target(t: Trace, target: ast.expr, value: Value, span: Span) -> None:
     match target:
-        case ast.Name(id=name) if not is_element(t, target):
+        case ast.Name(id=name) if t.frame.is_item(name) or not is_element(t, target):
             assign_name(t, name, value, span)
         case ast.Tuple(elts=elts) | ast.List(elts=elts):
             items = value.elems if isinstance(value, Vec) else value
@@ -129,6 +129,9 @@ def _change_plainly(
         case _ if isinstance(target, ElementRef):
             old = load_element(t, target, span)
             store_element(t, target, binary(t, type(node.op), old, t.expr(node.value), span), span)
+        case ast.Name(id=name) if isinstance(item := t.frame.env.get(name), MutableVar) and t.frame.is_item(name):
+            value = binary(t, type(node.op), freeze_all(t, read_part(t, item, span)), t.expr(node.value), span)
+            write_part(t, name, item, value, span)
         case _ if name := base_name(node.target):
             part = target or named_part(t, name, node.target)
             old = freeze_all(t, read_part(t, part, span))

@@ -50,9 +50,9 @@ class Builder:
         self._open[-1].append(stmt)
 
     @contextmanager
-    def block(self) -> Iterator[list[Stmt]]:
-        """Statements emitted inside go to the list that the ``with`` binds."""
-        stmts: list[Stmt] = []
+    def block(self, stmts: list[Stmt] | None = None) -> Iterator[list[Stmt]]:
+        """Statements emitted inside go to the list that the ``with`` binds: a new one, or the end of ``stmts``."""
+        stmts = [] if stmts is None else stmts
         self._open.append(stmts)
         try:
             yield stmts

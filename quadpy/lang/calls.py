@@ -41,6 +41,7 @@ from quadpy.lang.structs import cast_record, filled_record, make_record, struct_
 from quadpy.lang.supers import make_super
 from quadpy.lang.values import ArrayRef, BoundMethod, Value, Vec, holds_runtime, is_number, is_struct_type, shape_text
 from quadpy.lang.vecmethods import METHODS
+from quadpy.lang.vector_fills import check_filled, store_filled, vector_to_fill
 from quadpy.lang.vectors import make_vector, vec_of
 from quadpy.mathlib.library import LibraryFunction
 from quadpy.messages import misfit
@@ -54,13 +55,22 @@ Call: TypeAlias = Callable[[Trace, Any, list[Value], dict[str, Value], Span], Va
 
 def expr_Call(t: Trace, node: ast.Call) -> Value:
     span = t.span(node)
+    if (found := vector_to_fill(t, node.func)) is not None:
+        place, vector = found
+        made = call_value(t, BoundMethod(vector, "fill"), display_items(t, node.args), _keywords(t, node, span), span)
+        store_filled(t, node.func, place, made, span)
+        return made
     fn = list_method(t, node.func) or changing_method(t, node.func) or t.expr(node.func)
+    if isinstance(fn, BoundMethod):
+        check_filled(t, node.func, fn)
     if isinstance(fn, Builtin) and isinstance(fn.row.lowering, Update):
         return atomic_call(t, ir.AtomicOp(fn.row.lowering.op), node)
     if fn is BUILTINS["volatile_load"]:
         return volatile_load(t, node)
     if (fn is getattr or fn is hasattr) and takes_a_name(fn, node):
         return attribute_by_name(t, fn, node, span)
+    if fn is super:
+        return make_super(t, node)
     if fn is BUILTINS["ifte"] and len(node.args) == 3 and not node.keywords:
         test, body, orelse = node.args
         return t.expr(ast.copy_location(ast.IfExp(test, body, orelse), node))
@@ -101,8 +111,6 @@ def _call_object(t: Trace, fn: Any, args: list[Value], kwargs: dict[str, Value],
         return _call_type(t, fn, args, kwargs, span)
     if getattr(fn, "__quadpy_kernel__", False):
         t.fail_syntax("a kernel cannot call another kernel", span, "make the callee a @qp.func")
-    if fn is super:
-        return make_super(t, args, span)
     if isinstance(getattr(type(fn), "__call__", None), Func):  # noqa: B004 - it need not be callable from Python
         return call_value(t, t.deps.attribute(fn, "__call__"), args, kwargs, span)
     if is_pythons_own(fn):

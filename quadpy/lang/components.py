@@ -72,13 +72,16 @@ def assign_component(t: Trace, name: str, target: ast.expr, value: Value, span: 
 
 
 def named_part(t: Trace, name: str, target: ast.expr) -> MutableVar | ChosenPart:
-    """The part of the local vector ``name`` that ``target`` names, to be read and written."""
+    """The part of the local vector ``name`` that ``target`` names, or all of it, to be read and written."""
     bound, span = t.frame.env.get(name), t.span(target)
     if bound is None:
         lookup(t, name, span)
         t.fail_type(f"{name!r} belongs to the module, and is constant in the kernel", span,
                     f"copy it first: {name}_ = {name} + 0")  # fmt: skip
     if isinstance(bound, (Vec, Record)):
+        if t.frame.is_item(name):
+            t.fail_type(f"{name!r} is a copy of an item, which would not change", span,
+                        f"name the items in the loop: for {name} in qp.static([a, b]); or copy it first")  # fmt: skip
         assign_name(t, name, bound, span)
         bound = t.frame.env[name]
     is_object = isinstance(bound, Container) or (kind_of(bound) is Kind.OBJECT and not isinstance(bound, MutableVar))
@@ -91,9 +94,10 @@ def named_part(t: Trace, name: str, target: ast.expr) -> MutableVar | ChosenPart
         if isinstance(target, (ast.Attribute, ast.Subscript)) and is_object:
             t.expr(target.value)  # fails with its own message where an attribute is missing
             owner = ast.unparse(target.value)
-        t.fail_type(f"{owner!r} is not a vector or struct whose parts can be set", span)
+        hint = "copy the item to a variable, and change that" if isinstance(bound, (list, tuple, dict)) else ""
+        t.fail_type(f"{owner!r} is not a vector or struct whose parts can be set", span, hint)
     check_assigned(t, name, span)
-    return _part_named(t, bound, target)
+    return bound if isinstance(target, ast.Name) else _part_named(t, bound, target)
 
 
 def read_part(t: Trace, part: MutableVar | ChosenPart, span: Span) -> ir.Expr | Vec | Record:
@@ -109,7 +113,7 @@ def read_part(t: Trace, part: MutableVar | ChosenPart, span: Span) -> ir.Expr | 
 
 def write_part(t: Trace, name: str, part: MutableVar | ChosenPart, value: Value, span: Span) -> None:
     """Assigns a variable called ``name``, or a part of it."""
-    if part is t.frame.env.get(name):
+    if part is t.frame.env.get(name) and not t.frame.is_item(name):
         assign_name(t, name, value, span)
         return
     items = scalars_for(t, value, part.shape, part.types, span)

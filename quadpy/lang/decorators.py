@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, TypeVar, overload
+from typing import Any, Final, TypeVar, overload
 
 from quadpy.completion import shows
 from quadpy.copying import ByName, Recipe
@@ -23,6 +23,7 @@ __all__ = [
     "Template",
     "data_oriented",
     "func",
+    "func_of",
     "is_method",
     "is_template",
     "pyfunc",
@@ -90,6 +91,14 @@ class Method:
 
     def __repr__(self) -> str:
         return f"<quadpy function {self.func.source.name} of {self.instance!r}>"
+
+
+_OF_PYTHON: Final[dict[Callable[..., Any], Func]] = {}
+
+
+def func_of(fn: Any) -> Func:
+    """A ``Func`` as it is; of a plain Python function, such as a lambda or that of a property, the one that inlines it."""
+    return fn if isinstance(fn, Func) else _OF_PYTHON.setdefault(fn, Func(fn))
 
 
 def is_method(fn: Callable[..., Any]) -> bool:

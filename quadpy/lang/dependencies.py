@@ -17,7 +17,7 @@ from quadpy.lang.arguments import ArgType, ArrayArg, ContainerArg, MemberPath, S
 from quadpy.lang.decorators import Func, Method
 from quadpy.lang.fingerprints import Fingerprints, is_our_module
 from quadpy.lang.source import FunctionSource
-from quadpy.records import RecordType
+from quadpy.records import RecordType, function_of
 
 __all__ = ["MISSING", "Dependencies", "Read", "Spot", "reads_of"]
 
@@ -242,7 +242,7 @@ def _parts(value: Any) -> Sequence[Any]:
     if type(value) is dict:
         return list(value.values())
     if _is_struct_type(value):
-        return [*value.members.values(), *value.methods.values()]
+        return [*value.members.values(), *map(function_of, value.methods.values()), value.cls]
     if not is_our_module(type(value).__module__):
         return []
     try:  # not getattr, where the error of an object without such an attribute looks for a similar one

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from quadpy.dtypes import u1
+from quadpy.dtypes import promote, u1
 from quadpy.ir import nodes as ir
 from quadpy.lang.arrays import load_element
 from quadpy.lang.builder import LONGEST_CHAIN
 from quadpy.lang.comparisons import compare
 from quadpy.lang.context import Trace
 from quadpy.lang.operators import binary, select, unary
-from quadpy.lang.scalars import decide, meet, operand, to_condition
+from quadpy.lang.scalars import convert, decide, operand, to_condition, type_of
 from quadpy.lang.scope import lookup
 from quadpy.lang.structs import record_of
 from quadpy.lang.values import ElementRef, Record, ScalarValue, Value, Vec, is_numeric, is_runtime, shape_text, shaped
 from quadpy.lang.variables import assign_name, freeze_all
-from quadpy.lang.vectors import broadcast
+from quadpy.lang.vectors import broadcast, make_vector
 from quadpy.records import RecordType, Shape, count_of
 from quadpy.source import Span
 
@@ -179,21 +179,30 @@ def _chosen(t: Trace, then_stmts: list[ir.Stmt], a: Value, else_stmts: list[ir.S
             f"one branch of this expression gives {shape_text(a)} and the other {shape_text(b)}", span,
             "give values of the same shape in both, or write an if statement",
         )  # fmt: skip
-    a, b = broadcast(t, a, b, span)
+    with t.build.block():  # discarded: says where shapes do not agree
+        broadcast(t, a, b, span)
     shape = next((v.shape for v in (a, b) if isinstance(v, (Vec, Record))), ())
-    if isinstance(shape, RecordType):
-        a, b = (record_of(t, value, shape, span) for value in (a, b))
+    with t.build.block(then_stmts):  # conversions belong here: what they read may be assigned here
+        given = _branch_scalars(t, a, shape, span)
+    with t.build.block(else_stmts):
+        others = _branch_scalars(t, b, shape, span)
     variables: list[ir.Expr] = []
-    for x, y in zip(_branch_scalars(t, a, shape, span), _branch_scalars(t, b, shape, span), strict=True):
-        taken, other = meet(t, x, y, span)
-        var = t.build.var("branch", taken.type, mutable=True)
-        then_stmts.append(ir.Assign(var, taken, span=span))
-        else_stmts.append(ir.Assign(var, other, span=span))
+    for x, y in zip(given, others, strict=True):
+        type = promote(type_of(t, x), type_of(t, y))
+        var = t.build.var("branch", type, mutable=True)
+        for stmts, value in ((then_stmts, x), (else_stmts, y)):
+            with t.build.block(stmts):
+                t.build.assign(var, convert(t, value, type, span), span)
         variables.append(ir.VarRead(var, span=span))
     return shaped(shape, variables)
 
 
-def _branch_scalars(t: Trace, value: Value, shape: Shape, span: Span) -> tuple[ScalarValue, ...]:
-    if isinstance(value, (Vec, Record)):
+def _branch_scalars(t: Trace, value: Value, shape: Shape, span: Span) -> Sequence[ScalarValue]:
+    """The scalars of ``value`` as one of this shape, in the block of its branch."""
+    if isinstance(shape, RecordType):
+        return record_of(t, value, shape, span).elems
+    if isinstance(value, (tuple, list)):
+        value = make_vector(t, value, span)
+    if isinstance(value, Vec):
         return value.elems
     return (operand(t, value, "a conditional expression needs numbers, vectors or structs", span),) * count_of(shape)

@@ -92,7 +92,8 @@ class Frame:
     value, ``breaks`` what was set at each ``break`` of the run-time loops around.  ``outer`` is what was bound before
     the parallel loop around, ``shared`` the names of compile-time values of it that the loop has read; ``private`` are names that an earlier such loop bound again, with
     its line: they have no value after it.  ``seen`` are the names that marks of the source have shown;
-    ``nones`` those to which None was assigned, with the number of loops around it; ``called_at`` is the call of a function.
+    ``nones`` those to which None was assigned, with the number of loops around it; ``called_at`` is the call of a function;
+    ``items`` are what the names of unrolled loops were bound to, where that is a part of something that lives on.
     """
 
     source: FunctionSource
@@ -117,6 +118,7 @@ class Frame:
     seen: dict[str, object] = field(default_factory=dict)
     nones: dict[str, int] = field(default_factory=dict)
     called_at: Span = NOWHERE
+    items: dict[str, object] = field(default_factory=dict)
 
     @contextmanager
     def at_compile_time(self) -> Iterator[None]:
@@ -126,6 +128,10 @@ class Frame:
             yield
         finally:
             self.static -= 1
+
+    def is_item(self, name: str) -> bool:
+        """Whether ``name`` stands for an item of the container that an unrolled loop runs over."""
+        return name in self.items and self.items[name] is self.env.get(name)
 
     def variables(self) -> set[str]:
         return {name for name, value in self.env.items() if isinstance(value, MutableVar)}

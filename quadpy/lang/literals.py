@@ -37,9 +37,9 @@ def modulo(a: float, b: float) -> float:
 
 
 def power(a: float, b: float) -> Any:
-    """``a ** b``: by repeated squaring for an integer ``b``, as at run time; complex where there is no real result."""
+    """``a ** b``: by repeated squaring for an integer ``b``, as at run time."""
     if not isinstance(b, int):
-        return a**b
+        return _float_power(float(a), b)
     if isinstance(a, int) and b >= 0:
         return a**b
     base = float(a)
@@ -47,6 +47,17 @@ def power(a: float, b: float) -> Any:
     if b >= 0:
         return result
     return _squared(1.0 / base, -b) if math.isinf(result) and base else divide(1.0, result)
+
+
+def _float_power(base: float, exponent: float) -> float:
+    """IEEE 754's pow: NaN where there is no real result, infinite where Python raises an error."""
+    sign = math.copysign(1.0, base) if exponent % 2 == 1 else 1.0
+    try:
+        return math.pow(base, exponent)
+    except ValueError:
+        return math.nan if base else math.copysign(math.inf, sign)
+    except OverflowError:
+        return math.copysign(math.inf, sign)
 
 
 def _squared(base: float, exponent: int) -> float:

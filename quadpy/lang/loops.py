@@ -30,6 +30,8 @@ from quadpy.lang.iteration import (
     loop_bounds,
     target_names,
 )
+from quadpy.lang.loop_items import origins, refer
+from quadpy.lang.names import stored_names
 from quadpy.lang.parallel import parallel_loop
 from quadpy.lang.scalars import to_condition
 from quadpy.lang.sparse_loops import active_only, remember_cells
@@ -141,9 +143,12 @@ def _unrolled_loop(t: Trace, node: ast.For, items: Value) -> bool:
     if 0 < t.options.unrolling_limit < len(found) and not is_our_module(frame.source.fn.__module__):
         _warn_of_length(t, len(found), t.span(node))
     frame.loops.append(f"static{frame.runtime_depth}")
+    changed = t.stored(node.body, frame.source) & stored_names([node.target]).keys()
     try:
-        for item in found:
+        for item, origin in zip(found, origins(t, node.iter, len(found)), strict=True):
             bind_static(t, node.target, item)
+            if changed:
+                refer(t, node.target, origin, changed)
             try:
                 if t.block(node.body):
                     return True

@@ -5,15 +5,16 @@ from __future__ import annotations
 from types import ModuleType
 
 from quadpy.lang.context import Trace
-from quadpy.lang.decorators import Func, Method
+from quadpy.lang.decorators import Method
 from quadpy.lang.dependencies import MISSING
 from quadpy.lang.fingerprints import is_our_module
 from quadpy.lang.parameters import passed_attribute
 from quadpy.lang.scope import container_member
 from quadpy.lang.sparse_places import NodeParent, is_node
-from quadpy.lang.supers import Super, import_attribute, super_attribute
-from quadpy.lang.values import Container, Value, is_number, shape_text
+from quadpy.lang.supers import Super, class_attribute, import_attribute, super_attribute
+from quadpy.lang.values import Container, Value, is_number, is_struct_type, shape_text
 from quadpy.messages import closest, one_of
+from quadpy.records import function_of
 from quadpy.source import Span
 
 __all__ = ["container_attribute", "object_attribute"]
@@ -28,6 +29,8 @@ def object_attribute(t: Trace, value: Value, name: str, span: Span) -> Value:
     if (passed := passed_attribute(t, value, name)) is not None:
         return passed
     found = t.deps.attribute(value, name)
+    if found is MISSING and is_struct_type(value) and name in value.methods:
+        return function_of(t.deps.attribute(value, "methods")[name])
     if found is MISSING:
         if is_number(value) and is_our_module(t.frame.source.fn.__module__):
             t.fail_type(f"a vector or matrix is needed, not {shape_text(value)}", span)
@@ -51,7 +54,8 @@ def container_attribute(t: Trace, value: Container, name: str, span: Span) -> Va
             span,
             one_of(name, value.arg.names),
         )
-    return Method(found, value) if isinstance(found, Func) else import_attribute(t, found)
+    raw = next((vars(base)[name] for base in value.arg.type.__mro__ if name in vars(base)), None)
+    return class_attribute(t, raw, found, value, span)
 
 
 def _named(value: Value) -> str:

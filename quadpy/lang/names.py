@@ -53,8 +53,8 @@ def stored_names(nodes: Iterable[ast.AST]) -> Counter[str]:
                     counts[name] += 1
                 case ast.Subscript(ctx=ast.Store()) | ast.Attribute(ctx=ast.Store()):
                     counts.update(filter(None, [base_name(sub)]))
-                case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="fill")):
-                    counts[name] += 1
+                case ast.Call(func=ast.Attribute(value=owner, attr="fill")):
+                    counts.update([owner.id] if isinstance(owner, ast.Name) else filter(None, [base_name(owner)]))
                 case ast.pattern():
                     counts.update(_pattern_names(sub))
     return counts

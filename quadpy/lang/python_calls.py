@@ -18,7 +18,7 @@ from quadpy.lang.arrays import extent_of
 from quadpy.lang.comparisons import truth_of_items
 from quadpy.lang.compile_time import evaluated, python_call
 from quadpy.lang.context import Trace
-from quadpy.lang.decorators import Func
+from quadpy.lang.decorators import func_of
 from quadpy.lang.dependencies import MISSING
 from quadpy.lang.displays import display_items
 from quadpy.lang.fingerprints import is_our_module
@@ -156,7 +156,7 @@ def call_at_compile_time(t: Trace, fn: Any, args: list[Value], kwargs: dict[str,
     if fn is builtins.len and len(args) == 1 and isinstance(args[0], (Vec, ArrayRef)):
         return _length(t, args[0], span)
     if getattr(fn, "__quadpy_expand__", False):
-        return inline(t, _expanded(fn), args, kwargs, span)
+        return inline(t, func_of(fn), args, kwargs, span)
     if fn in (builtins.any, builtins.all) and len(args) == 1:
         whole = isinstance(args[0], Vec)
         return METHODS[fn.__name__](t, args[0], span) if whole else truth_of_items(t, fn, args[0], span)
@@ -180,7 +180,7 @@ def call_at_compile_time(t: Trace, fn: Any, args: list[Value], kwargs: dict[str,
     if fn in AT_COMPILE_TIME or is_our_module(_module_of(fn)):
         return _called_now(t, fn, args, kwargs, span)
     if isinstance(fn, FunctionType) and fn.__code__.co_name == "<lambda>":
-        return inline(t, _expanded(fn), args, kwargs, span)
+        return inline(t, func_of(fn), args, kwargs, span)
     _refuse(t, fn, span, known=not holds_runtime(args) and not holds_runtime(kwargs))
 
 
@@ -225,14 +225,7 @@ def _module_of(fn: Any) -> str:
     return getattr(fn, "__module__", None) or ""
 
 
-def _expanded(fn: Any) -> Func:
-    """The ``Func`` of a lambda, or of a plain function that the library marks with ``expand``."""
-    return _EXPANDED.setdefault(fn, Func(fn))
-
-
 _OUTSIDE: Final = (
     "quadpy.api", "quadpy.graph", "quadpy.jit", "quadpy.runtime.arrays", "quadpy.runtime.device", "quadpy.runtime.streams",
 )  # fmt: skip
 _ALLOCATING: Final = ("field", "ndarray", "tensor")
-
-_EXPANDED: dict[Any, Func] = {}

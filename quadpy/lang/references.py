@@ -11,7 +11,8 @@ from quadpy.lang.decorators import Func, Method, is_template
 from quadpy.lang.frames import ChosenPart, MutableVar
 from quadpy.lang.names import base_name
 from quadpy.lang.retrace import LocalAtomicFound
-from quadpy.lang.values import ElementRef, Record, Value, is_number, is_numeric
+from quadpy.lang.scope import static_object
+from quadpy.lang.values import ElementRef, Record, Value, is_number, is_numeric, is_struct_type
 from quadpy.lang.variables import check_assigned
 
 __all__ = ["argument_places", "named_place"]
@@ -28,6 +29,8 @@ def argument_places(t: Trace, fn: Value, node: ast.Call) -> dict[ast.expr, Eleme
     source = (fn.func if isinstance(fn, Method) else fn).source
     stored = t.stored(source.tree.body, source)
     changed = {name for name in names if name in stored and is_template(t.deps.annotation(source, name))}
+    if isinstance(node.func, ast.Attribute) and is_struct_type(static_object(t, node.func.value)):
+        changed |= stored.intersection(names[:1])  # Base.move(self)
     if not changed:
         return {}
     given = [(keyword.arg, keyword.value) for keyword in node.keywords]

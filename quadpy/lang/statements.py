@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 from quadpy.intrinsics import BUILTINS
 from quadpy.ir import nodes as ir
-from quadpy.lang.assignments import assign_target
 from quadpy.lang.context import Trace
 from quadpy.lang.frames import MutableVar
 from quadpy.lang.loops import StaticBreak, StaticContinue
@@ -33,21 +32,7 @@ def stmt_Expr(t: Trace, node: ast.Expr) -> None:
             return
     if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
         return  # a docstring
-    if isinstance(node.value, ast.Call) and _is_vec_fill(t, node.value):
-        return
     t.expr(node.value)
-
-
-def _is_vec_fill(t: Trace, call: ast.Call) -> bool:
-    """``v.fill(x)`` on a local vector changes it in place."""
-    target = call.func
-    if not (isinstance(target, ast.Attribute) and target.attr == "fill" and isinstance(target.value, ast.Name)):
-        return False
-    bound = t.frame.env.get(target.value.id)
-    if not (isinstance(bound, MutableVar) and bound.shape):
-        return False
-    assign_target(t, target.value, t.expr(call), t.span(call))
-    return True
 
 
 def stmt_If(t: Trace, node: ast.If) -> bool:

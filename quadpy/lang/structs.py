@@ -10,7 +10,7 @@ from quadpy.dtypes import Scalar
 from quadpy.ir import nodes as ir
 from quadpy.lang.arithmetic import scalar_compare
 from quadpy.lang.context import Trace
-from quadpy.lang.decorators import Func, Method
+from quadpy.lang.decorators import Func, Method, func_of
 from quadpy.lang.scalars import cast, convert, join_conditions, to_scalar
 from quadpy.lang.values import (
     Record,
@@ -23,7 +23,7 @@ from quadpy.lang.values import (
 )
 from quadpy.lang.vectors import components_for, make_vector
 from quadpy.messages import one_of
-from quadpy.records import Plain, RecordType, Shape
+from quadpy.records import Plain, RecordType, Shape, function_of
 from quadpy.source import Span
 
 __all__ = [
@@ -189,6 +189,10 @@ def record_attribute(t: Trace, value: Record, name: str, span: Span) -> Value:
         if changes_self(t, method):
             fail_to_change(t, name, span)
         return Method(method, value)
+    if isinstance(method, property):
+        return t.call(func_of(method.fget), [value], {}, span)
+    if method is not None:  # a static method
+        return function_of(method)
     t.fail_type(f"{shape_text(value)} has no member {name!r}", span, one_of(name, value.shape.names))
 
 

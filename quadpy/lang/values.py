@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol, TypeAlias, overload
 
@@ -207,6 +207,8 @@ def is_vector_type(value: object) -> TypeIs[VectorType]:
 
 class StructType(Protocol):
     """A type made by ``qp.types.struct`` or ``qp.dataclass``."""
+
+    methods: Mapping[str, object]
 
     def record(self, scalar_type: Callable[[object], object]) -> RecordType:
         """The struct with all its types known; ``scalar_type`` says what float, int and bool mean."""

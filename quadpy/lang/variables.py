@@ -72,6 +72,11 @@ def assign_name(t: Trace, name: str, value: Value, span: Span) -> None:
         freeze_all(t, value)
         return
     env = t.frame.env
+    if t.frame.is_item(name) and not isinstance(env[name], (Vec, Record)):  # a place, which keeps what it has
+        if _is_kept(t, name):
+            t.fail_type(f"{name!r} stands for an item of an unrolled loop and cannot become another here", span,
+                        "assign its parts, or copy it to a variable before")  # fmt: skip
+        del env[name]
     bound = env.get(name, _UNBOUND)
     value = _as_bound(t, name, bound, value, span)
     if not is_numeric(value):

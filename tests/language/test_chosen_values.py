@@ -1,7 +1,5 @@
 """Conditional expressions whose branches are tuples, and messages of names that cannot mean what they are given."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -55,6 +53,75 @@ def test_a_tuple_and_a_number_do_not_meet():
 
     with pytest.raises(qp.KernelTypeError, match="one branch of this expression gives tuple and the other f"):
         run(np.zeros(1, np.float32), 1)
+
+
+@qp.dataclass
+class Chosen:
+    m: qp.f32
+    k: qp.i32
+
+
+@qp.dataclass
+class Outer:
+    inner: Chosen
+    v: qp.math.vec2
+
+
+@qp.func
+def pick(c, x, y):
+    return x if c > 0 else (y if c == 0 else x)
+
+
+@qp.kernel
+def nested(p: Chosen, q: Chosen, a: qp.i32, b: qp.i32) -> (Chosen, Chosen, Chosen, Chosen, Chosen):
+    in_else = p if a > 0 else (q if b > 0 else p)
+    in_then = (p if b > 0 else q) if a > 0 else q
+    both = (p if b > 0 else q) if a > 0 else (q if b > 0 else p)
+    deep = p if a > 0 else (p if a < 0 else (q if b > 0 else (p if b < 0 else q)))
+    by_function = p if a > 0 else pick(b, q, p)
+    return in_else, in_then, both, deep, by_function
+
+
+@qp.kernel
+def nested_members(p: Outer, q: Outer, a: qp.i32, b: qp.i32) -> (Outer, qp.f32, qp.math.vec2, qp.math.vec2):
+    whole = p if a > 0 else (q if b > 0 else p)
+    number = (p if a > 0 else (q if b > 0 else p)).inner.m
+    components = p.v if a > 0 else ([q.v.x, q.v.y] if b > 0 else [p.v.x, p.v.y])
+    called = qp.ifte(a > 0, p, qp.ifte(b > 0, q, p)).v
+    return whole, number, components, called
+
+
+@pytest.mark.parametrize("options", [{}, {"debug": True}, {"arch": qp.python}])
+@pytest.mark.parametrize(("a", "b"), [(0, 0), (0, 1), (1, 0), (1, 1)])
+def test_choices_of_structs_in_choices(init, options, a, b):
+    init(**options)
+    p, q = Chosen(1.5, 3), Chosen(2.5, 4)
+    in_else = p if a > 0 else (q if b > 0 else p)
+    in_then = (p if b > 0 else q) if a > 0 else q
+    both = (p if b > 0 else q) if a > 0 else (q if b > 0 else p)
+    deep = p if a > 0 else q
+    assert nested(p, q, a, b) == (in_else, in_then, both, deep, p if a > 0 else (q if b > 0 else p))
+    p, q = Outer(p, [1, 2]), Outer(q, [3, 4])
+    right = p if a > 0 else (q if b > 0 else p)
+    whole, number, components, called = nested_members(p, q, a, b)
+    assert (whole, number) == (right, right.inner.m)
+    assert components.entries == right.v.entries == called.entries
+
+
+def test_choices_of_structs_of_a_field_in_a_loop_of_a_graph_kernel():
+    f = Chosen.field(shape=4)
+
+    @qp.kernel(graph=True)
+    def run():
+        for i in f:
+            f[i] = Chosen(i, i)
+        for i in f:
+            f[i] = Chosen(10, 10) if i == 0 else (f[i] if i == 1 else (Chosen(k=7) if i == 2 else f[i]))
+
+    run()
+    run()
+    assert f.to_numpy()["k"].tolist() == [10, 1, 7, 3]
+    assert f.to_numpy()["m"].tolist() == [10, 1, 0, 3]
 
 
 def test_an_annotation_in_quotes_is_refused():

@@ -212,6 +212,31 @@ def shifts(x: qp.i8, y: qp.u8, z: qp.i32) -> tuple[qp.i8, qp.i8, qp.u8, qp.i32, 
     return x << 300, x >> 300, y << -1, z << 2**40, z >> -1, 1 << z
 
 
+@pytest.mark.parametrize("expression", ["a ** b", "qp.pow(a, b)", "pow(a, b)"])
+def test_powers_without_a_real_result_or_out_of_range(load, expression):
+    """Whatever the default float is: f32 would hold neither the base nor the result."""
+    same(load, expression, [-1e300, -1.5, -1e-300, 0.0, -0.0, 1e300, 1e-300, 1.000000000001, -2.0],
+         second=[-7.25, 7.25, 1e-30, 1e30, -1e30, -3.0, 301.0, math.inf, -math.inf],
+         keep=lambda a, b: not 1e-310 < power_of(a, b) < 1e300)  # fmt: skip
+
+
+def power_of(a, b):
+    try:
+        return abs(math.pow(a, b))
+    except (ValueError, OverflowError):
+        return math.inf
+
+
+def test_powers_of_literals_that_no_float_can_hold(load):
+    module = load("""
+@qp.kernel
+def run() -> qp.f64:
+    return (10 ** 400) ** 0.5
+""")
+    with pytest.raises(qp.KernelValueError, match="no type can hold this literal"):
+        module.run()
+
+
 def test_a_literal_shifts_everything_out_by_a_count_that_the_type_cannot_hold():
     assert shifts(-3, 7, -5) == (0, -1, 0, 0, -1, 0)
 

@@ -1,0 +1,63 @@
+"""``v.fill(x)`` sets all components of a vector or matrix where it is: in a variable, in memory, or in a part of these."""
+
+from __future__ import annotations
+
+import ast
+from typing import TypeAlias
+
+from quadpy.lang.arrays import element_ref, is_element, load_element, store_element, struct_element
+from quadpy.lang.components import named_part, write_part
+from quadpy.lang.context import Trace
+from quadpy.lang.frames import ChosenPart, MutableVar
+from quadpy.lang.methods import record_at
+from quadpy.lang.names import base_name
+from quadpy.lang.promotion import literal
+from quadpy.lang.values import BoundMethod, ElementRef, Record, Value, Vec, shaped
+from quadpy.source import Span
+
+__all__ = ["check_filled", "store_filled", "vector_to_fill"]
+
+Place: TypeAlias = ElementRef | MutableVar | ChosenPart
+
+
+def vector_to_fill(t: Trace, node: ast.expr) -> tuple[Place, Vec] | None:
+    """The place whose ``fill`` the expression ``node`` is, and a vector of its type; None for all else."""
+    if not isinstance(node, ast.Attribute) or node.attr != "fill":
+        return None
+    owner, span = node.value, t.span(node)
+    if struct_element(t, owner) is not None or record_at(t, owner) is not None:
+        return None  # a method of the struct
+    place: Place
+    if is_element(t, owner):
+        place = element_ref(t, owner)
+        zeros = [literal(0, type, span) for type in place.types]
+        held: Value = load_element(t, place, span) if place.steps else shaped(place.shape, zeros)
+    elif isinstance(t.frame.env.get(name := _name_of(owner)), (MutableVar, Vec, Record)):
+        place = named_part(t, name, owner)
+        part = place.parts[0] if isinstance(place, ChosenPart) else place
+        held = part.stand_in(span)
+    else:
+        return None
+    return (place, held) if isinstance(held, Vec) else None
+
+
+def _name_of(node: ast.expr) -> str:
+    return node.id if isinstance(node, ast.Name) else base_name(node) or ""
+
+
+def store_filled(t: Trace, node: ast.expr, place: Place, value: Value, span: Span) -> None:
+    """Stores what ``node``, the expression ``v.fill``, makes of the vector at ``place``."""
+    assert isinstance(node, ast.Attribute)
+    if isinstance(place, ElementRef):
+        store_element(t, place, value, span)
+    else:
+        write_part(t, _name_of(node.value), place, value, span)
+
+
+def check_filled(t: Trace, node: ast.expr, method: BoundMethod) -> None:
+    """Refuses ``v.fill`` where ``v`` names a vector that cannot change: the change would be lost."""
+    if not (isinstance(node, ast.Attribute) and isinstance(method.receiver, Vec) and method.name == "fill"):
+        return
+    if name := _name_of(node.value):
+        named_part(t, name, node.value)
+        t.fail_type(f"{ast.unparse(node.value)!r} cannot change here", t.span(node), "copy it to a variable first")
