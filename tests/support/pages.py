@@ -19,6 +19,15 @@ def program(page: str) -> str:
     return "\n".join(lines) + "\n" if lines else ""
 
 
+CONSOLE = re.compile(r"^```console\n\$ (?P<command>[^\n]+)\n(?P<output>.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def console_blocks() -> list[tuple[Path, str, str]]:
+    """Each command that a page shows, as the page, the command, and what it prints, perhaps among other lines."""
+    pages = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
+    return [(page, *block.groups()) for page in pages for block in CONSOLE.finditer(page.read_text(encoding="utf-8"))]
+
+
 def pages_with_code() -> list[Path]:
     pages = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
     return [page for page in pages if program(page.read_text(encoding="utf-8"))]
