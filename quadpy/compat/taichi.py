@@ -1,12 +1,13 @@
 """Taichi's names for quadpy: ``import quadpy.compat.taichi as ti`` in place of ``import taichi as ti``.
 
 Intended differences from ``quadpy``: ``ti.init`` takes Taichi's options and turns ``fast_math`` on, ``ti.gpu`` is any
-GPU or else the CPU, and the annotation of a function's result has no effect. ``ti.graph`` and ``ti.types`` have
+GPU or else the CPU, the annotation of a function's result has no effect, and that of a kernel's cuts floats. ``ti.graph`` and ``ti.types`` have
 Taichi's names besides those of quadpy.  Everything else is quadpy's own.
 """
 
 from __future__ import annotations
 
+import functools
 import logging
 import warnings
 from collections.abc import Callable, Sequence
@@ -39,6 +40,7 @@ __all__ = [
     "graph",
     "hex_to_rgb",
     "init",
+    "kernel",
     "linalg",
     "rgb_to_hex",
     "types",
@@ -137,6 +139,20 @@ def func(fn: Callable[..., Any]) -> Func:  # type: ignore[no-redef]  # in place 
     """
     getattr(fn, "__annotations__", {}).pop("return", None)
     return quadpy.func(fn)
+
+
+def kernel(fn: Callable[..., object] | None = None, /, **options: Any) -> Any:  # type: ignore[no-redef]  # in place of quadpy's
+    """Like ``quadpy.kernel``; as in Taichi, the annotation of the result cuts floats to integers.
+
+    Raises:
+        KernelSourceError: as ``quadpy.kernel``.
+        ArgumentError: as ``quadpy.kernel``.
+    """
+    if fn is None:
+        quadpy.kernel(**options)  # says what is wrong with them
+        return functools.partial(kernel, **options)
+    made = quadpy.kernel(fn, **options)
+    return quadpy.Kernel(fn, made.options._replace(cuts_results=True))
 
 
 def __getattr__(name: str) -> Any:

@@ -49,12 +49,12 @@ def kernel(
     """
     require_switch(fastcache, "fastcache")
     require_switch(pure, "pure")
-    options = KernelOptions(graph, fuse, wave_size, debug)
+    options = KernelOptions(graph, fuse, wave_size, debug).require()
     if fn is None:
-        return functools.partial(kernel, **options.require()._asdict())
+        return functools.partial(kernel, graph=graph, fuse=fuse, wave_size=wave_size, debug=debug)
     if not hasattr(fn, "__code__"):
         hint = "put @qp.kernel above a def"
         if isinstance(fn, (staticmethod, classmethod, property)):
             hint = f"put @{type(fn).__name__} above @qp.kernel"
         raise KernelSourceError(f"{fn!r} is not a Python function", hint=hint)
-    return Kernel(fn, options.require())
+    return Kernel(fn, options)

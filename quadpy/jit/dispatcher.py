@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from threading import RLock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from quadpy.dtypes import Scalar, i32, i64
 from quadpy.importing import import_late
@@ -34,18 +34,22 @@ if TYPE_CHECKING:
 
 __all__ = ["Dispatcher", "options_of"]
 
+_NONE: Final = KernelOptions()
 
-def options_of(config: Config, target: TargetSpec, index: Scalar = i32, *, graph: bool, debug: bool | None) -> Options:
+
+def options_of(config: Config, target: TargetSpec, index: Scalar = i32, given: KernelOptions = _NONE) -> Options:
     """The options for code with indices of type ``index``, from ``config``, the decorator and the target.
 
-    ``debug`` is the decorator's; None leaves it to ``config``, which may leave it to the environment.
+    A ``debug`` of None leaves it to ``config``, which may leave it to the environment.
     """
+    debug = given.debug
     all_checks = next((given for given in (debug, config.debug) if given is not None), bool(settings().debug))
     indices_only = config.check_out_of_bound and debug is None and not all_checks
     return Options(
-        config.default_ip, config.default_fp, index, fast_math=config.fast_math, graph=graph, wave_size=target.wave_size,
+        config.default_ip, config.default_fp, index, fast_math=config.fast_math, graph=given.graph, wave_size=target.wave_size,
         debug=all_checks or indices_only, indices_only=indices_only, interpreted=config.interpreted,
         block_dim=None if target.family == "cpu" else config.gpu_block_dim, unrolling_limit=config.unrolling_limit,
+        cuts_results=given.cuts_results,
     )  # fmt: skip
 
 
@@ -141,7 +145,7 @@ class Dispatcher:
                 }
                 index = i64 if any(view.wide for view in views) else i32
                 target = self.target()
-                options = options_of(self.config, target, index, graph=self.options.graph, debug=self.options.debug)
+                options = options_of(self.config, target, index, self.options)
                 found = made(self.source, self.parameters, types, options, self.config, target, self.options.fuse)
                 self.specialisations[key] = found
             return found

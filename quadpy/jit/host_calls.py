@@ -192,7 +192,7 @@ def _plan(fn: object, parameters: tuple[_ByValue | None, ...], statics: tuple[An
         types[name] = StaticArg(static) if parameter is None else parameter.arg_type()
     target = parse_target("cpu")
     # A single function runs as in an iteration of a loop: one thread runs it from the first line to the last.
-    options = replace(options_of(config, target, graph=False, debug=None), serial=True)
+    options = replace(options_of(config, target), serial=True)
     source = FunctionSource(_FORMS[len(parameters)])
     made = Specialisation(source, tuple(filter(None, parameters)), types, options, config, target)
     plan = made.pick([])

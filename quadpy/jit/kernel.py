@@ -78,7 +78,7 @@ class Kernel(ByName):
 
     def _take(self, options: KernelOptions) -> None:
         self.options = options
-        self.graph, self.fuse, self.wave_size, self.debug = options
+        self.graph, self.fuse, self.wave_size, self.debug, _ = options
 
     def __call__(self, /, *args: Argument, stream: object = None, **kwargs: Argument) -> Any:
         """Runs the kernel and returns its result.

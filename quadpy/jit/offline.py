@@ -84,7 +84,7 @@ def _complete(kernel: Kernel, given: Mapping[str, Argument], target: TargetSpec,
     except ArgumentError as error:
         raise kernel.named(error) from None
     target = with_waves(target, kernel.wave_size)
-    options = options_of(current_config(), target, graph=kernel.graph, debug=kernel.debug)
+    options = options_of(current_config(), target, given=kernel.options)
     while True:
         if target.family != "cpu":
             types = {name: _aligned(arg) if isinstance(arg, ArrayArg) else arg for name, arg in types.items()}

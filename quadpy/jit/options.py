@@ -12,12 +12,13 @@ __all__ = ["KernelOptions"]
 
 
 class KernelOptions(NamedTuple):
-    """As ``qp.kernel`` describes them."""
+    """As ``qp.kernel`` describes them; ``cuts_results`` is Taichi's: floats become integers where the annotation says so."""
 
     graph: bool = False
     fuse: Fuse = "auto"
     wave_size: int | None = None
     debug: bool | None = None
+    cuts_results: bool = False
 
     def require(self) -> KernelOptions:
         """The same; ArgumentError for an option that a kernel cannot have."""

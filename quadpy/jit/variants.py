@@ -179,12 +179,40 @@ class Variant:
         owner = self._text(MemberPath(path.root, path.steps[:-1]))
         self._guards.setdefault(self._text(path), f"hasattr({owner}, {path.steps[-1]!r})")
 
+    def _guard_class(self, cls: type, name: str) -> None:
+        """Calls of the variant have the same attribute in the class, or in its bases."""
+        text = f"{cls.__module__}.{cls.__qualname__}.{name}"
+        if text in self._guards:
+            return
+        tests = []
+        for base in cls.__mro__:
+            here = f"c{len(self._names)}"
+            self._names[here] = found = vars(base)  # a live view of the class
+            if name in found:
+                self._names[f"{here}_kept"] = found[name]
+                tests.append(f"{here}[{name!r}] is not {here}_kept")
+                break
+            tests.append(f"{name!r} in {here}")
+        self._guards[text] = " or ".join(tests)
+
+    def _guard_method(self, path: MemberPath) -> None:
+        """Calls of the variant have the same method there: in the class, and none in the object itself."""
+        owner, name = MemberPath(path.root, path.steps[:-1]), str(path.steps[-1])
+        value = owner.of(self._roots[path.root])
+        if name not in getattr(value, "__dict__", (name,)):
+            self._guards.setdefault(self._text(path), f"{name!r} in {self._text(owner)}.__dict__")
+        self._guard_class(type(value), name)
+
     def watch(self, reads: Dependencies) -> None:
         """Code was compiled; calls with other values of its reads need other code."""
         before = len(self._guards)
+        for cls, name in reads.of_classes():
+            self._guard_class(cls, name)
         for path, value in reads.attributes():
             if value is MISSING and path.root in self._roots:
                 self._guard_missing(path)
+            if isinstance(value, (Method, MethodType)) and path.root in self._roots:
+                self._guard_method(path)
             watched = path.root in self._roots and not isinstance(value, _UNWATCHED)
             if not watched or not _is_stable(path, self._roots[path.root], value):
                 continue

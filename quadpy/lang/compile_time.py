@@ -90,7 +90,8 @@ def evaluated(t: Trace, fn: Callable[..., Any], args: Sequence[Any], kwargs: Map
             t.fail_type(f"{name} runs while compiling and cannot take run-time values: {shape_text(value)}", span,
                         "decorate it with @qp.func, and call it outside qp.static")  # fmt: skip
     try:
-        made = t.deps.computed(name, str(span), lambda: _listed(t, fn(*args, **kwargs)), pure=_is_pure(fn))
+        given = (*args, *kwargs.values())
+        made = t.deps.computed(fn, given, str(span), lambda: _listed(t, fn(*args, **kwargs)), pure=_is_pure(fn))
     except CompilationError:
         raise
     except Exception as exc:

@@ -113,9 +113,9 @@ class Trace:
         made.in_function = True
         return made
 
-    def is_active(self, source: FunctionSource) -> bool:
-        """Whether the function ``source`` is being traced."""
-        return source in self.callers or any(frame.source is source for frame in self.frames)
+    def depth_of(self, source: FunctionSource) -> int:
+        """How many calls of the function ``source`` are being traced."""
+        return sum(known is source for known in self.callers) + sum(frame.source is source for frame in self.frames)
 
     def expr(self, node: ast.expr) -> Value:
         """The value of an expression; its effects are emitted on the way."""

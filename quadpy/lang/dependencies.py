@@ -16,6 +16,7 @@ from quadpy.lang.annotations import understood
 from quadpy.lang.arguments import ArgType, ArrayArg, ContainerArg, MemberPath, StaticArg, StructArg
 from quadpy.lang.decorators import Func, Method
 from quadpy.lang.fingerprints import Fingerprints, is_our_module
+from quadpy.lang.python_reads import reads_of_call
 from quadpy.lang.source import FunctionSource
 from quadpy.records import RecordType, function_of
 
@@ -63,6 +64,7 @@ class Dependencies:
         self._found: list[Any] = [kernel]
         self._origins: list[str | Read | None] = [None]  # of each: the name of an argument, or the read
         self._kept: list[Any] = []
+        self._calls: list[tuple[Callable[..., Any], Sequence[object]]] = []
         if kernel is not None:
             self._spots[id(kernel)] = [0]
         for name, value in (arguments or {}).items():
@@ -98,9 +100,11 @@ class Dependencies:
         """An attribute of a Python object, or MISSING."""
         return self._read("attribute", value, name)
 
-    def computed(self, name: str, location: str, compute: Callable[[], Any], *, pure: bool) -> Any:
-        """The result of a Python function called at ``location``; a later trace of the same signature uses it again."""
-        key = f"call {name} at {location}", len(self.values), ""
+    def computed(self, fn: Callable[..., Any], args: Sequence[object], location: str, compute: Callable[[], Any], *, pure: bool) -> Any:
+        """The result of ``fn``, a Python function called at ``location``; a later trace of the same signature uses it again."""
+        key = f"call {getattr(fn, '__name__', type(fn).__name__)} at {location}", len(self.values), ""
+        if not pure:
+            self._calls.append((fn, args))
         value = self._before[key] if key in self._before else compute()
         self.values[key] = value
         self.complete = self.complete and pure
@@ -182,6 +186,16 @@ class Dependencies:
                 continue
             if not isinstance(self.at(origin[1]), ModuleType) and (owner := self._path_of(origin[1])):
                 yield owner.attribute(origin[2]), value
+        for fn, args in self._calls:
+            yield from reads_of_call(fn, args, self.path)
+
+    def of_classes(self) -> Iterator[tuple[type, str]]:
+        """The attributes of the user's classes that were read: their methods, mostly."""
+        for origin in self._origins:
+            if isinstance(origin, tuple) and origin[0] == "attribute" and not origin[2].startswith("__"):
+                owner = self.at(origin[1])
+                if isinstance(owner, type) and not _is_ours(owner):
+                    yield owner, origin[2]
 
     def repeat(self, log: Sequence[Read]) -> bool:
         """Repeats the reads of ``log``; False at the first that gives another result."""

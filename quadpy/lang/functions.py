@@ -25,6 +25,8 @@ __all__ = ["bind_arguments", "inline"]
 
 _STEPS_OF_A_CALL: Final = 50
 """What a call costs besides the body of the function."""
+_DEEPEST: Final = 32
+"""How often a function may be inside itself: a recursion without an end is noticed before Python's own limit."""
 
 
 def inline(t: Trace, func: Func, args: list[Value], kwargs: dict[str, Value], span: Span) -> Value:
@@ -34,10 +36,10 @@ def inline(t: Trace, func: Func, args: list[Value], kwargs: dict[str, Value], sp
     if func.requires_top_level and not t.at_top_level():
         t.fail_syntax(f"{source.name} must be called at the top level of a kernel", span,
                       "not inside a loop, a branch, or a function that is called there")  # fmt: skip
-    if t.is_active(source):
+    if t.depth_of(source) >= _DEEPEST:
         raise KernelSyntaxError(
-            f"{source.name} calls itself: functions of kernels cannot recurse", span,
-            hint="rewrite the recursion as a loop",
+            f"{source.name} calls itself more than {_DEEPEST} times: a recursion must end while compiling", span,
+            hint="end it by what is known then: n: qp.template(), and if qp.static(n > 0); or rewrite it as a loop",
         )  # fmt: skip
     tree = source.tree
     frame = Frame(source, {}, t.bound_once(tree.body, source), label=f"{source.name}", called_at=span)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import reduce
 from typing import Any
 
@@ -14,7 +14,7 @@ from quadpy.ir.walk import map_children, walk
 from quadpy.lang.context import Trace
 from quadpy.lang.decorators import is_template
 from quadpy.lang.frames import Frame, Outline
-from quadpy.lang.scalars import cast, to_scalar
+from quadpy.lang.scalars import cast, saturated, to_scalar
 from quadpy.lang.source import FunctionSource
 from quadpy.lang.structs import record_of
 from quadpy.lang.values import (
@@ -46,7 +46,7 @@ def return_value(t: Trace, value: Value, span: Span) -> None:
     if t.is_library and len(t.frames) == 1:
         t.build.emit(ir.Return(tuple(scalars_of(t, value, span)), span=span))
         return
-    value = annotated(t, value, t.deps.annotation(frame.source, "return"), span)
+    value = _as_annotated(t, value, span)
     if frame.runtime_depth == 0 and not frame.early_returns:
         frame.returned = freeze_all(t, value)
         return
@@ -56,6 +56,52 @@ def return_value(t: Trace, value: Value, span: Span) -> None:
         if frame.early_returns == 1:
             frame.label = t.build.var(frame.label, u1).name
         t.build.emit(ir.Leave(frame.label, span=span))
+
+
+def _as_annotated(t: Trace, value: Value, span: Span) -> Value:
+    """A result cast as the annotation says.
+
+    Raises:
+        KernelTypeError: the annotation allows no result, another shape, or only integers where ``value`` has floats.
+    """
+    source = t.frame.source
+    annotation = t.deps.annotation(source, "return")
+    says_none = "return" in source.fn.__annotations__ and source.annotation("return") is None
+    if says_none and value is not None:
+        t.fail_type(f"{source.name} returns {shape_text(value)}, but its annotation says None", span,
+                    "annotate the type of the result, such as -> qp.f32, or remove the annotation")  # fmt: skip
+    if not t.options.cuts_results:
+        _check_whole(t, value, annotation, span)
+    return annotated(t, value, annotation, span)
+
+
+def _check_whole(t: Trace, value: Value, annotation: Any, span: Span) -> None:
+    """Refuses floats under an annotation of integers, which would cut them; 2.0 loses nothing."""
+    wanted = t.scalar_type(annotation.dtype if is_vector_type(annotation) else annotation)
+    if isinstance(wanted, Scalar):
+        for item in () if wanted.is_float else items_of(value):
+            number = item.value if isinstance(item, ir.Const) else item
+            if isinstance(number, float) and saturated(number, wanted) != number:
+                given = repr(number)
+            elif is_runtime(number) and number.type.is_float:
+                given = str(number.type)
+            else:
+                continue
+            casts = f"qp.{wanted}(...)" + " or int(...)" * (wanted == t.defaults.ip)
+            t.fail_type(f"the result is {wanted}, and {given} would be cut to it", span,
+                        f"cast it: {casts}; or change the annotation")  # fmt: skip
+        return
+    parts = _parts_of(annotation)
+    if isinstance(value, Vec) and len(value.shape) == 1:
+        value = value.elems
+    if isinstance(value, (tuple, list)) and len(parts) == len(value):
+        for item, part in zip(value, parts, strict=True):
+            _check_whole(t, item, part, span)
+
+
+def _parts_of(annotation: Any) -> Sequence[Any]:
+    """The annotations of the items of a tuple."""
+    return annotation if isinstance(annotation, tuple) else ()
 
 
 def annotated(t: Trace, value: Value, annotation: Any, span: Span, what: str = "the result") -> Value:
@@ -78,7 +124,7 @@ def annotated(t: Trace, value: Value, annotation: Any, span: Span, what: str = "
         return made
     if is_struct_type(annotation):
         return record_of(t, value, annotation.record(t.scalar_type), span, what)
-    parts = annotation if isinstance(annotation, tuple) else ()
+    parts = _parts_of(annotation)
     if isinstance(value, Vec) and len(value.shape) == 1 and len(parts) == len(value.elems):
         value = value.elems
     if isinstance(value, (tuple, list)) and len(parts) == len(value):
@@ -211,13 +257,12 @@ def kernel_return(t: Trace, value: Value, span: Span) -> None:
         t.fail_type("a kernel cannot return a dict", span, "return a struct: qp.Struct(a=…)")
     if t.tasks.graph:
         t.fail_syntax("a graph kernel cannot return a value", span, "store the result in an array")
-    annotation = t.deps.annotation(t.frame.source, "return")
-    types = _result_types(t, annotation, span)
+    types = _result_types(t, t.deps.annotation(t.frame.source, "return"), span)
     count = len(items_of(value))
     if types is not None and len(types) != count:
         t.fail_type(f"the kernel returns {counted(count, 'number')}, but its annotation has {len(types)}", span,
                     "the annotation of several values is a tuple: -> (qp.f32, qp.i32)")  # fmt: skip
-    value = annotated(t, value, annotation, span)
+    value = _as_annotated(t, value, span)
     scalars, outline = scalars_of(t, value, span), outline_of(value)
     if _has_none(outline):
         t.fail_type("None cannot be returned together with other results", span, "return numbers, vectors or tuples")

@@ -79,7 +79,7 @@ def test_names_that_are_not_there_say_so():
 
 def test_everything_of_quadpy_is_there_under_the_same_name():
     differing = {name for name in qp.__all__ if getattr(ti, name) is not getattr(qp, name)}
-    assert differing == {"__version__", "func", "graph", "init", "tools", "types"}
+    assert differing == {"__version__", "func", "graph", "init", "kernel", "tools", "types"}
     assert all(getattr(ti.types, name) is getattr(qp.types, name) for name in qp.types.__all__)
     assert {name for name in qp.tools.__all__ if getattr(ti.tools, name) is not getattr(qp.tools, name)} == {
         "PLYWriter",
@@ -102,6 +102,22 @@ def test_the_annotation_of_a_functions_result_means_nothing():
     number, vector = doubled()
     assert number == 0.5
     assert list(vector) == [2, 4]
+
+
+def test_the_annotation_of_a_kernels_result_cuts_floats():
+    @ti.kernel
+    def cut(x: ti.f32) -> ti.i32:
+        return x
+
+    @ti.kernel(debug=True)
+    def cut_both(x: ti.f32) -> (ti.i32, ti.types.vector(2, ti.i32)):
+        return x, ti.Vector([x, -x])
+
+    assert cut(2.7) == 2
+    number, vector = cut_both(2.7)
+    assert (number, list(vector)) == (2, [2, -2])
+    with pytest.raises(ArgumentError, match="debug"):
+        ti.kernel(debug=3)
 
 
 def test_kernels_ask_for_the_shape_of_elements():
