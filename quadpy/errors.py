@@ -39,6 +39,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 from quadpy.source import Span
@@ -85,6 +86,8 @@ __all__ = [
 ]
 
 
+_ADDRESS: Final = re.compile(r" at 0x[0-9a-fA-F]+(?=>)")
+"""What the ``repr`` of an object says about its memory, which tells readers nothing."""
 _MOST_CALLS: Final = 8
 """Calls that the text of an error shows."""
 
@@ -93,6 +96,7 @@ class QuadpyError(Exception):
     """The base class: ``message`` says what is wrong, ``span`` where, ``hint`` what to do."""
 
     def __init__(self, message: str, span: Span | None = None, *, hint: str = "") -> None:
+        message = _ADDRESS.sub("", message)
         super().__init__(message)
         self.message, self.span, self.hint = message, span, hint
 

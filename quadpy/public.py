@@ -86,7 +86,7 @@ def public(fn: Callable[P, T]) -> Callable[P, T]:
         try:
             return fn(*args, **kwargs) if kwargs else fn(*args)  # type: ignore[call-arg]  # an empty dict would be copied
         except QuadpyError as error:
-            raise shortened(error)  # noqa: B904 - the error itself
+            raise shortened(error)
         except TypeError as error:
             if not _is_misfit(error):
                 raise

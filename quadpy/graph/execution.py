@@ -138,7 +138,7 @@ class GraphExec(OneProcess):
                 if told is not None:
                     told.done()
         except QuadpyError as error:
-            raise shortened(error)  # noqa: B904 - the error itself
+            raise shortened(error)
 
     def _tell(self, observer: Observer, on: Stream, *, overlap: bool) -> Submission:
         """Tell ``observer`` about a launch."""

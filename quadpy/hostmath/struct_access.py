@@ -114,7 +114,7 @@ class StructAccess(DenseArray):
 
             return from_stored(self._struct, stored, store)
         except QuadpyError as error:
-            raise shortened(error)  # noqa: B904 - the error itself
+            raise shortened(error)
 
     def _structured(self, stored: Numbers) -> Numbers:
         """Bytes of structs as structs."""
@@ -134,7 +134,7 @@ class StructAccess(DenseArray):
             for name, item in self._given(value):
                 self.get_member_field(name)[index] = item
         except QuadpyError as error:
-            raise shortened(error)  # noqa: B904 - the error itself
+            raise shortened(error)
 
     def require_fits(self, index: object, value: object) -> None:
         for name, item in self._given(value):

@@ -27,7 +27,7 @@ from quadpy.jit.parameters import (
 from quadpy.lang.decorators import Template, is_method, is_template
 from quadpy.lang.source import FunctionSource
 from quadpy.lang.tensors import tensor_annotation
-from quadpy.messages import misfit, positional
+from quadpy.messages import misfit, positional, shown
 from quadpy.runtime.arrays.buffer_view import BufferView
 from quadpy.runtime.arrays.field import Field
 from quadpy.runtime.arrays.ndarray import NDArray
@@ -53,16 +53,20 @@ def parameters_of(source: FunctionSource, config: Config) -> tuple[Declared, ...
             stars = (
                 "**" if parameter.kind is parameter.VAR_KEYWORD else "*" * (parameter.kind is parameter.VAR_POSITIONAL)
             )
-            raise KernelTypeError(f"{source.name}: {stars}{name} cannot be a parameter of a kernel", source.span,
+            raise KernelTypeError(f"{source.name}: {stars}{name} cannot be a parameter of a kernel", source.span_of_parameter(name),
                                   hint="name each parameter; a template() parameter takes a tuple")  # fmt: skip
         annotation = source.annotation(name)
         if not made and annotation is None and is_method(source.fn):
             annotation = Template  # self
         found = _declared(name, annotation, source, config)
         if found is None:
-            what = "has no annotation" if annotation is None else f"is annotated with {annotation!r}"
+            what = (
+                "has no annotation"
+                if annotation is None
+                else f"is annotated with {source.annotation_text(name) or shown(annotation)}"
+            )
             raise KernelTypeError(
-                f"{source.name}: the parameter {name!r} {what}", source.span,
+                f"{source.name}: the parameter {name!r} {what}", source.span_of_parameter(name),
                 hint="annotate it: a scalar type such as qp.f32, qp.types.ndarray(dtype=qp.f32, ndim=1), a vector type, "
                 "a dataclass, or qp.template()",
             )  # fmt: skip
@@ -176,7 +180,9 @@ def _container(
         except KernelTypeError:
             raise  # the error names the place already
         except QuadpyError as error:
-            raise KernelTypeError(f"{source.name}: {path}: {error.message}", source.span, hint=error.hint) from error
+            raise KernelTypeError(
+                f"{source.name}: {path}: {error.message}", source.span_of_parameter(path.partition(".")[0]), hint=error.hint
+            ) from error.__cause__  # fmt: skip
         members[member] = declared or TemplateParameter(path)
     return ContainerParameter(name, cls, members, lambda derived: _container(name, derived, source, config, ()))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, TypeVar, overload
 
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
 __all__ = ["BoundKernel", "Kernel"]
 
 T = TypeVar("T")
+
+_ABOUT: Final = re.compile(r"(?:missing a required[^']*')?(\w+)")
+"""The name of the parameter that a message about an argument is about."""
 
 _configured: Final[LiveObjects[Kernel]] = LiveObjects()
 """Kernels that have plans."""
@@ -92,7 +96,7 @@ class Kernel(ByName):
             try:
                 done = fast_call(stream, *args)
             except QuadpyError as error:
-                raise shortened(error)  # noqa: B904 - the error itself
+                raise shortened(error)
             if done is True:
                 return None
             if done:
@@ -101,7 +105,10 @@ class Kernel(ByName):
         if dispatcher is None or dispatcher.config is not State.config:
             dispatcher = self._configure()
         if kwargs or len(args) != len(dispatcher.parameters) or self._by_keyword:
-            args = self._bind(dispatcher, args, kwargs)
+            try:
+                args = self._bind(dispatcher, args, kwargs)
+            except ArgumentError as error:
+                raise shortened(error)
             if self._fast_call is not None:
                 return self(*args, stream=stream)
         if CAPTURES.count and (known := replaying_here()) is not None and known.repeats(self, args, stream):
@@ -126,7 +133,7 @@ class Kernel(ByName):
         except ArgumentError as error:
             raise shortened(self.named(error)) from error.__cause__
         except QuadpyError as error:
-            raise shortened(error)  # noqa: B904 - the error itself
+            raise shortened(error)
 
     def _watched(self, plan: Plan, args: tuple[Argument, ...]) -> Callable[[Values, Views, object], object]:
         """``plan.run`` for a call that a capture records, or that is reported to an observer."""
@@ -228,7 +235,7 @@ class Kernel(ByName):
                 self.source, current_config(), self.options, receiver=self.receiver, members=self._passes_members
             )
         except QuadpyError as error:
-            raise shortened(error)  # noqa: B904 - the error itself
+            raise shortened(error)
         self._arrange = import_late("quadpy.jit.annotations").arranging(self.source.fn, self.receiver is not None)
         self._dispatcher, self._fast_call = made, None
         _configured.add(self)
@@ -259,11 +266,13 @@ class Kernel(ByName):
         except TypeError:
             names = [parameter.name for parameter in dispatcher.parameters]
             why, hint = import_late("quadpy.jit.annotations").not_arranged(self, names, self._by_keyword, args, kwargs)
-            raise ArgumentError(f"{self.source.name}: {why}", self.source.span, hint=hint) from None
+            raise self.named(ArgumentError(why, hint=hint)) from None
 
     def named(self, error: ArgumentError) -> ArgumentError:
-        """``error`` with the name and line of this kernel."""
-        return ArgumentError(f"{self.source.name}: {error.message}", self.source.span, hint=error.hint)
+        """``error`` with the name of this kernel and the line of the parameter that it is about, with whose name it begins."""
+        about = _ABOUT.match(error.message)
+        span = self.source.span_of_parameter(about[1]) if about else self.source.span
+        return ArgumentError(f"{self.source.name}: {error.message}", span, hint=error.hint)
 
     @overload
     def __get__(self, instance: None, owner: type) -> Kernel: ...

@@ -134,7 +134,7 @@ class StructParameter:
             try:
                 numbers = self.type(given).entries
             except ArgumentError as error:
-                raise ArgumentError(f"{self.name}: {error.message}", hint=error.hint) from error
+                raise ArgumentError(f"{self.name}: {error.message}", hint=error.hint) from error.__cause__
         return [_number(x, scalar, self.name) for x, scalar in zip(numbers, self.record.types, strict=True)]
 
     def arg_type(self, given: Argument = None) -> ArgType:
@@ -180,7 +180,7 @@ class ArrayParameter:
                 return describe_struct_array(given, self.record)
             return describe_host_array(given, self.element)
         except ArgumentError as error:
-            raise ArgumentError(f"{self.name}: {error.message}", hint=error.hint) from error
+            raise ArgumentError(f"{self.name}: {error.message}", hint=error.hint) from error.__cause__
 
     def values(self, given: ArrayView) -> tuple[int, ...]:
         """The part of the argument block."""

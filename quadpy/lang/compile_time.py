@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from quadpy.errors import CompilationError, KernelValueError, QuadpyError
 from quadpy.lang.context import Trace
+from quadpy.lang.fingerprints import is_our_module
 from quadpy.lang.guard import MOST_BITS
 from quadpy.lang.values import Value, holds_runtime, parts_of, shape_text
 from quadpy.messages import shown
@@ -77,9 +78,17 @@ def python_call(t: Trace, fn: Callable[..., Any], args: Sequence[Any], kwargs: M
     except QuadpyError as exc:
         t.fail_type(exc.message, span, exc.hint)
     except (TypeError, LookupError, AttributeError) as exc:
-        t.fail_type(
-            f"there is no key {shown(exc.args[0])}" if isinstance(exc, KeyError) and exc.args else str(exc), span
-        )
+        known = isinstance(exc, KeyError) and exc.args
+        t.fail_type(f"there is no key {shown(exc.args[0])}" if known else _in_words(str(exc), args), span)
+
+
+def _in_words(text: str, args: Sequence[Any]) -> str:
+    """A message of Python's, which names arguments by their classes: quadpy's own are named as users know them."""
+    for arg in args:
+        if is_our_module(type(arg).__module__):
+            text = text.replace(f"'{type(arg).__name__}' object", shape_text(arg))
+            text = text.replace(f"'{type(arg).__name__}'", shape_text(arg))
+    return text
 
 
 def evaluated(t: Trace, fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], span: Span) -> Any:

@@ -100,7 +100,9 @@ class Dependencies:
         """An attribute of a Python object, or MISSING."""
         return self._read("attribute", value, name)
 
-    def computed(self, fn: Callable[..., Any], args: Sequence[object], location: str, compute: Callable[[], Any], *, pure: bool) -> Any:
+    def computed(
+        self, fn: Callable[..., Any], args: Sequence[object], location: str, compute: Callable[[], Any], *, pure: bool
+    ) -> Any:
         """The result of ``fn``, a Python function called at ``location``; a later trace of the same signature uses it again."""
         key = f"call {getattr(fn, '__name__', type(fn).__name__)} at {location}", len(self.values), ""
         if not pure:

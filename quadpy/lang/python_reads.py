@@ -6,6 +6,7 @@ or one of the functions that it names does.  Names that are computed (``getattr(
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, Final
@@ -53,11 +54,8 @@ class _Names:
         scope: Mapping[str, object] = fn.__globals__
         for name in names & scope.keys():
             self.add(scope[name])
-        for cell in fn.__closure__ or ():
-            try:
-                self.add(cell.cell_contents)
-            except ValueError:  # not bound yet
-                continue
+        for inner in inspect.getclosurevars(fn).nonlocals.values():
+            self.add(inner)
 
 
 def _names_of(code: CodeType) -> set[str]:

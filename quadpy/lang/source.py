@@ -100,6 +100,25 @@ class FunctionSource:
             start, end = (len(text.encode()[:offset].decode(errors="ignore")) for offset in (start, end))
         return Span(self.span.file, self._first_line + line - 1, start, end)
 
+    def span_of_parameter(self, name: str) -> Span:
+        """The position of a parameter and its annotation; that of the function if it has none of this name, or no text."""
+        found = self._parameter(name)
+        return self.span if found is None else self.span_of(found)
+
+    def annotation_text(self, name: str) -> str:
+        """The annotation of a parameter as it is written; empty where there is no text."""
+        found = self._parameter(name)
+        return "" if found is None or found.annotation is None else ast.unparse(found.annotation)
+
+    def _parameter(self, name: str) -> ast.arg | None:
+        try:
+            given = self.tree.args
+        except KernelSourceError:
+            return None
+        starred = filter(None, (given.vararg, given.kwarg))
+        known = (*given.posonlyargs, *given.args, *given.kwonlyargs, *starred)
+        return next((each for each in known if each.arg == name), None)
+
     def file_digest(self) -> str:
         """The digest of the whole text of the file, for the keys of the disk cache; empty if there is no file."""
         lines, (known, digest) = self._text(), _DIGESTS.get(self.span.file, (None, ""))
@@ -171,20 +190,20 @@ class FunctionSource:
             KernelNameError: the text uses a name that neither the module nor a closure of the function has.
         """
         written = self.fn.__annotations__.get(name)
-        return meant(self._evaluated(written) if isinstance(written, str) else written)
+        return meant(self._evaluated(written, name) if isinstance(written, str) else written)
 
-    def _evaluated(self, text: str) -> Any:
+    def _evaluated(self, text: str, name: str) -> Any:
         cells = {name: self.resolve(name) for name in self.code.co_freevars if self._is_bound(name)}
         try:
             return eval(text, self.fn.__globals__, cells)  # noqa: S307  (the user's own annotation)
         except NameError as error:
             raise KernelNameError(
-                f"the annotation {text!r} of {self.name} cannot be read: {error}", self.span,
+                f"the annotation {text!r} of {self.name} cannot be read: {error}", self.span_of_parameter(name),
                 hint="with `from __future__ import annotations`, annotations can only use names of the module",
             ) from None  # fmt: skip
         except Exception as error:
             message = f"the annotation {text!r} of {self.name} cannot be read: {type(error).__name__}: {error}"
-            raise KernelTypeError(message, self.span) from error
+            raise KernelTypeError(message, self.span_of_parameter(name)) from error
 
     def _is_bound(self, name: str) -> bool:
         try:

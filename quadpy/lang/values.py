@@ -14,13 +14,14 @@ import enum
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, overload
 
 from quadpy.dtypes import Scalar
 from quadpy.ir.nodes import Expr, Node
 from quadpy.ir.types import Array
 from quadpy.ir.walk import unhandled
 from quadpy.lang.arguments import ContainerArg, MemberPath
+from quadpy.lang.fingerprints import is_our_module
 from quadpy.output import Field
 from quadpy.records import Plain, RecordType, Shape, count_of, shape_of_member
 
@@ -316,7 +317,32 @@ def shape_text(value: Value) -> str:
     if isinstance(value, (tuple, list)) and holds_runtime(value):
         inner = ", ".join(shape_text(item) if holds_runtime(item) else repr(item) for item in value)
         return f"tuple ({inner})" if isinstance(value, tuple) else f"list [{inner}]"
-    return type(value).__name__
+    return _own_text(value)
+
+
+def _own_text(value: Any) -> str:
+    """What users call a compile-time value: quadpy's own objects by what makes them, others by their class."""
+    kind = type(value).__name__
+    if not is_our_module(type(value).__module__):
+        return kind
+    match kind:
+        case "Func" | "PyFunc" | "RealFunc":
+            return f"the function {value.source.name}"
+        case "Method":
+            return f"the method {value.func.source.name}"
+        case "Builtin":
+            return f"the function qp.{value.row.name}"
+        case "Scalar" | "StructType" | "VectorType" | "MatrixType":
+            return f"the type {value.name if kind == 'StructType' else value}"
+        case _:
+            return _WORDS.get(kind, kind)
+
+
+_WORDS: Final = {
+    "Grouped": "qp.grouped(…)", "NdRange": "qp.ndrange(…)", "Lambda": "a lambda", "Super": "super()", "GridNode": "a node of a tree",
+    "NodeParent": "a node of a tree", "NDArrayType": "a type of arrays", "Template": "qp.template()", "ListMethod": "a method of a list",
+}  # fmt: skip
+"""What users call objects of these classes of quadpy's."""
 
 
 def _traced_text(value: Traced) -> str:

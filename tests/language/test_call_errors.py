@@ -19,25 +19,28 @@ def scale(load):
 
 
 @pytest.mark.parametrize(
-    ("args", "message"),
+    ("args", "message", "parameter"),
     [
-        ((), "missing a required argument: 'x'"),
-        ((np.zeros(1, np.float32), 1, 2), "too many positional arguments"),
-        ((1.0, 1), "x takes an array, not float"),
-        (([1.0], 1), "list is not an array"),
-        ((np.zeros(1, ">f4"), 1), "foreign byte order"),
-        ((np.zeros(1), 1), "x takes elements of f32, not f64"),
-        ((np.zeros((1, 1), np.float32), 1), "x takes 1 dimension, not 2"),
-        ((np.zeros(1, np.float32), 1.5), "a takes an integer"),
-        ((np.zeros(1, np.float32), 1 << 40), "does not fit i32"),
-        ((np.zeros(1, np.float32), "1"), "a takes a number"),
+        ((), "missing a required argument: 'x'", "x"),
+        ((np.zeros(1, np.float32), 1, 2), "too many positional arguments", ""),
+        ((1.0, 1), "x takes an array, not float", "x"),
+        (([1.0], 1), "list is not an array", "x"),
+        ((np.zeros(1, ">f4"), 1), "foreign byte order", "x"),
+        ((np.zeros(1), 1), "x takes elements of f32, not f64", "x"),
+        ((np.zeros((1, 1), np.float32), 1), "x takes 1 dimension, not 2", "x"),
+        ((np.zeros(1, np.float32), 1.5), "a takes an integer", "a"),
+        ((np.zeros(1, np.float32), 1 << 40), "does not fit i32", "a"),
+        ((np.zeros(1, np.float32), "1"), "a takes a number", "a"),
     ],
 )
-def test_wrong_arguments_name_the_kernel_and_show_its_line(scale, args, message):
+def test_wrong_arguments_name_the_kernel_and_show_the_parameter(scale, args, message, parameter):
     with pytest.raises(qp.ArgumentError, match=message) as caught:
         scale(*args)
     assert caught.value.message.startswith("scale: ")
-    assert caught.value.span == scale.source.span
+    span = caught.value.span
+    line, carets = span.excerpt().splitlines()
+    assert span.line == scale.source.span.line + bool(parameter)
+    assert line[carets.index("^") :].startswith(f"{parameter}: " if parameter else "@qp.kernel")
 
 
 def test_a_function_of_numpy_is_answered_with_the_builtin(load):
@@ -63,7 +66,7 @@ def test_a_math_function_with_too_many_arguments(load):
         kernel(np.zeros(1, np.float32))
 
 
-def test_the_caret_stands_below_an_indented_decorator(load):
+def test_the_caret_stands_below_a_parameter_of_a_method(load):
     method = load("""
         class Solver:
             @qp.kernel
@@ -72,7 +75,7 @@ def test_the_caret_stands_below_an_indented_decorator(load):
     """).Solver.run
     with pytest.raises(qp.KernelTypeError, match="'x' has no annotation") as caught:
         method(1)
-    assert caught.value.span.excerpt().splitlines() == ["        @qp.kernel", "        ^"]
+    assert caught.value.span.excerpt().splitlines() == ["        def run(self, x):", "                      ^"]
 
 
 @pytest.mark.parametrize(
@@ -207,8 +210,8 @@ def test_a_vector_type_without_its_arguments(load):
         def take(v: qp.types.vector):
             pass
     """).take
-    with pytest.raises(qp.KernelTypeError, match="the parameter 'v' is annotated with") as caught:
+    with pytest.raises(qp.KernelTypeError, match=r"the parameter 'v' is annotated with qp\.types\.vector") as caught:
         kernel(1)
-    assert caught.value.span.line == kernel.source.span.line
+    assert caught.value.span.line == kernel.source.span.line + 1
     with pytest.raises(qp.ArgumentError, match="vector: missing a required argument: 'dtype'"):
         qp.types.vector(3)

@@ -303,7 +303,7 @@ def test_functions_return_containers_out_of_branches(load):
     ("body", "message"),
     [
         ("if x > 1:\n        return 'a'\n    return 'b'", "gives numbers, not str"),
-        ("if x > 1:\n        return lambda: 1\n    return lambda: 2", "gives numbers, not Lambda"),
+        ("if x > 1:\n        return lambda: 1\n    return lambda: 2", "gives numbers, not a lambda"),
         ("if x > 1:\n        return 1\n    return 1, 2", "must give values of the same shape"),
         ("if x > 1:\n        return {'a': 1}\n    return {'b': 1}", "must give values of the same shape"),
         ("if x > 1:\n        return 1", "ends without a return"),

@@ -212,4 +212,5 @@ def test_wrong_annotations_are_errors_of_the_kernel(load, annotation):
     """).k
     with pytest.raises(qp.KernelTypeError) as caught:
         kernel(1)
-    assert caught.value.span == kernel.source.span
+    assert caught.value.span.line == kernel.source.span.line + 1
+    assert caught.value.span.excerpt().splitlines()[1].index("^") == len("    def k(")

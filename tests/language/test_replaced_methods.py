@@ -219,7 +219,7 @@ def closed_over():
     def read(obj):
         return obj.n + obj.config.m
 
-    return lambda obj: read(obj)
+    return lambda obj: read(obj) + 0
 
 
 READ = closed_over()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import quadpy as qp
 
@@ -128,3 +129,70 @@ def test_static_print(capsys):
     assert capsys.readouterr().out == "compiling f32 3\n"
     assert printed(2.5) == 2.5
     assert not capsys.readouterr().out
+
+
+@pytest.mark.parametrize("options", [{}, {"debug": True}, {"arch": qp.python}])
+def test_recursion_that_ends_while_compiling(init, options):
+    init(**options)
+
+    @qp.func
+    def down(n: qp.template()) -> qp.i32:
+        total = 0
+        if qp.static(n > 0):
+            total = n + down(n - 1)
+        return total
+
+    @qp.func
+    def early(n: qp.template(), x):
+        if qp.static(n == 0):
+            return x
+        if x > 100:
+            return early(n - 1, x) + 1
+        return early(n - 1, x) + 2
+
+    @qp.real_func
+    def real(n: qp.template(), x: qp.i32) -> qp.i32:
+        found = x
+        if qp.static(n > 0):
+            found = real(n - 1, x) + 1
+        return found
+
+    @qp.func
+    def tree(depth: qp.template(), x: qp.template()):
+        """Two calls of itself, which change what the caller passes."""
+        if qp.static(depth == 0):
+            x += 1
+        else:
+            tree(depth - 1, x)
+            tree(depth - 1, x)
+
+    @qp.kernel
+    def run(a: qp.i32) -> (qp.i32, qp.i32, qp.i32, qp.i32):
+        leaves = 0
+        tree(3, leaves)
+        return down(10), early(4, a), real(5, a), leaves
+
+    assert run(200) == (55, 204, 205, 8)
+    assert run(5) == (55, 13, 10, 8)
+
+
+@qp.data_oriented
+class Recursive:
+    @qp.func
+    def down(self, n: qp.template()) -> qp.i32:
+        total = 0
+        if qp.static(n > 0):
+            total = n + self.down(n - 1)
+        return total
+
+    @qp.kernel
+    def run(self, n: qp.template()) -> qp.i32:
+        return self.down(n)
+
+
+def test_recursion_is_limited():
+    found = Recursive()
+    assert found.run(31) == 31 * 16
+    with pytest.raises(qp.KernelSyntaxError, match="down calls itself more than 32 times") as caught:
+        found.run(1000)
+    assert "self.down(n - 1)" in str(caught.value)

@@ -88,7 +88,7 @@ CASES = {
     "a string in arithmetic": ("y = n + 'a'", TYPE, "str"),
     "an array in arithmetic": ("y = x + 1", TYPE, "array"),
     "an array as a value": ("y = 1.0\ny = x", TYPE, "cannot become"),
-    "a function in arithmetic": ("y = one_argument + 1", TYPE, "Func"),
+    "a function in arithmetic": ("y = one_argument + 1", TYPE, "the function one_argument"),
     "a loop over a float": ("for i in range(f):\n    pass", TYPE, "bounds of a loop must be integers"),
     "a loop over a number": ("for i in n:\n    pass", TYPE, "cannot run over"),
     "a range without arguments": ("for i in range():\n    pass", TYPE, "range takes"),

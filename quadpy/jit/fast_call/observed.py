@@ -53,7 +53,7 @@ class ObservedCalls:
         try:
             return self._call is not None and self._call(stream, *args)
         except QuadpyError as error:
-            raise shortened(error)  # noqa: B904 - the error itself
+            raise shortened(error)
 
     def _tell(self, on: ObservedStream, arrays: tuple[ArrayMemory, ...], values: list[float]) -> Submission:
         """Raises HazardError if the checker refuses the call."""

@@ -133,7 +133,7 @@ class DenseArray(Exchange, OfElements[T_co, I_contra]):
             stored = memory.read(where)
             return wrap(decode(stored, self._dtype), self._dtype, functools.partial(self._set_part, where))
         except QuadpyError as error:
-            raise shortened(error)  # noqa: B904 - the error itself
+            raise shortened(error)
 
     def _set_part(self, where: Index, part: Any, values: Numbers) -> None:
         """Write a part of the vector or matrix at ``where``."""
@@ -155,7 +155,7 @@ class DenseArray(Exchange, OfElements[T_co, I_contra]):
             else:
                 self._set_element(where, value)
         except QuadpyError as error:
-            raise shortened(error)  # noqa: B904 - the error itself
+            raise shortened(error)
 
     def require_fits(self, index: object, value: object) -> None:
         """Raise what ``x[index] = value`` would raise, or ``x.fill`` if the index is None, and write nothing."""

@@ -103,7 +103,10 @@ def describe_host_array(obj: object, element: tuple[int, ...] = ()) -> HostView:
     if element:
         axes = len(shape) - len(element)
         if axes < 0 or shape[axes:] != element:
-            raise ArgumentError(f"the last axes of an array of shape {shape} do not match elements of shape {element}")
+            raise ArgumentError(
+                f"the last axes of an array of shape {shape} do not match elements of shape {element}",
+                hint=f"an array of n such elements has shape (n, {', '.join(map(str, element))})",
+            )
         shape = shape[:axes]
     key = _key_of(array.dtype, len(shape), element)
     if not flags.c_contiguous:
@@ -126,6 +129,10 @@ def _key_of(dtype: np.dtype[Any], ndim: int, element: tuple[int, ...]) -> TypeKe
     if not dtype.isnative:
         hint = "convert it with a.astype(a.dtype.newbyteorder('='))"
         raise ArgumentError(f"an array of the foreign byte order {dtype.str!r} cannot be passed to a kernel", hint=hint)
+    if dtype.kind == "c":
+        part = f"float{dtype.itemsize * 4}"
+        hint = f"pass x.view(np.{part}).reshape(*x.shape, 2), an array of vectors of two numbers"
+        raise ArgumentError(f"kernels have no complex numbers, and this is an array of {dtype}", hint=hint)
     known = ", ".join(map(str, SCALAR_OF))
     raise ArgumentError(f"an array of {dtype} cannot be passed to a kernel", hint=f"convert it to one of {known}")
 
@@ -188,6 +195,11 @@ def _stored(obj: Any) -> tuple[Numbers, Scalar | None]:
         pass  # no buffer, one on a device, or one with a format that NumPy does not have
     if hasattr(obj, "__dlpack__") and hasattr(obj, "__dlpack_device__"):
         return _from_dlpack(obj)
+    if hasattr(obj, "to_numpy"):  # a table or a column of pandas or Polars
+        what = f"{type(obj).__module__.partition('.')[0]}'s {type(obj).__name__}"
+        raise ArgumentError(
+            f"{what} is not an array", hint="pass its .to_numpy(), and copy results back if that is a copy"
+        )
     raise ArgumentError(
         f"{type(obj).__name__} is not an array",
         hint="pass a qp.ndarray, a NumPy array, a CPU tensor, or an object with the buffer protocol or DLPack",

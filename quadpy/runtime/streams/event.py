@@ -96,7 +96,7 @@ class Event(Owned[EventHandle]):
             else:
                 self._record_checked(on)
         except QuadpyError as error:
-            raise shortened(error)  # noqa: B904 - the error itself
+            raise shortened(error)
 
     def _is_direct(self, stream: Stream) -> bool:
         """Whether nothing is captured, and both belong to one open device."""
@@ -152,7 +152,7 @@ class Event(Owned[EventHandle]):
             else:
                 self._wait_checked(on)
         except QuadpyError as error:
-            raise shortened(error)  # noqa: B904 - the error itself
+            raise shortened(error)
 
     def _wait_checked(self, target: Stream) -> None:
         mine, theirs = self._take(), target._take()  # noqa: SLF001 - another owner of handles
@@ -230,7 +230,7 @@ class Event(Owned[EventHandle]):
                 self.device.prints.drain()
             self.device.faults.raise_first()
         except QuadpyError as error:
-            raise shortened(error)  # noqa: B904 - the error itself
+            raise shortened(error)
 
     @called_often
     def query(self) -> bool:
@@ -247,7 +247,7 @@ class Event(Owned[EventHandle]):
             if complete and (observer := CAPTURES.observer) is not None:
                 observer.completed(self._ref)
         except QuadpyError as error:
-            raise shortened(error)  # noqa: B904 - the error itself
+            raise shortened(error)
         return complete
 
     def elapsed_time(self, end: Event) -> float:

@@ -71,7 +71,7 @@ class Owned(OneProcess, Generic[H]):
         try:
             return self._take().handle
         except QuadpyError as error:
-            raise shortened(error)  # noqa: B904 - the error itself
+            raise shortened(error)
 
     def destroy(self) -> None:
         """Release the handle.  Submitted work still completes; destroying twice does nothing."""

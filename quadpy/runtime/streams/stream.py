@@ -116,7 +116,7 @@ class Stream(Owned[StreamHandle]):
             self.device.faults.raise_first(owner.handle)
             self.device.failures.raise_first(self.timeline)
         except QuadpyError as error:
-            raise shortened(error)  # noqa: B904 - the error itself
+            raise shortened(error)
 
     @called_often
     def query(self) -> bool:
@@ -128,7 +128,7 @@ class Stream(Owned[StreamHandle]):
             if complete and (observer := CAPTURES.observer) is not None:
                 observer.synchronized(self.timeline, self.device.life)
         except QuadpyError as error:
-            raise shortened(error)  # noqa: B904 - the error itself
+            raise shortened(error)
         return complete
 
     def destroy(self) -> None:
