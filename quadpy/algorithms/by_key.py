@@ -11,7 +11,8 @@ from quadpy.algorithms.operands import dtype_of, input_array, output_array, refu
 from quadpy.algorithms.operators import Operator, bits_of, operator_of, working_type
 from quadpy.algorithms.radix_passes import unsigned
 from quadpy.algorithms.reduction import as_numbers
-from quadpy.algorithms.running import Run, run_algorithm
+from quadpy.algorithms.running import run_algorithm
+from quadpy.algorithms.runs import Run
 from quadpy.algorithms.selection import heads_of, index_type, through_of
 from quadpy.dtypes import Scalar, i64, u8
 from quadpy.errors import ArgumentError

@@ -10,7 +10,8 @@ from quadpy.algorithms.kernels.histograms import count_between, count_even, coun
 from quadpy.algorithms.operands import input_array, is_integer, output_array, refuse_overlap, values_on_host
 from quadpy.algorithms.operators import bits_of
 from quadpy.algorithms.reduction import as_numbers, reduce_flat
-from quadpy.algorithms.running import Run, run_algorithm
+from quadpy.algorithms.running import run_algorithm
+from quadpy.algorithms.runs import Run
 from quadpy.dtypes import f64, i64
 from quadpy.errors import ArgumentError
 from quadpy.public import public

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from quadpy.algorithms.kernels.copies import gather
-from quadpy.algorithms.running import Run
+from quadpy.algorithms.runs import Run
 from quadpy.dtypes import BY_NAME, Scalar
 from quadpy.errors import ArgumentError
 from quadpy.runtime.arrays.field import Field
@@ -58,6 +58,7 @@ def values_on_host(run: Run, given: Any) -> Numbers | None:
     """The numbers of ``given``, to check them; None if they are in a GPU's memory, or matter only when a graph runs."""
     if run.measures or CAPTURES.count:
         return None
+    run.depends_on_more = True
     if isinstance(given, (NDArray, Field)):
         return None if given.device is not None else given.to_numpy()
     return None if run.on_gpu and is_on_gpu(given) else np.asarray(given)

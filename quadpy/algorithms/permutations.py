@@ -8,7 +8,8 @@ from quadpy.algorithms.kernels.copies import convert, count_up, take_rows
 from quadpy.algorithms.kernels.random_keys import random_keys
 from quadpy.algorithms.operands import input_array, is_integer, output_array, refuse_overlap
 from quadpy.algorithms.radix_passes import place_type, sorted_flat, unsigned
-from quadpy.algorithms.running import Run, run_algorithm
+from quadpy.algorithms.running import run_algorithm
+from quadpy.algorithms.runs import Run
 from quadpy.dtypes import Scalar, i64, u64
 from quadpy.errors import ArgumentError
 from quadpy.public import public

@@ -9,7 +9,7 @@ from quadpy.algorithms.kernels.copies import count_up, gather, take
 from quadpy.algorithms.kernels.onesweep import MOST_PASSES, count_digits, shape_of_tile, sweep_digit
 from quadpy.algorithms.kernels.radix import radix_counts, radix_move, radix_move_near, radix_offsets
 from quadpy.algorithms.kernels.radix_rows import sort_rows
-from quadpy.algorithms.running import Run
+from quadpy.algorithms.runs import Run
 from quadpy.dtypes import Scalar, bf16, f16, f32, i32, i64, u8, u16, u32, u64
 from quadpy.runtime.arrays.ndarray import NDArray
 

@@ -12,7 +12,8 @@ from quadpy.algorithms.kernels.places import best_numbers, best_of_chunks, best_
 from quadpy.algorithms.kernels.sums import add_all, extreme, first_place
 from quadpy.algorithms.operands import axis_of, dtype_of, input_array, output_array
 from quadpy.algorithms.operators import Operator, bits_of, operator_of, working_type
-from quadpy.algorithms.running import Run, run_algorithm
+from quadpy.algorithms.running import run_algorithm
+from quadpy.algorithms.runs import Run
 from quadpy.dtypes import Scalar, i32, i64, u1, u8
 from quadpy.errors import ArgumentError
 from quadpy.public import public

@@ -10,7 +10,8 @@ from quadpy.algorithms.kernels.tiles import tile_scan, words_of_scan
 from quadpy.algorithms.operands import axis_of, dtype_of, input_array, output_array, refuse_partial_overlap
 from quadpy.algorithms.operators import Operator, bits_of, operator_of, working_type
 from quadpy.algorithms.reduction import CHUNK, as_numbers, cube_of, folded_once
-from quadpy.algorithms.running import Run, run_algorithm
+from quadpy.algorithms.running import run_algorithm
+from quadpy.algorithms.runs import Run
 from quadpy.dtypes import Scalar, u64
 from quadpy.public import public
 from quadpy.runtime.arrays.ndarray import NDArray

@@ -9,7 +9,8 @@ from quadpy.algorithms.kernels.selection import flag_heads, flag_taken, move_tak
 from quadpy.algorithms.operands import input_array, output_array, refuse_overlap
 from quadpy.algorithms.operators import operator_of
 from quadpy.algorithms.radix_passes import key_digits, sorted_flat, unsigned
-from quadpy.algorithms.running import Run, run_algorithm
+from quadpy.algorithms.running import run_algorithm
+from quadpy.algorithms.runs import Run
 from quadpy.algorithms.scanning import scan_flat
 from quadpy.dtypes import Scalar, i32, i64
 from quadpy.errors import ArgumentError

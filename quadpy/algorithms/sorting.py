@@ -15,7 +15,8 @@ from quadpy.algorithms.operands import (
 )
 from quadpy.algorithms.radix_passes import Groups, place_type, sorted_flat, sorted_groups
 from quadpy.algorithms.reduction import cube_of
-from quadpy.algorithms.running import Run, run_algorithm
+from quadpy.algorithms.running import run_algorithm
+from quadpy.algorithms.runs import Run
 from quadpy.dtypes import i64
 from quadpy.errors import ArgumentError
 from quadpy.public import public

@@ -73,6 +73,11 @@ class CpuPlan:
         self.checks_values = bool(self._barrier_loops or self._arrays.conditions)
 
     @property
+    def pointers(self) -> list[int]:
+        """The index of each array's address among the values of a call."""
+        return self._arrays.pointers
+
+    @property
     def timed(self) -> CpuPlan:
         """A plan that does the same, and tells ``TIMED.times`` of each task."""
         if self._timed is None:

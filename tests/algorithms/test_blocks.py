@@ -9,7 +9,7 @@ import pytest
 from numbers_of_tests import numbers, same
 
 import quadpy as qp
-from quadpy.algorithms.running import forced_blocks
+from quadpy.algorithms.runs import forced_blocks
 
 al = qp.algorithms
 

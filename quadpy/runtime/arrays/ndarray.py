@@ -23,15 +23,15 @@ from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.elements.numpy_types import STORAGE, Numbers
 from quadpy.runtime.elements.types import DType, element_of
 from quadpy.runtime.memory.allocators.block import Block, DeviceBuffer
-from quadpy.runtime.memory.device_storage import Region, zero_buffer
+from quadpy.runtime.memory.device_storage import Region, unset_buffer, zero_buffer
 from quadpy.runtime.memory.host_storage import HostStorage, Storage
-from quadpy.runtime.memory.placement import allocate, storage_at
+from quadpy.runtime.memory.placement import allocate, allocate_unset, storage_at
 from quadpy.runtime.memory.strided_layout import StridedLayout
 
 if TYPE_CHECKING:
     from quadpy.runtime.device.device import Device
 
-__all__ = ["NDArray", "array_layout", "from_dlpack", "ndarray"]
+__all__ = ["NDArray", "array_layout", "from_dlpack", "ndarray", "unset_array"]
 
 
 @made_by("qp.ndarray(dtype, shape) makes one; qp.from_dlpack shares the memory of another array")
@@ -187,6 +187,21 @@ def _zeros(scalar: Scalar, element: tuple[int, ...], shape: tuple[int, ...], str
         memory = zero_buffer(device, layout.nbytes, stream)
     made = _new_array(NDArray)  # a call of the class takes longer
     made._begin(scalar, shape, element, layout, memory, device)  # noqa: SLF001 - as above
+    return made
+
+
+def unset_array(scalar: Scalar, shape: tuple[int, ...], stream: object = None) -> NDArray:
+    """Like ``ndarray``, for numbers that are written before they are read: they have any values."""
+    layout = array_layout(scalar.name, shape, ())
+    device: Device | None = None
+    memory: Storage | DeviceBuffer
+    if State.device[0] == "cpu":
+        memory = storage_at(allocate_unset(layout.nbytes, stream), layout.strided)
+    else:
+        device = current_device()
+        memory = unset_buffer(device, layout.nbytes, stream)
+    made = _new_array(NDArray)
+    made._begin(scalar, shape, (), layout, memory, device)  # noqa: SLF001 - as above
     return made
 
 

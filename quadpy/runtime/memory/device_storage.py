@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from quadpy.runtime.device.device import Device
     from quadpy.runtime.memory.allocators.block import DeviceBuffer
 
-__all__ = ["DeviceStorage", "Region", "lasting_zero_bytes", "stream_of", "unset_bytes", "zero_buffer", "zero_bytes"]
+__all__ = ["DeviceStorage", "Region", "lasting_zero_bytes", "stream_of", "unset_buffer", "zero_buffer", "zero_bytes"]
 
 
 _SMALL: Final = 4096
@@ -91,15 +91,13 @@ def zero_buffer(device: Device, nbytes: int, stream: object = None) -> DeviceBuf
     return buffer
 
 
-def unset_bytes(device: Device, nbytes: int, stream: object = None) -> Region:
-    """Like ``zero_bytes``, for memory that is written before it is read: the bytes have any values."""
+def unset_buffer(device: Device, nbytes: int, stream: object = None) -> DeviceBuffer:
+    """Like ``zero_buffer``, for memory that is written before it is read: the bytes have any values."""
     home = stream_of(device, stream)
     if device.life.direct or (session := session_of(home)) is None:
         timeline = home.timeline if home.timeline.handle else device.timelines.default
-        buffer = device.memory.buffer(nbytes, timeline)
-    else:
-        buffer = session.device_memory(home, nbytes)
-    return Region(device, buffer.block, buffer)
+        return device.memory.buffer(nbytes, timeline)
+    return session.device_memory(home, nbytes)
 
 
 def lasting_zero_bytes(device: Device, nbytes: int) -> Region:

@@ -10,7 +10,7 @@ from quadpy.runtime.device.current import State, current_config
 from quadpy.runtime.device.devices import current_device
 from quadpy.runtime.launch.captured_work import Fill
 from quadpy.runtime.launch.capturing import CAPTURES, session_of
-from quadpy.runtime.memory.device_storage import DeviceStorage, Region, lasting_zero_bytes, unset_bytes, zero_bytes
+from quadpy.runtime.memory.device_storage import DeviceStorage, Region, lasting_zero_bytes, zero_bytes
 from quadpy.runtime.memory.host_memory import HOST, Buffer
 from quadpy.runtime.memory.host_storage import HostStorage, Storage, check_stream
 from quadpy.runtime.memory.strided_layout import StridedLayout
@@ -42,10 +42,8 @@ def allocate(nbytes: int, stream: object = None) -> Memory:
     return HOST.allocate(nbytes)
 
 
-def allocate_unset(nbytes: int, stream: object = None) -> Memory:
-    """Like ``allocate``, for memory that is written before it is read: the bytes have any values."""
-    if State.device[0] != "cpu":
-        return unset_bytes(current_device(), nbytes, stream)
+def allocate_unset(nbytes: int, stream: object = None) -> Buffer:
+    """Like ``allocate`` on the host, for memory that is written before it is read: the bytes have any values."""
     if stream is not None or CAPTURES.count:
         session = session_of(check_stream(stream))
         if session is not None:
