@@ -53,19 +53,20 @@ def remember_cells(t: Trace, items: Value, span: Span) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class CellByCell:
-    """How a loop goes through a field cell by cell: ``axes`` number the cells, and the elements in a cell.
+    """How a loop goes through a field cell by cell: ``axes`` number the cells of each sparse node in a cell of the node
+    around it, the outermost first, and the elements in a cell.
 
-    ``indices`` are the indices of the user's loop, ``cell`` is the position of the cell.  The elements of a cell lie
-    together in memory, and one test tells for all of them whether the cell is active.
+    ``indices`` are the indices of the user's loop, ``cells`` are the positions of the cells.  What a cell contains lies
+    together in memory, and one test tells for all of it whether the cell is active.
     """
 
-    axes: tuple[ir.Axis, ir.Axis]
+    axes: tuple[ir.Axis, ...]
     indices: tuple[tuple[ir.Var, ir.Expr], ...]
-    cell: Position
+    cells: tuple[Position, ...]
 
 
 def cell_by_cell(t: Trace, items: Any, axes: Sequence[ir.Axis], span: Span) -> CellByCell | None:
-    """The order of a parallel loop over cells of several elements; None if the loop does not need one.
+    """The order of a parallel loop over cells of several elements, or of several cells; None if the loop does not need one.
 
     There is none under ``debug=True``, since index checks know only the axes of the user's loop.
     """
@@ -75,25 +76,36 @@ def cell_by_cell(t: Trace, items: Any, axes: Sequence[ir.Axis], span: Span) -> C
     items = items.over if isinstance(items, Grouped) else items
     offset = (items.offset or (0,) * items.ndim) if isinstance(items, ArrayRef) else (0,) * len(axes)
     grid: Any = field_of(t, items).leaves()[0].container if isinstance(items, ArrayRef) else items
-    cells = dict(zip(nodes[-1].cells, nodes[-1].shape, strict=True))
-    inside = [extent // max(cells.get(axis, 1), 1) for axis, extent in zip(grid.cells, grid.shape, strict=True)]
-    if math.prod(grid.shape) > i32.max_int or math.prod(inside) < 2 or 0 in grid.shape:
+    if math.prod(grid.shape) > i32.max_int or 0 in grid.shape:
         return None
+    levels = [*((node, dict(zip(node.cells, node.shape, strict=True))) for node in nodes),
+              (None, dict(zip(grid.cells, grid.shape, strict=True)))]  # fmt: skip
+    counters: list[ir.Axis] = []
+    cells: list[Position] = []
+    at: dict[int, Any] = {}
+    above: dict[int, int] = {}
     with quietly(t):
-        made = [
-            _counter(t, name, count, span)
-            for name, count in (("cell", math.prod(cells.values())), ("inside", math.prod(inside)))
+        for node, extents in levels:
+            inside = {axis: extent // max(above.get(axis, 1), 1) for axis, extent in extents.items()}
+            if math.prod(inside.values()) > 1:
+                counters.append(_counter(t, "cell" if node else "inside", math.prod(inside.values()), span))
+                parts = on_levels(t, ir.VarRead(counters[-1].var, span=span), list(inside.values()), span)
+                for axis, part in zip(inside, parts, strict=True):
+                    start = binary(t, ast.Mult, at[axis], inside[axis], span) if axis in at else 0
+                    at[axis] = binary(t, ast.Add, start, part, span)
+            above = extents
+            if node is not None:
+                position = [
+                    each for axis, levels_ in node.cells.items() for each in on_levels(t, at[axis], levels_, span)
+                ]
+                cells.append(Position(nodes[: len(cells) + 1], node.cells, tuple(position)))
+        if len(counters) < 2:
+            return None
+        indices = [
+            (own.var, to_scalar(t, binary(t, ast.Add, at[axis], first, span), span))
+            for own, axis, first in zip(axes, grid.cells, offset, strict=True)
         ]
-        cell, element = (ir.VarRead(axis.var, span=span) for axis in made)
-        at = dict(zip(cells, on_levels(t, cell, list(cells.values()), span), strict=True))
-        indices = []
-        parts = on_levels(t, element, inside, span)
-        for own, axis, first, count, part in zip(axes, grid.cells, offset, inside, parts, strict=True):
-            start = binary(t, ast.Mult, at[axis], count, span) if axis in at else 0
-            index = binary(t, ast.Add, binary(t, ast.Add, start, part, span), first, span)
-            indices.append((own.var, to_scalar(t, index, span)))
-        levels = [each for axis, extents in nodes[-1].cells.items() for each in on_levels(t, at[axis], extents, span)]
-    return CellByCell((made[0], made[1]), tuple(indices), Position(nodes, nodes[-1].cells, tuple(levels)))
+    return CellByCell(tuple(counters), tuple(indices), tuple(cells))
 
 
 def _counter(t: Trace, name: str, count: int, span: Span) -> ir.Axis:
@@ -129,10 +141,13 @@ def active_only(
         t.frame.runtime_depth -= 1
         t.cells.loops.pop()
     visit.changes = top and writes(stmts, activity_of(t, position.nodes[-1]).name)
-    holds = is_active(
-        t, order.cell if order else position, span, "before" if visit.changes or remembered else "activity"
-    )
-    t.build.branch(holds, stmts, [], span)
+    name = "before" if visit.changes or remembered else "activity"
+    *outer, inner = order.cells if order else (position,)
+    for cell in [inner] if name == "before" else [inner, *reversed(outer)]:  # only the innermost cells are remembered
+        with t.build.block() as tested:
+            t.build.branch(is_active(t, cell, span, name), stmts, [], span)
+        stmts = tested
+    t.build.splice(stmts)
 
 
 @dataclass(slots=True)

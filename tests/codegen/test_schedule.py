@@ -17,7 +17,18 @@ from quadpy.jit.offline import trace_for
 from quadpy.target import parse_target
 
 A = qp.types.ndarray
-TYPES_OF_PLANS = {"VectorPlan", "SectionPlan", "PrivatePlan", "BlockCopy", "Again", "Meet", "Phase", "RowGuard", "Step"}
+TYPES_OF_PLANS = {
+    "VectorPlan",
+    "SectionPlan",
+    "PrivatePlan",
+    "BlockCopy",
+    "Again",
+    "Meet",
+    "Phase",
+    "RowGuard",
+    "Guard",
+    "Step",
+}
 FACTS = {"bound_by", "cost_of", "kept_calls", "plain_name", "reads_of", "scalar_count", "shared_bytes", "split"}
 LIMITS = re.compile(r"[A-Z_]+")
 

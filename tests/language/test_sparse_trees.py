@@ -7,6 +7,10 @@ import numpy as np
 import pytest
 
 import quadpy as qp
+from quadpy.codegen.plans.rows import row_guard
+from quadpy.lang.arguments import Options
+from quadpy.lang.source import FunctionSource
+from quadpy.lang.trace import trace_kernel
 
 vec2 = qp.types.vector(2, qp.f32)
 Ball = qp.types.struct(x=vec2, n=qp.i32)
@@ -558,6 +562,84 @@ def test_loops_go_cell_by_cell_with_the_numbers_of_their_indices():
     assert active.sum() == 3 * 8
     np.testing.assert_array_equal(x.to_numpy(), np.where(active, plain.to_numpy(), 0))
     assert total() == pytest.approx(x.to_numpy().astype(float).sum(), rel=1e-12)
+
+
+TWO_LEVELS = [
+    [("pointer", qp.i, 7), ("pointer", qp.i, 5)],
+    [("pointer", qp.i, 3), ("bitmasked", qp.i, 4), ("dense", qp.i, 6)],
+    [("pointer", qp.ij, (3, 5)), ("pointer", qp.ij, 4)],
+    [("pointer", qp.ij, (2, 3)), ("dense", qp.j, 2), ("bitmasked", qp.ij, (3, 2)), ("dense", qp.i, 5)],
+    [("dense", qp.i, 3), ("pointer", qp.ij, (2, 3)), ("pointer", qp.i, 3), ("pointer", qp.j, 4), ("dense", qp.ij, 2)],
+    [("pointer", qp.ijk, (2, 1, 3)), ("pointer", qp.ijk, (1, 3, 2)), ("dense", qp.ijk, 2)],
+    [("bitmasked", qp.i, 4), ("pointer", qp.j, 9), ("pointer", qp.i, 2)],
+]
+
+
+@pytest.mark.parametrize("init_options", [{}, {"cpu_max_num_threads": 2}, {"debug": True}], ids=str)
+@pytest.mark.parametrize("levels", TWO_LEVELS, ids=lambda levels: "-".join(kind for kind, *_ in levels))
+def test_several_levels_are_visited_level_by_level(levels, init_options, init):
+    """What a loop visits, changes and sums, and what it finds while its body adds and drops cells."""
+    init(**init_options)
+    *nodes, x = tree(*levels, dtype=qp.f32)
+    sparse = [node for node, (kind, *_) in zip(nodes, levels, strict=True) if kind != "dense"]
+    inner = sparse[-1]
+    random_numbers = np.random.default_rng(3)
+    for _ in range(4):
+        x[tuple(int(random_numbers.integers(extent)) for extent in x.shape)] = 1
+    visits, steps = qp.field(qp.i32, x.shape), qp.field(qp.i32, ())
+
+    @qp.kernel
+    def visit():
+        for I in qp.grouped(x):
+            visits[I] += 1
+            qp.atomic_add(steps[None], 1)
+
+    @qp.kernel
+    def sums() -> qp.f32:
+        found = qp.f32(0.0)
+        for _ in qp.grouped(x):
+            found += 1.0
+        return found
+
+    @qp.kernel
+    def move():
+        for I in qp.grouped(x):
+            qp.deactivate(inner, qp.rescale_index(x, inner, I))
+            x[I * 0] = 2.0
+            visits[I] += 1
+
+    active = np.zeros(x.shape, bool)
+    cells = is_on(inner).astype(bool)
+    for index in np.ndindex(*x.shape):
+        active[index] = cells[tuple(
+            at * cells.shape[axis] // extent for axis, (at, extent) in enumerate(zip(index, x.shape, strict=True))
+        )]  # fmt: skip
+    run_all(visit)
+    np.testing.assert_array_equal(visits.to_numpy(), active)
+    assert steps[None] == active.sum() == sums()
+    visits.fill(0)
+    if "debug" not in init_options:  # iterations of one cell race for it
+        run_all(move)
+        np.testing.assert_array_equal(visits.to_numpy(), active)  # those of the beginning, each once
+    visits.fill(0)
+    sparse[0].deactivate_all()
+    run_all(visit)
+    assert not visits.to_numpy().any()
+
+
+def test_an_inactive_outer_cell_is_asked_once():
+    """Its inner cells are not looked at: one test skips all iterations in it."""
+    *_, x = tree(("pointer", qp.ij, 8), ("pointer", qp.ij, 4), ("dense", qp.ij, 2))
+
+    @qp.kernel
+    def run():
+        for i, j in x:
+            x[i, j] += 1
+
+    (task,) = trace_kernel(FunctionSource(run), {}, Options()).kernel.tasks
+    guard = row_guard(task)
+    assert len(task.axes) == 3
+    assert [each.depth for each in guard.guards] == [1, 2]
 
 
 def test_a_row_is_asked_once_only_where_no_iteration_changes_the_answer():

@@ -1,4 +1,4 @@
-"""Rows of a parallel loop that do nothing: the condition around the whole body does not depend on the last axis."""
+"""Rows of a parallel loop that do nothing: conditions around the whole body that do not depend on the last axes."""
 
 from __future__ import annotations
 
@@ -8,44 +8,60 @@ from dataclasses import dataclass
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import walk
 
-__all__ = ["RowGuard", "row_guard"]
+__all__ = ["Guard", "RowGuard", "row_guard"]
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """After ``before``, the iterations that agree on the first ``depth`` axes go on if ``holds``, otherwise do nothing."""
+
+    depth: int
+    before: ir.Block
+    holds: ir.Expr
 
 
 @dataclass(frozen=True, slots=True)
 class RowGuard:
-    """After ``before``, the iterations of a row run ``body`` if ``holds``, otherwise nothing."""
+    """Guards, the outermost first, and the ``body`` of the iterations that go on after all of them."""
 
-    before: ir.Block
-    holds: ir.Expr
+    guards: tuple[Guard, ...]
     body: ir.Block
 
 
 def row_guard(task: ir.ParallelTask) -> RowGuard | None:
-    """The condition that all iterations along the last axis of ``task`` share; None if they may differ.
+    """The conditions that all iterations along the last axis of ``task`` share; None if they may differ.
 
-    Its loads are done for the row's first iteration, so no iteration may store to their elements.
+    Their loads are done once for all these iterations, so none may store to their elements.
     """
-    stmts = [stmt for stmt in task.body.stmts if not isinstance(stmt, (ir.Line, ir.Names))]
-    if len(task.axes) < 2 or not stmts:
-        return None
-    *before, last = stmts
-    if not isinstance(last, ir.If) or last.orelse.stmts or _depends(task, [*before, last.cond]):
-        return None
-    kept = tuple(stmt for stmt in before if isinstance(stmt, (ir.Let, ir.Load)))
-    return RowGuard(ir.Block(kept, span=last.span), last.cond, last.then) if len(kept) == len(before) else None
+    guards: list[Guard] = []
+    body, asked = task.body, list[ir.Node]()
+    while True:
+        stmts = [stmt for stmt in body.stmts if not isinstance(stmt, (ir.Line, ir.Names))]
+        if not stmts or not isinstance(last := stmts[-1], ir.If) or last.orelse.stmts:
+            break
+        before = tuple(stmt for stmt in stmts[:-1] if isinstance(stmt, (ir.Let, ir.Load)))
+        asked += [*before, last.cond]
+        depth = _depth(task, asked)
+        if len(before) < len(stmts) - 1 or not 0 < depth < len(task.axes):
+            break
+        guards.append(Guard(depth, ir.Block(before, span=last.span), last.cond))
+        body = last.then
+    return RowGuard(tuple(guards), body) if guards else None
 
 
-def _depends(task: ir.ParallelTask, asked: Sequence[ir.Node]) -> bool:
-    """Whether ``asked`` depends on the last axis, or on what iterations assign, store or update."""
+def _depth(task: ir.ParallelTask, asked: Sequence[ir.Node]) -> int:
+    """How many of the first axes decide ``asked``; 0 if it depends on what iterations assign, store or update."""
     read = [node for each in asked for node in walk(each)]
     changed = {
         node.place.array if isinstance(node.place, ir.Element) else node.place.number
         for node in walk(task.body)
         if isinstance(node, (ir.Store, ir.Atomic))
     }
-    varying = {task.axes[-1].var, *(node.var for node in walk(task.body) if isinstance(node, ir.Assign))}
-    return any(
-        (isinstance(node, ir.VarRead) and node.var in varying)
-        or (isinstance(node, ir.Load) and (not isinstance(node.place, ir.Element) or node.place.array in changed))
-        for node in read
-    )
+    assigned = {node.var for node in walk(task.body) if isinstance(node, ir.Assign)}
+    for node in read:
+        if isinstance(node, ir.VarRead) and node.var in assigned:
+            return 0
+        if isinstance(node, ir.Load) and (not isinstance(node.place, ir.Element) or node.place.array in changed):
+            return 0
+    used = {node.var for node in read if isinstance(node, ir.VarRead)}
+    return max((number for number, axis in enumerate(task.axes, 1) if axis.var in used), default=1)

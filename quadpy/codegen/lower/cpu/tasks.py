@@ -215,12 +215,12 @@ def _rows(
     Only the first and the last row may be incomplete.  A ``guard`` says which rows do anything.
     """
     out = s.text
-    loop, row_end, done = out.label("row"), out.label("row.end"), out.label("rows.end")
+    loop, row_end, next_row, done = out.label("row"), out.label("row.end"), out.label("row.next"), out.label("rows.end")
     enter, before = out.op(f"icmp slt i64 {begin}, {end}"), out.here
     out.branch(enter, loop, done)
     out.start(loop)
     at, following = out.reserve(), out.reserve()
-    out.define(at, f"phi i64 [ {begin}, %{before} ], [ {following}, %{row_end} ]")
+    out.define(at, f"phi i64 [ {begin}, %{before} ], [ {following}, %{next_row} ]")
     row = out.op(f"udiv i64 {at}, {count}")
     column = out.op(f"sub i64 {at}, {out.op(f'mul i64 {row}, {count}')}")
     for axis in reversed(axes[1:-1]):
@@ -231,13 +231,30 @@ def _rows(
     row_start = out.op(f"sub i64 {at}, {column}")
     stop = out.op(f"sub i64 {end}, {row_start}")
     stop = out.intrinsic("llvm.smin.i64", "i64", ("i64", stop), ("i64", count))
-    if guard is not None:
-        lower_block(s, guard.before)
-        visited = out.label("row.visited")
-        out.branch(lower_expr(s, guard.holds), visited, row_end)
+    ways: list[str] = []
+    for each in guard.guards if guard else ():
+        lower_block(s, each.before)
+        visited, skipped = out.label("row.visited"), out.label("row.skipped")
+        out.branch(lower_expr(s, each.holds), visited, skipped)
+        out.start(skipped)
+        past = _past(s, axes[each.depth : -1], count, at)
+        ways.append(f"[ {out.intrinsic('llvm.smin.i64', 'i64', ('i64', past), ('i64', end))}, %{out.here} ]")
+        out.jump(next_row)
         out.start(visited)
     span(column, stop, row_start)
     out.start(row_end)
-    out.define(following, f"add i64 {row_start}, {stop}")
+    ways.append(f"[ {out.op(f'add i64 {row_start}, {stop}')}, %{row_end} ]")
+    out.jump(next_row)
+    out.start(next_row)
+    out.define(following, f"phi i64 {', '.join(ways)}")
     out.branch(out.op(f"icmp slt i64 {following}, {end}"), loop, done)
     out.start(done)
+
+
+def _past(s: Scope, inner: list[AxisOperands], count: str, at: str) -> str:
+    """The first iteration after ``at`` in which one of the axes around ``inner``, and rows of ``count``, differs."""
+    out = s.text
+    for axis in inner:
+        count = out.op(f"mul i64 {count}, {axis.count}")
+    left = out.op(f"urem i64 {at}, {count}")
+    return out.op(f"add i64 {at}, {out.op(f'sub i64 {count}, {left}')}")
