@@ -15,6 +15,7 @@ from quadpy.dist.captured import apart, capture_of, outside
 from quadpy.dist.division import Division
 from quadpy.dist.halo import Channel, Flight, HaloExchange, reaches_of
 from quadpy.dist.localise import LocalKernel, LocalTask, identity
+from quadpy.dist.races import LoopRaces
 from quadpy.dist.reach import LoopReach, Reaches
 from quadpy.dist.totals import Totals
 from quadpy.dist.transport.agreement import agree
@@ -78,7 +79,7 @@ class GridProgram:
         self._numbers = {Given(v.param, v.part, v.axis): k for k, v in layout if v.part in ("scalar", "extent")}
         self._count = len(layout)
         self._slots = tuple(ndarray(scalar, 1) for _, scalar in local.slots)
-        self._loops = [self._loop(task) for task in self.tasks]
+        self._loops = [self._loop(task, kernel, whole) for task, whole in zip(self.tasks, kernel.tasks, strict=True)]
         self._exchanges: dict[object, HaloExchange] = {}
         self._channels: dict[Device, Channel] = {}
 
@@ -111,10 +112,11 @@ class GridProgram:
 
     # ------------------------------------------------------------------- loops
 
-    def _loop(self, task: LocalTask) -> _Loop | None:
+    def _loop(self, task: LocalTask, kernel: ir.Kernel, whole: ir.Task) -> _Loop | None:
         if task.analysed is None:
             return None
-        reach = LoopReach(task, self.grid, self._distributed, self._numbers, self._count, self._called)
+        races = LoopRaces(kernel, whole, self.grid, self._distributed, self._numbers)
+        reach = LoopReach(task, self.grid, self._distributed, self._numbers, self._count, self._called, races)
         partials = tuple(allocated(each.type, self.grid.block.shape) for each in task.reduced)
         totals = tuple(Totals(self.grid, each.op, each.type) for each in task.reduced)
         return _Loop(reach, partials, totals)

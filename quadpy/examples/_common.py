@@ -44,16 +44,19 @@ def parser(
 
 
 def run(
-    arguments: argparse.ArgumentParser, argv: Sequence[str] | None, body: Callable[[argparse.Namespace, Sink], None]
-) -> int:
+    arguments: argparse.ArgumentParser, argv: Sequence[str] | None, body: Callable[[argparse.Namespace, Sink], None], *,
+    fast_math: bool = True,
+) -> int:  # fmt: skip
     """Parse ``argv``, initialise quadpy and run ``body``; returns 0, or 1 with a message on stderr.
+
+    Pictures need speed, not identical bits everywhere; but without ``fast_math`` any number of ranks gives the same.
 
     With several ranks, the first one writes the picture.
     """
     args = arguments.parse_args(argv)
     try:
         sink = sink_for(args.out, args.view, arguments.prog)
-        qp.init(arch=args.arch, fast_math=True)  # pictures need speed, not identical bits everywhere
+        qp.init(arch=args.arch, fast_math=fast_math)
         body(args, sink)
         if qp.dist.world().rank:
             return 0

@@ -81,7 +81,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         play(args.steps, metal.step, metal.draw, sink, substeps=10)
         print(f"mean temperature {mean(metal.u):.6f}")
 
-    return run(arguments, argv, body)
+    return run(arguments, argv, body, fast_math=False)
 
 
 if __name__ == "__main__":

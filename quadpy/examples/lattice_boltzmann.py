@@ -147,7 +147,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         flow = Channel(args.size)
         play(args.steps, flow.step, flow.draw, sink, substeps=10)
 
-    return run(arguments, argv, body)
+    return run(arguments, argv, body, fast_math=False)
 
 
 if __name__ == "__main__":

@@ -78,7 +78,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"{count} iterations")
         sink.add(draw(potential))
 
-    return run(arguments, argv, body)
+    return run(arguments, argv, body, fast_math=False)
 
 
 if __name__ == "__main__":

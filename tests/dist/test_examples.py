@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,20 @@ def test_any_number_of_ranks_gives_the_bits_of_one(
         for found in run_ranks(ranks, program):
             for got, want in zip(found, one, strict=True):
                 np.testing.assert_array_equal(got, want, err_msg=f"{ranks} ranks")
+
+
+@pytest.mark.parametrize(
+    ("module", "program"), [(heat, flow_of_heat), (lattice_boltzmann, vortices), (poisson, potential)], ids=str
+)
+def test_command_lines_compute_the_bits_of_one_rank(
+    module: Any, program: Callable[[], tuple[Any, ...]], tmp_path: Path
+):
+    """Whatever the layout on one device: they choose strict arithmetic."""
+    assert module.main(["--steps", "1", "--size", "12", "--out", str(tmp_path / "picture.png")]) == 0
+    one = program()
+    for found in run_ranks(2, program):
+        for got, want in zip(found, one, strict=True):
+            np.testing.assert_array_equal(got, want)
 
 
 def test_heat_flows_from_the_hot_face():

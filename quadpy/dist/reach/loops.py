@@ -9,6 +9,7 @@ from typing import Final
 from quadpy.dist.boxes import Box, Widths
 from quadpy.dist.division import Division
 from quadpy.dist.localise import CELLS, LocalTask, parameter
+from quadpy.dist.races import LoopRaces
 from quadpy.dist.reach.model import Reaches, largest
 from quadpy.dist.reach.periods import extents_beyond, moved_up, nearest, wraps
 from quadpy.dist.reach.reads import reach_of
@@ -31,14 +32,15 @@ class LoopReach:
     """The footprints of one loop over a grid, evaluated for the blocks of its ranks.
 
     ``numbers`` says where the scalars and extents of the kernel's arguments are among the values of a call, which has
-    ``count`` of them; ``called`` what the source calls an array.
+    ``count`` of them; ``called`` what the source calls an array; ``races`` warns of those that the loop certainly has.
     """
 
     def __init__(
         self, task: LocalTask, grid: Division, arrays: Sequence[str], numbers: Mapping[Given, int], count: int,
-        called: Callable[[str], str],
+        called: Callable[[str], str], races: LoopRaces,
     ) -> None:  # fmt: skip
         assert task.analysed is not None
+        self._races = races
         self._grid, self._arrays, self._called = grid, frozenset(arrays), called
         self._axes = {along: axis for axis, along in enumerate(task.axes) if along is not None}
         names = [parameter(name, axis) for name in ("low", "high", "first") for axis in range(grid.ndim)]
@@ -92,6 +94,8 @@ class LoopReach:
                 require_own(grid, footprint, boxes, self._called(name))
         writes = frozenset(each.array for each in self._footprints if self._is_write(each))
         found = {name: largest(reads[name]) for name in sorted(reads)}
+        if writes & found.keys():
+            self._races.warn(values)
         inner = self._inner(values, here, found)
         return Reaches(here, found, writes, self._covers(touched[grid.world.rank], here), inner)
 

@@ -29,7 +29,7 @@ from quadpy.ir.footprints.affine import (
 )
 from quadpy.ir.footprints.forms import Forms, Part
 from quadpy.ir.footprints.guards import assume, denied, equals, is_certain, is_impossible, needs_in, truth_of
-from quadpy.ir.footprints.numbers import Given, TooComplex, given, number, select
+from quadpy.ir.footprints.numbers import Given, TooComplex, given, made, number, select
 
 __all__ = ["Known", "Reader"]
 
@@ -144,6 +144,8 @@ class Reader(Forms):
             return form
         if is_impossible(is_natural):
             return negated
+        if not form.terms:
+            return fixed(made("abs", form.constant)).needing(*form.needs, *negated.needs)
         natural, negative = known.fork(is_natural), known.fork(denied(is_natural))
         return self.chosen(((form, natural.guards), (negated, negative.guards)))
 

@@ -202,7 +202,9 @@ def is_natural(factor: Number) -> bool:
 def _is_natural_atom(atom: Given | Made) -> bool:
     if isinstance(atom, Given):
         return atom.part == "extent"
-    return atom.op == "count" or (atom.op in ("min", "max", "floordiv") and all(map(is_natural, atom.operands)))
+    return atom.op in ("abs", "count") or (
+        atom.op in ("min", "max", "floordiv") and all(map(is_natural, atom.operands))
+    )
 
 
 def is_met(need: Need, guards: Guards | None) -> Number:

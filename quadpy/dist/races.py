@@ -1,0 +1,36 @@
+"""Warnings of loops that update an array in place and race: each number of ranks gives other results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from quadpy.dist.division import Division
+from quadpy.importing import import_late
+from quadpy.ir import nodes as ir
+from quadpy.ir.footprints import with_numbers
+from quadpy.ir.footprints.numbers import Given
+from quadpy.jit.race_warnings import warn_of_races
+
+__all__ = ["LoopRaces"]
+
+
+class LoopRaces:
+    """The races of ``task``, a loop of ``kernel`` over ``grid``, at calls whose numbers are known.
+
+    Without these, as for plain arrays, few races are certain.  ``numbers`` says where they are among the values of a call.
+    """
+
+    def __init__(
+        self, kernel: ir.Kernel, task: ir.Task, grid: Division, arrays: Sequence[str], numbers: Mapping[Given, int]
+    ) -> None:
+        self._kernel, self._grid = replace(kernel, tasks=(task,)), grid
+        self._extents = {Given(array, "extent", axis): n for array in arrays for axis, n in enumerate(grid.shape)}
+        self._numbers = numbers
+
+    def warn(self, values: Sequence[float]) -> None:
+        """Warn of those that are certain with these ``values``, on rank 0."""
+        if self._grid.world.rank == 0:
+            given = {atom: values[k] for atom, k in self._numbers.items() if isinstance(values[k], int)}
+            kernel = with_numbers(self._kernel, {**given, **self._extents})  # type: ignore[dict-item]  # integers
+            warn_of_races(import_late("quadpy.jit.races").races_in(kernel, kernel.name))
