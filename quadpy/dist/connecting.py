@@ -70,7 +70,8 @@ def _connect_by_torch(launched: Launched) -> World:
         raise TransportError(f"{started} this torch has no gloo", hint="use quadpy run, which connects ranks by MPI")
     engine = TorchEngine(torch, launched.rank, launched.size, float(settings().rank_timeout))
     end_with(engine)
-    return World(launched.rank, launched.size, launched.local_rank, lambda arch: choose_transport(engine, arch, None))
+    return World(launched.rank, launched.size, launched.local_rank, lambda arch: choose_transport(engine, arch, None),
+                 engine.calls)  # fmt: skip
 
 
 def _import_mpi(launched: Launched | None) -> Any:
@@ -107,4 +108,5 @@ def _connect_by_mpi(mpi: Any, launched: Launched | None) -> World:
         engine.size,
         local if launched is None else launched.local_rank,
         lambda arch: choose_transport(engine, arch, mpi),
+        engine.calls,
     )

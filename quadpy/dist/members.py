@@ -30,10 +30,12 @@ class World(OneProcess):
 
     __slots__ = ("_lock", "_make", "_transports", "calls", "local_rank", "rank", "size")
 
-    def __init__(self, rank: int, size: int, local_rank: int, make: Callable[[str], Transport]) -> None:
-        """``make`` connects the ranks for arrays of a backend; all of them call it together."""
+    def __init__(
+        self, rank: int, size: int, local_rank: int, make: Callable[[str], Transport], calls: Calls | None = None
+    ) -> None:
+        """``make`` connects the ranks for arrays of a backend; all of them call it together.  ``calls`` are its own."""
         self.rank, self.size, self.local_rank = rank, size, local_rank
-        self.calls = Calls()
+        self.calls = calls or Calls()
         self._make, self._transports, self._lock = make, dict[str, Transport](), new_lock()
 
     def __repr__(self) -> str:

@@ -1,5 +1,8 @@
 """Ranks that make different calls are told so, by each other's messages or the next call of all ranks."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 import quadpy as qp
@@ -78,15 +81,28 @@ def launched_once_more(u, v, first):
 
 
 MESSAGES = {
-    swapped: ["rank 0 in share", "rank 1 in an exchange for call 1, shift(array 2, array 1)"],
-    skipped: ["before to_numpy of", "call 1 was shift(array 1, array 2) on rank 0; none on rank 1"],
-    skipped_without_messages: ["rank 0 in call 3, total(array 2), line ", "; rank 1 in call 2, total(array 2), line "],
-    once_more: ["rank 1 in an exchange for call 7, shift(array 1, array 2)"],
-    another_order: ["rank 0 in share", "rank 1 in an exchange for call 2, shift(array 1, array 2)"],
-    another_array: ["rank 0 in call 1, total(array 1), line ", "; rank 1 in call 1, total(array 2), line "],
-    another_array_of_the_host: ["call 1 was add(array 1) on rank 0; add(array 2) on rank 1"],
-    launched_once_more: ["rank 1 in an exchange for call 4, a launch of the step that was captured at call 2"],
+    swapped: [
+        "call 1 was shift(array 1, array 2) at HERE:LINE on rank 0; shift(array 2, array 1) at HERE:LINE on rank 1"
+    ],
+    skipped: ["before to_numpy of", "call 1 was shift(array 1, array 2) at HERE:LINE on rank 0; none on rank 1"],
+    skipped_without_messages: ["call 2 was add(array 1) at HERE:LINE on rank 0; total(array 2) at HERE:LINE on rank 1"],
+    once_more: ["call 7 was total(array 1) at HERE:LINE on rank 0; shift(array 1, array 2) at HERE:LINE on rank 1"],
+    another_order: ["call 1 was shift(array 1, array 2) at HERE:LINE on rank 0; add(array 1) at HERE:LINE on rank 1"],
+    another_array: ["call 1 was total(array 1) at HERE:LINE on rank 0; total(array 2) at HERE:LINE on rank 1"],
+    another_array_of_the_host: ["call 1 was add(array 1) at HERE:LINE on rank 0; add(array 2) at HERE:LINE on rank 1"],
+    launched_once_more: [
+        "rank 0 in share",
+        "rank 1 in an exchange for call 4, a launch of the step that was captured at call 2",
+    ],
 }
+
+
+def lines_named(message):
+    """``message`` with LINE in place of lines, and the lines of this file that it names."""
+    here = Path(__file__).name
+    lines = Path(__file__).read_text(encoding="utf-8").splitlines()
+    named = [lines[int(number) - 1] for number in re.findall(rf"{here}:(\d+)", message)]
+    return re.sub(rf"{here}:\d+", "HERE:LINE", message), named
 
 
 def run(program):
@@ -101,8 +117,29 @@ def run(program):
 def test_different_calls(program):
     with pytest.raises(RanksDisagreeError) as caught:
         run(program)
+    message, named = lines_named(str(caught.value))
     for part in MESSAGES[program]:
-        assert part in str(caught.value)
+        assert part in message
+    assert all(re.search(r"shift|add|total|kernel", line) for line in named)
+
+
+@pytest.mark.parametrize("program", MESSAGES, ids=lambda program: program.__name__)
+def test_all_ranks_tell_one_story(program):
+    told = [None] * 2
+
+    def ranks():
+        grid = qp.dist.Grid((12, 7))
+        rank = qp.dist.world().rank
+        try:
+            program(grid.ndarray(qp.f32), grid.ndarray(qp.f32), rank == 0)
+        except RanksDisagreeError as error:
+            told[rank] = error.message
+            raise
+
+    with pytest.raises(RanksDisagreeError):
+        run_ranks(2, ranks, timeout=20)
+    assert told[0] is not None
+    assert told[0] == told[1]
 
 
 @pytest.mark.usefixtures("debug")

@@ -34,7 +34,8 @@ def share_in(transport: Transport, subject: str, value: str, mine: bytes, calls:
             hint="every rank must make the same calls in the same order, with the same shapes and counts",
         )
     if calls is not None and len({state for _, _, state, _ in parts}) > 1:
-        difference = first_difference(transport.share(calls.told()))
+        told = transport.share(calls.told().encode())
+        difference = first_difference({rank: each.decode() for rank, each in enumerate(told)}, whole=True)
         raise RanksDisagreeError(
             f"before {value}, ranks have made different calls with distributed arrays: {difference}",
             hint="every rank must make the same calls in the same order, and all arrays of a grid",

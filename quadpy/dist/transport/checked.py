@@ -9,6 +9,7 @@ from quadpy.dist.calls import Call, exchange_of
 from quadpy.dist.transport.agreement import agree
 from quadpy.dist.transport.parts import require_same_size
 from quadpy.dist.transport.protocol import NO_CALL, Operator, Part, Receive, Send, StartedExchange, Transport
+from quadpy.dist.transport.verdict import mismatches
 from quadpy.errors import RanksDisagreeError, TransportError
 from quadpy.runtime.device.current import current_config
 from quadpy.runtime.streams.stream import Stream
@@ -86,20 +87,14 @@ class CheckedTransport:
         mine = [("send", send.peer, send.tag, send.part.nbytes) for send in sends]
         mine += [("receive", receive.peer, receive.tag, receive.part.nbytes) for receive in receives]
         lines = "\n".join(" ".join(map(str, message)) for message in mine)
-        sent: dict[tuple[int, int, int], int] = {}
-        received: dict[tuple[int, int, int], int] = {}
+        told: dict[int, list[tuple[str, int, int, int]]] = {}
         for rank, answer in enumerate(self.inner.share(lines.encode())):
-            for line in answer.decode().splitlines():
-                kind, *numbers = line.split()
-                peer, tag, nbytes = map(int, numbers)
-                if kind == "send":
-                    sent[rank, peer, tag] = nbytes
-                else:
-                    received[peer, rank, tag] = nbytes
-        wrong = [_mismatch(key, sent.get(key), received.get(key)) for key in sorted({*sent, *received})]
-        if any(wrong):
+            rows = map(str.split, answer.decode().splitlines())
+            told[rank] = [(kind, *map(int, numbers)) for kind, *numbers in rows]  # type: ignore[misc]  # three numbers
+        wrong = mismatches(told)
+        if wrong:
             raise RanksDisagreeError(
-                f"ranks disagree about an exchange: {'; '.join(filter(None, wrong))}",
+                f"ranks disagree about an exchange: {'; '.join(wrong)}",
                 hint="every rank must have the same grid, halos and dtypes",
             )
 
@@ -112,13 +107,3 @@ def is_debugging() -> bool:
 
 def _described(part: Part) -> str:
     return f"{part.count} {part.array.dtype}"
-
-
-def _mismatch(key: tuple[int, int, int], sent: int | None, received: int | None) -> str:
-    """What is wrong with one message; empty if nothing is."""
-    source, target, tag = key
-    if sent == received:
-        return ""
-    sends = "sends nothing" if sent is None else f"sends {sent} bytes"
-    receives = "expects none" if received is None else f"expects {received}"
-    return f"rank {source} {sends} to rank {target}, which {receives} (tag {tag})"

@@ -8,19 +8,16 @@ from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 
-from quadpy.dist.calls import Call, exchange_of
+from quadpy.dist.calls import Call, Calls, exchange_of
 from quadpy.dist.transport.arrivals import DeviceNumbers, arrival, departure
-from quadpy.dist.transport.protocol import NO_CALL, Operator, Part, Receive, Send
-from quadpy.dist.transport.waits import different_calls
+from quadpy.dist.transport.protocol import NO_CALL, TAGS, Operator, Part, Receive, Send
+from quadpy.dist.transport.verdict import Report, verdict
 from quadpy.dtypes import bf16, f16
-from quadpy.errors import RankLostError
+from quadpy.errors import DistributedError
 from quadpy.runtime.elements.numpy_types import Numbers, cast, decode, encode
 from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["TAGS", "Exchanged", "HostEngine", "HostTransport", "Message", "Pending"]
-
-TAGS: Final = 1024
-"""The tags of one exchange are below this number; those of another one are a multiple of it further on."""
+__all__ = ["Exchanged", "HostEngine", "HostTransport", "Message", "Pending"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +65,7 @@ class HostEngine(Protocol):
     size: int
     timeout: float
     rooms: int
+    calls: Calls
 
     def start(self, call: Call, sends: Sequence[Message], receives: Sequence[Message]) -> Pending: ...
 
@@ -83,8 +81,14 @@ class HostEngine(Protocol):
     def wait_for(self, done: Callable[[], bool], call: str) -> None:
         """Wait until ``done``, which needs all ranks; raises as ``Pending.wait``."""
 
-    def lost(self) -> RankLostError | None:
+    def lost(self) -> DistributedError | None:
         """The error for a rank that is known to have failed; looked up from any thread."""
+
+    def diagnosis(self, call: str) -> DistributedError:
+        """The error for work in ``call`` that takes too long; the other ranks are asked what they wait for."""
+
+    def answer(self, call: str) -> None:
+        """Tell a rank that asks that this one waits in ``call``."""
 
     def close(self) -> None: ...
 
@@ -111,7 +115,9 @@ class HostTransport:
         every = np.empty((self.size, mine.size + end.size), np.uint8)
         self._engine.gather(np.concatenate([mine, end]), every.reshape(-1))
         if (every[:, mine.size :] != end).any():
-            raise different_calls(dict(enumerate(each.decode() for each in self._engine.share(str(call).encode()))))
+            mine = Report(f"all_gather for {call}", (), self._engine.calls.told())
+            told = [Report.from_text(each.decode()) for each in self._engine.share(mine.to_text().encode())]
+            raise verdict(dict(enumerate(told)), (), self.rank, self.timeout)
         _on_host(arriving.wait()).view(np.uint8)[...] = every[:, : mine.size].reshape(-1)
         arriving.deliver()
 

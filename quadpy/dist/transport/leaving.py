@@ -16,8 +16,8 @@ from types import TracebackType
 from typing import Final, Protocol
 
 from quadpy.dist.transport.ending import exit_status, note_exit_status
+from quadpy.dist.transport.waiting import told_of
 from quadpy.dist.transport.waits import Notices, Waits
-from quadpy.errors import RankLostError
 
 __all__ = ["end_with"]
 
@@ -83,11 +83,8 @@ class _Ending:
         if self._is_fork:
             return
         notices, mine = self._engine.notices, self._engine.rank
-        if isinstance(error, RankLostError) and error.rank >= 0:
-            notices.tell_end(error.reason, error.rank)
-        else:
-            text = str(error).partition("\n")[0]
-            notices.tell_end(f"{kind.__name__}: {text}" if text else kind.__name__, mine)
+        failed, reason = told_of(error, mine)
+        notices.tell_end(reason, failed)
 
     def finish(self) -> None:
         """Wait for the others; if one has failed, end the process without MPI_Finalize, which would hang."""

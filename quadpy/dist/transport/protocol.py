@@ -16,10 +16,13 @@ from quadpy.errors import TransportError
 from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["NO_CALL", "Operator", "Part", "Receive", "Send", "StartedExchange", "Transport"]
+__all__ = ["NO_CALL", "TAGS", "Operator", "Part", "Receive", "Send", "StartedExchange", "Transport"]
 
 NO_CALL: Final = Call(0, 0, "")
 """The call of messages that no call needs."""
+
+TAGS: Final = 1024
+"""The tags of one exchange are below this number; those of another one are a multiple of it further on."""
 
 Operator: TypeAlias = Literal["sum", "min", "max"]
 

@@ -11,16 +11,16 @@ from typing import Final, TypeVar
 
 import numpy as np
 
-from quadpy.dist.calls import Call
+from quadpy.dist.calls import Call, Calls
 from quadpy.dist.transport.arrivals import DeviceNumbers
 from quadpy.dist.transport.checked import CheckedTransport
 from quadpy.dist.transport.host import Exchanged, HostEngine, HostTransport, Message
 from quadpy.dist.transport.parts import require_same_size
 from quadpy.dist.transport.protocol import Operator, Transport
-from quadpy.dist.transport.waiting import FUNCTIONS, lost
-from quadpy.dist.transport.waits import different_calls
+from quadpy.dist.transport.verdict import Report, verdict
+from quadpy.dist.transport.waiting import FUNCTIONS, lost, told_of
 from quadpy.dist.world import World, use_world
-from quadpy.errors import RankLostError
+from quadpy.errors import DistributedError, RankLostError
 from quadpy.runtime.elements.numpy_types import Numbers
 from quadpy.settings import settings
 
@@ -66,14 +66,15 @@ def run_ranks(
 def _run_rank(
     office: _PostOffice, rank: int, function: Callable[[], T], timeout: float, make: Callable[[HostEngine], Transport]
 ) -> T:
-    use_world(World(rank, office.size, rank, lambda _: make(_ThreadEngine(office, rank, timeout))))
+    calls = office.calls[rank]
+    use_world(World(rank, office.size, rank, lambda _: make(_ThreadEngine(office, rank, timeout)), calls))
     try:
         result = function()
     except BaseException as error:
-        office.leave(rank, f"{type(error).__name__}: {error}", error)
+        office.leave(rank, *told_of(error, rank), error)
         raise
     else:
-        office.leave(rank, "", None)
+        office.leave(rank, rank, "", None)
         return result
     finally:
         use_world(None)
@@ -86,21 +87,23 @@ class _PostOffice:
         self.size = size
         self._wake = [threading.Event() for _ in range(size)]
         self._boxes: dict[tuple[int, int, int], deque[bytes]] = {}
-        self._ended: dict[int, str] = {}
-        self._waiting: dict[int, tuple[Callable[[], bool], str]] = {}
+        self.calls = [Calls() for _ in range(size)]
+        self._ended: set[int] = set()
+        self._failed: dict[int, str] = {}
+        self._waiting: dict[int, tuple[Callable[[], bool], object]] = {}
         self.first_error: BaseException | None = None
 
     def post(self, source: int, target: int, tag: int, data: bytes) -> None:
         self._box(source, target, tag).append(data)
         self._wake[target].set()
 
-    def take(self, source: int, target: int, tag: int, timeout: float, call: str) -> bytes:
+    def take(self, source: int, target: int, tag: int, timeout: float, call: object) -> bytes:
         """The next message from ``source``; raises as ``wait_for``."""
         box = self._box(source, target, tag)
         self.wait_for(lambda: bool(box), source, target, timeout, call)
         return box.popleft()
 
-    def wait_for(self, done: Callable[[], bool], source: int, here: int, timeout: float, call: str) -> None:
+    def wait_for(self, done: Callable[[], bool], source: int, here: int, timeout: float, call: object) -> None:
         """Wait on rank ``here``, in ``call``, until ``done``, which needs ``source``.
 
         Raises:
@@ -122,27 +125,36 @@ class _PostOffice:
                     raise lost(*gone, here, timeout)
                 left = end - time.monotonic()
                 if left <= 0:
-                    raise lost(source, None, here, timeout)
+                    raise self.diagnosis(here, timeout)
                 if not wake.wait(min(left, _LOOK_AROUND)):
-                    self._refuse_circle()
+                    self._refuse_circle(here, timeout)
         finally:
             del self._waiting[here]
 
-    def _refuse_circle(self) -> None:
+    def _refuse_circle(self, here: int, timeout: float) -> None:
         """Raise an error if no rank can go on: all of them wait, and nothing that they wait for has arrived."""
         waiting = dict(self._waiting)
         if len(waiting) == self.size and not any(done() for done, _ in waiting.values()):
-            raise different_calls({rank: call for rank, (_, call) in waiting.items()})
+            raise self.diagnosis(here, timeout)
 
-    def leave(self, rank: int, reason: str, error: BaseException | None) -> None:
+    def diagnosis(self, here: int, timeout: float) -> DistributedError:
+        """The error on rank ``here``, which has waited too long."""
+        waiting = dict(self._waiting)
+        reports = {rank: Report.of(call, self.calls[rank].told()) for rank, (_, call) in sorted(waiting.items())}
+        return verdict(reports, set(range(self.size)) - self._ended, here, timeout)
+
+    def leave(self, rank: int, failed: int, reason: str, error: BaseException | None) -> None:
+        """Rank ``rank`` ends, because of ``error``: rank ``failed`` has failed for a ``reason``."""
         self.first_error = self.first_error or error
-        self._ended[rank] = reason
+        if reason:
+            self._failed.setdefault(failed, reason)
+        self._ended.add(rank)
         for wake in self._wake:
             wake.set()
 
     def failed(self) -> tuple[int, str] | None:
         """The first rank that failed, and why."""
-        return next(((rank, reason) for rank, reason in tuple(self._ended.items()) if reason), None)
+        return next(iter(tuple(self._failed.items())), None)
 
     def _box(self, source: int, target: int, tag: int) -> deque[bytes]:
         return self._boxes.setdefault((source, target, tag), deque())
@@ -155,7 +167,7 @@ class _ThreadEngine:
 
     def __init__(self, office: _PostOffice, rank: int, timeout: float) -> None:
         self._office, self.rank, self.size, self.timeout = office, rank, office.size, timeout
-        self.rooms = _ROOMS
+        self.rooms, self.calls = _ROOMS, office.calls[rank]
         self._closed = False
 
     def start(self, call: Call, sends: Sequence[Message], receives: Sequence[Message]) -> _Pending:
@@ -196,11 +208,17 @@ class _ThreadEngine:
     def wait_for(self, done: Callable[[], bool], call: str) -> None:
         self._office.wait_for(done, self.rank, self.rank, self.timeout, call)
 
-    def lost(self) -> RankLostError | None:
+    def lost(self) -> DistributedError | None:
         failed = self._office.failed()
         return None if failed is None else lost(*failed, self.rank, self.timeout)
 
-    def take(self, peer: int, tag: int, call: str) -> bytes:
+    def diagnosis(self, call: str) -> DistributedError:
+        return self._office.diagnosis(self.rank, self.timeout)
+
+    def answer(self, call: str) -> None:
+        """Has nothing to do: all threads see what the others wait for."""
+
+    def take(self, peer: int, tag: int, call: object) -> bytes:
         return self._office.take(peer, self.rank, tag, self.timeout, call)
 
     def close(self) -> None:
@@ -218,9 +236,8 @@ class _Pending:
         self._engine, self._exchanged = engine, exchanged
 
     def wait(self) -> None:
-        call = str(self._exchanged)
         for message in self._exchanged.receives:
-            data, numbers = self._engine.take(message.peer, message.tag, call), message.numbers
+            data, numbers = self._engine.take(message.peer, message.tag, self._exchanged), message.numbers
             assert not isinstance(numbers, DeviceNumbers)
             require_same_size(len(data), numbers.nbytes, f"rank {message.peer}")
             numbers[...] = np.frombuffer(data, numbers.dtype)

@@ -8,10 +8,14 @@ from typing import Final
 import numpy as np
 
 from quadpy.dist.transport.protocol import Operator
-from quadpy.errors import RankLostError, TransportError
+from quadpy.errors import DistributedError, QuadpyError, RankLostError, RanksDisagreeError, TransportError
 from quadpy.settings import variable
 
-__all__ = ["FUNCTIONS", "closed", "lost"]
+__all__ = ["ALL", "FUNCTIONS", "closed", "lost", "told_of"]
+
+ALL: Final = -1
+"""In place of the rank that has failed: ranks disagree."""
+_SILENT: Final = "nothing came from it within"
 
 FUNCTIONS: Final[dict[Operator, np.ufunc]] = {"sum": np.add, "min": np.minimum, "max": np.maximum}
 
@@ -26,14 +30,31 @@ def closed(rank: int, process: int) -> TransportError:
     return TransportError(f"rank {rank} has closed its transport")
 
 
-def lost(rank: int, reason: str | None, here: int, timeout: float) -> RankLostError:
-    """The error on rank ``here`` for a wait for ``rank``, which failed for a ``reason``.
+def told_of(error: BaseException, rank: int) -> tuple[int, str]:
+    """The rank that has failed, and why, as ``rank`` tells the others of ``error``: the first known cause.
+
+    The rank is ``ALL`` if they disagree.
+    """
+    if isinstance(error, RankLostError) and error.rank >= 0:
+        return error.rank, error.reason
+    text = (error.message if isinstance(error, QuadpyError) else str(error)).partition("\n")[0]
+    if isinstance(error, RanksDisagreeError):
+        return ALL, text
+    return rank, f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def lost(rank: int, reason: str | None, here: int, timeout: float) -> DistributedError:
+    """The error on rank ``here`` for a wait for ``rank``, which failed for a ``reason``, as ``told_of`` gave them.
 
     An empty ``reason`` means that the rank ended well; None means that it was silent for ``timeout`` seconds.
     """
+    if rank == ALL:
+        hint = "every rank must make the same calls in the same order, with the same arrays, shapes and counts"
+        return RanksDisagreeError(reason or "ranks disagree", hint=hint)
     if reason is None:
-        reason = f"it did not answer rank {here} within {timeout:g} s"
-        message = f"rank {rank} does not answer: nothing came from it within {timeout:g} s"
+        reason = f"{_SILENT} {timeout:g} s"
+    if reason.startswith(_SILENT) and rank != here:
+        message = f"rank {rank} does not answer: {reason}"
         hint = f"if its work takes longer between exchanges, raise {variable('rank_timeout')}, in seconds"
     elif not reason:
         reason = f"it ended while rank {here} waited for it"

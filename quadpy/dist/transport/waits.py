@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterator
-from typing import Final, NoReturn, Protocol
+from typing import Final, Protocol
 
+from quadpy.dist.calls import Calls
 from quadpy.dist.transport.processes import Process
+from quadpy.dist.transport.verdict import Report, verdict
 from quadpy.dist.transport.waiting import lost
-from quadpy.errors import RanksDisagreeError
+from quadpy.errors import DistributedError, RanksDisagreeError, TransportError
 
-__all__ = ["Notices", "Waits", "different_calls"]
+__all__ = ["Notices", "Waits"]
 
 _SPINS: Final = 100
 """How many times to look without a pause: most messages arrive within microseconds."""
@@ -30,7 +32,7 @@ class Notices(Protocol):
     """Notices that ranks send each other in addition to their data.
 
     ended         the ranks that end
-    waiting       the ranks that have waited too long, each with the call in which it waits
+    waiting       the ranks that have waited too long, or were asked by one that has, each with its ``Report`` as text
     told_failure  whether this rank has told the others of a failure
     """
 
@@ -44,8 +46,8 @@ class Notices(Protocol):
         Only the first call counts.
         """
 
-    def tell_wait(self, call: str) -> None:
-        """Tell all ranks the call in which this one has waited too long."""
+    def tell_wait(self, report: str) -> None:
+        """Tell all ranks what this one waits for."""
 
     def collect(self) -> None:
         """Read the notices that have arrived."""
@@ -60,8 +62,10 @@ class Notices(Protocol):
 class Waits:
     """Waits on one rank."""
 
-    def __init__(self, notices: Notices, rank: int, size: int, timeout: float) -> None:
-        self._notices, self._rank, self._size, self.timeout = notices, rank, size, timeout
+    def __init__(self, notices: Notices, rank: int, size: int, timeout: float, calls: Calls) -> None:
+        """``calls`` are those of the rank with distributed arrays."""
+        self._notices, self._rank, self._size, self.timeout, self.calls = notices, rank, size, timeout, calls
+        self._told = False
         self.processes: dict[int, Process] = {}
 
     def until(self, done: Callable[[], bool], peers: Collection[int], call: object) -> None:
@@ -86,8 +90,9 @@ class Waits:
                     ended = now
                 if gone is not None and ended is not None and (gone[1] or now - ended > _GRACE):
                     raise lost(*gone, self._rank, self.timeout)
+                self.answer(call)
             if now - start > self.timeout:
-                self._give_up(peers, str(call))
+                raise self.diagnosis(call)
 
     def gone(self, peers: Collection[int]) -> tuple[int, str] | None:
         """A rank without which the program cannot go on, and why it failed: any that failed, or a peer that ended."""
@@ -101,31 +106,33 @@ class Waits:
             return failure
         return next(((rank, "") for rank in peers if rank in notices.ended), None)
 
-    def _give_up(self, peers: Collection[int], call: str) -> NoReturn:
-        """Tell the others what this rank waits for, and raise the error that fits what they tell."""
-        self._notices.tell_wait(call)
+    def diagnosis(self, call: object) -> DistributedError:
+        """The error for a wait in ``call`` that lasts too long, from what the others report: they are asked first."""
+        mine = Report.of(call, self.calls.told())
+        self._tell(mine)
         end = time.monotonic() + min(_DIAGNOSIS, self.timeout)
-        others = self._size - 1
         for _ in _pauses():
-            self._notices.collect()
-            known = self._notices.waiting
-            if len(known) >= others or time.monotonic() > end:
+            if (gone := self.gone(())) is not None:  # another rank has found out first
+                return lost(*gone, self._rank, self.timeout)
+            others = set(range(self._size)) - self._notices.ended - {self._rank}
+            if self._notices.waiting.keys() >= others or time.monotonic() > end:
                 break
-        calls = {**known, self._rank: call}
-        silent = [rank for rank in peers if rank != self._rank and rank not in known]
-        kinds = {each.partition(" with ")[0] for each in calls.values()}
-        if len(kinds) > 1 or (not silent and len(set(calls.values())) > 1):
-            raise different_calls(calls)
-        raise lost((silent or list(peers))[0], None, self._rank, self.timeout)
+        reports = {rank: Report.from_text(text) for rank, text in self._notices.waiting.items()}
+        return verdict({**reports, self._rank: mine}, others, self._rank, self.timeout)
 
+    def misfit(self, call: object, error: TransportError) -> DistributedError:
+        """The error where messages of ``call`` do not fit: ``error``, if it is not because ranks disagree about them."""
+        found = self.diagnosis(call)
+        return found if isinstance(found, RanksDisagreeError) else error
 
-def different_calls(calls: dict[int, str]) -> RanksDisagreeError:
-    """The error where ranks wait for each other in these calls."""
-    told = "; ".join(f"rank {rank} in {calls[rank]}" for rank in sorted(calls))
-    return RanksDisagreeError(
-        f"ranks wait for each other in different calls: {told}",
-        hint="all ranks must make the same calls in the same order; debug=True finds the first that differs",
-    )
+    def answer(self, call: object) -> None:
+        """Report the wait in ``call`` if another rank has waited too long, and asks."""
+        if self._notices.waiting and not self._told:
+            self._tell(Report.of(call, self.calls.told()))
+
+    def _tell(self, report: Report) -> None:
+        self._told = True
+        self._notices.tell_wait(report.to_text())
 
 
 def _pauses() -> Iterator[None]:

@@ -1,10 +1,13 @@
 """Ranks that fail, vanish or disagree: a named error on every other rank, soon, and the exit status of the first."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
+
+import pytest
 
 from ranks import lines_of, run_program
 
@@ -78,6 +81,85 @@ def test_a_silent_rank(tmp_path):
     assert any("the other ranks have given up this rank, 1" in line for line in lines_of(done.stderr, 1))
 
 
+STEPS = """
+    import os, signal, sys, time
+    import quadpy as qp
+
+    qp.init(arch=qp.cpu, debug=sys.argv[2] == "debug")
+    cells = qp.types.ndarray(qp.f32, ndim=2)
+
+    @qp.kernel
+    def step(u: cells, v: cells, d: qp.i32):
+        for i, j in u:
+            v[i, j] = u[(i + d) % u.shape[0], j]
+
+    @qp.kernel
+    def point(u: cells, v: cells):
+        for i, j in u:
+            v[i, j] = u[i, j] + 1.0
+
+    how, rank = sys.argv[1], qp.dist.world().rank
+    grid = qp.dist.Grid((24, 10), periodic=True)
+    u, v = grid.ndarray(qp.f32), grid.ndarray(qp.f32)
+    for n in range(8):
+        if n == 4 and rank == 1:
+            if how == "slow":
+                time.sleep(9)
+            if how == "stopped":
+                os.kill(os.getpid(), signal.SIGSTOP)
+            if how == "order":
+                point(v, u)
+        elif n == 4 and how == "order":
+            point(u, v)
+        step(u, v, 1 + rank if how == "numbers" and n == 4 else 1)
+        u, v = v, u
+    print(u.to_numpy().sum())
+"""
+STORIES = {
+    "slow": r"RankLostError: rank 1 does not answer: nothing came from it within 2 s",
+    "stopped": r"RankLostError: rank 1 does not answer: nothing came from it within 2 s",
+    "order": r"RanksDisagreeError: ranks have made different calls with distributed arrays: call 5 was "
+    r"point\(array 1, array 2\) at program.py:30 on ranks 0, 2; point\(array 2, array 1\) at program.py:28 on rank 1",
+    "numbers": r"RanksDisagreeError: ranks disagree about an exchange for call 5, step\(array 1, array 2\), line \d+: "
+    r"rank 0 sends 40 bytes to rank 2, which expects 120 \(tag \d\); rank 1 sends 80 bytes to rank 0, which expects 40 ",
+}
+
+
+@pytest.mark.parametrize("how", STORIES)
+def test_every_rank_tells_the_same_story(tmp_path, how):
+    start = time.monotonic()
+    done = run_program(tmp_path, STEPS, 3, how, "plain", QUADPY_RANK_TIMEOUT="2")
+    assert time.monotonic() - start < 60
+    assert done.returncode != 0
+    for rank in (0, 2):
+        assert re.search(STORIES[how], "\n".join(lines_of(done.stderr, rank)))
+    last = "\n".join(lines_of(done.stderr, 1))
+    if how == "slow":
+        assert "the other ranks have given up this rank, 1: nothing came from it within 2 s" in last
+    elif how == "stopped":
+        assert "quadpy: this rank was stopped for 2 s, and is ended" in last
+    else:
+        assert re.search(STORIES[how], last)
+
+
+@pytest.mark.parametrize("how", ["order", "numbers"])
+def test_debug_finds_disagreement_before_messages_are_sent(tmp_path, how):
+    done = run_program(tmp_path, STEPS, 3, how, "debug", QUADPY_RANK_TIMEOUT="10")
+    assert done.returncode != 0
+    for rank in range(3):
+        assert "RanksDisagreeError: ranks disagree about " in "\n".join(lines_of(done.stderr, rank))
+
+
+def test_a_rank_that_goes_on_in_time(tmp_path):
+    """A rank that was stopped for less than the limit is not ended."""
+    text = STEPS.replace(
+        "os.kill(os.getpid(), signal.SIGSTOP)",
+        "os.system(f'(sleep 2; kill -CONT {os.getpid()}) & kill -STOP {os.getpid()}')",
+    )
+    done = run_program(tmp_path, text, 2, "stopped", "plain", QUADPY_RANK_TIMEOUT="20")
+    assert done.returncode == 0, done.stderr
+
+
 def test_ranks_in_different_calls(tmp_path):
     done = run_program(tmp_path, PROGRAM, 2, "other call", QUADPY_RANK_TIMEOUT="2")
     assert done.returncode == 1
@@ -94,8 +176,9 @@ def test_messages_of_different_sizes(tmp_path):
     assert done.returncode == 1
     for rank in (0, 1):
         text = "\n".join(lines_of(done.stderr, rank))
-        assert "quadpy.errors.TransportError" in text or "quadpy.errors.RankLostError" in text
-    assert "a rank sent more than this rank receives" in done.stderr or "bytes to a receive of" in done.stderr
+        assert "quadpy.errors.RanksDisagreeError: ranks disagree about an exchange: " in text
+        assert "rank 0 sends 16 bytes to rank 1, which expects 20 (tag 0)" in text
+        assert "rank 1 sends 20 bytes to rank 0, which expects 16 (tag 0)" in text
 
 
 def test_a_mismatched_grid(tmp_path):

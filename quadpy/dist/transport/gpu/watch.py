@@ -13,11 +13,10 @@ from typing import Final
 
 from quadpy.dist.transport.gpu.library import GpuLibrary, failed_call
 from quadpy.dist.transport.host import HostEngine
-from quadpy.errors import DistributedError, QuadpyError, RankLostError
+from quadpy.errors import DistributedError, QuadpyError
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.streams.event import Event
 from quadpy.runtime.streams.stream import Stream
-from quadpy.settings import variable
 
 __all__ = ["Watch"]
 
@@ -49,7 +48,7 @@ class Watch:
         """Raise what the watch has found.
 
         Raises:
-            RankLostError: another rank has failed, or its messages do not come in time.
+            RankLostError, RanksDisagreeError: another rank has failed, or its messages do not come in time.
             TransportError: the library failed.
         """
         if self._failure is not None:
@@ -77,11 +76,10 @@ class Watch:
             return failed_call(self._call or "a call between GPUs", text)
         if self._call and self._event.query():
             self._call = ""
-        if self._call and time.monotonic() - self._since > self._engine.timeout:
-            return RankLostError(
-                f"{self._call} is not complete after {self._engine.timeout:g} s: a rank does not take part in it",
-                hint=f"if work before it takes longer, raise {variable('rank_timeout')}, in seconds",
-            )
+        if self._call:
+            self._engine.answer(self._call)
+            if time.monotonic() - self._since > self._engine.timeout:
+                return self._engine.diagnosis(self._call)
         return None
 
 

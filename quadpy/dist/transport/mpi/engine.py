@@ -12,16 +12,16 @@ from typing import Any, Final
 
 import numpy as np
 
-from quadpy.dist.calls import Call
+from quadpy.dist.calls import Call, Calls
 from quadpy.dist.transport.arrivals import DeviceNumbers
-from quadpy.dist.transport.host import TAGS, Exchanged, Message
+from quadpy.dist.transport.host import Exchanged, Message
 from quadpy.dist.transport.mpi.notices import Notices
 from quadpy.dist.transport.parts import require_same_size
 from quadpy.dist.transport.processes import Process, this_process
-from quadpy.dist.transport.protocol import Operator
+from quadpy.dist.transport.protocol import TAGS, Operator
 from quadpy.dist.transport.waiting import closed, lost
 from quadpy.dist.transport.waits import Waits
-from quadpy.errors import QuadpyError, RankLostError, TransportError
+from quadpy.errors import DistributedError, QuadpyError, RankLostError, TransportError
 from quadpy.runtime.elements.numpy_types import Numbers
 
 __all__ = ["MpiEngine"]
@@ -48,15 +48,17 @@ class Requests:
         try:
             return bool(self._mpi.Request.Testall(requests, statuses))
         except self._mpi.Exception as error:
-            raise self._failed(error, call) from error
+            raise self._failed(error, call) from None
 
     def _failed(self, error: Any, call: object) -> QuadpyError:
         """The error for an exception of MPI."""
         codes = {status.Get_error() for status in getattr(error, "statuses", ())} | {error.Get_error_class()}
         if self._mpi.ERR_TRUNCATE in codes:
             hint = "the ranks must agree on the shape of the grid, the halos and the dtype"
-            return TransportError(f"in {call}, a rank sent more than this rank receives", hint=hint)
-        return TransportError(f"MPI failed in {call}: {error.Get_error_string()}")
+            told = TransportError(f"in {call}, a rank sent more than this rank receives", hint=hint)
+        else:
+            told = TransportError(f"MPI failed in {call}: {error.Get_error_string()}")
+        return self._waits.misfit(call, told)
 
 
 _KINDS: Final = ("exchange", "share", "gather", "reduce", "broadcast", "notices")
@@ -70,13 +72,13 @@ class MpiEngine:
 
     def __init__(self, mpi: Any, timeout: float) -> None:
         """Connect to all ranks, which all do the same; ``mpi`` is the module ``mpi4py.MPI``."""
-        self._mpi, self.timeout = mpi, timeout
+        self._mpi, self.timeout, self.calls = mpi, timeout, Calls()
         self.rank, self.size = mpi.COMM_WORLD.Get_rank(), mpi.COMM_WORLD.Get_size()
         self.rooms = (mpi.COMM_WORLD.Get_attr(mpi.TAG_UB) + 1) // TAGS // 2
         self._everyone: Final = [rank for rank in range(self.size) if rank != self.rank]
         self._comms: Final = dict(zip(_KINDS, _connected(mpi, len(_KINDS), timeout), strict=True))
         self.notices: Final = Notices(mpi, self._comms["notices"])
-        self.waits: Final = Waits(self.notices, self.rank, self.size, timeout)
+        self.waits: Final = Waits(self.notices, self.rank, self.size, timeout, self.calls)
         self.requests: Final = Requests(mpi, self.waits)
         self._closed, self._process = False, os.getpid()
         texts = self.share(this_process().to_text().encode())
@@ -118,7 +120,7 @@ class MpiEngine:
     def wait_for(self, done: Callable[[], bool], call: str) -> None:
         self.waits.until(done, self._everyone, call)
 
-    def lost(self) -> RankLostError | None:
+    def lost(self) -> DistributedError | None:
         gone = self.waits.gone(())
         return None if gone is None else lost(*gone, self.rank, self.timeout)
 
@@ -126,6 +128,12 @@ class MpiEngine:
     def has_ended(self) -> bool:
         """Whether MPI can no longer be called."""
         return bool(self._mpi.Is_finalized())
+
+    def diagnosis(self, call: str) -> DistributedError:
+        return self.waits.diagnosis(call)
+
+    def answer(self, call: str) -> None:
+        self.waits.answer(call)
 
     def close(self) -> None:
         """Refuse later calls.  MPI itself ends with the process: other libraries may use it."""
@@ -153,8 +161,11 @@ class _Messages:
     def wait(self) -> None:
         exchanged = self._exchanged
         statuses = self._engine.requests.complete(self._requests, exchanged.peers, exchanged)
-        for message, status in zip(exchanged.receives, statuses, strict=False):  # the receives come first
-            require_same_size(status.Get_count(), message.numbers.nbytes, f"rank {message.peer}")
+        try:
+            for message, status in zip(exchanged.receives, statuses, strict=False):  # the receives come first
+                require_same_size(status.Get_count(), message.numbers.nbytes, f"rank {message.peer}")
+        except TransportError as error:
+            raise self._engine.waits.misfit(exchanged, error) from None
 
 
 def _connected(mpi: Any, count: int, timeout: float) -> list[Any]:

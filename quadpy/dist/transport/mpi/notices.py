@@ -13,7 +13,7 @@ __all__ = ["Notices"]
 
 _ENDED: Final = 1
 _WAITING: Final = 2
-_LONGEST: Final = 2000
+_LONGEST: Final = 32000
 """Characters of a notice."""
 
 
@@ -23,7 +23,7 @@ class Notices:
     ended         the ranks that end
     failures      the ranks that failed, each with the reason, by their own word or that of another rank
     told_failure  whether this rank has told the others of a failure
-    waiting       the ranks that have waited too long, each with the call in which it waits
+    waiting       as ``waits.Notices``
     """
 
     def __init__(self, mpi: Any, comm: Any) -> None:
@@ -45,9 +45,9 @@ class Notices:
             self._told_end, self.told_failure = True, bool(reason)
             self._tell(_ENDED, f"{failed}:{reason}")
 
-    def tell_wait(self, call: str) -> None:
-        """Tell all ranks the call in which this one has waited too long."""
-        self._tell(_WAITING, call)
+    def tell_wait(self, report: str) -> None:
+        """Tell all ranks what this one waits for."""
+        self._tell(_WAITING, report)
 
     def collect(self) -> None:
         """Read the notices that have arrived."""

@@ -15,16 +15,17 @@ from typing import Any, Final
 
 import numpy as np
 
-from quadpy.dist.calls import Call
+from quadpy.dist.calls import Call, Calls
 from quadpy.dist.transport.arrivals import DeviceNumbers
-from quadpy.dist.transport.host import TAGS, Exchanged, Message
+from quadpy.dist.transport.host import Exchanged, Message
 from quadpy.dist.transport.parts import require_same_size
 from quadpy.dist.transport.processes import Process, this_process
-from quadpy.dist.transport.protocol import Operator
+from quadpy.dist.transport.protocol import TAGS, Operator
 from quadpy.dist.transport.torch.notices import StoreNotices
+from quadpy.dist.transport.verdict import different_calls
 from quadpy.dist.transport.waiting import FUNCTIONS, closed, lost
-from quadpy.dist.transport.waits import Waits, different_calls
-from quadpy.errors import QuadpyError, RankLostError, TransportError
+from quadpy.dist.transport.waits import Waits
+from quadpy.errors import DistributedError, QuadpyError, RankLostError, TransportError
 from quadpy.runtime.elements.numpy_types import Numbers
 
 __all__ = ["TorchEngine"]
@@ -53,6 +54,7 @@ class TorchEngine:
             RankLostError: a rank does not connect in time.
         """
         self._torch, self.rank, self.size, self.timeout = torch, rank, size, timeout
+        self.calls = Calls()
         self._everyone: Final = [other for other in range(size) if other != rank]
         self._closed, self._process = False, os.getpid()
         limit = timedelta(seconds=timeout + _LATER)
@@ -61,7 +63,7 @@ class TorchEngine:
             found, _, _ = next(distributed.rendezvous("env://", rank, size, timeout=timedelta(seconds=timeout)))
             store = distributed.PrefixStore("quadpy", found)
             self.notices: Final = StoreNotices(store, rank)
-            self.waits: Final = Waits(self.notices, rank, size, timeout)
+            self.waits: Final = Waits(self.notices, rank, size, timeout, self.calls)
             groups = [distributed.PrefixStore(name, store) for name in ("messages", "calls")]
             self._messages, self._calls = (distributed.ProcessGroupGloo(each, rank, size, limit) for each in groups)
         except RuntimeError as error:  # torch's errors of stores and of gloo
@@ -108,9 +110,15 @@ class TorchEngine:
     def wait_for(self, done: Callable[[], bool], call: str) -> None:
         self.waits.until(done, self._everyone, call)
 
-    def lost(self) -> RankLostError | None:
+    def lost(self) -> DistributedError | None:
         gone = self.waits.gone(())
         return None if gone is None else lost(*gone, self.rank, self.timeout)
+
+    def diagnosis(self, call: str) -> DistributedError:
+        return self.waits.diagnosis(call)
+
+    def answer(self, call: str) -> None:
+        self.waits.answer(call)
 
     def close(self) -> None:
         """Refuse later calls.  The store and gloo's connections end with the process."""

@@ -8,7 +8,7 @@ from quadpy.runtime.device.locks import new_lock
 
 __all__ = ["StoreNotices"]
 
-_LONGEST: Final = 2000
+_LONGEST: Final = 32000
 """Characters of a notice."""
 
 
@@ -29,8 +29,8 @@ class StoreNotices:
             self._told_end, self.told_failure = True, bool(reason)
             self._tell("end", failed, reason)
 
-    def tell_wait(self, call: str) -> None:
-        self._tell("wait", self._rank, call)
+    def tell_wait(self, report: str) -> None:
+        self._tell("wait", self._rank, report)
 
     def collect(self) -> None:
         with self._lock:
