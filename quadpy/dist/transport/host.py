@@ -115,9 +115,9 @@ class HostTransport:
         every = np.empty((self.size, mine.size + end.size), np.uint8)
         self._engine.gather(np.concatenate([mine, end]), every.reshape(-1))
         if (every[:, mine.size :] != end).any():
-            mine = Report(f"all_gather for {call}", (), self._engine.calls.told())
-            told = [Report.from_text(each.decode()) for each in self._engine.share(mine.to_text().encode())]
-            raise verdict(dict(enumerate(told)), (), self.rank, self.timeout)
+            report = Report(f"all_gather for {call}", (), self._engine.calls.told()).to_text()
+            told = map(bytes.decode, self._engine.share(report.encode()))
+            raise verdict(dict(enumerate(map(Report.from_text, told))), (), self.rank, self.timeout)
         _on_host(arriving.wait()).view(np.uint8)[...] = every[:, : mine.size].reshape(-1)
         arriving.deliver()
 

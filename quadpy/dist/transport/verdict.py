@@ -68,7 +68,7 @@ class Report(NamedTuple):
     @classmethod
     def from_text(cls, text: str) -> Report:
         call, messages, calls = json.loads(text)
-        return cls(call, tuple(map(tuple, messages)), calls)  # type: ignore[arg-type]  # as ``to_text`` wrote it
+        return cls(call, tuple(map(tuple, messages)), calls)
 
 
 def verdict(reports: Mapping[int, Report], others: Collection[int], here: int, timeout: float) -> DistributedError:

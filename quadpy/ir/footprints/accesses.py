@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from quadpy.dtypes import bounds_of
 from quadpy.ir import nodes as ir
@@ -26,7 +27,7 @@ from quadpy.ir.footprints.numbers import ZERO, Number, greater, number
 from quadpy.ir.footprints.ranges import bounds, is_natural
 from quadpy.ir.jumps import CONTINUE, OF_LOOPS, assigned_in, jumps_from
 from quadpy.ir.loads import is_load, unread_in
-from quadpy.ir.passes.unchecked import unchecked
+from quadpy.ir.passes.unprinted import unchecked
 from quadpy.ir.walk import walk
 from quadpy.source import Span
 
@@ -59,7 +60,7 @@ class Accesses:
 
 def accesses_of(task: ir.Task) -> Accesses:
     """The accesses of ``task`` to arrays, shared ones too; unused loads are left out, and all checks hold."""
-    task = unchecked(task)
+    task = cast("ir.Task", unchecked(task))
     walker, known = _Walker(task), Known()
     axes = walker.enter_axes(task, known) if isinstance(task, ir.ParallelTask) else ()
     walker.block(task.body, known)

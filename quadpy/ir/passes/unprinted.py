@@ -1,4 +1,4 @@
-"""A body without prints and their operands: decisions that affect bits must not depend on a print."""
+"""Code without what it does for the user's eyes: no decision may depend on a print, or on a check of ``debug=True``."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from dataclasses import replace
 
 from quadpy.ir import nodes as ir
 from quadpy.ir.variables import reads_of
+from quadpy.ir.walk import map_children
 
-__all__ = ["unprinted"]
+__all__ = ["unchecked", "unprinted"]
 
 
 def unprinted(body: ir.Block) -> ir.Block:
@@ -47,3 +48,16 @@ def _stmt(stmt: ir.Stmt, used: set[ir.Var]) -> ir.Stmt | None:
             return replace(stmt, head=_block(stmt.head, used), body=body)
         case _:
             return stmt
+
+
+def unchecked(node: ir.Node) -> ir.Node:
+    """``node`` without branches for checks that fail."""
+    left = map_children(node, unchecked)
+    if not isinstance(left, ir.Block):
+        return left
+    kept = tuple(stmt for stmt in left.stmts if not _is_check(stmt))
+    return replace(left, stmts=kept) if len(kept) < len(left.stmts) else left
+
+
+def _is_check(stmt: ir.Stmt) -> bool:
+    return isinstance(stmt, ir.If) and any(isinstance(each, ir.Fault) for each in stmt.then.stmts)

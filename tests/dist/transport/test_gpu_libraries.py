@@ -193,7 +193,7 @@ def test_types_and_memory_that_gpus_do_not_exchange():
         import quadpy as qp
 
         small = array_of(np.zeros(4, int), qp.i16)
-        with pytest.raises(TransportError, match="GPUs reduce no i16"):
+        with pytest.raises(TransportError, match="GPUs cannot reduce i16"):
             world().transport.all_reduce(Part.whole(small), "sum", stream_of(small))
         with current("cpu"):
             host = array_of(np.zeros(4))
