@@ -154,6 +154,8 @@ class Dependencies:
         else:
             return None
         for position in spot[1:]:
+            if type(value) not in (tuple, list, dict):  # its type, which no argument contains
+                return None
             key = list(value)[position] if isinstance(value, dict) else position
             if path is None or not isinstance(key, (int, str)):
                 return None

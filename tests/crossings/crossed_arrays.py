@@ -56,7 +56,9 @@ class Array:
 
         items = ", ".join(element(self.carrier, "", at) for at in np.ndindex(self.shape))
         shape = (*self.shape, len(self.carrier.leaves)) if self.carrier.is_vector else self.shape
-        dtype = f"{self.carrier.text}.numpy_dtype" if self.carrier.is_struct else f"'{np.dtype(NUMPY[self.carrier.of])}'"
+        dtype = (
+            f"{self.carrier.text}.numpy_dtype" if self.carrier.is_struct else f"'{np.dtype(NUMPY[self.carrier.of])}'"
+        )
         return f"{self.name.upper()}0 = np.array([{items}], {dtype}).reshape({shape})"
 
 
@@ -82,7 +84,9 @@ def make(draw, name, carrier, shape, form, *, subnormal, partly=False, on_cpu=Tr
         a.annotation = "qp.template()" if method == "field" else a.annotation
         a.made = [f"{name} = grid.{method}({carrier.text})"]
     else:
-        a.made = [f"{name} = " + (f"{name.upper()}0.copy()" if form == "numpy" else f"qp.ndarray({carrier.text}, {shape})")]
+        a.made = [
+            f"{name} = " + (f"{name.upper()}0.copy()" if form == "numpy" else f"qp.ndarray({carrier.text}, {shape})")
+        ]
     return a
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from random_kernels import indented
 
@@ -46,7 +46,10 @@ def host_of(draw, features, arrays, scalars, *, ranks, visited, sections):
     lines = ["grid = qp.dist.Grid(" + f"{arrays[0].shape}, periodic=True)"] if ranks else []
     lines += [line for a in arrays for line in a.made] + puts
     if has("streams"):
-        lines += ["side, other = qp.create_stream(), qp.create_stream()", "fork, join = qp.create_event(), qp.create_event()"]
+        lines += [
+            "side, other = qp.create_stream(), qp.create_stream()",
+            "fork, join = qp.create_event(), qp.create_event()",
+        ]
     lines += [*once, "def drive():", *indented(drive), "def whole():", *indented(whole), "whole()"]
     if has("Ctrl-C"):
         lines += [*puts, f"interrupted(whole, {draw.randrange(10**6)})", "qp.sync()", *puts, "whole()"]
@@ -63,7 +66,9 @@ def host_of(draw, features, arrays, scalars, *, ranks, visited, sections):
         main = f"results = run_ranks({ranks}, program, timeout=60)"
     mains = [main]
     if has("fork"):
-        mains += [f"results += {f'forked(lambda: run_ranks({ranks}, program, timeout=60))' if ranks else '[forked(program)]'}"]
+        mains += [
+            f"results += {f'forked(lambda: run_ranks({ranks}, program, timeout=60))' if ranks else '[forked(program)]'}"
+        ]
     debug = has("debug") and draw.random() < 0.5
     threads = ", cpu_max_num_threads=2, random_seed=1" + ", debug=True" * debug
     text = ["def program():", *indented([*lines, "return result"]), "", "", "def main(arch):"]

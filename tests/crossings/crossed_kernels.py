@@ -470,15 +470,11 @@ class Crossed(Maker):
 
     def swapped(self, v, part, scope):
         n = len(part.leaves)
-        return self.setting(
-            f"{v}.xy = {v}.yx", v, part, lambda env: [env[f"{v}[{k}]"] for k in (1, 0, *range(2, n))]
-        )
+        return self.setting(f"{v}.xy = {v}.yx", v, part, lambda env: [env[f"{v}[{k}]"] for k in (1, 0, *range(2, n))])
 
     def sliced(self, v, part, scope):
         e, n = self.value(scope, part.of), len(part.leaves)
-        return self.setting(
-            f"{v}[1:] = {e.text}", v, part, lambda env: [env[f"{v}[0]"], *[e.value(env)] * (n - 1)]
-        )
+        return self.setting(f"{v}[1:] = {e.text}", v, part, lambda env: [env[f"{v}[0]"], *[e.value(env)] * (n - 1)])
 
     def whole(self, v, part, scope):
         op, e = self.pick("+-*"), self.value(scope, part.of)
@@ -557,7 +553,11 @@ class Crossed(Maker):
         (leaf, t), op = self.pick(part.leaves), self.pick("+-*")
         e, f = self.value(scope, t), ARITHMETIC[op]
         back = self.pick([leaf for leaf, own in part.leaves if own == t])
-        lines = [f"{other} = {first}", f"for {turn} in qp.static([{first}, {other}]):", f"    {turn}{leaf} {op}= {e.text}"]
+        lines = [
+            f"{other} = {first}",
+            f"for {turn} in qp.static([{first}, {other}]):",
+            f"    {turn}{leaf} {op}= {e.text}",
+        ]
         lines += [f"{first}{back} = {other}{leaf}"]
 
         def run(env):

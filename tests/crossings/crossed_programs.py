@@ -126,7 +126,11 @@ class Composer:
             r = self.array("r", number(draw.choice(types)), other)
         forms = forms or [draw.choice(["grid", "numpy", "ndarray"] if self.ranks else ["numpy", "ndarray"])]
         ws = [self.array(f"w{n}", number(draw.choice(types)), form) for n, form in enumerate(forms)]
-        z = self.array("z", number(types[0]), "grid" if self.ranks else "ndarray") if "sections" in self.features else None
+        z = (
+            self.array("z", number(types[0]), "grid" if self.ranks else "ndarray")
+            if "sections" in self.features
+            else None
+        )
         visited = s.active if s.active is not None else [*np.ndindex(self.shape)]
         given = [0.5, -2.0, 1.25] if types[0].is_float else [0, 1, 3]
         host = host_of(draw, self.features, self.arrays, given, ranks=self.ranks, visited=visited, sections=z)

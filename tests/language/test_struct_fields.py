@@ -204,3 +204,54 @@ def test_a_field_of_structs_beside_its_members(layout):
     reverse(out)
     assert out.to_numpy().tolist() == [1, 1, 1, 1, 1, 1, 1, 1]
     assert a.to_numpy().tolist() == [2, 2, 2, 2, 1, 1, 1, 1]
+
+
+@qp.dataclass
+class Counted:
+    a: qp.f32
+
+    @qp.func
+    def add(self, x):
+        self.a += x
+
+    @qp.func
+    def again(self, x):
+        self.a += x
+
+
+@qp.dataclass
+class CountedTwice(Counted):
+    b: qp.f32
+
+    @qp.func
+    def again(self, x):
+        super().again(x)
+
+    @qp.func
+    def add(self, x):
+        super().add(x)
+        self.again(x)
+
+
+@pytest.mark.parametrize("shape", [6, (2, 3)])
+@pytest.mark.parametrize("debug", [False, True])
+def test_overridden_methods_call_each_other_on_elements(arch, layout, shape, debug):
+    f = CountedTwice.field(shape, layout=layout)
+    pair = [CountedTwice.field(shape, layout=layout) for _ in range(2)]
+
+    @qp.kernel(debug=debug)
+    def given(f: qp.template()):
+        for i in qp.grouped(f):
+            f[i].add(1.0)
+
+    @qp.kernel(debug=debug)
+    def in_a_tuple(fs: qp.template()):
+        for i in qp.grouped(fs[1]):
+            fs[1][i].add(2.0)
+
+    given(f)
+    in_a_tuple(tuple(pair))
+    assert (f.a.to_numpy() == 2.0).all()
+    assert (f.b.to_numpy() == 0.0).all()
+    assert (pair[1].a.to_numpy() == 4.0).all()
+    assert (pair[0].a.to_numpy() == 0.0).all()
