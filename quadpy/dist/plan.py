@@ -46,6 +46,7 @@ class DistributedPlan:
         self.footprints = unknown_footprints(self.code)
         self.fields = fields
         self.kernel, self.distributed, self.named = kernel, (*distributed, *named), dict(named)
+        self.spans = tuple(task.span for task in kernel.tasks)
         self.arrays = [
             param.name
             for param in kernel.params

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from quadpy.errors import CaptureError
 from quadpy.ir import nodes as ir
 from quadpy.ir.footprints.numbers import Given
 from quadpy.jit.plan import Plan, Values, Views
+from quadpy.jit.timed_entry import TIMED
 from quadpy.runtime.arrays.ndarray import NDArray, ndarray
 from quadpy.runtime.arrays.view import ArrayView
 from quadpy.runtime.device.device import Device
@@ -97,7 +99,7 @@ class GridProgram:
         result = None
         for number, (task, loop) in enumerate(zip(self.tasks, self._loops, strict=True)):
             if loop is None:
-                result = call.prepared(self.plan(number), self.grid.block).run(stream)
+                result = call.prepared(number, self.grid.block).run(stream)
             else:
                 result = None
                 self._run_loop(call, number, task, loop)
@@ -135,7 +137,7 @@ class GridProgram:
             flight = Flight(self.exchange(stale), stale.arrays, self.channel(), call.stream, where)
             apart(flight.start)
             call.launch(number, first, more)
-            slabs = [call.prepared(self.plan(number), slab, more) for slab in then]
+            slabs = [call.prepared(number, slab, more) for slab in then]
             apart(lambda: flight.finish(lambda stream: [slab.run(stream) for slab in slabs]))
             for array, reaches in zip(*stale, strict=True):
                 array.halo_state.received(reaches)
@@ -154,7 +156,7 @@ class GridProgram:
             total.of(numbers, call.stream, f"line {task.span.line}")
             for total, (_, numbers) in zip(loop.totals, loop.partials, strict=True)
         )
-        call.prepared(finish, self.grid.block, totals).run(call.stream)
+        call.prepared(number, self.grid.block, totals, finish).run(call.stream)
         for name in task.finished:
             _distributed(call.arrays[name]).halo_state.clear()
 
@@ -222,14 +224,20 @@ class GridProgram:
 
 
 class _Launch(NamedTuple):
-    """A launch with its arguments."""
+    """A launch of a part of the task ``number``, with its arguments."""
 
+    number: int
     plan: Plan
     values: Values
     views: Views
 
     def run(self, stream: Stream) -> object:
-        return self.plan.run(self.values, self.views, stream)
+        if (times := TIMED.times) is None:
+            return self.plan.run(self.values, self.views, stream)
+        begin = time.perf_counter_ns()
+        result = self.plan.run(self.values, self.views, stream)
+        times(self.number, begin, time.perf_counter_ns())
+        return result
 
 
 class _Arguments(NamedTuple):
@@ -257,17 +265,17 @@ class _Call:
     def launch(self, number: int, parts: Iterable[Box], more: Sequence[NDArray] = ()) -> None:
         """Runs task ``number`` over each of ``parts``."""
         for cells in parts:
-            self.prepared(self.program.plan(number), cells, more).run(self.stream)
+            self.prepared(number, cells, more).run(self.stream)
 
-    def prepared(self, plan: Plan, cells: Box, more: Sequence[NDArray] = ()) -> _Launch:
-        """``plan`` over ``cells``, to be run later; ``more`` are the arrays that it alone takes."""
+    def prepared(self, number: int, cells: Box, more: Sequence[NDArray] = (), plan: Plan | None = None) -> _Launch:
+        """Task ``number``, or ``plan``, over ``cells``, to be run later; ``more`` are the arrays that it alone takes."""
         if self.arguments is None:
             self.arguments = self.program.local_arguments(self.values, self.arrays)
         values, views, last = self.arguments
         for extra in more:
             values = [*values, *extra.abi]
         found = [*values, *self.program.grid.shape, *cells.low, *cells.high, *last]
-        return _Launch(plan, found, [*views, *more])
+        return _Launch(number, plan or self.program.plan(number), found, [*views, *more])
 
 
 _NOTHING: Final = Stale((), ())

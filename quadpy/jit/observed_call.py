@@ -56,7 +56,11 @@ def run_observed(
     told = observer.launching(on, call)
     if told.task_times is not None or told.node_timer is not None:
         plan = _timed(plan, told, values)
-    result = plan.run(values, views, on if stream is not None and _needs_stream(on) else None)
+    before, TIMED.times = TIMED.times, told.task_times
+    try:
+        result = plan.run(values, views, on if stream is not None and _needs_stream(on) else None)
+    finally:
+        TIMED.times = before
     told.done()
     return result
 
@@ -65,7 +69,6 @@ def _timed(plan: Plan, told: Submission, values: Values) -> Plan:
     """An equivalent of ``plan`` that is timed as the observer wants."""
     cpu_plan, graph_plan, fusing_plan = _kinds_of_plans()
     if told.task_times is not None and isinstance(plan, cpu_plan):
-        TIMED.times = told.task_times
         return plan.timed
     if told.node_timer is not None and isinstance(plan, (graph_plan, fusing_plan)):
         return plan.apart(values)
@@ -74,7 +77,8 @@ def _timed(plan: Plan, told: Submission, values: Values) -> Plan:
 
 def _spans(plan: Plan) -> Sequence[Span | None]:
     """Where each task of ``plan`` begins, if the CPU runs them."""
-    return plan.spans if isinstance(plan, _kinds_of_plans()[0]) else ()
+    spans: Sequence[Span | None] = getattr(plan, "spans", ())
+    return spans
 
 
 @cache

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 from random_kernels import Expr, Maker, Stmt, getter, indented, run_all
-from random_values import ARITHMETIC, COMPARISONS, EXTREMES, NUMPY, finished
+from random_values import ARITHMETIC, EXTREMES, NUMPY, finished
 
-from quadpy.dtypes import Scalar, f16, f32, f64, i32, i64, u1, u8, u32, u64
+from quadpy.dtypes import Scalar, f16, f32, f64, i32, i64, u8, u32
 
 LANGUAGE = ("structs", "super", "vectors", "templates", "real functions", "static loops")
 NUMBERS = (i32, u32, f32, f64, i64, u8, f16)
@@ -441,7 +441,8 @@ class Crossed(Maker):
         x = self.value([*scope, *names(name, carrier)], t)
 
         def run(env):
-            given = Expr("", t, lambda _, value=x.value(env): value)
+            value = x.value(env)
+            given = Expr("", t, lambda _: value)
             middle = call_inner({**env, "x": given.value(env)}, at, passed)
             copied(env, at, "p", part, call_outer(middle, "p", given))
 
@@ -578,6 +579,3 @@ def start_of(rng, t, shape, *, subnormal):
         tiny = rng.integers(-(2**9), 2**9, shape) * SMALLEST[t]
         x = np.where(rng.integers(0, 3, shape) == 0, tiny, x * SMALLEST[t] * 2.0 ** {f16: 10, f32: 23, f64: 52}[t])
     return x.astype(NUMPY[t])
-
-
-__all__ = ["COMPARISONS", "LANGUAGE", "NUMBERS", "Carrier", "Crossed", "names", "number", "start_of", "u1", "u64"]

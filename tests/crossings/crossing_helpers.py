@@ -65,11 +65,11 @@ def forked(program):
     if not child:
         signal.alarm(60)
         try:
-            result = program()
+            said = program(), ""
         except BaseException as error:  # noqa: BLE001 - the parent raises it
-            result = f"{type(error).__name__}: {error}"
+            said = None, f"{type(error).__name__}: {error}"
         with os.fdopen(write, "wb") as pipe:
-            pickle.dump(result, pipe)
+            pickle.dump(said, pipe)
         os._exit(0)
     os.close(write)
     with os.fdopen(read, "rb") as pipe:
@@ -77,9 +77,9 @@ def forked(program):
     _, status = os.waitpid(child, 0)
     if status or not said:
         raise AssertionError(f"the child ended with status {status}")
-    result = pickle.loads(said)
-    if isinstance(result, str):
-        raise AssertionError(f"in the child: {result}")
+    result, wrong = pickle.loads(said)
+    if wrong:
+        raise AssertionError(f"in the child: {wrong}")
     return result
 
 

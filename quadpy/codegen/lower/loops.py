@@ -86,7 +86,9 @@ def _unrolled(s: Scope, stmt: ir.For) -> str:
     plain = all(isinstance(inner, _PLAIN) for inner in stmt.body.stmts)
     if s.rules.gpu is None or not plain or cost_of(stmt.body, s.functions) > _SHORT:
         return ""
-    s.text.overlaps_loads |= any(isinstance(inner, ir.Load) and not is_shared(s, inner.place) for inner in stmt.body.stmts)
+    s.text.overlaps_loads |= any(
+        isinstance(inner, ir.Load) and not is_shared(s, inner.place) for inner in stmt.body.stmts
+    )
     return s.text.module.loop(f'!"llvm.loop.unroll.count", i32 {_UNROLL}')
 
 

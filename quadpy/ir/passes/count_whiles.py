@@ -59,7 +59,11 @@ def _range_of(loop: ir.While, task: ir.Task) -> _Range | None:
             pass
         case _:
             return None
-    if counter in assigned_in(*stmts) or reads_of(stop) & {*set_in(loop)} or _reads(counter, task) > _reads(counter, loop):
+    if (
+        counter in assigned_in(*stmts)
+        or reads_of(stop) & {*set_in(loop)}
+        or _reads(counter, task) > _reads(counter, loop)
+    ):
         return None
     if not all(isinstance(node, _FIXED) for node in walk(stop)):
         return None
