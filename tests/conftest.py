@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import gc
 import os
+import signal
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,7 +35,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Keep the user's settings, cache and display out of the tests, in this process and its children."""
+    """Keep the user's settings, cache and display out of the tests, in this process and its children.
+
+    So, too, a Ctrl-C that is ignored, as after ``nohup`` and in many CI systems: programs that begin that way never see it.
+    """
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     for name in [name for name in os.environ if name.startswith("QUADPY_") or name in DISPLAYS]:
         del os.environ[name]
     folder = tempfile.TemporaryDirectory(prefix="quadpy-tests-")

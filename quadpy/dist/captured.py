@@ -13,6 +13,7 @@ from quadpy.errors import CaptureError, QuadpyError
 from quadpy.graph.building.graph import Graph
 from quadpy.graph.captures.capture import capture as capture_work
 from quadpy.public import public
+from quadpy.runtime.device.blocks import Block, Lasting
 from quadpy.runtime.launch.capturing import CAPTURES, session_of
 from quadpy.runtime.streams.stream import Stream
 
@@ -28,12 +29,13 @@ class CapturedStep(OneProcess):
     error: ClassVar[type[QuadpyError]] = CaptureError
     instead: ClassVar[str] = "pickle the function that it was captured from"
 
-    __slots__ = ("__weakref__", "_calls", "_number", "_open", "_parts", "graphs")
+    __slots__ = ("__weakref__", "_calls", "_graph", "_number", "_open", "_parts", "graphs")
 
     def __init__(self) -> None:
         self._calls = world().calls
         self._parts: list[Callable[[], object]] = []
-        self._open: tuple[capture_work, Graph] | None = None
+        self._open: capture_work | None = None
+        self._graph: Graph | None = None
         self.graphs = self._number = 0
 
     def launch(self) -> None:
@@ -48,9 +50,8 @@ class CapturedStep(OneProcess):
         try:
             function()
         except BaseException as error:
-            opened, self._open = self._open, None
-            if opened is not None:
-                opened[0].__exit__(type(error), error, error.__traceback__)
+            if self._open is not None:
+                self._open.__exit__(type(error), error, error.__traceback__)
             raise
         self._end()
         self._number = self._calls.number
@@ -70,25 +71,41 @@ class CapturedStep(OneProcess):
             self._begin()
 
     def _begin(self) -> None:
-        block = capture_work()
-        self._open = block, block.__enter__()
+        self._open = capture_work()
+        self._graph = self._open.__enter__()
 
     def _end(self) -> None:
         assert self._open is not None
-        (block, graph), self._open = self._open, None
-        block.__exit__(None, None, None)
-        if graph.inspect().nodes:
-            self._parts.append(graph.instantiate().launch)
+        assert self._graph is not None
+        self._open.__exit__(None, None, None)
+        if len(self._graph):
+            self._parts.append(self._graph.instantiate().launch)
             self.graphs += 1
+        self._open = self._graph = None
 
 
 class _Recording(threading.local):
-    """The step that the calling thread captures."""
+    """The step that the calling thread captures, if any."""
 
-    step: CapturedStep | None = None
+    def __init__(self) -> None:
+        self.steps: Lasting[CapturedStep] = Lasting()
+
+    @property
+    def step(self) -> CapturedStep | None:
+        return next(iter(tuple(self.steps.values())), None)
 
 
 _here: Final = _Recording()
+
+
+class _Capturing(Block):
+    """Context manager: inside, the calling thread captures ``step``."""
+
+    def __init__(self, step: CapturedStep) -> None:
+        self.step = step
+
+    def __enter__(self) -> None:
+        _here.steps.add(self._begin(), self.step)
 
 
 def capture_of(stream: Stream) -> object | None:
@@ -123,9 +140,6 @@ def capture(function: Callable[[], object]) -> CapturedStep:
         raise CaptureError("a step is already being captured", hint="capture one step after the other")
     function()
     step = CapturedStep()
-    _here.step = step
-    try:
+    with _Capturing(step):
         step.record(function)
-    finally:
-        _here.step = None
     return step

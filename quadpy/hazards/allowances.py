@@ -2,31 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from types import TracebackType
+import weakref
+from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 from quadpy.errors import ArgumentError
+from quadpy.hazards.memory import owner_of
 from quadpy.messages import shown
 from quadpy.public import public
-from quadpy.runtime.device.locks import new_lock
+from quadpy.runtime.device.blocks import Block, Lasting
 
 __all__ = ["allow", "reason_for"]
 
 
-class _Allowance(NamedTuple):
-    """The bytes of an array from ``low`` to ``high``, and why accesses to them need no order."""
+class _Part(NamedTuple):
+    """The bytes of an array from ``low`` to ``high``, for as long as their ``owner`` lives: then, others may be there."""
 
     low: int
     high: int
+    owner: weakref.ref[Any]
+
+
+class _Allowance(NamedTuple):
+    """Parts of memory, and why accesses to them need no order."""
+
+    parts: tuple[_Part, ...]
     reason: str
 
 
-_lock: Final = new_lock()
-_active: Final[list[_Allowance]] = []
+_active: Final[Lasting[_Allowance]] = Lasting()
 
 
-class allow:  # noqa: N801 - used like a statement, so lower case
+class allow(Block):  # noqa: N801 - used like a statement, so lower case
     """``with qp.hazards.allow(x, reason="…"):`` permits hazards of ``x``; the report lists them with the reason.
 
     It covers accesses that complete a hazard in the block, on any thread.  ``array`` is an ndarray or a field.
@@ -41,27 +48,24 @@ class allow:  # noqa: N801 - used like a statement, so lower case
     def __init__(self, array: Any, *, reason: object) -> None:
         if not isinstance(reason, str) or not reason.strip():
             raise ArgumentError("allow needs the reason why this is not a hazard: reason='…'")
-        self._allowances = [_Allowance(low, low + nbytes, reason) for low, nbytes in _ranges(array)]
+        self._allowance = _Allowance(tuple(_parts(array)), reason)
 
     def __enter__(self) -> None:
-        with _lock:
-            _active.extend(self._allowances)
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        with _lock:
-            _active[:] = [one for one in _active if not any(one is mine for mine in self._allowances)]
+        _active.add(self._begin(), self._allowance)
 
 
-def _ranges(array: Any) -> Sequence[tuple[int, int]]:
+def _parts(array: Any) -> Iterator[_Part]:
     try:
-        parts = array.leaves() if hasattr(array, "leaves") else [array]
-        return [(int(part.pointer), int(part.nbytes)) for part in parts]
+        for part in array.leaves() if hasattr(array, "leaves") else [array]:
+            low = int(part.pointer)
+            yield _Part(low, low + int(part.nbytes), weakref.ref(owner_of(part)))
     except (AttributeError, TypeError, ValueError):
         raise ArgumentError(f"allow takes an ndarray or a field, not {shown(array)}") from None
 
 
 def reason_for(low: int, high: int) -> str:
     """The reason that allows hazards of these bytes; empty if there is none."""
-    return next((one.reason for one in reversed(_active) if one.low <= low and high <= one.high), "")
+    for allowance in reversed(tuple(_active.values())):
+        if any(part.low <= low and high <= part.high and part.owner() is not None for part in allowance.parts):
+            return allowance.reason
+    return ""

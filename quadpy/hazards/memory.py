@@ -5,6 +5,7 @@ from __future__ import annotations
 import bisect
 import weakref
 from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from quadpy.runtime.memory.blocked import BlockedStorage
 from quadpy.runtime.memory.host_memory import Buffer
 from quadpy.runtime.memory.host_storage import HostStorage
 
-__all__ = ["Allocations", "Handle", "bounds_of"]
+__all__ = ["Allocations", "Handle", "bounds_of", "owner_of"]
 
 
 class AddressRanges:
@@ -219,6 +220,14 @@ def root_of(numbers: Numbers) -> Numbers:
     while isinstance(numbers.base, np.ndarray):
         numbers = numbers.base
     return numbers
+
+
+def owner_of(array: DenseArray[Any, Any]) -> object:
+    """What keeps the memory of ``array`` as long as any array uses it."""
+    storage = array._memory()  # noqa: SLF001 - what it is made of is the checker's concern
+    if isinstance(storage, BlockedStorage):
+        storage = storage.inner
+    return root_of(storage.view) if isinstance(storage, HostStorage) else storage.region.owner
 
 
 def _root_of(thing: object) -> Numbers | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
-from typing import ClassVar, Final
+from typing import Final
 
 from quadpy.conflicts import Hazard
 from quadpy.hazards.clocks import Clocks, Lane, Snapshot
@@ -18,6 +18,7 @@ from quadpy.hazards.sites import call_place
 from quadpy.runtime.device.life import Life
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.drivers.driver import DEFAULT_STREAM, EventHandle
+from quadpy.runtime.launch.capturing import CAPTURES
 from quadpy.runtime.launch.host_access import HostMemory, ObservedAccess
 from quadpy.runtime.launch.observing import Observer
 from quadpy.runtime.memory.allocators.block import Block
@@ -35,8 +36,6 @@ class Notes(Observer):
     Its lock makes each call's checks and notes a single step, so that of two threads one comes first.
     """
 
-    checks: ClassVar[bool] = True
-
     def __init__(self, sinks: Sinks) -> None:
         self._sinks = sinks
         self._lock: Final = new_lock()
@@ -51,6 +50,8 @@ class Notes(Observer):
         return Operation(lane, before, what, None, call_place())
 
     def _lane(self, timeline: Timeline, life: Life) -> Lane:
+        if not self._sinks.blocks and self._sinks.process is None:
+            CAPTURES.observe("checker", None)  # an interrupt came before the end of a block could do so
         found = timeline.observed
         if isinstance(found, Lane) and found.clocks is self._clocks:
             return found

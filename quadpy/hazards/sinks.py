@@ -6,15 +6,23 @@ from collections.abc import Sequence
 
 from quadpy.conflicts import Hazard
 from quadpy.hazards.findings import Findings, raise_hazard, warn_of
+from quadpy.runtime.device.blocks import Lasting
 
 __all__ = ["Sinks"]
 
 
 class Sinks:
-    """The findings of the blocks that are being checked, the innermost last."""
+    """The findings of the blocks that are being checked, the innermost last, and outside of them those of the process."""
 
     def __init__(self) -> None:
-        self.open: list[Findings] = []
+        self.blocks: Lasting[Findings] = Lasting()
+        self.process: Findings | None = None
+
+    @property
+    def innermost(self) -> Findings | None:
+        """Where hazards go; None while nothing is checked."""
+        blocks = tuple(self.blocks.values())
+        return blocks[-1] if blocks else self.process
 
     def report(self, hazards: Sequence[Hazard]) -> None:
         """Enter ``hazards``; a certain one is raised unless the block collects.
@@ -22,9 +30,9 @@ class Sinks:
         Raises:
             HazardError: a hazard is certain.
         """
-        if not self.open:
+        findings = self.innermost
+        if findings is None:
             return
-        findings = self.open[-1]
         for hazard in hazards:
             new = findings.add(hazard)
             if findings.collect or hazard.allowed:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
 from importlib import import_module
-from types import TracebackType
 from typing import Final
 
 from quadpy.errors import ArgumentError
@@ -11,6 +11,7 @@ from quadpy.hazards.checker import Checker
 from quadpy.hazards.findings import Findings
 from quadpy.hazards.sinks import Sinks
 from quadpy.public import public
+from quadpy.runtime.device.blocks import Block, whole
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.launch.capturing import CAPTURES
 
@@ -21,9 +22,8 @@ _sinks: Final = Sinks()
 
 
 class _Process:
-    """As set by ``qp.init`` and QUADPY_HAZARDS: the findings of the process, None while the checker is off."""
+    """The findings of the last block that ended, or of the process."""
 
-    findings: Findings | None = None
     last: Findings = Findings()
 
 
@@ -35,26 +35,25 @@ def set_mode(mode: object) -> None:
     """
     if mode not in (True, False, "collect"):
         raise ArgumentError(f"hazards must be True, False or 'collect', not {mode!r}")
-    with _lock:
-        before, collect = _Process.findings, mode == "collect"
-        if mode and before is not None and before.collect == collect:
-            return
-        if before is not None:
-            _leave(before)
-        _Process.findings = None
-        if mode:
-            found = _Process.findings = _Process.last = Findings(collect=collect)
-            _sinks.open.insert(0, found)
-            _observe()
+    before, collect = _sinks.process, mode == "collect"
+    if mode and before is not None and before.collect == collect:
+        return
+    if mode:
+        _Process.last = Findings(collect=collect)
+    _sinks.process = None  # if the checker was on in another way, it begins again
+    whole(_follow)
+    if mode:
+        _sinks.process = _Process.last
+        whole(_follow)
 
 
 @public
 def report() -> Findings:
     """The hazards found so far: in the innermost ``check`` block, or by the process since the checker was turned on."""
-    return _sinks.open[-1] if _sinks.open else _Process.last
+    return _sinks.innermost or _Process.last
 
 
-class check:  # noqa: N801 - used like a statement, so lower case
+class check(Block):  # noqa: N801 - used like a statement, so lower case
     """``with qp.hazards.check() as found:`` checks what the block does, and what other threads do meanwhile.
 
     ``found`` has the hazards: ``certain``, ``possible`` and ``allowed``.  A certain hazard raises HazardError at the
@@ -65,34 +64,27 @@ class check:  # noqa: N801 - used like a statement, so lower case
     @public
     def __init__(self, collect: bool = False) -> None:
         self._collect = bool(collect)
-        self._entered: list[Findings] = []
 
     @public
     def __enter__(self) -> Findings:
         found = Findings(collect=self._collect)
-        with _lock:
-            self._entered.append(found)
-            _sinks.open.append(found)
-            _observe()
+        _follow()  # an interrupt may have left the checker of an earlier block
+        _sinks.blocks.add(self._begin(found), found)
+        whole(_follow, partial(_follow, found))
         return found
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        with _lock:
-            left = self._entered.pop()
-            _leave(left)
-            _Process.last = left if _Process.findings is None else _Process.findings
+    def _end(self, about: Findings, *exception: object) -> None:
+        _Process.last = about if _sinks.process is None else _sinks.process
+        whole(partial(_follow, about))
 
 
-def _observe() -> None:
-    if CAPTURES.checker is None:
-        import_module("quadpy.jit.footprints")  # now: a finalizer may launch a kernel in the middle of a late import
-        CAPTURES.add_observer(Checker(_sinks))
-
-
-def _leave(findings: Findings) -> None:
-    """Close ``findings``; closing twice does nothing."""
-    _sinks.open[:] = [found for found in _sinks.open if found is not findings]
-    if not _sinks.open and CAPTURES.checker is not None:
-        CAPTURES.remove_observer(CAPTURES.checker)
+def _follow(ending: Findings | None = None) -> None:
+    """Let the checker be on while there are blocks other than the one that is ``ending``, or the process is checked."""
+    with _lock:
+        wanted = _sinks.process is not None or any(found is not ending for found in tuple(_sinks.blocks.values()))
+        if not wanted:
+            CAPTURES.observe("checker", None)
+        elif CAPTURES.checker is None:
+            # Now: a finalizer may launch a kernel in the middle of a late import.
+            import_module("quadpy.jit.footprints")
+            CAPTURES.observe("checker", Checker(_sinks))

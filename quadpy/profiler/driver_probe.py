@@ -40,9 +40,13 @@ class DriverProbe:
         self.timer = DeviceTimer(device)
         self._apart: dict[StreamHandle, tuple[Work, Mark | None]] = {}
         """Cooperative launches: events wait for them only after the fill that follows them."""
+        self.attached = False
 
     def attach(self) -> None:
-        """Measure all calls from now on."""
+        """Measure all calls from now on; twice does nothing, and after an interrupt does the rest."""
+        if self.attached:
+            return
+        self.detach()
         driver = self._device.driver
         replaced: dict[str, Callable[..., Any]] = {
             "launch": self._launching(driver.launch),
@@ -57,9 +61,11 @@ class DriverProbe:
         vars(driver).update(replaced)
         if (graphs := getattr(driver, "graphs", None)) is not None:
             vars(graphs)["launch"] = self._launching_graph(graphs.launch)
+        self.attached = True
 
     def detach(self) -> None:
         """Restore the driver."""
+        self.attached = False
         driver = self._device.driver
         for verb in ("launch", "launch_cooperative", "fill", *_COPIES, *_WAITS, *_SLOW):
             vars(driver).pop(verb, None)

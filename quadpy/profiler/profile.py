@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import time
+from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
 from quadpy.completion import shows
@@ -17,6 +17,7 @@ from quadpy.profiler.records import Record, Work
 from quadpy.profiler.table import Sort, rows_of, table_of
 from quadpy.profiler.watcher import Watcher
 from quadpy.public import public, require_switch
+from quadpy.runtime.device.blocks import Block, whole
 from quadpy.runtime.device.devices import open_devices
 from quadpy.runtime.device.life import refuse_in_host_function
 from quadpy.runtime.device.locks import new_lock
@@ -36,30 +37,27 @@ class _Switch:
         self._lock: Final = new_lock()
         self._watcher: Watcher | None = None
 
-    def open(self, log: Log) -> None:
-        """Pass all works to ``log`` from now on."""
+    def follow(self, ending: Log | None = None) -> None:
+        """Pass all works on while there are logs other than the one that is ``ending``; may be repeated."""
         with self._lock:
-            if self._watcher is None:
-                watcher = self._watcher = Watcher(RECORDER)
-                devices = open_devices()
-                for device in devices:
-                    watcher.attach(device)
-                RECORDER.begin_memory(devices)
-                Accounting.told = RECORDER.memory_changed
-                CAPTURES.add_observer(watcher)
-            RECORDER.logs += (log,)
+            if any(log is not ending for log in tuple(RECORDER.logs.values())):
+                self._begin()
+            elif (watcher := self._watcher) is not None:
+                CAPTURES.observe("watcher", None)
+                Accounting.told = None
+                watcher.detach()
+                self._watcher = None
 
-    def close(self, log: Log) -> None:
-        """Wait for the times of all works; ``log`` gets no more works."""
-        with self._lock:
-            try:
-                self.settle()
-            finally:
-                RECORDER.logs = tuple(other for other in RECORDER.logs if other is not log)
-                if not RECORDER.logs and (watcher := self._watcher) is not None:
-                    CAPTURES.remove_observer(watcher)
-                    Accounting.told = self._watcher = None
-                    watcher.detach()
+    def _begin(self) -> None:
+        if self._watcher is None:
+            self._watcher = Watcher(RECORDER)
+        devices = open_devices()
+        for device in devices:
+            self._watcher.attach(device)
+        if Accounting.told is None:
+            RECORDER.begin_memory(devices)
+            Accounting.told = RECORDER.memory_changed
+        CAPTURES.observe("watcher", self._watcher)
 
     def settle(self) -> None:
         """Wait until all works have their times."""
@@ -73,10 +71,11 @@ class _Switch:
 
 
 _SWITCH: Final = _Switch()
+RECORDER.unwanted = _SWITCH.follow  # after an interrupt that came before the end of a block could do so
 
 
 @shows("clear", "duration", "is_open", "plot", "records", "table", "to_chrome", "to_json")
-class profile(contextlib.ContextDecorator):  # noqa: N801 - used like a statement, so lower case
+class profile(Block, contextlib.ContextDecorator):  # noqa: N801 - used like a statement, so lower case
     """``with qp.profile() as p:`` measures what the block does, and what other threads do meanwhile.
 
     At its end it waits for the work that is pending, even if the block raises an exception; then ``p.table()`` is a
@@ -96,34 +95,28 @@ class profile(contextlib.ContextDecorator):  # noqa: N801 - used like a statemen
         require_switch(nodes, "nodes")
         self.by_node = bool(nodes)
         self._works: list[Work] = []
-        self._open = False
-        self._begin = self._end = 0
+        self._first = self._last = 0
         self._overheads: dict[str, tuple[int, int]] = {}
 
     @public
     def __enter__(self) -> Self:
         refuse_in_host_function()
-        if self._open:
+        if self.is_open:
             raise ArgumentError("this profile is already open", hint="make another one: profiles may be nested")
-        self._works, self._open = [], True
-        self._begin = time.perf_counter_ns()
-        try:
-            _SWITCH.open(self)
-        except BaseException:
-            self._open = False
-            _SWITCH.close(self)
-            raise
+        _SWITCH.follow()  # an interrupt may have left the watcher of an earlier block
+        self._works, self._last = [], 0
+        self._first = time.perf_counter_ns()
+        RECORDER.logs.add(self._begin(), self)
+        whole(_SWITCH.follow, partial(_SWITCH.follow, self))
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def _end(self, about: object, *exception: object) -> None:
         try:
-            self._end = time.perf_counter_ns()
+            self._last = time.perf_counter_ns()
             self._overheads = _SWITCH.overheads()
+            _SWITCH.settle()
         finally:
-            self._open = False
-            _SWITCH.close(self)
+            whole(partial(_SWITCH.follow, self))
 
     def _recreate_cm(self) -> Self:
         return self
@@ -135,25 +128,26 @@ class profile(contextlib.ContextDecorator):  # noqa: N801 - used like a statemen
     @property
     def is_open(self) -> bool:
         """Whether its block is running."""
-        return self._open
+        return any(log is self for log in tuple(RECORDER.logs.values()))
 
     @property
     def records(self) -> tuple[Record, ...]:
         """Everything so far, by the time at which it began; inside the block, this waits for the work that is pending."""
-        if self._open:
+        if self.is_open:
             _SWITCH.settle()
-        return tuple(sorted((work.record(self._begin) for work in tuple(self._works)), key=lambda each: each.start))
+        return tuple(sorted((work.record(self._first) for work in tuple(self._works)), key=lambda each: each.start))
 
     def clear(self) -> None:
         """Delete all records so far."""
-        if self._open:
+        if self.is_open:
             _SWITCH.settle()
         self._works = []
 
     @property
     def duration(self) -> float:
         """Milliseconds from the beginning of the block to its end, or until now."""
-        return ((time.perf_counter_ns() if self._open else self._end) - self._begin) / 1e6
+        end = time.perf_counter_ns() if self.is_open else self._last or self._first
+        return (end - self._first) / 1e6
 
     @public
     def table(self, sort: Sort = "total", limit: int | None = None) -> str:
@@ -164,7 +158,7 @@ class profile(contextlib.ContextDecorator):  # noqa: N801 - used like a statemen
         Raises:
             ArgumentError: there is no such order, or ``limit`` is negative.
         """
-        overheads = _SWITCH.overheads() if self._open else self._overheads
+        overheads = _SWITCH.overheads() if self.is_open else self._overheads
         return table_of(self.records, self.duration, overheads, sort, limit)
 
     @public
@@ -190,5 +184,5 @@ class profile(contextlib.ContextDecorator):  # noqa: N801 - used like a statemen
         return plot_records(self.records, ax)
 
     def __repr__(self) -> str:
-        state = "open, " if self._open else ""
+        state = "open, " if self.is_open else ""
         return f"<profile, {state}{len(self._works)} records>"

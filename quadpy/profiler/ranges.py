@@ -8,13 +8,13 @@ import ctypes.util
 import functools
 import time
 from collections.abc import Callable
-from types import TracebackType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from quadpy.errors import ArgumentError
 from quadpy.importing import import_late
 from quadpy.profiler.recorder import RECORDER
 from quadpy.public import public
+from quadpy.runtime.device.blocks import Block
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -59,7 +59,7 @@ def _of_package() -> tuple[Markers, ...]:
     return (Markers(lambda name: nvtx.push_range(name.decode()), nvtx.pop_range),)
 
 
-class range(contextlib.ContextDecorator):  # noqa: A001, N801 - used as ``qp.profiler.range``, like a statement
+class range(Block, contextlib.ContextDecorator):  # noqa: A001, N801 - used as ``qp.profiler.range``, like a statement
     """``with qp.profiler.range("step"):`` names a part of the program; it also works as a decorator of a function.
 
     Open profiles show it on the thread's track, and each record lists the ranges in which its work was requested.  It
@@ -71,23 +71,33 @@ class range(contextlib.ContextDecorator):  # noqa: A001, N801 - used as ``qp.pro
         if not isinstance(name, str):
             raise ArgumentError(f"a range needs a name, not {name!r}", hint='with qp.profiler.range("step"):')
         self.name = name
-        self._entered: list[tuple[int, tuple[str, ...]]] = []
 
     def __enter__(self) -> Self:
-        thread = RECORDER.thread
-        self._entered.append((time.perf_counter_ns(), thread.ranges))
-        thread.ranges = (*thread.ranges, self.name)
-        for each in markers():
-            each.push(self.name.encode())
+        ranges = RECORDER.thread.ranges
+        _mark(len(ranges))  # an interrupt may have come before the end of a block could do so
+        ranges.add(self._begin(time.perf_counter_ns()), self.name)
+        _mark(len(ranges), self.name)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        for each in reversed(markers()):
-            each.pop()
-        begin, RECORDER.thread.ranges = self._entered.pop()
-        RECORDER.on_host("range", self.name, begin)
+    def _end(self, about: int, *exception: object) -> None:
+        _mark(len(RECORDER.thread.ranges) - 1)
+        if RECORDER.logs:
+            work = RECORDER.made("range", self.name)
+            work.ranges = work.ranges[:-1]
+            RECORDER.timed(work, about, work.submitted)
 
     def _recreate_cm(self) -> Self:
         return type(self)(self.name)
+
+
+def _mark(count: int, name: str = "") -> None:
+    """Let other profilers know ``count`` ranges of this thread, the last of which is called ``name`` if it is new."""
+    thread = RECORDER.thread
+    while thread.marked > count:
+        thread.marked -= 1
+        for each in reversed(markers()):
+            each.pop()
+    if thread.marked < count:
+        for each in markers():
+            each.push(name.encode())
+        thread.marked = count

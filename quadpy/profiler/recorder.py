@@ -5,11 +5,12 @@ from __future__ import annotations
 import threading
 import time
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final, Protocol
 
 from quadpy.hazards.sites import call_place, name_of_stream
 from quadpy.profiler.records import Kind, Work
+from quadpy.runtime.device.blocks import Lasting
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers.driver import Driver, StreamHandle
 from quadpy.runtime.streams.timeline import Timeline
@@ -32,20 +33,26 @@ class Log(Protocol):
 class _Thread(threading.local):
     """The state of the calling thread.
 
-    ranges     the names of its open ranges
+    ranges     the names of its open ranges, the innermost last
+    marked     how many of them other profilers know
     launching  its call of a kernel, or launch of a graph; None outside of one
     """
 
     def __init__(self) -> None:
-        self.ranges: tuple[str, ...] = ()
+        self.ranges: Lasting[str] = Lasting()
+        self.marked = 0
         self.launching: Work | None = None
 
 
 class Recorder:
-    """Makes works for the ``logs`` that are open, the innermost last; it is cheap only if none is open."""
+    """Makes works for the ``logs`` that are open, the innermost last; it is cheap only if none is open.
+
+    ``unwanted`` is called for a work for which there is no log.
+    """
 
     def __init__(self) -> None:
-        self.logs: tuple[Log, ...] = ()
+        self.logs: Lasting[Log] = Lasting()
+        self.unwanted: Callable[[], None] = lambda: None
         self.thread: Final = _Thread()
         self._streams: weakref.WeakKeyDictionary[Timeline, str] = weakref.WeakKeyDictionary()
         self._names: set[str] = set()
@@ -54,21 +61,24 @@ class Recorder:
     @property
     def by_node(self) -> bool:
         """Whether any profile wants the nodes of graphs."""
-        return any(log.by_node for log in self.logs)
+        return any(log.by_node for log in tuple(self.logs.values()))
 
     def made(self, kind: Kind, name: str, device: str = "host", stream: str = "") -> Work:
         """A work that the calling thread requests now."""
         thread = self.thread
         return Work(
             kind, name, device, stream, threading.current_thread().name, time.perf_counter_ns(),
-            call=_place() if thread.launching is None else thread.launching.call, ranges=thread.ranges,
+            call=_place() if thread.launching is None else thread.launching.call, ranges=tuple(thread.ranges.values()),
             cause=0 if thread.launching is None else thread.launching.number,
         )  # fmt: skip
 
     def add(self, work: Work) -> None:
         """Pass ``work`` to all open profiles."""
-        for log in self.logs:
+        logs = tuple(self.logs.values())
+        for log in logs:
             log.add(work)
+        if not logs:
+            self.unwanted()
 
     def timed(self, work: Work, begin: int, end: int) -> None:
         """Pass ``work``, whose times are known, to all open profiles."""
@@ -104,7 +114,7 @@ class Recorder:
 
     def memory_changed(self, driver: Driver | None, nbytes: int, stream: StreamHandle) -> None:
         """Like ``MemoryChange``; the CPU's own allocations by address are memory of the host, and counted there."""
-        if driver is not None and "host" in driver.features:
+        if not self.logs or (driver is not None and "host" in driver.features):
             return
         device = "cpu" if driver is None else device_name(driver)
         work = self.made("memory", "allocation" if nbytes > 0 else "free", device)

@@ -63,13 +63,12 @@ class Watcher(Observer):
         if "host" in device.driver.features:
             return None
         found = self._probes.get(device.life)
-        if found is None:
+        if found is None or not found.attached:
             device.life.check()
             with self._lock:
-                found = self._probes.get(device.life)
-                if found is None:
-                    found = self._probes[device.life] = DriverProbe(self._recorder, device)
-                    found.attach()
+                found = self._probes.get(device.life) or DriverProbe(self._recorder, device)
+                self._probes[device.life] = found
+                found.attach()
         return found
 
     def detach(self) -> None:

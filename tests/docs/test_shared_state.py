@@ -12,7 +12,7 @@ import quadpy
 
 ROOT = Path(quadpy.__file__).parent
 PAGE = Path(__file__).parents[2] / "docs/explanation/shared-state.md"
-MAKERS = {"new_lock", "deque", "WeakSet", "WeakValueDictionary", "WeakKeyDictionary", "LiveObjects", "count"}
+MAKERS = {"new_lock", "deque", "WeakSet", "WeakValueDictionary", "WeakKeyDictionary", "LiveObjects", "Lasting", "count"}
 PARTS = ("runtime", "graph", "jit", "hazards", "profiler")
 
 
@@ -48,6 +48,7 @@ def shared_in(tree):
     for cls in (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)):
         if any(ast.unparse(base) == "threading.local" for base in cls.bases):
             yield cls.name
+            continue
         for node in ast.walk(cls):
             targets, value = assigned(node)
             for target in targets:

@@ -203,7 +203,7 @@ def test_launches_for_which_events_do_not_wait():
     driver.features |= {"cooperative-apart"}
     with simulated(driver) as device:
         recorder, works = Recorder(), []
-        recorder.logs = (type("Log", (), {"add": works.append, "by_node": True})(),)
+        recorder.logs.add(lambda: driver, type("Log", (), {"add": works.append, "by_node": True})())
         probe = DriverProbe(recorder, device)
         probe.attach()
         memory = device.allocate(64, device.default_stream)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from types import TracebackType
 from typing import Any, ClassVar
 
 from quadpy.copying import OneProcess
@@ -12,6 +11,7 @@ from quadpy.errors import ArgumentError, CaptureError
 from quadpy.graph.building.graph import Graph
 from quadpy.graph.captures.session import CaptureSession
 from quadpy.public import call_site, public
+from quadpy.runtime.device.blocks import Block, whole
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.devices import device_or_current
 from quadpy.runtime.device.life import refuse_in_host_function
@@ -22,7 +22,7 @@ from quadpy.runtime.streams.stream import Stream
 __all__ = ["capture", "host_function"]
 
 
-class capture(OneProcess):  # noqa: N801 - used like a statement, so lower case
+class capture(Block, OneProcess):  # noqa: N801 - used like a statement, so lower case
     """``with qp.graph.capture() as g:`` makes a graph of the work that the block submits to a stream; nothing runs.
 
     Everything that the calling thread submits to ``stream`` is recorded: kernels, copies, fills, allocations of arrays,
@@ -57,9 +57,8 @@ class capture(OneProcess):  # noqa: N801 - used like a statement, so lower case
         device = device_or_current(stream.device if isinstance(stream, Stream) else self._device)
         device.life.check()
         self._session = session = CaptureSession(device, device.stream_for(stream))
-        # An interrupt just before the block, or before the first instruction of ``__exit__``, cannot be caught.
-        # The capture then ends when this object is freed.
-        self._last = weakref.finalize(self, session.abort)
+        # If an interrupt comes before the block begins, or before the first instruction of ``_end``.
+        self._last = weakref.finalize(self._begin()(), session.abort)
         self._last.atexit = False
         try:
             session.begin()
@@ -69,18 +68,18 @@ class capture(OneProcess):  # noqa: N801 - used like a statement, so lower case
         return session.graph
 
     @public
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        session = self._session
-        if session is None:
-            return
+    def _end(self, about: None, kind: type[BaseException] | None, *exception: object) -> None:
+        assert self._session is not None
         try:
             if kind is None:
-                session.end()
+                self._session.end()
         finally:
-            session.abort()  # does nothing after a regular end
+            whole(self._session.abort)  # does nothing after a regular end
             self._last.detach()
+
+    def _end_early(self) -> None:
+        if self._session is not None:
+            self._session.abort()
 
 
 @public

@@ -120,7 +120,7 @@ class HandlePool(Generic[H]):
     def shrink(self, most: int = MAX_POOLED) -> None:
         """Give the oldest handles back to the driver until at most ``most`` are left."""
         dead, spare = self.dead, self.spare
-        while len(dead) + len(spare) > most and not self._reaper.holding:
+        while len(dead) + len(spare) > most and not self._reaper.closed:
             with suppress(IndexError, ValueError):  # another thread took it
                 if not dead:
                     spare.popleft()  # its record follows in ``dead``

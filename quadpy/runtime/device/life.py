@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import threading
 import weakref
-from collections.abc import Iterator
 from typing import ClassVar, Final
 
 from quadpy.errors import DeviceError
+from quadpy.runtime.device.blocks import Block, Lasting
 from quadpy.runtime.device.reaper import Reaper
 
 __all__ = ["HOSTS", "THREAD", "Life", "inside_host_function", "refuse_in_host_function"]
 
 
 class _Thread(threading.local):
-    in_host_function = False
+    def __init__(self) -> None:
+        self.hosts: Lasting[object] = Lasting()
+
+    @property
+    def in_host_function(self) -> bool:
+        return bool(self.hosts)
 
 
 THREAD: Final = _Thread()
 """Per-thread state."""
-HOSTS: Final[list[None]] = []
+HOSTS: Final[Lasting[object]] = Lasting()
 """An entry for each running host function; while there is none, the slower check of ``THREAD`` is not needed."""
 
 
@@ -48,7 +52,7 @@ class Life:
 
     def check(self) -> None:
         """Raise DeviceError if the device was closed, belongs to the parent process, or calls this host function."""
-        if THREAD.in_host_function:
+        if HOSTS:
             refuse_in_host_function()
         if self.ended is not None:
             raise DeviceError(self.ended.message, hint=self.ended.hint)
@@ -85,16 +89,13 @@ def refuse_in_host_function() -> None:
         )
 
 
-@contextlib.contextmanager
-def inside_host_function() -> Iterator[None]:
-    """Refuse quadpy's calls on this thread until the block ends."""
-    HOSTS.append(None)
-    before, THREAD.in_host_function = THREAD.in_host_function, True
-    try:
-        yield
-    finally:
-        THREAD.in_host_function = before
-        HOSTS.pop()
+class inside_host_function(Block):  # noqa: N801 - used like a statement, so lower case
+    """Context manager: refuses quadpy's calls on this thread until the block ends."""
+
+    def __enter__(self) -> None:
+        lasts = self._begin()
+        HOSTS.add(lasts, self)
+        THREAD.hosts.add(lasts, self)  # removed first, as it was added last
 
 
 _mortal: Final[weakref.WeakSet[Life]] = weakref.WeakSet()

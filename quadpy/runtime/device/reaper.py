@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from itertools import starmap
 from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
 
@@ -82,8 +82,6 @@ class Reaper:
         self._died = self.dead.append
         self._pending: set[Death] = set()
         self._owned: dict[int, _Held] = {}
-        self.holds: list[None] = []
-        """An entry for each reason to free nothing now."""
         self.closed = False
         """Whether nothing is freed any more."""
         self.pools: list[Pool] = []
@@ -91,11 +89,6 @@ class Reaper:
 
     def __len__(self) -> int:
         return len(self.dead)
-
-    @property
-    def holding(self) -> bool:
-        """Whether nothing may be freed now."""
-        return self.closed or bool(self.holds)
 
     def adopt(self, owner: object, free: Callable[[T], object], thing: T) -> Death:
         """Queue ``free(thing)`` when ``owner`` dies; neither argument may refer to ``owner``.
@@ -121,15 +114,6 @@ class Reaper:
         give_back(*held)
         self._owned.pop(id(held), None)
 
-    @contextlib.contextmanager
-    def held(self) -> Iterator[None]:
-        """Free nothing inside the block."""
-        self.holds.append(None)
-        try:
-            yield
-        finally:
-            self.holds.pop()
-
     def drain(self) -> None:
         """Free what is queued.  After an error or an interrupt, the next drain frees the rest."""
         if self.dead:
@@ -145,8 +129,8 @@ class Reaper:
             pool.shrink(0)
 
     def _free_queued(self) -> None:
-        dead, holds, pending = self.dead, self.holds, self._pending
-        while dead and not self.closed and not holds:
+        dead, pending = self.dead, self._pending
+        while dead and not self.closed:
             taken: list[Death] = []
             try:
                 taken.extend(map(_popleft, (dead,)))  # one step: a record is in the queue or here

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, NoReturn, Protocol, TypeVar
 
 from quadpy.errors import CaptureError
 from quadpy.importing import import_late
@@ -148,14 +148,14 @@ class _Captures:
     checker   the one among the observers that looks for hazards, if there is one
     watched   whether there is either; while it is false, nothing else needs to be looked at
 
-    ``begin`` and ``end`` may be called again, for example after an interrupt of the first call.
+    ``begin``, ``end`` and ``observe`` may be called again, for example after an interrupt of the first call.
     """
 
     def __init__(self) -> None:
         self.count = 0
         self.observer: Observer | None = None
         self.checker: Observer | None = None
-        self._observers: tuple[Observer, ...] = ()
+        self._observers: dict[str, Observer | None] = {"checker": None, "watcher": None}
         self.watched = False
         self._open: set[Session] = set()
         self._lock = new_lock()  # a finalizer may end a capture while this thread begins one
@@ -170,23 +170,16 @@ class _Captures:
         self._open.discard(session)
         self._tell(session.device)
 
-    def add_observer(self, observer: Observer) -> None:
-        """Tell ``observer``, too, of all work from now on."""
+    def observe(self, name: Literal["checker", "watcher"], observer: Observer | None) -> None:
+        """Let ``observer``, as the only one of this ``name``, be told of all work from now on; None for nobody."""
         with self._lock:
-            self._set((*self._observers, observer))
-
-    def remove_observer(self, observer: Observer) -> None:
-        """Stop telling ``observer``."""
-        with self._lock:
-            self._set(tuple(other for other in self._observers if other is not observer))
-
-    def _set(self, observers: tuple[Observer, ...]) -> None:
-        """An observer that may refuse work is told first: the others are not told of the work that it refuses."""
-        self._observers = observers = tuple(sorted(observers, key=lambda each: not each.checks))
-        self.checker = next((each for each in observers if each.checks), None)
-        self.observer = _all_of(observers) if len(observers) > 1 else next(iter(observers), None)
-        self.watched = bool(self.count) or self.observer is not None
-        Life.observe(self.observer is not None)
+            self._observers = {**self._observers, name: observer}
+            self.checker = checker = self._observers["checker"]
+            # The checker is told first: the other one is not told of work that the checker refuses.
+            found = [each for each in (checker, self._observers["watcher"]) if each is not None]
+            self.observer = _all_of(tuple(found)) if len(found) > 1 else next(iter(found), None)
+            self.watched = bool(self.count) or self.observer is not None
+            Life.observe(self.observer is not None)
 
     def _tell(self, device: OwningDevice) -> None:
         with self._lock:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from types import FunctionType
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from quadpy.runtime.launch.observing import Observer, Submission
 
@@ -42,8 +42,6 @@ def _of_each(method: FunctionType) -> Callable[..., Submission | None]:
 
 class Observers(Observer):
     """Tells each of ``observers``; there is at least one."""
-
-    checks: ClassVar[bool] = True
 
     def __init__(self, observers: Sequence[Observer]) -> None:
         self.observers: Final = tuple(observers)

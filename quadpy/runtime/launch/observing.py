@@ -216,12 +216,7 @@ NOT_NOTED: Final = _NotNoted()
 
 
 class Observer:
-    """Is told of work before it is submitted, and may raise an error to refuse it.
-
-    Methods that a class does not override ignore the work.  ``checks`` says whether it takes the hazards of ``report``.
-    """
-
-    checks: ClassVar[bool] = False
+    """Is told of work before it is submitted, and may raise an error to refuse it; methods ignore it by default."""
 
     def launching(self, on: ObservedStream, call: ObservedCall) -> Submission:
         """A kernel is launched on ``on``."""

@@ -146,7 +146,6 @@ class DeviceMemory:
             or not block.cell
             or block.observed is not None
             or Accounting.told is not None
-            or reaper.holds
             or reaper.closed
         ):
             return None

@@ -7,19 +7,27 @@ what one run of the loop prints is sorted by iteration, so that the text is the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+import threading
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from quadpy.output import CAPACITY_WORD, HEADER_WORDS, LOST_WORD, NEXT_WORD, Message
+from quadpy.runtime.device.blocks import Block, Lasting
 
 __all__ = ["Header", "Output", "learn", "muted", "output_of", "show"]
 
 _KNOWN: Final[dict[int, tuple[Message, int]]] = {}
 """The messages of all code that was loaded, by key, each with the number of its words."""
 
-_muted: Final = ContextVar("quadpy_prints_muted", default=False)
+
+class _Thread(threading.local):
+    """The blocks that drop the calling thread's output."""
+
+    def __init__(self) -> None:
+        self.mutes: Lasting[object] = Lasting()
+
+
+_thread: Final = _Thread()
 
 
 class Header(NamedTuple):
@@ -87,15 +95,12 @@ def _loss(header: Header) -> str:
 
 def show(output: Output) -> None:
     """Print ``output`` as Python does."""
-    if (output.text or output.flush) and not _muted.get():
+    if (output.text or output.flush) and not _thread.mutes:
         print(output.text, end="", flush=output.flush)  # noqa: T201 - what the user asked for
 
 
-@contextmanager
-def muted() -> Iterator[None]:
+class muted(Block):  # noqa: N801 - used like a statement, so lower case
     """Context manager: drops the output of kernels that this thread would print."""
-    before = _muted.set(True)
-    try:
-        yield
-    finally:
-        _muted.reset(before)
+
+    def __enter__(self) -> None:
+        _thread.mutes.add(self._begin(), self)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import threading
 import warnings
-import weakref
-from typing import Any
 
+from quadpy.runtime.device.blocks import Lifetime, Token, While
 from quadpy.runtime.streams.timeline import Timeline
 
 __all__ = ["CurrentStreams", "Use", "warn_of_reset"]
@@ -18,7 +17,7 @@ def warn_of_reset() -> None:
     warnings.warn(message, RuntimeWarning, stacklevel=4)
 
 
-class Use(weakref.ref[Any]):
+class Use(While):
     """One entry of a thread's stack of streams.  It lasts as long as a token, whose death removes it in one step.
 
     ``stream`` is the Stream object of ``timeline``, or None if it is not known.  Code that changes both clears it
@@ -30,29 +29,14 @@ class Use(weakref.ref[Any]):
     stream: object
     timeline: Timeline
 
-    __hash__ = object.__hash__  # a reference's own hash is that of its object
-    __eq__ = object.__eq__
-
-
-def _use(token: object, uses: list[Use], timeline: Timeline, stream: object) -> Use:
-    use = Use(token, uses.remove)
-    use.timeline, use.stream = timeline, stream
-    return use
-
-
-class _Token:
-    """Kept alive by a ``with use_stream`` block."""
-
-    __slots__ = ("__weakref__",)
-
 
 class CurrentStreams(threading.local):
     """A thread's stack of streams, the innermost ``use_stream`` last.  A new thread starts on the default stream."""
 
     def __init__(self, default: Timeline) -> None:
-        self._default, self._token = default, _Token()
+        self._default, self._token = default, Token()
         self.uses: list[Use] = []
-        self.uses.append(_use(self._token, self.uses, default, None))
+        self.use(default, None, lambda: self._token)
 
     def change(self, timeline: Timeline, stream: object) -> None:
         """Make the stream of ``timeline`` current until the innermost ``use_stream`` ends."""
@@ -61,11 +45,11 @@ class CurrentStreams(threading.local):
         use.timeline = timeline
         use.stream = stream
 
-    def use(self, timeline: Timeline, stream: object, tokens: list[object]) -> None:
-        """Make ``stream`` current for as long as the token that is put into ``tokens`` lives."""
-        token, uses = _Token(), self.uses
-        uses.append(_use(token, uses, timeline, stream))
-        tokens.append(token)
+    def use(self, timeline: Timeline, stream: object, lifetime: Lifetime) -> None:
+        """Make ``stream`` current for a ``lifetime``."""
+        use = Use(lifetime(), self.uses.remove)
+        use.timeline, use.stream = timeline, stream
+        self.uses.append(use)
 
     def timeline(self) -> Timeline:
         """The timeline of the current stream: the default one, with a warning, if the current stream was destroyed."""

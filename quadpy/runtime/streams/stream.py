@@ -9,6 +9,7 @@ from quadpy.completion import shows
 from quadpy.copying import OneProcess
 from quadpy.errors import CaptureError, QuadpyError, StreamError
 from quadpy.public import call_site, called_often, made_by, public, shortened
+from quadpy.runtime.device.blocks import Block
 from quadpy.runtime.device.life import HOSTS, refuse_in_host_function
 from quadpy.runtime.drivers.driver import Driver, StreamHandle
 from quadpy.runtime.launch.capturing import CAPTURES, session_of, thread_captures
@@ -187,7 +188,7 @@ class Stream(Owned[StreamHandle]):
 
 
 @shows()
-class use_stream(OneProcess):  # noqa: N801 - used as a function
+class use_stream(Block, OneProcess):  # noqa: N801 - used as a function
     """Context manager: makes ``stream`` current for this thread, on the stream's device.
 
     ``stream`` is a Stream or an object with ``__cuda_stream__``; None keeps the current stream.
@@ -196,14 +197,13 @@ class use_stream(OneProcess):  # noqa: N801 - used as a function
         StreamError: ``stream`` is not a stream, was destroyed, or its device was closed.
     """
 
-    __slots__ = ("_stream", "_uses")
+    __slots__ = ("_stream",)
 
     error: ClassVar[type[StreamError]] = StreamError
 
     @public
     def __init__(self, stream: object) -> None:
         self._stream = stream
-        self._uses: list[object] = []
 
     def __repr__(self) -> str:
         return f"use_stream({self._stream!r})"
@@ -213,15 +213,12 @@ class use_stream(OneProcess):  # noqa: N801 - used as a function
         given = self._stream
         stream = given if isinstance(given, Stream) else _Lookup.find(None).stream_for(given)
         stream._take()  # noqa: SLF001 - refuses a destroyed stream
-        stream.device.streams.thread.use(stream.timeline, stream, self._uses)
+        stream.device.streams.thread.use(stream.timeline, stream, self._begin())
         return stream
 
     @public
-    def __exit__(self, *exception: object) -> None:
-        try:
-            self._uses.pop()
-        except IndexError:
-            raise StreamError("a use_stream block ended before it began", hint="use it with `with`") from None
+    def _end_early(self) -> None:
+        raise StreamError("a use_stream block ended before it began", hint="use it with `with`")
 
 
 _new_stream: Final = Stream.__new__
