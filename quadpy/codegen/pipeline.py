@@ -15,6 +15,7 @@ from quadpy.ir.passes.choose_components import choose_components
 from quadpy.ir.passes.count_whiles import count_whiles
 from quadpy.ir.passes.guard_rest import guard_rest
 from quadpy.ir.passes.hoist_checks import hoist_checks, hoist_checks_of_tasks
+from quadpy.ir.passes.keep_choices import keep_choices
 from quadpy.ir.passes.watch_waves import watch_all_waves, watch_checked_waves
 from quadpy.ir.pipeline import Pass
 from quadpy.ir.verify import verify
@@ -27,10 +28,12 @@ _VERIFY: Final = Pass("verify", verify, "refuses IR that breaks a rule")
 _HOIST: Final = Pass(
     "hoist_checks", hoist_checks, "gives loops a version without checks, where a condition before them allows it"
 )
+_CHOICES: Final = Pass("keep_choices", keep_choices, "makes variables of the values from which loops pick by a number")
 _GPU: Final = (
     Pass("watch_checked_waves", watch_checked_waves, "like watch_all_waves, in kernels with other checks"),
     _HOIST,
     Pass("count_whiles", count_whiles, "turns while loops that count into range loops, whose loads overlap"),
+    _CHOICES,
     _VERIFY,
     Pass("stores_last", move_stores, "moves stores after loads in short loops over memory"),
 )
@@ -41,6 +44,7 @@ TARGET_PASSES: Final[Mapping[str, tuple[Pass, ...]]] = {
         Pass("watch_all_waves", watch_all_waves, "checks that all lanes of a wave reach its operations together"),
         _HOIST,
         Pass("hoist_checks_of_tasks", hoist_checks_of_tasks, "does the same as hoist_checks for parallel loops"),
+        _CHOICES,
         _VERIFY,
         Pass("loads_early", move_loads, "moves loads out of inner loops that several iterations run side by side"),
         Pass(

@@ -108,6 +108,10 @@ class Expressions:
                 return f"({self.text(a)} {COMPARISONS[op]} {self.text(b)})"
             case ir.Select(cond=cond, then=then, orelse=orelse):
                 return f"({self.text(then)} if {self.text(cond)} else {self.text(orelse)})"
+            case ir.Pick(items=items, at=at, type=t):
+                now, again = self.once(self.text(at))
+                held = f"({''.join(f'{self.text(item)}, ' for item in items)})"
+                return f"({held}[{again}] if 0 <= {now} < {len(items)} else {self.constants.number(0, t)})"
             case ir.Cast(operand=x, type=t):
                 return self.cast(self.text(x), x.type, t)
             case ir.BitCast(operand=x, type=t):

@@ -11,7 +11,7 @@ from quadpy.source import Span
 
 __all__ = [
     "Access", "AtomicOp", "BinOp", "Binary", "BitCast", "BlockIndex", "COMBINES", "Call", "Cast", "CmpOp", "Compare", "Const",
-    "Expr", "Intrinsic", "Node", "ParamRead", "Select", "ShapeOf", "SlotRead", "ThreadIndex", "UnOp", "Unary", "Var",
+    "Expr", "Intrinsic", "Node", "ParamRead", "Pick", "Select", "ShapeOf", "SlotRead", "ThreadIndex", "UnOp", "Unary", "Var",
     "VarRead", "slot_name",
 ]  # fmt: skip
 
@@ -182,6 +182,19 @@ class Select(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Pick(Node):
+    """The item whose number is ``at``, an integer; 0 where there is none.
+
+    ``items`` are variables, which a target keeps in memory, or values that do not change.
+    """
+
+    CHILDREN = ("items", "at")
+    items: tuple[Expr, ...]
+    at: Expr
+    type: Scalar
+
+
+@dataclass(frozen=True, slots=True)
 class Cast(Node):
     """Value conversion.  Float to integer truncates and saturates, NaN becomes 0; a ``u1`` says whether it was not 0."""
 
@@ -256,6 +269,7 @@ Expr: TypeAlias = (
     | Binary
     | Compare
     | Select
+    | Pick
     | Cast
     | BitCast
     | Intrinsic

@@ -65,6 +65,8 @@ def print_expr(e: ir.Expr) -> str:
             return f"{unary.value}({print_expr(x)})"
         case ir.Select(cond=c, then=a, orelse=b):
             return f"select({_exprs((c, a, b))})"
+        case ir.Pick(items=items, at=at):
+            return f"pick({print_expr(at)}: {_exprs(items)})"
         case ir.Cast(operand=x, type=t):
             return f"{t.name}({print_expr(x)})"
         case ir.BitCast(operand=x, type=t):
@@ -201,6 +203,9 @@ def _line(stmt: ir.Simple) -> str:
             return f"{_binding(var)} = {print_expr(value)}"
         case ir.Assign(var=var, value=value):
             return f"{_binding(var)} := {print_expr(value)}"
+        case ir.AssignOne(options=options, at=at):
+            names = ", ".join(_binding(option.var) for option in options)
+            return f"one of {print_expr(at)}: {names} := {print_expr(options[0].value)}"
         case ir.Load(var=var, place=place):
             return f"{_binding(var)} = load {_place(place)}"
         case ir.Store(place=place, value=value):

@@ -13,7 +13,7 @@ from quadpy.ir.types import Array
 from quadpy.output import Message
 
 __all__ = [
-    "Assign", "Atomic", "Axis", "Barrier", "Block", "Break", "CallMany", "Continue", "DoWhile", "Element", "Fault", "Fence",
+    "Assign", "AssignOne", "Atomic", "Axis", "Barrier", "Block", "Break", "CallMany", "Continue", "DoWhile", "Element", "Fault", "Fence",
     "For", "If", "Leave", "Let", "Load", "Locate", "ParallelFor", "Place", "Print", "Reach", "ReadClock", "LabelledBlock", "Return", "Sections",
     "SharedArray", "Simple", "Slot", "Stmt", "Store", "Wave", "WaveOp", "While",
 ]  # fmt: skip
@@ -62,6 +62,18 @@ class Assign(Node):
     CHILDREN = ("value",)
     var: Var
     value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class AssignOne(Node):
+    """Does the one of ``options`` whose number is ``at``, an integer; none where there is no such option.
+
+    The options have variables of one type, each its own, and one value.
+    """
+
+    CHILDREN = ("options", "at")
+    options: tuple[Assign, ...]
+    at: Expr
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,7 +356,7 @@ class DoWhile(Node):
 
 
 Simple: TypeAlias = (
-    Let | Assign | Load | Store | Atomic | ReadClock | Locate | CallMany | Break | Continue | Leave | Return | Barrier | Fence | Print | Wave
+    Let | Assign | AssignOne | Load | Store | Atomic | ReadClock | Locate | CallMany | Break | Continue | Leave | Return | Barrier | Fence | Print | Wave
     | Fault
 )  # fmt: skip
 """Statements without inner blocks."""

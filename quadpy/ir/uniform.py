@@ -103,6 +103,9 @@ class Divergence:
                 self.bind(result, varies=self.result_varies(stmt))
             case ir.Assign(var=var, value=value):
                 self.bind(var, varies=cause is not None or self.varies(value))
+            case ir.AssignOne(options=options, at=at):
+                for option in options:
+                    self.bind(option.var, varies=cause is not None or self.varies(at) or self.varies(option.value))
             case ir.Load(var=var, place=place):
                 self.bind(var, varies=not self.is_constant(place))
             case ir.Atomic(result=ir.Var() as var) | ir.ReadClock(var=var) | ir.Locate(var=var):

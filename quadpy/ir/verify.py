@@ -191,11 +191,18 @@ class _Verifier:
             case _:
                 self.outside(stmt)
 
-    def outside(self, stmt: ir.Print | ir.Fault | ir.Wave | ir.ReadClock | ir.Locate) -> None:
-        """Checks statements that reach outside an iteration, other than through arrays."""
+    def outside(self, stmt: ir.AssignOne | ir.Print | ir.Fault | ir.Wave | ir.ReadClock | ir.Locate) -> None:
+        """Checks statements that reach outside an iteration, other than through arrays; and choices."""
         match stmt:
             case ir.Print() | ir.Fault():
                 self.report(stmt)
+            case ir.AssignOne(options=options, at=at):
+                self.check(self.expr(at).kind in ("int", "uint"), stmt, "a number that is not an integer")
+                alike = len({(option.var.type, option.value) for option in options}) == 1
+                apart = len({option.var for option in options}) == len(options)
+                self.check(alike and apart, stmt, "options that differ in more than the variable")
+                for option in options:
+                    self.stmt(option)
             case ir.Wave():
                 self.wave(stmt)
             case ir.ReadClock(var=var):
@@ -328,6 +335,10 @@ class _Verifier:
                 self.expect(cond, u1, e)
                 self.expect(a, t, e)
                 self.expect(b, t, e)
+            case ir.Pick(items=items, at=at, type=t):
+                self.check(bool(items) and self.expr(at).kind in ("int", "uint"), e, "no item, or no integer")
+                for item in items:
+                    self.expect(item, t, e)
             case ir.Cast(operand=x):
                 self.expr(x)
             case ir.BitCast(operand=x, type=t):

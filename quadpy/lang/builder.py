@@ -77,7 +77,7 @@ class Builder:
         """``value`` for repeated use: bound to a name unless it is trivial."""
         if isinstance(value, (Const, ParamRead, ShapeOf)):
             return value
-        if isinstance(value, VarRead) and value.var not in self._mutable:
+        if isinstance(value, VarRead) and not self.may_change(value):
             return value
         var = self.var(name, value.type)
         self.emit(Let(var, value, span=value.span))
@@ -95,10 +95,13 @@ class Builder:
                 value = self.let(value)  # type: ignore[arg-type, assignment]  # an expression stays one
         return value
 
+    def may_change(self, value: Expr) -> bool:
+        """Whether ``value`` is a variable, which later statements may assign."""
+        return isinstance(value, VarRead) and value.var in self._mutable
+
     def freeze(self, value: Expr) -> Expr:
         """The current ``value``: bound to a name if a variable that it reads may change."""
-        changes = any(isinstance(node, VarRead) and node.var in self._mutable for node in walk(value))
-        return self.let(value) if changes else value
+        return self.let(value) if any(map(self.may_change, walk(value))) else value
 
     def branch(self, cond: Expr, then: Sequence[Stmt], orelse: Sequence[Stmt], span: Span) -> None:
         """Emits an ``if`` over statements that were traced into blocks of their own."""

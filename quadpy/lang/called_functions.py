@@ -31,8 +31,8 @@ from quadpy.source import Span
 __all__ = ["call_real"]
 
 _PURE: Final = (
-    ir.Block, ir.Let, ir.Assign, ir.If, ir.For, ir.While, ir.Break, ir.Continue, ir.LabelledBlock, ir.Leave, ir.Return, ir.CallMany,
-    ir.Const, ir.VarRead, ir.ParamRead, ir.Binary, ir.Unary, ir.Compare, ir.Select, ir.Cast, ir.BitCast, ir.Intrinsic, ir.Call,
+    ir.Block, ir.Let, ir.Assign, ir.AssignOne, ir.If, ir.For, ir.While, ir.Break, ir.Continue, ir.LabelledBlock, ir.Leave, ir.Return, ir.CallMany,
+    ir.Const, ir.VarRead, ir.ParamRead, ir.Binary, ir.Unary, ir.Compare, ir.Select, ir.Pick, ir.Cast, ir.BitCast, ir.Intrinsic, ir.Call,
 )  # fmt: skip
 """The nodes that a function of the IR may have."""
 

@@ -15,7 +15,6 @@ from quadpy.lang.arrays import element_ref, index_values, is_element, part_indic
 from quadpy.lang.context import Trace
 from quadpy.lang.frames import ChosenPart, MutableVar
 from quadpy.lang.names import base_name
-from quadpy.lang.promotion import literal
 from quadpy.lang.scope import lookup
 from quadpy.lang.structs import no_member, scalars_for
 from quadpy.lang.values import (
@@ -32,7 +31,7 @@ from quadpy.lang.values import (
     shaped,
 )
 from quadpy.lang.variables import assign_name, check_assigned, in_memory, read_variable, write_variable
-from quadpy.lang.vectors import chosen_numbers, numbers_of
+from quadpy.lang.vectors import MOST_SELECTS, chosen_numbers, numbers_of, picked
 from quadpy.messages import with_article
 from quadpy.records import RecordType
 from quadpy.source import Span
@@ -104,11 +103,8 @@ def read_part(t: Trace, part: MutableVar | ChosenPart, span: Span) -> ir.Expr | 
     """The value of a part; 0 where no part is chosen."""
     if isinstance(part, MutableVar):
         return read_variable(t, part, span)
-    held: list[ir.Expr] = [literal(0, var.type, span) for var in part.vars]
-    for number, one in enumerate(part.parts):
-        hit, elems = part.is_at(number, span), elems_of(read_variable(t, one, span))
-        held = [ir.Select(hit, x, h, h.type, span=span) for x, h in zip(elems, held, strict=True)]
-    return shaped(part.shape, [t.build.let(e) for e in held])
+    columns = zip(*(elems_of(read_variable(t, one, span)) for one in part.parts), strict=True)
+    return shaped(part.shape, [picked(t, column, part.at, span) for column in columns])
 
 
 def write_part(t: Trace, name: str, part: MutableVar | ChosenPart, value: Value, span: Span) -> None:
@@ -164,7 +160,12 @@ def part_at(t: Trace, bound: MutableVar, index: tuple[Value, ...], span: Span) -
 
 
 def _write_chosen(t: Trace, chosen: ChosenPart, items: Sequence[ir.Expr], span: Span) -> None:
-    """Writes only the chosen part in memory, but all of a variable of this thread, which is in registers."""
+    """Writes only the chosen part in memory, but all of a small variable of this thread, which is in registers."""
+    if len(chosen.parts) > MOST_SELECTS and not in_memory(chosen.parts[0], t):
+        for column, item in zip(zip(*(part.vars for part in chosen.parts), strict=True), items, strict=True):
+            options = tuple(ir.Assign(var, item, span=span) for var in column)
+            t.build.emit(ir.AssignOne(options, chosen.at, span=span))
+        return
     for number, part in enumerate(chosen.parts):
         hit = chosen.is_at(number, span)
         if in_memory(part, t):

@@ -7,6 +7,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from functools import reduce
+from typing import Final
 
 from quadpy.dtypes import Scalar, i32, promote, u1
 from quadpy.errors import KernelValueError
@@ -24,9 +25,11 @@ from quadpy.source import Span
 
 __all__ = [
     "broadcast", "chosen_numbers", "components_for", "dot_product", "is_swizzle", "make_vector", "map_vec", "matmul",
-    "names_of_components", "numbers_of", "part_of", "vec_attribute", "vec_index", "vec_of",
+    "MOST_SELECTS", "names_of_components", "numbers_of", "part_of", "picked", "vec_attribute", "vec_index", "vec_of",
 ]  # fmt: skip
 
+MOST_SELECTS: Final = 4
+"""Of so many items every target picks one by comparing with each; of more, it chooses (docs/adr/0040)."""
 _LETTERS = ("xyzw", "rgba", "stpq")
 
 
@@ -172,11 +175,19 @@ def _component_at(t: Trace, vec: Vec, index: tuple[Value, ...], span: Span) -> i
     at = flat_index(t, vec, index, span)
     if isinstance(at, int):
         return vec.elems[at]
-    at = t.build.let(at)
-    result: ir.Expr = literal(0, vec.type, span)
-    for i, elem in enumerate(vec.elems):
+    return picked(t, vec.elems, t.build.let(at), span)
+
+
+def picked(t: Trace, items: Sequence[ir.Expr], at: ir.Expr, span: Span) -> ir.Expr:
+    """The item whose number is ``at``, a number with a name; 0 where there is none."""
+    if len(items) > MOST_SELECTS:
+        if not all(t.build.may_change(item) for item in items):
+            items = [t.build.let(item) for item in items]
+        return t.build.let(ir.Pick(tuple(items), at, items[0].type, span=span))
+    result: ir.Expr = literal(0, items[0].type, span)
+    for i, item in enumerate(items):
         hit = ir.Compare(ir.CmpOp.EQ, at, literal(i, at.type, span), u1, span=span)
-        result = ir.Select(hit, elem, result, vec.type, span=span)
+        result = ir.Select(hit, item, result, item.type, span=span)
     return t.build.let(result)
 
 

@@ -38,6 +38,8 @@ def every_node(span: Span) -> ir.Kernel:
     y = ir.Var("y", f32)
     body = block(
         ir.Load(x, place, span=span),
+        ir.AssignOne(tuple(ir.Assign(var, read["i"], span=span) for var in (n, acc)), read["i"], span=span),
+        ir.Assign(n, ir.Pick((read["n"], c(7)), read["i"], i32, span=span), span=span),
         ir.CallMany((y, t1), "f", (half,), span=span),
         ir.ReadClock(ir.Var("clock", i64), span=span),
         ir.Locate(ir.Var("at", u64), place, span=span),

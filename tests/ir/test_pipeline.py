@@ -143,6 +143,14 @@ def loads_early(x: F32, w: F32, out: F32, n: qp.i32):
 
 
 @qp.kernel
+def keep_choices(x: F32, y: F32, n: qp.i32):
+    for i in y:
+        w = [x[i], 2.0, n, x[i] + 1.0, i]
+        for k in range(n):
+            y[i] += qp.Vector(w)[k % 5]
+
+
+@qp.kernel
 def choose_components(x: VEC4, k: qp.i32):
     for i in x:
         x[i][k] = 2.0
@@ -219,6 +227,7 @@ def test_the_observer_sees_the_trace_and_then_each_pass_in_order(family):
         "hold_elements",
         "accumulate",
         "check_meetings",
+        "keep_choices",
         "loads_early",
         "select_stores",
         "flatten_branches",

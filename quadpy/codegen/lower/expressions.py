@@ -6,6 +6,7 @@ from typing import Final
 
 from quadpy.codegen.lower.arithmetic import binary, compare, unary
 from quadpy.codegen.lower.casts import bitcast, cast, resize
+from quadpy.codegen.lower.chosen import MOST_VALUES, cell_of_one, copied
 from quadpy.codegen.lower.intrinsics import lower_intrinsic
 from quadpy.codegen.lower.scope import FAST_FLAGS, Scope
 from quadpy.codegen.lower.text import constant, llvm_type, memory_type, symbol
@@ -53,6 +54,8 @@ def lower_expr(s: Scope, e: ir.Expr) -> str:
             ty = llvm_type(t)
             c, a, b = lower_expr(s, cond), lower_expr(s, then), lower_expr(s, orelse)
             return s.text.op(f"select i1 {c}, {ty} {a}, {ty} {b}")
+        case ir.Pick():
+            return _pick(s, e)
         case ir.Unary(op=unary_op, operand=x, type=t):
             return unary(s.text, unary_op, lower_expr(s, x), t, s.flags)
         case ir.Cast(operand=x, type=t):
@@ -73,6 +76,24 @@ def lower_expr(s: Scope, e: ir.Expr) -> str:
             return s.block
         case _:
             raise unhandled(e)
+
+
+def _pick(s: Scope, e: ir.Pick) -> str:
+    at, ty = lower_expr(s, e.at), llvm_type(e.type)
+    if (cell := cell_of_one(s, e, at)) is None:
+        items = [lower_expr(s, item) for item in e.items]
+        if len(items) <= MOST_VALUES:
+            return _selected(s, items, e, at)
+        cell = copied(s, items, e.type, (e.at.type, at))
+    return s.text.op(f"load {ty}, {s.rules.private} {cell}")
+
+
+def _selected(s: Scope, items: list[str], e: ir.Pick, at: str) -> str:
+    held, ty = constant(0, e.type), llvm_type(e.type)
+    for number, item in enumerate(items):
+        hit = s.text.op(f"icmp eq {llvm_type(e.at.type)} {at}, {number}")
+        held = s.text.op(f"select i1 {hit}, {ty} {item}, {ty} {held}")
+    return held
 
 
 def lower_offset(s: Scope, e: ir.Expr) -> str:

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from quadpy.codegen.lower.text import FunctionText
 from quadpy.codegen.targets.rules import TargetRules
 from quadpy.dtypes import Scalar
-from quadpy.ir.nodes import Function
+from quadpy.ir.nodes import Function, Var
 from quadpy.ir.types import Array
 
-__all__ = ["FAST_FLAGS", "ArrayOperands", "Scope"]
+__all__ = ["FAST_FLAGS", "ArrayOperands", "Family", "Scope"]
 
 FAST_FLAGS = " reassoc nsz arcp contract afn"
 
@@ -29,6 +29,25 @@ class ArrayOperands:
     strides: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Family:
+    """``variables`` in one array, in this order, at ``address``."""
+
+    variables: tuple[Var, ...]
+    address: str
+
+    @property
+    def type(self) -> Scalar:
+        return self.variables[0].type
+
+    def steps(self, chosen: tuple[Var, ...]) -> range | None:
+        """The numbers of ``chosen`` in the array; None if they do not follow each other in steps of one length."""
+        numbers = {var: number for number, var in enumerate(self.variables)}
+        found = [numbers.get(var, -1) for var in chosen]
+        steps = range(found[0], found[-1] + 1, max(1, found[1] - found[0]))
+        return steps if found[0] >= 0 and [*steps] == found else None
+
+
 @dataclass(slots=True)
 class Scope:
     """The tables of one function.
@@ -39,6 +58,7 @@ class Scope:
     natural   loop variables that count up from 0 or more
     sums      variables as an i32 that is never below 0, and a constant: 32-bit addresses share the i32
     cells     addresses of mutable variables
+    families  the arrays of those that run-time numbers choose from
     flags     fast-math flags, with a space before
     loops     innermost last: where ``break`` and ``continue`` go
     thread    number of this iteration in its block, and
@@ -65,6 +85,7 @@ class Scope:
     natural: set[str] = field(default_factory=set)
     sums: dict[str, tuple[str, int]] = field(default_factory=dict)
     cells: dict[str, str] = field(default_factory=dict)
+    families: dict[str, Family] = field(default_factory=dict)
     loops: list[tuple[str, str]] = field(default_factory=list)
     labels: dict[str, str] = field(default_factory=dict)
     thread: str = ""

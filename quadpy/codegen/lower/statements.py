@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from quadpy.codegen.lower.atomics import lower_atomic
 from quadpy.codegen.lower.casts import resize
+from quadpy.codegen.lower.chosen import cell_of_one, declare_families, zero_family
 from quadpy.codegen.lower.expressions import lower_call, lower_expr, natural_sum, result_type, wide_twin
 from quadpy.codegen.lower.gpu.threads import barrier
 from quadpy.codegen.lower.gpu.waves import lower_wave
@@ -13,7 +14,7 @@ from quadpy.codegen.lower.interleave import loads_ahead, lower_in_groups
 from quadpy.codegen.lower.loops import lower_for, lower_while, position, trip_count
 from quadpy.codegen.lower.memory import address, load, memory_of, store
 from quadpy.codegen.lower.records import lower_fault, lower_print
-from quadpy.codegen.lower.scope import Scope
+from quadpy.codegen.lower.scope import Family, Scope
 from quadpy.codegen.lower.text import constant, llvm_type
 from quadpy.dtypes import Scalar, u64
 from quadpy.ir import nodes as ir
@@ -27,17 +28,24 @@ def _mutable_vars(node: ir.Node) -> dict[str, ir.Var]:
     return {n.var.name: n.var for n in walk(node) if isinstance(n, (ir.Assign, ir.Reduction))}
 
 
-def declare_variables(s: Scope, node: ir.Node) -> dict[str, ir.Var]:
+def declare_variables(s: Scope, node: ir.Node) -> list[ir.Var | Family]:
     """Declare the variables that ``node`` assigns; ``zero_variables`` starts an iteration."""
     found = _mutable_vars(node)
+    families = declare_families(s, node, found)
+    for family in families:
+        for var in family.variables:
+            del found[var.name]
     for var in found.values():
         s.cells[var.name] = s.text.alloca(llvm_type(var.type))
-    return found
+    return [*found.values(), *families]
 
 
-def zero_variables(s: Scope, variables: dict[str, ir.Var]) -> None:
-    for var in variables.values():
-        set_variable(s, var, constant(0, var.type))
+def zero_variables(s: Scope, variables: list[ir.Var | Family]) -> None:
+    for each in variables:
+        if isinstance(each, Family):
+            zero_family(s, each)
+        else:
+            set_variable(s, each, constant(0, each.type))
 
 
 def set_variable(s: Scope, var: ir.Var, value: str) -> None:
@@ -71,8 +79,8 @@ def _lower_stmt(s: Scope, stmt: ir.Stmt) -> None:
             if s.narrow and (parts := natural_sum(s, value)) is not None:
                 s.sums[var.name] = parts
             s.values[var.name] = lower_expr(s, value)
-        case ir.Assign(var=var, value=value):
-            set_variable(s, var, lower_expr(s, value))
+        case ir.Assign() | ir.AssignOne():
+            _assign(s, stmt)
         case ir.Load(var=var) | ir.ReadClock(var=var) | ir.Locate(var=var):
             s.values[var.name] = _found(s, stmt)
         case ir.Store(place=place, value=value):
@@ -113,6 +121,20 @@ def _lower_stmt(s: Scope, stmt: ir.Stmt) -> None:
             raise AssertionError("the verifier admits no kernel that has not been split")
         case _:
             raise unhandled(stmt)
+
+
+def _assign(s: Scope, stmt: ir.Assign | ir.AssignOne) -> None:
+    if isinstance(stmt, ir.Assign):
+        set_variable(s, stmt.var, lower_expr(s, stmt.value))
+        return
+    at, value, t = lower_expr(s, stmt.at), lower_expr(s, stmt.options[0].value), stmt.options[0].var.type
+    if (cell := cell_of_one(s, stmt, at)) is not None:
+        s.text.do(f"store {llvm_type(t)} {value}, {s.rules.private} {cell}")
+        return
+    for number, option in enumerate(stmt.options):
+        hit = s.text.op(f"icmp eq {llvm_type(stmt.at.type)} {at}, {number}")
+        kept = s.text.op(f"load {llvm_type(t)}, {s.rules.private} {s.cells[option.var.name]}")
+        set_variable(s, option.var, s.text.op(f"select i1 {hit}, {llvm_type(t)} {value}, {llvm_type(t)} {kept}"))
 
 
 def _found(s: Scope, stmt: ir.Load | ir.ReadClock | ir.Locate) -> str:

@@ -234,6 +234,12 @@ class FunctionText:
         self._allocas.append(f"  %a{self._next} = alloca {of}{self.private_suffix}")
         return f"%a{self._next}"
 
+    def part(self, instruction: str) -> str:
+        """The address of a part of a variable, which all blocks may use."""
+        self._next += 1
+        self._allocas.append(f"  %a{self._next} = {instruction}")
+        return f"%a{self._next}"
+
     def table(self, count: int, of: str, nbytes: int) -> str:
         """``count`` variables of ``nbytes`` each, aligned to a cache line; ``place_tables`` decides where they are."""
         self._next += 1

@@ -24,7 +24,7 @@ _MOST_COST_OF_CALLS: Final = 512
 _MOST_COST_OF_BRANCHES: Final = 192
 """Above this cost, the divisions that compute an iteration's indices no longer matter."""
 _PLAIN: Final = (ir.Let, ir.Load, ir.Store, ir.CallMany)
-_SIMPLE: Final = (*_PLAIN, ir.Assign, ir.Continue)
+_SIMPLE: Final = (*_PLAIN, ir.Assign, ir.AssignOne, ir.Continue)
 _LINE: Final = 4
 """Iterations of a strip in a loop of one axis,"""
 _COLUMN: Final = 6

@@ -36,8 +36,8 @@ _MOST_STACK: Final = 16 << 10
 """Most bytes of a group's values; those that do not fit into registers stay on the thread's stack."""
 _STEP: Final = 4
 """The largest distance, in scalars, from one iteration's element to the next."""
-_APART: Final = (ir.While, ir.Atomic, ir.Return, ir.Barrier, ir.Break, ir.Print, ir.Fault)
-"""Statements that an iteration cannot run together with others."""
+_APART: Final = (ir.While, ir.Atomic, ir.Return, ir.Barrier, ir.Break, ir.Print, ir.Fault, ir.AssignOne, ir.Pick)
+"""What an iteration cannot run together with others."""
 
 
 @dataclass(frozen=True, slots=True)

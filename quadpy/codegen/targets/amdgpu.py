@@ -47,6 +47,7 @@ def amdgpu_rules(spec: TargetSpec) -> TargetRules:
         load_now="load atomic",
         atomic_tags=("amdgpu.no.fine.grained.memory", "amdgpu.no.remote.memory", "amdgpu.ignore.denormal.mode"),
         clock="llvm.readsteadycounter",  # cycles have 20 bits on RDNA 3
+        most_selects=8,
         has_mxcsr=False,
         has_atomic=functools.partial(_has_atomic, amd_arch(spec.arch)),
         saturating=Saturation(frozenset({(32, 32), (64, 32)}), "v"),

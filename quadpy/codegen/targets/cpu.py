@@ -30,6 +30,7 @@ CPU: Final = TargetRules(
     load_now="load atomic",
     atomic_tags=(),
     clock="llvm.readcyclecounter",
+    most_selects=4,
     has_mxcsr=platform.machine().lower() in ("x86_64", "amd64"),
     has_atomic=_has_atomic,
     saturating=Saturation(clamps=True),

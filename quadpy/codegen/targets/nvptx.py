@@ -44,6 +44,7 @@ def nvptx_rules(arch: str) -> TargetRules:
         load_now="load atomic volatile",  # otherwise LLVM crashes if it finds that a kernel only reads the array
         atomic_tags=(),
         clock="llvm.readcyclecounter",
+        most_selects=8,
         has_mxcsr=False,
         has_atomic=_has_atomic,
         gpu=GpuRules(

@@ -82,6 +82,7 @@ class TargetRules:
     load_now        the words before the type of a load that sees what other threads write
     atomic_tags     metadata that lets the hardware do a read-modify-write itself
     clock           the intrinsic that reads a counter of the processor, 64 bits wide: see ``runtime.clock``
+    most_selects    of so many variables a run-time number picks one by comparing with each; more are in memory
     has_mxcsr       whether there is x86's register of floating-point modes
     gpu             the rules that only a GPU has; None for a CPU
     saturating      conversions from floats to integers that saturate by themselves; NVIDIA has none, since its assembler
@@ -99,6 +100,7 @@ class TargetRules:
     load_now: str
     atomic_tags: tuple[str, ...]
     clock: str
+    most_selects: int
     has_mxcsr: bool
     has_atomic: Callable[[AtomicOp, Scalar], bool]
     gpu: GpuRules | None = None

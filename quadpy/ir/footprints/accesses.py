@@ -96,6 +96,9 @@ class _Walker:
                     self.merge(var, known, stmt.span)
                 else:
                     known.values[var] = self.reader.value(value, known)
+            case ir.AssignOne(options=options):
+                for option in options:
+                    known.values[option.var] = self.reader.unknown(option.var.type)
             case ir.Load(var=var, place=place):
                 if var not in self.unread:
                     self.reach(place, ir.Access.READ, None, known, stmt.span)

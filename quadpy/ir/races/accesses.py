@@ -111,6 +111,9 @@ class Iteration:
         match stmt:
             case ir.Let(var=var, value=value) | ir.Assign(var=var, value=value):
                 self.bound[var] = self.term(value)
+            case ir.AssignOne(options=options):
+                for option in options:
+                    self.bound[option.var] = self.terms.unknown(option.var.name)
             case ir.Load(var=var, place=place):
                 if var not in self.facts.unread:
                     matters_always = var not in self.facts.chosen
@@ -337,6 +340,8 @@ class Iteration:
                 return terms.compare(op, self.term(lhs), self.term(rhs), lhs.type)
             case ir.Select(cond=cond, then=then, orelse=orelse, type=scalar):
                 return terms.select(self.term(cond), self.term(then), self.term(orelse), scalar)
+            case ir.Pick(items=items, at=at, type=scalar):
+                return terms.operation("pick", map(self.term, (at, *items)), scalar)
             case ir.Cast(operand=operand, type=scalar):
                 return terms.cast(self.term(operand), operand.type, scalar)
             case ir.Unary(op=unary, operand=operand, type=scalar):

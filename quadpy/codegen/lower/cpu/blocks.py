@@ -15,6 +15,7 @@ from quadpy.codegen.lower.cpu.sections import Sections
 from quadpy.codegen.lower.cpu.waves import over_waves
 from quadpy.codegen.lower.loops import counted
 from quadpy.codegen.lower.scope import ArrayOperands, Scope
+from quadpy.codegen.lower.statements import declare_variables
 from quadpy.codegen.lower.text import memory_type
 from quadpy.codegen.plans.fusion import shared_bytes
 from quadpy.codegen.plans.privatise import scalar_count
@@ -36,6 +37,7 @@ class _Blocks(Sections):
     """``size`` is the number of iterations in this block, ``base`` the number of the first."""
 
     def __init__(self, s: Scope, task: ir.ParallelTask, frame: SectionedBlocks) -> None:
+        declare_variables(s, task.body)
         super().__init__(s, frame.sections, frame.block_dim)
         self.task, self.frame, self.base, self.together = task, frame, "0", frame.together
         self._make_shared()

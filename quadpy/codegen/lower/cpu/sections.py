@@ -26,16 +26,13 @@ class Sections:
 
     size     how many iterations a group has
     together the ``id`` of each statement that the group does in one step
-    cells    of variables that are kept, the table of the group's values
+    cells    of variables that are kept, the table of the group's values; all variables are declared already
     outside  what is known before the body: operands, their 64-bit twins, and which are natural
     """
 
     def __init__(self, s: Scope, plan: SectionPlan, width: int) -> None:
         self.s, self.plan, self.size, self.together = s, plan, str(width), plan.together
         self.cells = {var: s.text.table(width, memory_type(var.type), var.type.nbytes) for var in plan.kept}
-        for var in sorted({*plan.local, *plan.mutable}, key=lambda v: v.name):
-            if var.name not in s.cells:
-                s.cells[var.name] = s.text.alloca(llvm_type(var.type))
         group = s.text.module.metadata("distinct !{}")
         self.independent = s.text.module.metadata(f'!{{!"llvm.loop.parallel_accesses", {group}}}')
         self.access = f", !llvm.access.group {group}"
