@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from quadpy.codegen.plans.privatise import COPY_COST, LINE, MOST_BYTES, MOST_COPIES, MOST_TOGETHER
+from quadpy.codegen.plans.privatise import COPY_COST, LARGE_COPIES, LINE, MOST_BYTES, MOST_COPIES, MOST_TOGETHER
 from quadpy.codegen.reduction import ACCUMULATORS, MOST_CHUNKS, STRANDS, chunk_size, merge_op
 from quadpy.dtypes import Scalar, bf16, u1
 from quadpy.interpreter.numbers import TYPES, bf16_of_bits, bits_of_bf16, identity
@@ -91,11 +91,12 @@ def copies(
     sizes = [-(-many * t.nbytes // LINE) * LINE for many, (_, t, _) in zip(elements, arrays, strict=True)]
     nbytes = sum(sizes)
     worth = min(n, _MOST_ITERATIONS) * min(cost, _MOST_COST) // ((1 + sum(elements)) * COPY_COST)
-    many = max(1, min(worth, MOST_COPIES, MOST_TOGETHER // max(nbytes, 1)))
+    most = MOST_COPIES if nbytes <= MOST_BYTES else LARGE_COPIES
+    many = max(1, min(worth, most, MOST_TOGETHER // max(nbytes, 1)))
     chunk = max(1, -(-n // (1 << many.bit_length() - 1)))
     count = max(1, -(-n // chunk))
     whole = [part for _, _, parts in arrays for part in parts]
-    if nbytes > MOST_BYTES or count == 1:
+    if count == 1:
         yield iterations, *whole
         return
     made = []

@@ -9,7 +9,10 @@ elements and on the loop's text, never on the threads, and so neither do the bit
 MOST_COPIES for which making and merging the copies costs a fraction of the loop, ``K * elements * COPY_COST <=
 iterations * cost of one``, and all copies together take at most MOST_TOGETHER: larger ones do not fit the caches, and C
 libraries map and clear their pages again in each loop.  K = 1 means that one thread runs the loop on the array itself.
-Atomics remain if a copy takes more than MOST_BYTES, if the array has gaps, and in loops that also have reductions.
+Atomics remain if the array has gaps, and in loops that also have reductions.
+
+A copy of more than MOST_BYTES is worth its price to few threads only: there are two, or none.  With none, or with more
+threads than MOST_THREADS, atomics remain.
 
 On a GPU a block accumulates into a copy in its shared memory, and at its end adds that to the array: contended
 atomics on global memory cost a hundred times as much as reading the input.  Integers come out the same in any order;
@@ -27,11 +30,13 @@ from quadpy.ir.nodes import AtomicOp
 from quadpy.ir.types import Array
 
 __all__ = [
-    "COPY_COST", "LINE", "MOST_BYTES", "MOST_COPIES", "MOST_TOGETHER", "BlockCopy", "PrivatePlan", "block_copies",
+    "COPY_COST", "LARGE_COPIES", "LINE", "MOST_BYTES", "MOST_COPIES", "MOST_THREADS", "MOST_TOGETHER", "BlockCopy", "PrivatePlan", "block_copies",
     "plan_privates", "scalar_count",
 ]  # fmt: skip
 
 MOST_BYTES: Final = 1 << 20
+LARGE_COPIES: Final = 2
+MOST_THREADS: Final = 6
 MOST_COPIES: Final = 64
 MOST_TOGETHER: Final = 16 << 20
 COPY_COST: Final = 12
@@ -45,7 +50,7 @@ _SHARED_BYTES: Final = 8 << 10
 class PrivatePlan:
     """``arrays``, each with the operation that merges its copies.
 
-    ``always`` says that no launch has arrays that are too large, so that the loop need not be compiled with atomics.
+    ``always`` says that no launch has large copies, so that the loop need not be compiled with atomics.
     """
 
     arrays: tuple[tuple[ir.ArrayParam, AtomicOp], ...]
@@ -63,7 +68,7 @@ def plan_privates(kernel: ir.Kernel, task: ir.Task) -> PrivatePlan | None:
     if any(param.type.shape is None for param, _ in arrays):
         return PrivatePlan(arrays, always=False)
     nbytes = sum(_padded(param.type) for param, _ in arrays)
-    return PrivatePlan(arrays, always=True) if nbytes <= MOST_BYTES else None
+    return PrivatePlan(arrays, nbytes <= MOST_BYTES) if nbytes * LARGE_COPIES <= MOST_TOGETHER else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from quadpy.runtime.cpu.compiler_rt import HELPERS, helper_address
 from quadpy.runtime.cpu.elf_symbols import read_symbols, section_around
 from quadpy.runtime.cpu.libc import KERNEL_FUNCTIONS, c_address
 from quadpy.runtime.cpu.orc import LoadedObject, link
-from quadpy.runtime.cpu.pool import ENTRY as POOL_ENTRY, native_symbols, pool_address
+from quadpy.runtime.cpu.pool import ENTRY as POOL_ENTRY, SIZE as POOL_SIZE, native_symbols, pool_address
 from quadpy.runtime.cpu.pool_native.crash import ENTRY, HEAD, PREVIOUS
 from quadpy.runtime.device.locks import new_lock
 from quadpy.settings import settings
@@ -52,7 +52,7 @@ _kept: Final[list[object]] = []
 def load_object(image: bytes) -> LoadedObject:
     """Loads the relocatable object ``image``; safe from any thread.
 
-    It may use exact functions of the C library, quadpy's helpers and the thread pool's entry, nothing else: CodegenError
+    It may use exact functions of the C library, quadpy's helpers and two functions of the thread pool, nothing else: CodegenError
     names any other symbol.  Keep the result as long as the code may run.
     """
     found = ((name, _address(name)) for name in read_symbols(image).undefined)
@@ -62,6 +62,8 @@ def load_object(image: bytes) -> LoadedObject:
 def _address(name: str) -> int | None:
     if name == POOL_ENTRY:
         return pool_address()
+    if name == POOL_SIZE:
+        return native_symbols()[name]
     if name in HELPERS:
         return helper_address(name)
     return c_address(name) if name in KERNEL_FUNCTIONS else None

@@ -28,6 +28,7 @@ from quadpy.runtime.device.locks import new_lock
 
 __all__ = [
     "ENTRY",
+    "SIZE",
     "default_threads",
     "fill",
     "get_threads",
@@ -40,6 +41,9 @@ __all__ = [
 
 ENTRY: Final = "qp_pool_run"
 """``void qp_pool_run(ptr task, ptr args, ptr scratch, i64 n, i64 chunk, i64 grain)``, for kernels; see ``run``."""
+
+SIZE: Final = "qp_pool_size"
+"""``i64 qp_pool_size()``, for kernels: how many threads a job may use."""
 
 SPIN_NS: Final = 50_000
 """Longer than the gap between consecutive launches, too short to notice."""

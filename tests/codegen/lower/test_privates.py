@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from quadpy.codegen.compile import lower
-from quadpy.codegen.plans.privatise import MOST_BYTES, MOST_TOGETHER, plan_privates
+from quadpy.codegen.plans.privatise import MOST_BYTES, MOST_THREADS, MOST_TOGETHER, plan_privates
 from quadpy.dtypes import f32, f64, i32, u8, u32
 from quadpy.ir.nodes import AtomicOp, Var
 from quadpy.runtime.cpu import pool
@@ -68,12 +68,38 @@ def test_static_arrays_are_compiled_once(b):
 
 
 @pytest.mark.cpu_only
-def test_arrays_above_the_bound_keep_atomics(b):
-    bins = MOST_BYTES // 4 + 1
-    x = np.random.default_rng(3).integers(0, bins, 300_000, dtype=np.int32)
-    got = np.zeros(bins, np.int32)
-    b.Loaded(histogram(b))(x, np.ones_like(x), got)
-    assert (got == np.bincount(x, minlength=bins)).all()
+@pytest.mark.parametrize("threads", [1, 2, MOST_THREADS, MOST_THREADS + 1])
+@pytest.mark.parametrize("bins", [MOST_BYTES // 4, MOST_BYTES // 4 + 1, MOST_TOGETHER // 8, MOST_TOGETHER // 8 + 1])
+def test_large_arrays(b, bins, threads):
+    run, before = b.Loaded(histogram(b)), pool.get_threads()
+    try:
+        pool.set_threads(threads)
+        for n in (0, 1, 100, 300_000):
+            x = np.random.default_rng(3).integers(0, bins, n, dtype=np.int32)
+            got = np.zeros(bins, np.int32)
+            run(x, np.ones_like(x), got)
+            assert (got == np.bincount(x, minlength=bins)).all()
+    finally:
+        pool.set_threads(before)
+
+
+@pytest.mark.cpu_only
+def test_large_arrays_have_two_copies_for_few_threads(b):
+    """As the bits of a sum show; atomics add in order where one thread runs the loop."""
+    bins, n = MOST_BYTES // 4 + 1, 2_000_000
+    w = np.random.default_rng(7).normal(size=n).astype(np.float32)
+    run, before, seen = b.Loaded(histogram(b, t=f32)), pool.get_threads(), set()
+    try:
+        for threads in (1, 2, MOST_THREADS):
+            pool.set_threads(threads)
+            got = np.zeros(bins, np.float32)
+            run(np.zeros(n, np.int32), w, got)
+            seen.add(got[0])
+    finally:
+        pool.set_threads(before)
+    halves = [np.add.accumulate(half)[-1] for half in (w[: n // 2], w[n // 2 :])]
+    assert seen == {halves[0] + halves[1]}
+    assert halves[0] + halves[1] != np.add.accumulate(w)[-1]
 
 
 @pytest.mark.cpu_only

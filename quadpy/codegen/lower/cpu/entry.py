@@ -142,9 +142,9 @@ def _run(s: Scope, schedule: Schedule, tables: Table, refused: str, *, recorded:
                 lambda record, size: _pool(s, symbol(name), record, n, size, grain),
             )  # fmt: skip
         case Privatised(plan=plan, cost=cost):
-            too_large = call_private(s, name, plan, n, grain, cost, lambda *call: _pool(s, *call))
+            atomics = call_private(s, name, plan, n, grain, cost, lambda *call: _pool(s, *call))
             s.text.jump(after)
-            s.text.start(too_large)
+            s.text.start(atomics)
             if plan.always:
                 s.text.end("unreachable")
             else:

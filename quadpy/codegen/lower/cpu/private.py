@@ -17,7 +17,16 @@ from quadpy.codegen.lower.loops import counted
 from quadpy.codegen.lower.memory import load_at, store_at
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.text import FunctionText, ModuleText, memory_type, symbol
-from quadpy.codegen.plans.privatise import COPY_COST, LINE, MOST_BYTES, MOST_COPIES, MOST_TOGETHER, PrivatePlan
+from quadpy.codegen.plans.privatise import (
+    COPY_COST,
+    LARGE_COPIES,
+    LINE,
+    MOST_BYTES,
+    MOST_COPIES,
+    MOST_THREADS,
+    MOST_TOGETHER,
+    PrivatePlan,
+)
 from quadpy.codegen.reduction import merge_op
 from quadpy.codegen.targets.rules import TargetRules
 from quadpy.dtypes import Scalar
@@ -26,6 +35,7 @@ from quadpy.ir import nodes as ir
 __all__ = ["PRIVATE", "call_private", "lower_merges", "private_pointers"]
 
 PRIVATE: Final = ".private"
+_POOL_SIZE: Final = "qp_pool_size"
 _MERGE_GRAIN: Final = 1 << 14
 Pool: TypeAlias = Callable[[str, str, str, str, int], None]
 """``(function, record, n, chunk, grain)``: write a call of the thread pool."""
@@ -111,14 +121,22 @@ def _at(out: FunctionText, table: str, k: str, t: Scalar) -> str:
 
 
 def call_private(s: Scope, task: str, plan: PrivatePlan, n: str, grain: int, cost: int, pool: Pool) -> str:
-    """Write the whole loop; the label of the block that runs it with atomics, if arrays are too large."""
+    """Write the whole loop; the label of the block that runs it with atomics, if arrays are large and copies do not pay."""
     out = s.text
     elements = [_elements(s, plan, k) for k in range(len(plan.arrays))]
     offsets, nbytes = _offsets(s, plan, elements)
-    too_large, small, shared, alone, done = (out.label(x) for x in ("too.large", "small", "copied", "alone", "merged"))
-    out.branch(out.op(f"icmp ugt i64 {nbytes}, {MOST_BYTES}"), too_large, small)
+    names = ("large", "atomics", "small", "copied", "alone", "merged")
+    large, atomics, small, shared, alone, done = map(out.label, names)
+    worth, before = _copies(s, elements, nbytes, n, cost), out.here
+    out.branch(out.op(f"icmp ugt i64 {nbytes}, {MOST_BYTES}"), large, small)
+    out.start(large)
+    threads = out.intrinsic(_POOL_SIZE, "i64")
+    pays = out.op(f"icmp ule i64 {threads}, {MOST_THREADS}")
+    out.branch(
+        out.op(f"select i1 {pays}, i1 {out.op(f'icmp uge i64 {worth}, {LARGE_COPIES}')}, i1 false"), small, atomics
+    )
     out.start(small)
-    copies = _copies(s, elements, nbytes, n, cost)
+    copies = out.op(f"phi i64 [ {worth}, %{before} ], [ {LARGE_COPIES}, %{large} ]")
     chunk, count = _chunks(s, n, copies)
     record = Record.new(out, _fields(plan), s.scratch)
     record.store("copies", "null")
@@ -143,7 +161,7 @@ def call_private(s: Scope, task: str, plan: PrivatePlan, n: str, grain: int, cos
     out.start(alone)
     out.do(f"call void {symbol(task + PRIVATE)}(ptr %args, ptr {record.address}, i64 0, i64 {n})")
     out.start(done)
-    return too_large
+    return atomics
 
 
 def _elements(s: Scope, plan: PrivatePlan, k: int) -> str:

@@ -1,4 +1,4 @@
-"""The pool's module: its entry ``qp_pool_run``, its own task ``qp_pool_fill``, and the other parts put together.
+"""The pool's module: its entry ``qp_pool_run``, ``qp_pool_size``, its own task ``qp_pool_fill``, and the other parts put together.
 
 The entry splits a job into *units* (iterations, or whole chunks) and decides how many threads it is worth.
 """
@@ -59,6 +59,13 @@ out:
 """
 
 _ENTRY: Final = Template("""
+; How many threads a job may use, the caller included.
+define i64 @qp_pool_size() nounwind {
+  %threads.32 = load atomic i32, ptr @qp_pool_threads monotonic, align 4
+  %threads = zext i32 %threads.32 to i64
+  ret i64 %threads
+}
+
 define void @qp_pool_run(ptr %task, ptr %args, ptr %scratch, i64 %n, i64 %chunk, i64 %grain) nounwind {
   %modes = alloca i32
   %job = alloca %job
@@ -77,8 +84,7 @@ plan:
   %least = add i64 %least.less, 1
   %parts.less = udiv i64 %units.less, %least
   %parts = add i64 %parts.less, 1
-  %threads.32 = load atomic i32, ptr @qp_pool_threads monotonic, align 4
-  %threads = zext i32 %threads.32 to i64
+  %threads = call i64 @qp_pool_size()
   %regions = call i64 @llvm.umin.i64(i64 %parts, i64 %threads)
   store ptr %task, ptr %job
   %job.1 = getelementptr %job, ptr %job, i32 0, i32 1
