@@ -16,6 +16,7 @@ from quadpy.ir.passes.count_whiles import count_whiles
 from quadpy.ir.passes.guard_rest import guard_rest
 from quadpy.ir.passes.hoist_checks import hoist_checks, hoist_checks_of_tasks
 from quadpy.ir.passes.keep_choices import keep_choices
+from quadpy.ir.passes.unscaled_roots import unscaled_roots
 from quadpy.ir.passes.watch_waves import watch_all_waves, watch_checked_waves
 from quadpy.ir.pipeline import Pass
 from quadpy.ir.verify import verify
@@ -45,6 +46,7 @@ TARGET_PASSES: Final[Mapping[str, tuple[Pass, ...]]] = {
         _HOIST,
         Pass("hoist_checks_of_tasks", hoist_checks_of_tasks, "does the same as hoist_checks for parallel loops"),
         _CHOICES,
+        Pass("unscaled_roots", unscaled_roots, "drops the scaling of subnormal numbers from inverse roots"),
         _VERIFY,
         Pass("loads_early", move_loads, "moves loads out of inner loops that several iterations run side by side"),
         Pass(

@@ -151,6 +151,12 @@ def keep_choices(x: F32, y: F32, n: qp.i32):
 
 
 @qp.kernel
+def unscaled_roots(x: F32):
+    for i in x:
+        x[i] = qp.rsqrt(x[i])
+
+
+@qp.kernel
 def choose_components(x: VEC4, k: qp.i32):
     for i in x:
         x[i][k] = 2.0
@@ -228,6 +234,7 @@ def test_the_observer_sees_the_trace_and_then_each_pass_in_order(family):
         "accumulate",
         "check_meetings",
         "keep_choices",
+        "unscaled_roots",
         "loads_early",
         "select_stores",
         "flatten_branches",

@@ -62,6 +62,48 @@ def one_root(x: qp.f32, seed: qp.f32) -> qp.f32:
     return root(x, seed)
 
 
+def test_cpus_do_not_scale_subnormal_numbers_and_get_the_same_bits():
+    """``scaled_root`` is what GPUs compute, by the library's own function."""
+    for kind, word in ((np.float32, np.uint32), (np.float64, np.uint64)):
+        rng = np.random.default_rng(1)
+        fraction = np.finfo(kind).nmant
+        bits = rng.integers(1, 1 << fraction, 20_000, dtype=word) >> rng.integers(0, fraction, 20_000).astype(word)
+        given = np.r_[bits, np.arange(300, dtype=word), np.uint64((3 << fraction) - 1).astype(word)].view(kind)
+        given = np.r_[given, -given[:40], [0.0, -0.0, np.inf, -np.inf, np.nan]].astype(kind)
+        plain, scaled = given.copy(), given.copy()
+        (roots_f32 if kind == np.float32 else roots_f64)(plain, scaled)
+        same = plain.view(word) == scaled.view(word)
+        assert (same | (np.isnan(plain) & np.isnan(scaled))).all()
+        if kind == np.float32:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                exact = (1.0 / np.sqrt(given.astype(np.float64))).astype(np.float32)
+            assert ((plain == exact) | (np.isnan(plain) & np.isnan(exact))).all()
+    code = compile_with_asm(inverse_roots, parse_target("cpu:x86-64-v3"), {}).asm
+    assert "sqrtps" in code
+    assert "cmpltps" not in code
+
+
+@qp.func
+def scaled_root(x, least, lift, back):
+    tiny = x < least
+    root = qp.rsqrt(qp.select(tiny, x * lift, x))
+    return qp.select(tiny, root * back, root)
+
+
+@qp.kernel
+def roots_f32(plain: qp.types.ndarray(dtype=qp.f32, ndim=1), scaled: qp.types.ndarray(dtype=qp.f32, ndim=1)):
+    for i in plain:
+        plain[i] = qp.rsqrt(plain[i])
+        scaled[i] = scaled_root(scaled[i], qp.f32(2.0**-126), qp.f32(2.0**24), qp.f32(2.0**12))
+
+
+@qp.kernel
+def roots_f64(plain: qp.types.ndarray(dtype=qp.f64, ndim=1), scaled: qp.types.ndarray(dtype=qp.f64, ndim=1)):
+    for i in plain:
+        plain[i] = qp.rsqrt(plain[i])
+        scaled[i] = scaled_root(scaled[i], qp.f64(2.0**-1022), qp.f64(2.0**54), qp.f64(2.0**27))
+
+
 @pytest.mark.parametrize(
     ("target", "instruction"), [("sm_90", "rsqrt.approx"), ("gfx942", "v_rsq_f32"), ("gfx1100", "v_rsq_f32")]
 )
