@@ -132,11 +132,11 @@ class Statements:
             case ir.Let(var=var, value=value) | ir.Assign(var=var, value=value):
                 self.assign(var, self.text(value))
             case ir.AssignOne(options=options, at=at):
-                value, now = self.scope.temporary(), self.scope.temporary()
-                self.code.put(f"{value}, {now} = {self.text(options[0].value)}, {self.text(at)}")
+                taken, now = self.scope.temporary(), self.scope.temporary()
+                self.code.put(f"{taken}, {now} = {self.text(options[0].value)}, {self.text(at)}")
                 for number, option in enumerate(options):
                     with self.code.block(f"if {now} == {number}:"):
-                        self.assign(option.var, value)
+                        self.assign(option.var, taken)
             case ir.Load(var=var, place=place):
                 self.assign(var, self.load(place))
             case ir.Store(place=place, value=value):

@@ -470,3 +470,35 @@ def test_iterations_do_not_race_for_them(init):
     y = np.zeros(500, np.int32)
     kernel(y)
     assert y[:4].tolist() == [expected(i) for i in range(4)]
+
+
+@qp.kernel
+def medians(u: qp.types.ndarray(qp.f32, 2), v: qp.types.ndarray(qp.f32, 2)):
+    for i, j in qp.ndrange((1, 31), (1, 31)):
+        w = qp.Vector([0.0] * 9)
+        for k in range(9):
+            w[k] = u[i + k // 3 - 1, j + k % 3 - 1]
+        for _ in range(9):
+            for b in range(8):
+                if w[b] > w[b + 1]:
+                    t = w[b]
+                    w[b] = w[b + 1]
+                    w[b + 1] = t
+        v[i, j] = w[4]
+
+
+@ways
+@pytest.mark.parametrize("distributed", [False, True])
+def test_medians_of_neighbours(distributed, options, init):
+    if distributed and "arch" in options:
+        pytest.skip("Python runs no kernels over ranks")
+    init(**options)
+    make = qp.dist.Grid((32, 32)).ndarray if distributed else lambda t: qp.ndarray(t, (32, 32))
+    u, v = make(qp.f32), make(qp.f32)
+    given = np.random.default_rng(0).random((32, 32), dtype=np.float32)
+    u.from_numpy(given)
+    with qp.hazards.check():
+        medians(u, v)
+        qp.sync()
+    near = np.lib.stride_tricks.sliding_window_view(given, (3, 3))
+    assert (v.to_numpy()[1:-1, 1:-1] == np.median(near, axis=(2, 3))).all()

@@ -21,7 +21,7 @@ B = TypeVar("B", ir.SerialTask, ir.ParallelTask, ir.Function)
 
 def keep_choices(kernel: ir.Kernel) -> ir.Kernel:
     """``kernel`` with variables in place of the values from which its loops pick."""
-    tasks = tuple(map(_kept, kernel.tasks))
+    tasks = tuple(_kept(task) for task in kernel.tasks)
     return replace(kernel, tasks=tasks, functions=tuple(map(_kept, kernel.functions)))
 
 

@@ -16,7 +16,7 @@ from quadpy.codegen.lower.gpu.threads import barrier, block_number, grid_size, o
 from quadpy.codegen.lower.loops import strided
 from quadpy.codegen.lower.memory import load_at, store_at
 from quadpy.codegen.lower.reductions import chunks_of, for_each
-from quadpy.codegen.lower.scope import Scope
+from quadpy.codegen.lower.scope import Family, Scope
 from quadpy.codegen.lower.statements import declare_variables, lower_block, set_variable, zero_variables
 from quadpy.codegen.lower.text import FunctionText, llvm_type, memory_type
 from quadpy.codegen.reduction import ACCUMULATORS, MOST_CHUNKS, STRANDS, WIDTH, Group, merge_op
@@ -151,7 +151,7 @@ def _accumulate(
     s: Scope,
     task: ir.ParallelTask,
     axes: list[AxisOperands],
-    variables: dict[str, ir.Var],
+    variables: list[ir.Var | Family],
     sums: dict[str, str],
     first: str,
     end: str,
