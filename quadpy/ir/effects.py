@@ -31,8 +31,8 @@ def effects_of(node: ir.Node) -> tuple[tuple[str, ir.Access], ...]:
                 continue
         found[name] = found.get(name, ir.Access(0)) | access
     if isinstance(node, ir.ParallelTask):
-        for name, _ in node.privates:
-            found[name] = found.get(name, ir.Access(0)) | ir.Access.ATOMIC
+        for each in node.privates:
+            found[each.array] = found.get(each.array, ir.Access(0)) | ir.Access.ATOMIC
         for shared in node.shared:
             found.pop(shared.name, None)
     return tuple(sorted(found.items()))

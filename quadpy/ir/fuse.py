@@ -80,7 +80,7 @@ class _Renaming:
         own = self.names
         shared = {array.name: f"shared.{k}.{array.type!r}" for k, array in enumerate(task.shared)}
         self.names = own | shared
-        privates = tuple((self.names[name], op) for name, op in task.privates)
+        privates = tuple(each._replace(array=self.names[each.array]) for each in task.privates)
         found = replace(self.node(task), name=self.prefix + task.name, privates=privates, allowed=())
         self.names = own
         return found

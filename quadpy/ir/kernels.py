@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from quadpy.dtypes import Scalar
 from quadpy.faults import Site
@@ -13,7 +13,7 @@ from quadpy.ir.statements import Axis, Block, Place, SharedArray
 from quadpy.ir.types import Array
 
 __all__ = [
-    "ArrayParam", "Function", "Kernel", "ParallelTask", "Param", "Reduction", "ScalarParam", "SerialTask", "Task",
+    "ArrayParam", "Function", "Kernel", "ParallelTask", "Param", "Private", "Reduction", "ScalarParam", "SerialTask", "Task",
 ]  # fmt: skip
 
 
@@ -22,13 +22,22 @@ class Reduction(Node):
     """``place op= var`` after the loop, for a ``var`` that each iteration accumulates into.
 
     ``var`` starts as the identity of ``op``.  How the iterations are grouped is fixed by their number alone:
-    see ``codegen.reduction``.
+    see ``codegen.reduction``.  ``in_launch`` as in ``Atomic``: otherwise the place is updated atomically.
     """
 
     CHILDREN = ("place",)
     op: AtomicOp
     place: Place
     var: Var
+    in_launch: bool = False
+
+
+class Private(NamedTuple):
+    """An array that a loop only accumulates into by ``op``; ``in_launch`` as in ``Atomic``."""
+
+    array: str
+    op: AtomicOp
+    in_launch: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +53,8 @@ class SerialTask(Node):
 class ParallelTask(Node):
     """A parallel loop: one launch.
 
-    ``privates`` names small arrays that the loop only accumulates into, each with its operation: the target
-    may give groups of iterations their own copies and merge these in order.  ``shared`` are the arrays of which
+    ``privates`` are small arrays that the loop only accumulates into: the target may give groups of iterations
+    their own copies and merge these in order.  ``shared`` are the arrays of which
     each block of ``block_dim`` iterations has its own.  ``allowed`` has the arrays, and the slots of variables by
     name, for which the user lets iterations race, each with the reason.
     """
@@ -55,7 +64,7 @@ class ParallelTask(Node):
     axes: tuple[Axis, ...]
     body: Block
     reductions: tuple[Reduction, ...] = ()
-    privates: tuple[tuple[str, AtomicOp], ...] = ()
+    privates: tuple[Private, ...] = ()
     block_dim: int | None = None
     shared: tuple[SharedArray, ...] = ()
     allowed: tuple[tuple[str, str], ...] = ()

@@ -130,9 +130,9 @@ def _task(task: ir.Task) -> Iterator[str]:
         for axis in task.axes:
             yield f"    axis {_axis(axis)}"
         for r in task.reductions:
-            yield f"    reduce {r.op.value} {_place(r.place)} by {_binding(r.var)}"
-        for name, op in task.privates:
-            yield f"    private {op.value} {name}"
+            yield f"    {'' if r.in_launch else 'atomic '}reduce {r.op.value} {_place(r.place)} by {_binding(r.var)}"
+        for each in task.privates:
+            yield f"    {'' if each.in_launch else 'atomic '}private {each.op.value} {each.array}"
         for array in task.shared:
             yield f"    shared {array.name}: {array.type!r}"
     yield from _block(task.body, "    ")
@@ -213,7 +213,7 @@ def _line(stmt: ir.Simple) -> str:
         case ir.Atomic(op=op, place=place, value=value, result=result, expected=expected):
             bound = f"{_binding(result)} = " if result else ""
             wanted = f", expected {print_expr(expected)}" if expected else ""
-            return f"{bound}atomic {op.value} {_place(place)}, {print_expr(value)}{wanted}"
+            return f"{bound}{'update' if stmt.in_launch else 'atomic'} {op.value} {_place(place)}, {print_expr(value)}{wanted}"
         case ir.ReadClock(var=var):
             return f"{_binding(var)} = clock"
         case ir.Locate(var=var, place=place):

@@ -96,7 +96,8 @@ class Store(Node):
 class Atomic(Node):
     """Read-modify-write in one step; binds ``result``, if any, to the old value.
 
-    Only ``CAS`` has ``expected``.  Relaxed, and visible to the whole device.
+    Only ``CAS`` has ``expected``.  Relaxed, and visible to the whole device.  ``in_launch`` says that it need be one step
+    only for the iterations of its launch, as ``x[i] += v``.
     """
 
     CHILDREN = ("place", "value", "expected")
@@ -105,6 +106,7 @@ class Atomic(Node):
     value: Expr
     result: Var | None = None
     expected: Expr | None = None
+    in_launch: bool = False
 
 
 @dataclass(frozen=True, slots=True)

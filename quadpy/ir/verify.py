@@ -126,8 +126,8 @@ class _Verifier:
         for array in task.shared:
             self.check(array.name not in self.arrays and array.type.shape is not None, array, f"{array.name!r}")
             self.arrays[array.name] = array.type
-        for name, _ in task.privates:
-            self.check(name in self.arrays, task, f"there is no array {name!r} to privatise")
+        for each in task.privates:
+            self.check(each.array in self.arrays, task, f"there is no array {each.array!r} to privatise")
         self.block(task.body)
 
     # ----------------------------------------------------------- statements

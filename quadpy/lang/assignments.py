@@ -118,7 +118,7 @@ def stmt_AugAssign(t: Trace, node: ast.AugAssign) -> None:
         value = make_vector(t, value, span) if isinstance(value, (tuple, list)) else value
         if is_numeric(value):
             check_type(t, ast.unparse(node.target), target, value, span)
-    atomic_update(t, op, target, value, span, wanted=False)
+    atomic_update(t, op, target, value, span, in_launch=True)
 
 
 def _change_plainly(

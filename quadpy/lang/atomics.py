@@ -125,13 +125,16 @@ def _same_scalar_bits(t: Trace, x: Value, y: Value, span: Span) -> Value:
 
 def atomic_update(
     t: Trace, op: ir.AtomicOp, target: ElementRef | MutableVar | ChosenPart, value: Value, span: Span, *,
-    expected: Value = None, wanted: bool = True,
+    expected: Value = None, in_launch: bool = False,
 ) -> ir.Expr | Vec | Record | None:  # fmt: skip
-    """Read-modify-write of a place; vectors component by component.  Gives the old value if it is ``wanted``."""
+    """Read-modify-write of a place; vectors component by component.
+
+    Gives the old value, except of updates ``in_launch``, as ``ir.Atomic`` has it.
+    """
     if isinstance(target, ChosenPart):
-        return _atomic_on_chosen(t, op, target.parts, target.at, value, span, expected, wanted=wanted)
+        return _atomic_on_chosen(t, op, target.parts, target.at, value, span, expected, in_launch=in_launch)
     if isinstance(target, ElementRef) and target.chooses:
-        return _atomic_on_chosen(t, op, *chosen_parts(t, target, span), value, span, expected, wanted=wanted)
+        return _atomic_on_chosen(t, op, *chosen_parts(t, target, span), value, span, expected, in_launch=in_launch)
     places: Sequence[ir.Place]
     if isinstance(target, MutableVar):
         places = [t.slot(var, span) for var in target.vars]
@@ -151,32 +154,32 @@ def atomic_update(
     def update() -> list[ir.Expr]:
         olds: list[ir.Expr] = []
         for place, item, wanted_old in zip(places, items, compared, strict=True):
-            result = t.build.var("old", type) if wanted else None
-            t.build.emit(ir.Atomic(op, place, item, result, wanted_old, span=span))
+            result = None if in_launch else t.build.var("old", type)
+            t.build.emit(ir.Atomic(op, place, item, result, wanted_old, in_launch, span=span))
             if result:
                 olds.append(ir.VarRead(result, span=span))
         return olds
 
     olds = values_where(t, target.inside if isinstance(target, ElementRef) else None, update, span)
-    return shaped(target.shape, olds) if wanted else None
+    return None if in_launch else shaped(target.shape, olds)
 
 
 def _atomic_on_chosen(
     t: Trace, op: ir.AtomicOp, parts: Sequence[MutableVar | ElementRef], at: ir.Expr, value: Value, span: Span,
-    expected: Value, *, wanted: bool,
+    expected: Value, *, in_launch: bool,
 ) -> ir.Expr | Vec | Record | None:  # fmt: skip
     """The operation on the part whose number is ``at``; the old value is 0 where no part is chosen."""
     value, expected = freeze_all(t, value), freeze_all(t, expected)
-    old = [t.build.var("old", type, mutable=True) for type in parts[0].types] if wanted else []
+    old = [] if in_launch else [t.build.var("old", type, mutable=True) for type in parts[0].types]
     for var in old:
         t.build.assign(var, literal(0, var.type, span), span)
     for number, part in enumerate(parts):
         with t.build.block() as stmts:
-            found = atomic_update(t, op, part, value, span, expected=expected, wanted=wanted)
+            found = atomic_update(t, op, part, value, span, expected=expected, in_launch=in_launch)
             for var, item in zip(old, elems_of(found) if found is not None else (), strict=True):
                 t.build.assign(var, item, span)
         t.build.branch(is_number_at(at, number, span), stmts, [], span)
-    return shaped(parts[0].shape, [t.build.let(ir.VarRead(var, span=span)) for var in old]) if wanted else None
+    return None if in_launch else shaped(parts[0].shape, [t.build.let(ir.VarRead(var, span=span)) for var in old])
 
 
 def volatile_load(t: Trace, node: ast.Call) -> Value:

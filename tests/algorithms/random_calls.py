@@ -2,7 +2,8 @@
 
 Each program is drawn by its number: arrays of any type, shape and layout, and calls that take them and each other's
 results.  ``python tests/algorithms/random_calls.py --count 1000`` compares with NumPy; ``--mode same`` compares ways to
-run them with each other, ``--mode device --arch cuda`` a GPU with the CPU.
+run them with each other, ``--mode device --arch cuda`` a GPU with the CPU.  With ``--subnormals`` a third of the floats
+are subnormal numbers.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
-from numbers_of_tests import ALL, numbers
+from numbers_of_tests import ALL, numbers, with_subnormals
 
 import quadpy as qp
 
@@ -208,8 +209,8 @@ def scanned(x, op, axis, *, exclusive):
 class Maker:
     """Draws a program."""
 
-    def __init__(self, seed):
-        self.rng = random.Random(seed)
+    def __init__(self, seed, *, subnormals=False):
+        self.rng, self.subnormals = random.Random(seed), subnormals
         self.numbers = np.random.default_rng(seed)
         self.known: list[np.ndarray] = []
         self.program = Program([], [])
@@ -221,6 +222,8 @@ class Maker:
         for _ in range(self.pick((1, 2, 3))):
             shape = (self.pick(LENGTHS),) if self.pick((0, 0, 1)) == 0 else self.pick(SHAPES)
             x = numbers(self.numbers, self.pick(ALL), int(np.prod(shape)))
+            if self.subnormals:
+                x = with_subnormals(self.numbers, x)
             if self.pick((0, 0, 1)):
                 x = np.repeat(x, 5)[: x.size]
             form = self.pick(FORMS)
@@ -513,13 +516,13 @@ def device_bits(program, arch):
 MODES = {"exact": computes, "same": same_bits, "device": device_bits}
 
 
-def program_of(seed):
-    return Maker(seed).make()
+def program_of(seed, *, subnormals=False):
+    return Maker(seed, subnormals=subnormals).make()
 
 
-def failure(seed, mode, arch):
+def failure(seed, mode, arch, *, subnormals=False):
     """What is wrong with the program of that number, and the program; None if nothing is."""
-    program = program_of(seed)
+    program = program_of(seed, subnormals=subnormals)
     try:
         wrong = MODES[mode](program, arch)
     except Exception:  # noqa: BLE001  (whatever a call raises is a finding)
@@ -533,10 +536,11 @@ def main():
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--mode", choices=MODES, default="exact")
     parser.add_argument("--arch", default="cpu", help="the backend, for --mode device a GPU's: cuda or amdgpu")
+    parser.add_argument("--subnormals", action="store_true", help="subnormal numbers among the floats")
     given = parser.parse_args()
     failed = []
     for seed in range(given.first, given.first + given.count):
-        if wrong := failure(seed, given.mode, given.arch):
+        if wrong := failure(seed, given.mode, given.arch, subnormals=given.subnormals):
             failed.append(seed)
             print(wrong, flush=True)
     print(f"{given.count} programs, {given.mode}: {len(failed)} failures {failed}")

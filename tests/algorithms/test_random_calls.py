@@ -37,10 +37,14 @@ def test_calls_give_the_same_bits_in_every_way(seed, arch):
     assert failure(seed, "same", arch) is None
 
 
+def test_calls_compute_what_numpy_does_with_subnormal_numbers(seeds, arch):
+    assert [wrong for seed in seeds if (wrong := failure(seed, "exact", arch, subnormals=True))] == []
+
+
 def test_calls_give_the_same_bits_on_every_backend(seeds, arch):
     if arch == "cpu":
         pytest.skip("the CPU is what the others are compared with")
-    assert [wrong for seed in seeds if (wrong := failure(seed, "device", arch))] == []
+    assert [wrong for seed in seeds if (wrong := failure(seed, "device", arch, subnormals=seed % 2 == 1))] == []
 
 
 def test_every_algorithm_is_drawn():

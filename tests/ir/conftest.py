@@ -59,7 +59,7 @@ def every_node(span: Span) -> ir.Kernel:
     loop = ir.ParallelTask(
         "loop", (axis,), body,
         (ir.Reduction(ir.AtomicOp.MIN, ir.Element("p", (c(0),), 0, i32, span=span), acc, span=span),),
-        (("p", ir.AtomicOp.MAX),), 128, span=span,
+        (ir.Private("p", ir.AtomicOp.MAX, in_launch=True),), 128, span=span,
     )  # fmt: skip
     tile = ir.SharedArray("tile", array_of(f32, 1, shape=(64,), space=Space.SHARED), span=span)
     lane = ir.Element("tile", (ir.ThreadIndex(span=span),), 0, f32, span=span)

@@ -226,6 +226,7 @@ def counted(x: vec, bins: ints, total: vec):
     for i in x:
         bins[int(x[i])] += 1
         qp.atomic_max(bins[0], i)
+        qp.atomic_add(total[2], x[i])
         total[0] += x[i]
         if x[i] > 3.0:
             total[1] += 1.0
@@ -289,7 +290,7 @@ TEXTS = {
         "writes x[0 : 2 * y.shape[0] + 3 * y.shape[1] - 4]",
         "writes x[3 * y.shape[1] : 2 * y.shape[0] + 3 * y.shape[1] - 1 : 2]",
     ],
-    sought: ["may update x[:] by add"],
+    sought: ["may read x[:]", "may write x[:]"],
     least: [
         "reads some of x[1 : max(0, n - 1) + 2]",
         "may write x[0 : 9]",
@@ -308,7 +309,14 @@ TEXTS = {
     chunks: ["writes x[0 : 8 * n]"],
     overhang: ["writes x[0 : min("],
     searched: ["reads some of x[:]", "may write x[4 : 8]", "may read x[0 : 4]"],
-    counted: ["updates some of bins[:] by add", "updates bins[0] by max", "reads total[0]", "may write total[1]"],
+    counted: [
+        "reads some of bins[:]",
+        "writes some of bins[:]",
+        "updates bins[0] by max",
+        "updates total[2] by add",
+        "reads total[0]",
+        "may write total[1]",
+    ],
     reached: ["reads x[0]", "reads x[3 :]"],
     diagonal: ["writes some of a[:, 0 : a.shape[0]]"],
     blocked: ["reads x[:]", "writes x[:]"],

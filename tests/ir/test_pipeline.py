@@ -42,8 +42,11 @@ def drop_unused_results(x: I32, count: I32):
 def demote_atomics(x: F32, y: F32, total: F32):
     for i in x:
         y[i] += x[i]
+        y[i] -= y[i + 1]
+        qp.atomic_add(x[i], 1.0)
         total[0] += x[i]
     total[1] *= 2.0
+    qp.atomic_mul(total[1], 2.0)
 
 
 @qp.kernel
@@ -60,6 +63,7 @@ def accumulate(x: F32, keys: I32, total: F32, histogram: I32):
         total[0] += x[i]
         qp.atomic_max(total[1], x[i])
         histogram[keys[i]] += 1
+        qp.atomic_add(keys[i], 1)
 
 
 @qp.kernel

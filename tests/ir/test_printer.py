@@ -81,6 +81,18 @@ def test_every_field_of_a_loop_shows(every, change):
     assert print_ir(replace(every, tasks=(replace(loop, **change), *rest))) != print_ir(every)
 
 
+def test_updates_in_the_launch_show(every):
+    """Of an atomic operation, a reduction and a private array."""
+    loop, *rest = every.tasks
+    body = replace(
+        loop.body, stmts=tuple(replace(s, in_launch=True) if isinstance(s, ir.Atomic) else s for s in loop.body.stmts)
+    )
+    reductions = tuple(replace(each, in_launch=True) for each in loop.reductions)
+    privates = tuple(each._replace(in_launch=False) for each in loop.privates)
+    for change in ({"body": body}, {"reductions": reductions}, {"privates": privates}):
+        assert print_ir(replace(every, tasks=(replace(loop, **change), *rest))) != print_ir(every)
+
+
 def test_shared_arrays_show(every):
     loop, blocks, last = every.tasks
     assert print_ir(replace(every, tasks=(loop, replace(blocks, shared=()), last))) != print_ir(every)

@@ -35,6 +35,7 @@ from random_values import (
     power,
     reinterpreted,
     shift,
+    subnormal,
 )  # fmt: skip
 
 from quadpy.dtypes import BY_NAME, Scalar, bf16, f16, f32, f64, i32, i64, promote, u1, u8, u32, u64
@@ -216,8 +217,13 @@ def run_all(statements, env):
     return None
 
 
-def interesting(t, rng):
-    """Elements of an input: the edges of a type among numbers of all sizes."""
+def interesting(t, rng, *, subnormals=False):
+    """Elements of an input: the edges of a type among numbers of all sizes; a third of them ``subnormals``."""
+    if t.is_float and subnormals:
+        x = interesting(t, rng)
+        few = rng.permutation(SIZE)[: SIZE // 3]
+        x[few] = [subnormal(t, fraction) for fraction in rng.random(len(few))] * rng.choice([-1, 1], len(few))
+        return x
     if t.is_float:
         edges = [0.0, -0.0, math.inf, -math.inf, math.nan, 1e-40, 2.0**31, -(2.0**63), 65504.0, 0.5, -2.5, 255.0]
         x = rng.standard_normal(SIZE) * 10.0 ** rng.integers(-3, 6, SIZE)
@@ -232,10 +238,13 @@ def interesting(t, rng):
 
 
 class Maker:
-    """Draws one program; ``exact`` leaves out what has no oracle."""
+    """Draws one program; ``exact`` leaves out what has no oracle.
 
-    def __init__(self, integer, *, exact, size=2):
-        self.integer, self.exact, self.size = integer, exact, size
+    With ``subnormals``, these are a third of the inputs and constants, and floats are updated in place, too.
+    """
+
+    def __init__(self, integer, *, exact, size=2, subnormals=False):
+        self.integer, self.exact, self.size, self.subnormals = integer, exact, size, subnormals
         self.names = itertools.count()
         self.arrays: dict[str, Array] = {}
         self.readable: list[Array] = []
@@ -287,10 +296,15 @@ class Maker:
         t = self.pick(ALL)
         if t.is_float:
             value = self.pick([0.0, 1.0, -0.5, 3.0, 0.1, -1e4, 1e-6, 6e4])
+            if self.subnormals and self.chance(3):
+                value = self.tiny(t)
             rounded = cast(np.float64(value), f64, t)
             return Expr(f"qp.{t}({value})", t, lambda env: rounded)
         value = self.integer(t.min_int, t.max_int) if self.chance(3) else self.pick([0, 1, t.max_int, t.min_int])
         return Expr(f"qp.{t}({value})", t, lambda env: value)
+
+    def tiny(self, t):
+        return self.pick([1, -1]) * subnormal(t, self.pick([0, 2**-9, 0.3, 0.5, 1 - 2**-20]))
 
     def to(self, e, t):
         """``e`` converted; a type that is right already is left as it is."""
@@ -853,6 +867,7 @@ class Maker:
             again = self.to(self.operate("+", own, self.expr(scope, 1)), out.type)
             body.append(Stmt([f"{own.text} = {again.text}"], element_setter(out.name, place, again)))
         added = [self.accumulation(scope) for _ in range(self.integer(0, max(1, self.size)))]
+        added += [self.scattered(scope, shape) for _ in range(self.integer(1, 2))] if self.subnormals else []
         body += [statement for _, statement in added]
         start = self.integer(0, min(3, shape[0] - 1)) if rank == 1 else 0
         step = self.pick([1, 1, 2, 3]) if rank == 1 else 1
@@ -899,6 +914,22 @@ class Maker:
         op = self.pick(["+", "-"])
         run = updater(array, lambda env: (at.value(env),), lambda x, y: finished(ARITHMETIC[op](x, y), array.type), e)
         return array, Stmt([f"{array.name}[{at.text}] {op}= {e.text}"], run)
+
+    def scattered(self, scope, shape):
+        """Each iteration updates an element of its own, where the compiler does not know it."""
+        t = self.pick([f16, f32, f32, f64])
+        array = self.array("s", t, shape, self.pick([0.0, -0.0, 1.0, self.tiny(t), self.tiny(t)]))
+        e, factor = self.to(self.expr(scope, 2), t), next(k for k in (5, 7, 11) if shape[0] % k)
+        first, rest = f"(i * {factor} + 3) % {shape[0]}", "jk"[: len(shape) - 1]
+        place = array.at(first, *rest)
+        op = self.pick(["+=", "+=", "-=", "*=", "add", "sub", "mul", "min", "max"])
+        f = {**EXTREMES, **dict(zip(("add", "sub", "mul"), ARITHMETIC.values(), strict=True))}.get(op)
+        text = f"{place} {op} {e.text}" if f is None else f"qp.atomic_{op}({place}, {e.text})"
+
+        def at(env):
+            return ((env["i"] * factor + 3) % shape[0], *(env[n] for n in rest))
+
+        return array, Stmt([text], updater(array, at, f or ARITHMETIC[op[0]], e))
 
     def two_accumulations(self, scope):
         """Two elements of one array, with an operation each."""
@@ -1046,12 +1077,15 @@ class Maker:
 
     def program(self):
         rng = np.random.default_rng(self.integer(0, 9))
-        inputs = {f"x_{t}": interesting(t, rng) for t in self.some(STORED, 2, 4)}
+        some = self.some(STORED, 2, 4)
+        inputs = {f"x_{t}": interesting(t, rng, subnormals=self.subnormals) for t in some}
         for name, x in inputs.items():
             inputs[name] = x = x if self.chance(2) else x.reshape(-1, 3)
             self.arrays[name] = Array(name, BY_NAME[name[2:]], x.shape, self.form(BY_NAME[name[2:]], x.shape))
         self.readable = list(self.arrays.values())
         scalars = {"a": self.integer(-(2**31), 2**31 - 1), "b": np.float64(self.pick([0.5, -3.25, 1e9]))}
+        if self.subnormals and self.chance(3):
+            scalars["b"] = np.float64(self.tiny(f64))
         self.shared = [Expr("a", i32, getter("a")), Expr("b", f64, getter("b"))]
         lines = [
             line
@@ -1136,11 +1170,12 @@ def updater(array, place, f, e):
 
 @st.composite
 def programs(draw, *, exact):
-    return Maker(lambda low, high: draw(st.integers(low, high)), exact=exact).program()
+    """Every other one has subnormal numbers."""
+    subnormals = draw(st.booleans())
+    return Maker(lambda low, high: draw(st.integers(low, high)), exact=exact, subnormals=subnormals).program()
 
 
-def program_of(seed, *, exact=True):
+def program_of(seed, *, exact=True, subnormals=False):
     """The program of a number, without Hypothesis; most are small."""
-    return Maker(
-        random.Random(seed).randint, exact=exact, size=2 if seed % 16 == 0 else 1 if seed % 4 == 0 else 0
-    ).program()
+    size = 2 if seed % 16 == 0 else 1 if seed % 4 == 0 else 0
+    return Maker(random.Random(seed).randint, exact=exact, size=size, subnormals=subnormals).program()

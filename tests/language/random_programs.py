@@ -3,8 +3,8 @@
 ``python random_programs.py --first 0 --count 1000`` calls each and compares it with what the reference says; ``--mode
 same`` compares numbers of threads and variants with each other; ``--mode python`` compares what Python runs with compiled
 code; ``--mode debug`` does so with checks and without, ``--mode device --arch cuda`` with a GPU and the CPU; ``--mode
-targets`` compiles each for five targets in child processes, of which there is a new one where a child crashed.  A failure
-prints a program that shows it alone.
+targets`` compiles each for five targets in child processes, of which there is a new one where a child crashed.  With
+``--subnormals`` a third of the inputs and constants are subnormal numbers.  A failure prints a program that shows it alone.
 """
 
 from __future__ import annotations
@@ -165,10 +165,10 @@ MODES = {
 }
 
 
-def failure(seed, mode, folder):
+def failure(seed, mode, folder, *, subnormals=False):
     """What is wrong with the program of that number, and the program; None if nothing is."""
     check, exact = MODES[mode]
-    program = program_of(seed, exact=exact)
+    program = program_of(seed, exact=exact, subnormals=subnormals)
     try:
         wrong = check(program, folder)
     except Exception:  # noqa: BLE001  (whatever a kernel raises is a finding)
@@ -186,24 +186,24 @@ def alone(program):
     return f"{HEAD}{program.text}\n{arrays}\n# arguments in the order of the parameters: {program.scalars}; {forms}\n"
 
 
-def run(first, count, mode, say=print):
+def run(first, count, mode, say=print, *, subnormals=False):
     """The numbers of programs that fail; ``say`` gets a text for each."""
     failed = []
     with tempfile.TemporaryDirectory() as folder:
         for seed in range(first, first + count):
             if mode == "targets":
                 print(f"at {seed}", file=sys.stderr, flush=True)
-            if wrong := failure(seed, mode, folder):
+            if wrong := failure(seed, mode, folder, subnormals=subnormals):
                 failed.append(seed)
                 say(wrong)
     return failed
 
 
-def in_children(first, count):
+def in_children(first, count, *, subnormals=False):
     """As ``run`` with "targets", in child processes: what makes LLVM abort is one failure.  Gives what they say."""
     said, at, end = [], first, first + count
     while at < end:
-        command = [sys.executable, __file__, "--mode", "targets", "--child"]
+        command = [sys.executable, __file__, "--mode", "targets", "--child", *["--subnormals"] * subnormals]
         child = subprocess.run(
             [*command, "--first", str(at), "--count", str(end - at)], capture_output=True, text=True, check=False
         )
@@ -214,7 +214,7 @@ def in_children(first, count):
         crashed = int(re.findall(r"^at (\d+)$", child.stderr, re.MULTILINE)[-1])
         last_words = "\n".join(child.stderr.splitlines()[-5:])
         said.append(f"program {crashed} ended the process ({child.returncode}): {last_words}\n"
-                    f"{alone(program_of(crashed, exact=False))}")  # fmt: skip
+                    f"{alone(program_of(crashed, exact=False, subnormals=subnormals))}")  # fmt: skip
         at = crashed + 1
     return said
 
@@ -225,15 +225,16 @@ def main():
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--mode", choices=MODES, default="exact")
     parser.add_argument("--arch", default="gpu", help="for --mode device: cuda or amdgpu")
+    parser.add_argument("--subnormals", action="store_true", help="subnormal numbers among inputs and constants")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     global DEVICE  # noqa: PLW0603 - a script has one
     DEVICE = qp.gpu if given.arch == "gpu" else given.arch
     if given.mode == "targets" and not given.child:
-        said = in_children(given.first, given.count)
+        said = in_children(given.first, given.count, subnormals=given.subnormals)
         print(*said, f"{given.count} programs for {len(TARGETS)} targets, {len(said)} failures", sep="\n")
         return bool(said)
-    failed = run(given.first, given.count, given.mode)
+    failed = run(given.first, given.count, given.mode, subnormals=given.subnormals)
     if given.child:
         print("done", file=sys.stderr)
     else:

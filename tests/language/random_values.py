@@ -40,6 +40,12 @@ def to_bfloat(x):
     return np.float32(rounded if abs(rounded) < 2.0**128 else math.copysign(math.inf, x))
 
 
+def subnormal(t, fraction):
+    """A number of the float type ``t`` below its normal ones: ``fraction`` of the least normal one, but not zero."""
+    least, digits = {f16: (-14, 10), bf16: (-126, 7), f32: (-126, 23), f64: (-1022, 52)}[t]
+    return math.ldexp(max(1, int(fraction * 2**digits)), least - digits)
+
+
 def cast(x, source, target):
     """``x``, of the type ``source``, as a ``target``."""
     if source == target:

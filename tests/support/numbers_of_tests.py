@@ -28,6 +28,15 @@ def numbers(rng, dtype, n, *, special=True):
     return x
 
 
+def with_subnormals(rng, x):
+    """``x``, of which a third are subnormal numbers if it has floats."""
+    if x.dtype.kind != "f":
+        return x
+    info = np.finfo(x.dtype)
+    tiny = rng.integers(1, 1 << info.nmant, x.size).astype(f"u{x.itemsize}").view(x.dtype)
+    return np.where(rng.random(x.size) < 1 / 3, np.where(rng.random(x.size) < 0.5, tiny, -tiny), x)
+
+
 def same(found, expected):
     """Whether two arrays have the same type, shape and numbers, where a NaN is a NaN, and -0 is 0."""
     found = np.asarray(found)

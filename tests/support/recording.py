@@ -61,8 +61,7 @@ class Recorder:
         if isinstance(task, ir.ParallelTask):
             self.axes(task, 0)
             for r in task.reductions:
-                self.access(r.place, ir.Access.READ)
-                self.access(r.place, ir.Access.WRITE)
+                self.update(r.place, in_launch=r.in_launch)
         else:
             self.iteration(task.body)
         return self.touched
@@ -109,8 +108,8 @@ class Recorder:
                 )
             case ir.Store(place=place, value=value):
                 self.access(place, ir.Access.WRITE, self.value(value))
-            case ir.Atomic(place=place, result=result, value=value):
-                old = self.access(place, ir.Access.ATOMIC, self.value(value))
+            case ir.Atomic(place=place, result=result, value=value, in_launch=in_launch):
+                old = self.update(place, self.value(value), in_launch=in_launch)
                 if result is not None:
                     self.variables[result] = old
             case ir.CallMany(results=results):
@@ -166,6 +165,12 @@ class Recorder:
                 if jump.kind != "continue":
                     raise
         raise Endless
+
+    def update(self, place: ir.Place, new: float | None = None, *, in_launch: bool) -> float:
+        """What others see of an update: ``in_launch``, a load and a store."""
+        if in_launch:
+            self.access(place, ir.Access.READ)
+        return self.access(place, ir.Access.WRITE if in_launch else ir.Access.ATOMIC, new)
 
     def access(self, place: ir.Place, access: ir.Access, new: float | None = None) -> float:
         if isinstance(place, ir.Slot):

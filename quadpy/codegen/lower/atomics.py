@@ -1,4 +1,15 @@
-"""Atomic read-modify-write: the hardware's if the target has it, otherwise a compare-and-swap loop."""
+"""Atomic read-modify-write: the hardware's if the target has it, otherwise a compare-and-swap loop.
+
+Some memory units turn subnormal numbers into zeros when they add f32, operands and results alike.  That changes no bit
+of ``old + v`` if ``v`` is large enough: from 2**-101 on,
+
+- a subnormal ``old`` is less than half of the distance from ``v`` to the next number, on either side, so that the sum
+  is ``v`` with it and without;
+- a sum that is not zero is not subnormal, since ``old`` would have to be so near to ``-v`` that both are multiples of
+  2**-125.
+
+So such numbers are added by the hardware, and smaller ones, zeros among them, in the loop.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +19,7 @@ from quadpy.codegen.lower.expressions import lower_expr
 from quadpy.codegen.lower.memory import Memory, address, load, load_at, memory_of, store, store_at
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.text import constant, llvm_type
-from quadpy.dtypes import Scalar, u8
+from quadpy.dtypes import Scalar, f32, u8
 from quadpy.ir import nodes as ir
 from quadpy.ir.loads import is_load
 from quadpy.ir.nodes import COMBINES, AtomicOp
@@ -50,7 +61,10 @@ def merge_total(s: Scope, r: ir.Reduction, total: str) -> None:
             within = out.op(f"and i1 {within}, {out.op(f'icmp ult i64 {i}, {end}')}")
         out.branch(within, inside, done)
     out.start(inside)
-    store(s, r.place, combine(s, r.op, load(s, r.place), total, r.var.type))
+    if r.in_launch or isinstance(r.place, ir.Slot):
+        store(s, r.place, combine(s, r.op, load(s, r.place), total, r.var.type))
+    else:
+        atomic_update(s, r.op, address(s, r.place), total, r.var.type, memory_of(s, r.place))
     out.start(done)
 
 
@@ -75,7 +89,7 @@ def lower_atomic(s: Scope, stmt: ir.Atomic) -> None:
     elif is_load(stmt):
         old = _load(s, where, t, memory)
     else:
-        old = atomic_update(s, stmt.op, where, value, t, memory)
+        old = atomic_update(s, stmt.op, where, value, t, memory, wanted=stmt.result is not None)
     if stmt.result is not None:
         s.values[stmt.result.name] = old
 
@@ -88,8 +102,10 @@ def _load(s: Scope, where: str, t: Scalar, memory: Memory) -> str:
     return from_bits(s.text, bits, t)
 
 
-def atomic_update(s: Scope, op: AtomicOp, where: str, value: str, t: Scalar, memory: Memory) -> str:
-    """``*where op= value`` in one step; the old value."""
+def atomic_update(
+    s: Scope, op: AtomicOp, where: str, value: str, t: Scalar, memory: Memory, *, wanted: bool = True
+) -> str:
+    """``*where op= value`` in one step; the old value, if it is ``wanted``."""
     if t.bits == 1:
         byte = s.text.op(f"zext i1 {value} to i8")
         return s.text.op(f"icmp ne i8 {atomic_update(s, op, where, byte, u8, memory)}, 0")
@@ -101,10 +117,29 @@ def atomic_update(s: Scope, op: AtomicOp, where: str, value: str, t: Scalar, mem
         if op is AtomicOp.SUB:
             value = s.text.op(f"fneg {llvm_type(t)} {value}")
         name = "fadd" if op in (AtomicOp.ADD, AtomicOp.SUB) else f"f{op.value}"
+        if memory.flushes and t == f32 and name == "fadd" and not s.flags:
+            return _add_unflushed(s, where, value, memory, wanted=wanted)
     else:
         unsigned = op in (AtomicOp.MIN, AtomicOp.MAX) and t.kind != "int"
         name = ("u" if unsigned else "") + op.value
     return _modify(s, name, where, f"{llvm_type(t)} {value}", t, memory)
+
+
+def _add_unflushed(s: Scope, where: str, value: str, memory: Memory, *, wanted: bool) -> str:
+    """The sum of f32 on a target that flushes.  The loop alone, if the old value is ``wanted``, which may be flushed, too."""
+    if wanted:
+        return _loop(s, AtomicOp.ADD, where, value, f32, memory)
+    out = s.text
+    large, small, done = out.label("large"), out.label("small"), out.label("added")
+    size = out.op(f"and i32 {to_bits(out, value, f32)}, {0x7FFFFFFF}")
+    out.branch(out.op(f"icmp uge i32 {size}, {(127 - 101) << 23}"), large, small)
+    out.start(small)
+    _loop(s, AtomicOp.ADD, where, value, f32, memory)
+    out.jump(done)
+    out.start(large)
+    _modify(s, "fadd", where, f"float {value}", f32, memory)
+    out.start(done)
+    return "poison"
 
 
 def _modify(s: Scope, name: str, where: str, value: str, t: Scalar, memory: Memory) -> str:
@@ -113,16 +148,21 @@ def _modify(s: Scope, name: str, where: str, value: str, t: Scalar, memory: Memo
 
 
 def _loop(s: Scope, op: AtomicOp, where: str, value: str, t: Scalar, memory: Memory) -> str:
-    """Compare and swap until no other thread interferes; on bits, so that a NaN equals itself."""
+    """Compare and swap until no other thread interferes; on bits, so that a NaN equals itself.
+
+    A value that stays as it is need not be written.
+    """
     out, ty = s.text, f"i{t.bits}"
-    again, done = out.label("cas"), out.label("cas.done")
+    again, swap, done = out.label("cas"), out.label("cas.swap"), out.label("cas.done")
     first = out.op(f"load atomic {ty}, {memory.pointer} {where} {memory.scope}, align {t.nbytes}")
     before = out.here
     out.start(again)
     seen, next_seen = out.reserve(), out.reserve()
-    out.define(seen, f"phi {ty} [ {first}, %{before} ], [ {next_seen}, %{again} ]")
+    out.define(seen, f"phi {ty} [ {first}, %{before} ], [ {next_seen}, %{swap} ]")
     old = from_bits(s.text, seen, t)
     new = to_bits(s.text, combine(s, op, old, value, t), t)
+    out.branch(out.op(f"icmp eq {ty} {seen}, {new}"), done, swap)
+    out.start(swap)
     pair = _exchange(s, where, seen, new, t, memory)
     out.define(next_seen, f"extractvalue {{ {ty}, i1 }} {pair}, 0")
     out.branch(out.op(f"extractvalue {{ {ty}, i1 }} {pair}, 1"), done, again)

@@ -17,11 +17,15 @@ __all__ = ["Memory", "address", "load", "load_at", "memory_in", "memory_of", "st
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """How one kind of memory is accessed: LLVM's pointer type, and scope and metadata of atomic instructions."""
+    """How one kind of memory is accessed: LLVM's pointer type, and scope and metadata of atomic instructions.
+
+    ``flushes`` as in ``TargetRules``.
+    """
 
     pointer: str
     scope: str
     atomic_tags: tuple[str, ...] = ()
+    flushes: bool = False
 
 
 def memory_of(s: Scope, place: ir.Place) -> Memory:
@@ -34,7 +38,7 @@ def memory_in(s: Scope, space: Space) -> Memory:
     rules = s.rules
     if space is Space.SHARED and rules.gpu is not None:
         return Memory("ptr addrspace(3)", f"{rules.gpu.scopes[ir.Reach.BLOCK]} monotonic")
-    return Memory(rules.pointer, rules.scope, rules.atomic_tags)
+    return Memory(rules.pointer, rules.scope, rules.atomic_tags, rules.flushes)
 
 
 def is_shared(s: Scope, place: ir.Place) -> bool:

@@ -51,10 +51,18 @@ class PrivatePlan:
     """``arrays``, each with the operation that merges its copies.
 
     ``always`` says that no launch has large copies, so that the loop need not be compiled with atomics.
+    ``atomic`` are the arrays that other launches may update at the same time: their merges are atomic, and one thread
+    alone uses atomics, too.
     """
 
     arrays: tuple[tuple[ir.ArrayParam, AtomicOp], ...]
     always: bool
+    atomic: frozenset[str]
+
+    @property
+    def needs_atomics(self) -> bool:
+        """Whether the loop is also compiled on the arrays themselves, with atomics."""
+        return not self.always or bool(self.atomic)
 
 
 def plan_privates(kernel: ir.Kernel, task: ir.Task) -> PrivatePlan | None:
@@ -62,13 +70,14 @@ def plan_privates(kernel: ir.Kernel, task: ir.Task) -> PrivatePlan | None:
     if not isinstance(task, ir.ParallelTask) or not task.privates or task.reductions:
         return None
     by_name = kernel.arrays
-    arrays = tuple((by_name[name], op) for name, op in task.privates)
+    arrays = tuple((by_name[each.array], each.op) for each in task.privates)
+    atomic = frozenset(each.array for each in task.privates if not each.in_launch)
     if any(not _dense(param.type) for param, _ in arrays):
         return None
     if any(param.type.shape is None for param, _ in arrays):
-        return PrivatePlan(arrays, always=False)
+        return PrivatePlan(arrays, False, atomic)
     nbytes = sum(_padded(param.type) for param, _ in arrays)
-    return PrivatePlan(arrays, nbytes <= MOST_BYTES) if nbytes * LARGE_COPIES <= MOST_TOGETHER else None
+    return PrivatePlan(arrays, nbytes <= MOST_BYTES, atomic) if nbytes * LARGE_COPIES <= MOST_TOGETHER else None
 
 
 @dataclass(frozen=True, slots=True)

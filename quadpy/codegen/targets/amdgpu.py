@@ -26,6 +26,8 @@ _FLOAT_EXTREMES: Final = {
 }  # fmt: skip
 """By series: the types whose minimum and maximum the memory units compute."""
 
+_FLUSHING: Final = ("cdna2", "rdna3", "rdna3.5")
+"""The series whose memory units flush subnormal operands of a sum of f32, by LLVM (CDNA 2) or by AMD's manual (RDNA 3)."""
 
 _APPROXIMATE: Final = {name: f"llvm.{name}.f32" for name in ("exp2", "log2", "sin", "cos")} | {
     "rsqrt": "llvm.amdgcn.rsq.f32",
@@ -50,6 +52,7 @@ def amdgpu_rules(spec: TargetSpec) -> TargetRules:
         most_selects=8,
         has_mxcsr=False,
         has_atomic=functools.partial(_has_atomic, amd_arch(spec.arch)),
+        flushes=amd_arch(spec.arch).series in _FLUSHING,
         saturating=Saturation(frozenset({(32, 32), (64, 32)}), "v"),
         gpu=GpuRules(
             convention="protected amdgpu_kernel",

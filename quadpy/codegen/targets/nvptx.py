@@ -47,6 +47,7 @@ def nvptx_rules(arch: str) -> TargetRules:
         most_selects=8,
         has_mxcsr=False,
         has_atomic=_has_atomic,
+        flushes=True,
         gpu=GpuRules(
             convention="ptx_kernel",
             attributes=lambda block_dim: f'"nvvm.reqntid"="{block_dim}"',

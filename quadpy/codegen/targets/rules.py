@@ -88,6 +88,7 @@ class TargetRules:
     saturating      conversions from floats to integers that saturate by themselves; NVIDIA has none, since its assembler
                     folds the conversion of infinity to 0
     has_atomic      whether LLVM may be given a read-modify-write of a type; otherwise it is a compare-and-swap loop
+    flushes         whether sums of f32 by the units of global memory take subnormal numbers for zeros
     """
 
     family: Family
@@ -105,3 +106,4 @@ class TargetRules:
     has_atomic: Callable[[AtomicOp, Scalar], bool]
     gpu: GpuRules | None = None
     saturating: Saturation = Saturation()
+    flushes: bool = False

@@ -76,7 +76,7 @@ class _Walker:
         self.unread = unread_in(task)
         self.left: dict[str, list[Known]] = {}
         reductions = task.reductions if isinstance(task, ir.ParallelTask) else ()
-        self.merges = {r.var: r.place for r in reductions if isinstance(r.place, ir.Element)}
+        self.merges = {r.var: r for r in reductions if isinstance(r.place, ir.Element)}
         self.unmerged = dict(self.merges)
 
     # ------------------------------------------------------------------- statements
@@ -105,11 +105,9 @@ class _Walker:
                 self.bind((var,))
             case ir.Store(place=place):
                 self.reach(place, ir.Access.WRITE, None, known, stmt.span)
-            case ir.Atomic(op=op, place=place, result=result):
-                if is_load(stmt):
-                    self.reach(place, ir.Access.READ, None, known, stmt.span)
-                else:
-                    self.reach(place, ir.Access.ATOMIC, op, known, stmt.span)
+            case ir.Atomic(place=place, result=result):
+                for access, operation in _touches(stmt):
+                    self.reach(place, access, operation, known, stmt.span)
                 self.bind((result,) if result else ())
             case ir.CallMany(results=results):
                 self.bind(results)
@@ -146,17 +144,18 @@ class _Walker:
             self.found.append(Reached(place, access, operation, index, known.guards, span))
 
     def merge(self, var: ir.Var, known: Known, span: Span) -> None:
-        """The place that ``var`` is merged into is read and written."""
-        place = self.merges[var]
+        """Adds the accesses to the place that ``var`` is merged into."""
+        merge = self.merges[var]
+        assert isinstance(merge.place, ir.Element)
         self.unmerged.pop(var, None)
-        index = tuple(self.reader.index(e, Known()) for e in place.index)
-        for access in (ir.Access.READ, ir.Access.WRITE):
-            self.found.append(Reached(place, access, None, index, known.guards, span, is_merge=True))
+        index = tuple(self.reader.index(e, Known()) for e in merge.place.index)
+        for access, operation in _touches(merge):
+            self.found.append(Reached(merge.place, access, operation, index, known.guards, span, is_merge=True))
 
     def finish(self) -> None:
         """Adds the merges of variables that no iteration accumulates into."""
-        for var, place in list(self.unmerged.items()):
-            self.merge(var, Known(Guards(None, Maybe())), place.span)
+        for var, merge in list(self.unmerged.items()):
+            self.merge(var, Known(Guards(None, Maybe())), merge.place.span)
 
     # ----------------------------------------------------------------- control flow
 
@@ -288,6 +287,15 @@ class _Walker:
         ends = self.left.pop(stmt.label) + [inside] * inside.is_live
         known.guards = before
         self.join(known, ends, whole=set(jumps_from(stmt.body)) <= {stmt.label})
+
+
+def _touches(update: ir.Atomic | ir.Reduction) -> tuple[tuple[ir.Access, ir.AtomicOp | None], ...]:
+    """The accesses of an update, as other launches see them."""
+    if isinstance(update, ir.Atomic) and is_load(update):
+        return ((ir.Access.READ, None),)
+    if update.in_launch:
+        return (ir.Access.READ, None), (ir.Access.WRITE, None)
+    return ((ir.Access.ATOMIC, update.op),)
 
 
 def _short_circuits(condition: Condition, then: Known, orelse: Known) -> dict[ir.Var, Form | Condition]:

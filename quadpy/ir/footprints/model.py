@@ -56,7 +56,7 @@ class Footprint:
     """The part of an array that one access of a task touches.
 
     array       the name of the kernel's parameter
-    access      READ, WRITE or ATOMIC: a reduction reads and writes its place, without an atomic
+    access      READ, WRITE or ATOMIC: ``x[i] += v``, which is one step only in its launch, reads and writes
     operation   of an atomic access
     components  the scalars of an element that are touched, by their numbers, in order; None for all of them
     box         the elements; None for the whole array

@@ -1,7 +1,7 @@
 """Finds the memory that a parallel loop only accumulates into.
 
 ``total[0] += x[i]`` becomes a reduction over a variable of the iteration.  An array that the loop updates at varying
-indices, and does nothing else with, is named in ``privates``: code generation may give groups of iterations their
+indices, and does nothing else with, is among the ``privates``: code generation may give groups of iterations their
 own copies.  Both require that nothing reads the old value and that no other access can see it.  Elements whose indices
 are constants and arguments are each examined alone.
 """
@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import uses_block
-from quadpy.ir.passes.atomics import kept_atomics
+from quadpy.ir.passes.atomics import updated_apart
 from quadpy.ir.uniform import is_launch_uniform
 from quadpy.ir.walk import map_children, walk
 
@@ -22,42 +22,42 @@ __all__ = ["accumulate"]
 
 
 def accumulate(kernel: ir.Kernel) -> ir.Kernel:
-    """``kernel`` with the reductions and private arrays of its loops, none of them of arrays that another branch updates."""
-    kept = zip(kernel.tasks, kept_atomics(kernel), strict=True)
-    return replace(kernel, tasks=tuple(_accumulated(task, kernel.noalias, names) for task, names in kept))
+    """``kernel`` with the reductions and private arrays of its loops."""
+    return replace(kernel, tasks=tuple(_accumulated(task, kernel.noalias) for task in kernel.tasks))
 
 
-def _accumulated(task: ir.Task, noalias: bool, kept: frozenset[str]) -> ir.Task:
+def _accumulated(task: ir.Task, noalias: bool) -> ir.Task:
     if not isinstance(task, ir.ParallelTask) or uses_block(task):
         return task
     lets = (stmt for stmt in task.body.stmts if isinstance(stmt, ir.Let))
     uniform = {let.var: let.value for let in lets if is_launch_uniform(let.value)}
-    groups: dict[ir.Place, tuple[ir.AtomicOp, ir.Var]] = {}
-    privates: list[tuple[str, ir.AtomicOp]] = []
+    groups: dict[ir.Place, ir.Reduction] = {}
+    privates, apart = list[ir.Private](), updated_apart(task)
     for key, accesses in _accesses(task).items():
-        if isinstance(key, str) and (key in kept or not noalias):
+        if isinstance(key, str) and not noalias:
             continue
         places = [_fixed(access.place, uniform) for access in accesses]
-        op = _only_accumulates(accesses)
-        if isinstance(key, str) and op is not None and None in places:
-            privates.append((key, op))
+        whole = _only_accumulates(accesses)
+        if isinstance(key, str) and whole is not None and None in places:
+            if key not in apart:
+                privates.append(ir.Private(key, *whole))
             continue
-        for place, op in _fixed_groups(accesses, places):
-            groups[place] = (op, ir.Var(f"acc${len(groups)}", place.type))
+        for place, (op, in_launch) in _fixed_groups(accesses, places):
+            var = ir.Var(f"acc${len(groups)}", place.type)
+            groups[place] = ir.Reduction(op, place, var, in_launch, span=place.span)
     if not groups and not privates:
         return task
 
     def visit(node: ir.Node) -> ir.Node:
         if isinstance(node, ir.Atomic) and (place := _fixed(node.place, uniform)) in groups and place is not None:
-            var = groups[place][1]
+            var = groups[place].var
             before = ir.VarRead(var, span=node.span)
             step = ir.Binary(ir.COMBINES[node.op], before, node.value, var.type, span=node.span)
             return ir.Assign(var, step, span=node.span)
         return map_children(node, visit)
 
-    reductions = tuple(ir.Reduction(op, place, var, span=place.span) for place, (op, var) in groups.items())
     body = map_children(task.body, visit)
-    return replace(task, body=body, reductions=reductions, privates=tuple(privates))
+    return replace(task, body=body, reductions=tuple(groups.values()), privates=tuple(privates))
 
 
 Access: TypeAlias = ir.Load | ir.Store | ir.Atomic
@@ -73,8 +73,10 @@ def _accesses(task: ir.ParallelTask) -> dict[str | int, list[Access]]:
     return found
 
 
-def _fixed_groups(accesses: list[Access], places: list[ir.Place | None]) -> Iterator[tuple[ir.Place, ir.AtomicOp]]:
-    """The fixed places of one array or slot that iterations only accumulate into, with the operation of each.
+def _fixed_groups(
+    accesses: list[Access], places: list[ir.Place | None]
+) -> Iterator[tuple[ir.Place, tuple[ir.AtomicOp, bool]]]:
+    """The fixed places of one array or slot that iterations only accumulate into, with what ``_only_accumulates`` says.
 
     ``places`` are those of ``accesses``, if they are fixed.  Accesses to places that are certainly different
     do not matter: ``s[0] += x; atomic_max(s[1], x)`` are two reductions.
@@ -84,9 +86,9 @@ def _fixed_groups(accesses: list[Access], places: list[ir.Place | None]) -> Iter
         by_component.setdefault(_component(access.place), []).append((access, fixed))
     for near in by_component.values():
         for place in dict.fromkeys(fixed for _, fixed in near if fixed is not None):
-            op = _only_accumulates([access for access, fixed in near if _may_meet(place, fixed or access.place)])
-            if op is not None:
-                yield place, op
+            how = _only_accumulates([access for access, fixed in near if _may_meet(place, fixed or access.place)])
+            if how is not None:
+                yield place, how
 
 
 def _component(place: ir.Place) -> int:
@@ -122,14 +124,18 @@ def _based(e: ir.Expr) -> tuple[ir.Expr | None, int]:
             return e, 0
 
 
-def _only_accumulates(accesses: Sequence[Access]) -> ir.AtomicOp | None:
-    """The one operation that all of ``accesses`` are, counting subtraction as addition; None if they differ."""
-    ops = set()
+def _only_accumulates(accesses: Sequence[Access]) -> tuple[ir.AtomicOp, bool] | None:
+    """The one operation that all of ``accesses`` are, and whether ``in_launch``; None if they differ.
+
+    Subtraction counts as addition.
+    """
+    ops, in_launch = set(), True
     for access in accesses:
         if not isinstance(access, ir.Atomic) or access.result is not None or access.op not in ir.COMBINES:
             return None
         ops.add(ir.AtomicOp.ADD if access.op is ir.AtomicOp.SUB else access.op)
-    return ops.pop() if len(ops) == 1 else None
+        in_launch &= access.in_launch
+    return (ops.pop(), in_launch) if len(ops) == 1 else None
 
 
 def _fixed(place: ir.Place, uniform: dict[ir.Var, ir.Expr]) -> ir.Place | None:

@@ -1,23 +1,24 @@
-"""Atomics that nothing can observe lose their old values, or become plain reads and writes.
+"""Atomics lose old values that nothing reads, and those that need be one step only in their launch become plain.
 
-With ``y[i] += x[i]`` in a loop over ``i``, only one iteration touches each element; in a serial task, only one thread
-does.  If tasks of several branches update the same elements, atomics stay.
+With ``y[i] += x[i]`` in a loop over ``i``, only one iteration updates each element, whatever others read; in a serial
+task, there is only one thread.  ``qp.atomic_add(y[i], x[i])`` stays: another launch may update the element at the same
+time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import replace
-from itertools import combinations, count, product
+from itertools import count
 
 from quadpy.dtypes import BY_NAME, u1
-from quadpy.flow import Flow, Fork, Loop, tasks_of
 from quadpy.ir import nodes as ir
 from quadpy.ir.loads import is_load
+from quadpy.ir.uniform import is_launch_uniform
 from quadpy.ir.variables import reads_of
 from quadpy.ir.walk import map_children, walk
 
-__all__ = ["demote_atomics", "drop_unused_results", "is_private", "kept_atomics"]
+__all__ = ["demote_atomics", "drop_unused_results", "is_private", "updated_apart"]
 
 
 def drop_unused_results(kernel: ir.Kernel) -> ir.Kernel:
@@ -37,22 +38,23 @@ def _without_unused(task: ir.Task) -> ir.Task:
 
 
 def demote_atomics(kernel: ir.Kernel) -> ir.Kernel:
-    """``kernel`` with plain operations where each element belongs to one iteration, and no other branch updates it."""
-    kept = zip(kernel.tasks, kept_atomics(kernel), strict=True)
-    return replace(kernel, tasks=tuple(_demoted(task, kernel.noalias, names) for task, names in kept))
+    """``kernel`` with plain operations where no other iteration updates the element, and no other launch may."""
+    return replace(kernel, tasks=tuple(_demoted(task, kernel.noalias) for task in kernel.tasks))
 
 
-def _demoted(task: ir.Task, noalias: bool, kept: frozenset[str]) -> ir.Task:
-    arrays = {place.array for place in _elements(task)}
-    if isinstance(task, ir.ParallelTask):
-        arrays = {name for name in arrays if noalias and is_private(task, name)}
-    arrays -= kept
-    slots, numbers = isinstance(task, ir.SerialTask), count(1)
+def _demoted(task: ir.Task, noalias: bool) -> ir.Task:
+    is_serial, apart, blocks = isinstance(task, ir.SerialTask), set[str](), set[str]()
+    if isinstance(task, ir.ParallelTask) and noalias:
+        apart, blocks = updated_apart(task), {array.name for array in task.shared}
+    numbers = count(1)
+
+    def is_alone(stmt: ir.Atomic) -> bool:
+        if isinstance(stmt.place, ir.Slot):
+            return is_serial
+        return (is_serial or stmt.place.array in apart) and (stmt.in_launch or stmt.place.array in blocks)
 
     def plain(stmt: ir.Stmt) -> Iterator[ir.Stmt]:
-        if not isinstance(stmt, ir.Atomic) or is_load(stmt):
-            yield stmt
-        elif stmt.place.array in arrays if isinstance(stmt.place, ir.Element) else slots:
+        if isinstance(stmt, ir.Atomic) and not is_load(stmt) and is_alone(stmt):
             yield from _plain(stmt, stmt.result or ir.Var(f"old${next(numbers)}", stmt.place.type))
         else:
             yield stmt
@@ -62,7 +64,7 @@ def _demoted(task: ir.Task, noalias: bool, kept: frozenset[str]) -> ir.Task:
             node = ir.Block(tuple(new for stmt in node.stmts for new in plain(stmt)), span=node.span)
         return map_children(node, visit)
 
-    return map_children(task, visit) if arrays or slots else task
+    return map_children(task, visit) if is_serial or apart else task
 
 
 def _plain(atomic: ir.Atomic, old: ir.Var) -> Iterator[ir.Stmt]:
@@ -88,6 +90,50 @@ def _bits(value: ir.Expr) -> ir.Expr:
     return ir.BitCast(value, BY_NAME[f"u{value.type.bits}"], span=value.span)
 
 
+def updated_apart(task: ir.ParallelTask) -> set[str]:
+    """The arrays of which no two iterations store or update one element: indices that they all use tell the iteration.
+
+    Atomic loads count as updates, since iterations may wait for what they read.
+    """
+    places: dict[str, list[ir.Element]] = {}
+    lets, uniform = dict[ir.Var, ir.Expr](), set[ir.Var]()
+    for node in walk(task):
+        if isinstance(node, ir.Let):
+            lets[node.var] = node.value
+            if is_launch_uniform(node.value, uniform):
+                uniform.add(node.var)
+        elif isinstance(node, (ir.Store, ir.Atomic)) and isinstance(node.place, ir.Element):
+            places.setdefault(node.place.array, []).append(node.place)
+    axes = {axis.var for axis in task.axes}
+
+    def told(places: list[ir.Element]) -> Iterator[ir.Var]:
+        for parts in zip(*(place.index for place in places), strict=True):
+            forms = {_telling(part, axes, lets, uniform) for part in parts}
+            if len(forms) == 1 and (form := forms.pop()) is not None:
+                yield form[0]
+
+    return {array for array, found in places.items() if axes <= set(told(found))}
+
+
+def _telling(
+    e: ir.Expr, axes: Container[ir.Var], lets: Mapping[ir.Var, ir.Expr], uniform: Container[ir.Var]
+) -> tuple[ir.Var, ir.Expr] | None:
+    """The one loop variable that ``e`` differs with, even where it wraps, as ``n - i`` does; and ``e`` without names."""
+    match e:
+        case ir.VarRead(var=var):
+            return (var, e) if var in axes else _telling(lets[var], axes, lets, uniform) if var in lets else None
+        case ir.Cast(operand=operand, type=type) if type.is_integral and type.bits >= operand.type.bits:
+            found = _telling(operand, axes, lets, uniform)
+            return found and (found[0], replace(e, operand=found[1]))
+        case ir.Binary(op=ir.BinOp.ADD | ir.BinOp.SUB, lhs=lhs, rhs=rhs) if is_launch_uniform(rhs, uniform):
+            found = _telling(lhs, axes, lets, uniform)
+            return found and (found[0], replace(e, lhs=found[1]))
+        case ir.Binary(op=ir.BinOp.ADD | ir.BinOp.SUB, lhs=lhs, rhs=rhs) if is_launch_uniform(lhs, uniform):
+            found = _telling(rhs, axes, lets, uniform)
+            return found and (found[0], replace(e, rhs=found[1]))
+    return None
+
+
 def _elements(task: ir.Task) -> Iterator[ir.Element]:
     return (node for node in walk(task) if isinstance(node, ir.Element))
 
@@ -99,53 +145,3 @@ def is_private(task: ir.ParallelTask, array: str) -> bool:
         return False
     variables = {part.var for part in indices.pop() if isinstance(part, ir.VarRead)}
     return all(axis.var in variables for axis in task.axes)
-
-
-# ------------------------------------------------------------- several branches
-
-
-def kept_atomics(kernel: ir.Kernel) -> list[frozenset[str]]:
-    """For each task, the arrays in which a task of another branch updates the same elements.
-
-    Within a task an atomic may become plain, or a reduction that is merged once at the end, since nothing can see it;
-    but a task of another branch can.
-    """
-    kept: list[frozenset[str]] = [frozenset()] * len(kernel.tasks)
-    _visit(kernel, kernel.flow, kept)
-    return kept
-
-
-def _visit(kernel: ir.Kernel, flow: Flow, kept: list[frozenset[str]]) -> None:
-    for part in flow:
-        if isinstance(part, Loop):
-            _visit(kernel, part.body, kept)
-        elif isinstance(part, Fork):
-            for one, other in combinations(part.branches, 2):
-                for a, b in product(tasks_of(one), tasks_of(other)):
-                    names = _common(kernel, a, b)
-                    kept[a] |= names
-                    kept[b] |= names
-            for branch in part.branches:
-                _visit(kernel, branch, kept)
-
-
-def _common(kernel: ir.Kernel, a: int, b: int) -> frozenset[str]:
-    """The arrays in which both tasks may update one element; if arrays may overlap, all that both update."""
-    mine, others = _updated(kernel, a), _updated(kernel, b)
-    if not kernel.noalias:
-        return frozenset((*mine, *others)) if mine and others else frozenset()
-    return frozenset(name for name in mine.keys() & others.keys() if _may_meet(mine[name], others[name]))
-
-
-def _updated(kernel: ir.Kernel, number: int) -> dict[str, set[ir.Element]]:
-    """The arrays that a task updates atomically, and where."""
-    found: dict[str, set[ir.Element]] = {}
-    for node in walk(kernel.tasks[number]):
-        if isinstance(node, ir.Atomic) and isinstance(node.place, ir.Element):
-            found.setdefault(node.place.array, set()).add(node.place)
-    return found
-
-
-def _may_meet(some: set[ir.Element], others: set[ir.Element]) -> bool:
-    known = all(isinstance(part, ir.Const) for place in (*some, *others) for part in place.index)
-    return not known or bool(some & others)

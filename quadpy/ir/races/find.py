@@ -97,17 +97,17 @@ class _Search:
         conflicting = [
             (a, b)
             for a, b in combinations_with_replacement(touches, 2)
-            if a.component == b.component and _conflict(a, b)
+            if a.component == b.component and (_conflict(a, b) or _do_not_commute(a, b))
         ]
         if not conflicting:
-            return _mixed_updates(touches)
+            return None
         if not self.noalias and not name[1:].isdigit():
             return _unknown("the arrays of this call may overlap", *conflicting[0])
         space = self.space()
-        for a, b in conflicting:
+        for a, b in sorted(conflicting, key=lambda pair: _do_not_commute(*pair)):
             if not are_apart(space, a, b):
                 return _unknown(self.why(a, b), a, b)
-        return _mixed_updates(touches)
+        return None
 
     def space(self) -> Space:
         ranges = dict(self.all.ranges)
@@ -121,6 +121,8 @@ class _Search:
         return Space(self.terms, axes, ranges, positive)
 
     def why(self, a: MemoryAccess, b: MemoryAccess) -> str:
+        if _do_not_commute(a, b):
+            return f"atomic updates by {' and '.join(sorted(map(_operation, (a, b))))} do not commute"
         places = " and ".join(dict.fromkeys(f"line {t.span.line} {_VERBS[t.access]}" for t in (a, b)))
         if a.access is b.access is ir.Access.WRITE and a.value == b.value and not self.terms.varies(a.value or 0):
             return f"{places} one value, the same in every iteration"
@@ -158,16 +160,15 @@ def _unknown(reason: str, a: MemoryAccess, b: MemoryAccess) -> Unknown:
     return Unknown(reason, first, second)
 
 
-def _mixed_updates(touches: list[MemoryAccess]) -> Unknown | None:
-    """Updates that do not commute, if there are any; one that changes nothing is a load."""
-    found: dict[ir.AtomicOp, MemoryAccess] = {}
-    for touch in touches:
-        if touch.operation is not None and not (touch.operation in LOADING and touch.value == 0):
-            found.setdefault(ir.AtomicOp.ADD if touch.operation is ir.AtomicOp.SUB else touch.operation, touch)
-    if len(found) < 2:
-        return None
-    first, second, *_ = found.values()
-    return _unknown(f"atomic updates by {' and '.join(sorted(op.value for op in found))} do not commute", first, second)
+def _do_not_commute(a: MemoryAccess, b: MemoryAccess) -> bool:
+    return "" != _operation(a) != _operation(b) != ""
+
+
+def _operation(touch: MemoryAccess) -> str:
+    """What an atomic update does, by a name that updates which commute have in common; one that changes nothing is a load."""
+    if touch.operation is None or (touch.operation in LOADING and touch.value == 0):
+        return ""
+    return (ir.AtomicOp.ADD if touch.operation is ir.AtomicOp.SUB else touch.operation).value
 
 
 def _is_fixed(terms: Terms, touch: MemoryAccess) -> bool:

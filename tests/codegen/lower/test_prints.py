@@ -119,7 +119,7 @@ def test_prints_do_not_count_where_they_would_change_bits():
 
     def shape(kernel):
         (task,) = (task for task in ir_of(kernel).tasks if isinstance(task, ir.ParallelTask))
-        return [type(n).__name__ for n in walk(unprinted(task.body))], [op for _, op in task.privates]
+        return [type(n).__name__ for n in walk(unprinted(task.body))], [each.op for each in task.privates]
 
     assert shape(printing) == shape(silent)
 

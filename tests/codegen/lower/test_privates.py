@@ -8,14 +8,14 @@ import pytest
 from quadpy.codegen.compile import lower
 from quadpy.codegen.plans.privatise import MOST_BYTES, MOST_THREADS, MOST_TOGETHER, plan_privates
 from quadpy.dtypes import f32, f64, i32, u8, u32
-from quadpy.ir.nodes import AtomicOp, Var
+from quadpy.ir.nodes import AtomicOp, Private, Var
 from quadpy.runtime.cpu import pool
 from quadpy.target import parse_target
 
 I = Var("i", i32)
 
 
-def histogram(b, op=AtomicOp.ADD, t=i32, target="cpu", **options):
+def histogram(b, op=AtomicOp.ADD, t=i32, *, in_launch=True, **options):
     """``bins[x[i]] op= w[i]``"""
     x, w = Var("x", i32), Var("w", t)
     body = (
@@ -23,9 +23,8 @@ def histogram(b, op=AtomicOp.ADD, t=i32, target="cpu", **options):
         b.load(w, b.at("w", I, t=t)),
         b.atomic(op, b.at("bins", x, t=t), b.value(w)),
     )
-    loop = b.parallel(
-        b.axis(I, 0, b.extent("x")), *body, privates=(("bins", AtomicOp.ADD if op is AtomicOp.SUB else op),)
-    )
+    private = Private("bins", AtomicOp.ADD if op is AtomicOp.SUB else op, in_launch)
+    loop = b.parallel(b.axis(I, 0, b.extent("x")), *body, privates=(private,))
     return b.kernel((b.array("x", i32), b.array("w", t), b.array("bins", t, **options)), loop)
 
 
@@ -40,9 +39,10 @@ UFUNCS = {
 
 @pytest.mark.parametrize("bins", [1, 10, 256, 5000])
 @pytest.mark.parametrize("op", UFUNCS)
-def test_equals_the_plain_loop(b, op, bins):
+@pytest.mark.parametrize("in_launch", [True, False])
+def test_equals_the_plain_loop(b, op, bins, in_launch):
     """Alone, over copies, and with runs of one element."""
-    run, rng = b.Loaded(histogram(b, op)), np.random.default_rng(1)
+    run, rng = b.Loaded(histogram(b, op, in_launch=in_launch)), np.random.default_rng(1)
     for n in (0, 1, 100, 3000, *([200_000] if b.on_cpu else [])):
         x, w = rng.integers(0, bins, n, dtype=np.int32), rng.integers(1, 9, n, dtype=np.int32)
         got = rng.integers(0, 99, bins, dtype=np.int32)
@@ -103,10 +103,18 @@ def test_large_arrays_have_two_copies_for_few_threads(b):
 
 
 @pytest.mark.cpu_only
-def test_the_number_of_threads_does_not_matter(b):
+def test_other_launches_see_atomic_updates_alone(b):
+    """One thread alone updates the array itself, and copies are merged into it: without plain stores to either."""
+    code = lower(histogram(b, shape=(256,), in_launch=False), parse_target("cpu"))
+    assert code.count("atomicrmw add") == 2
+
+
+@pytest.mark.cpu_only
+@pytest.mark.parametrize("in_launch", [True, False])
+def test_the_number_of_threads_does_not_matter(b, in_launch):
     rng = np.random.default_rng(4)
     x, w = rng.integers(0, 50, 300_000, dtype=np.int32), rng.normal(size=300_000).astype(np.float32)
-    run, seen = b.Loaded(histogram(b, t=f32)), set()
+    run, seen = b.Loaded(histogram(b, t=f32, in_launch=in_launch)), set()
     before = pool.get_threads()
     try:
         for threads in (1, 2, 5):
@@ -140,7 +148,8 @@ def test_all_copies_together_are_bounded(b):
     assert copies[0] > 1
 
 
-def test_several_arrays_of_elements_with_components(b):
+@pytest.mark.parametrize("in_launch", [True, False])
+def test_several_arrays_of_elements_with_components(b, in_launch):
     """A scatter to a vector grid and a mass grid, as particles do; components outermost in one of them."""
     i, k = Var("i", i32), Var("k", i32)
     x = Var("x", i32)
@@ -152,7 +161,8 @@ def test_several_arrays_of_elements_with_components(b):
         b.atomic(AtomicOp.ADD, b.at("v", b.value(x) + b.value(k), t=f64, component=1), b.value(i).to(f64)),
         b.atomic(AtomicOp.ADD, b.at("m", b.value(x) + b.value(k), t=u8), b.const(1, u8)),
         b.atomic(AtomicOp.MAX, b.at("r", b.value(k), b.value(x) % 4, t=u32, component=2), b.value(i).to(u32)))  # fmt: skip
-    privates = (("v", AtomicOp.ADD), ("m", AtomicOp.ADD), ("r", AtomicOp.MAX))
+    operations = {"v": AtomicOp.ADD, "m": AtomicOp.ADD, "r": AtomicOp.MAX}
+    privates = tuple(Private(name, op, in_launch) for name, op in operations.items())
     loop = b.parallel(b.axis(i, 0, b.extent("x")), b.load(x, b.at("x", i, t=i32)), inner, privates=privates)
     run = b.Loaded(b.kernel(params, loop))
     for n in (5, 50_000 if b.on_cpu else 500):

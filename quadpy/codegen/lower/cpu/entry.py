@@ -113,7 +113,7 @@ def _entry_scope(module: ModuleText, schedule: KernelSchedule) -> Scope:
     for task in kernel.tasks:
         if isinstance(task, ir.ParallelTask):
             used.update(*(names_used(node) for node in (*task.axes, *task.reductions)))
-            used.update(name for name, _ in task.privates)
+            used.update(each.array for each in task.privates)
     arguments = arguments_of(schedule, used)
     s = new_function(module, kernel, schedule.rules)
     for argument in arguments:

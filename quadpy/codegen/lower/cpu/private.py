@@ -11,10 +11,10 @@ from collections.abc import Callable
 from typing import Final, TypeAlias
 
 from quadpy.codegen.lower.arguments import Argument, new_function
-from quadpy.codegen.lower.atomics import combine, identity
+from quadpy.codegen.lower.atomics import atomic_update, combine, identity
 from quadpy.codegen.lower.cpu.working_memory import Record
 from quadpy.codegen.lower.loops import counted
-from quadpy.codegen.lower.memory import load_at, store_at
+from quadpy.codegen.lower.memory import load_at, memory_in, store_at
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.text import FunctionText, ModuleText, memory_type, symbol
 from quadpy.codegen.plans.privatise import (
@@ -31,6 +31,8 @@ from quadpy.codegen.reduction import merge_op
 from quadpy.codegen.targets.rules import TargetRules
 from quadpy.dtypes import Scalar
 from quadpy.ir import nodes as ir
+from quadpy.ir.nodes import AtomicOp
+from quadpy.ir.types import Space
 
 __all__ = ["PRIVATE", "call_private", "lower_merges", "private_pointers"]
 
@@ -92,23 +94,38 @@ def lower_merges(
 
 
 def _merge(s: Scope, plan: PrivatePlan, k: int, argument: int) -> None:
+    """Where other launches may see the array, its elements are updated atomically: once, if the order does not matter."""
     out, (param, op), record = s.text, plan.arrays[k], Record(s.text, _fields(plan))
-    t = param.type.elem
+    t, op = param.type.elem, merge_op(op)
     array = out.op(f"load ptr, ptr {out.op(f'getelementptr i8, ptr %args, i64 {argument}')}")
     first = out.op(f"getelementptr i8, ptr {record.load('copies')}, i64 {record.load('offsets', k)}")
-    nbytes = record.load("bytes")
+    nbytes, count = record.load("bytes"), record.load("count")
 
-    def copy(c: str, _following: str) -> None:
-        there = out.op(f"getelementptr i8, ptr {first}, i64 {out.op(f'mul i64 {c}, {nbytes}')}")
+    def plainly(where: str, own: str) -> None:
+        store_at(s, where, combine(s, op, load_at(s, where, t), own, t), t)
 
-        def element(i: str, _following: str) -> None:
-            where = _at(out, array, i, t)
-            merged = combine(s, merge_op(op), load_at(s, where, t), load_at(s, _at(out, there, i, t), t), t)
-            store_at(s, where, merged, t)
+    def atomically(where: str, own: str) -> None:
+        atomic_update(s, op, where, own, t, memory_in(s, Space.GLOBAL), wanted=False)
 
-        counted(out, "%begin", "%end", element)
+    def add(begin: str, end: str, target: str, update: Callable[[str, str], None]) -> None:
+        """Copies from ``begin`` to ``end`` into ``target``, copy by copy."""
 
-    counted(out, "0", record.load("count"), copy)
+        def copy(c: str, _following: str) -> None:
+            there = out.op(f"getelementptr i8, ptr {first}, i64 {out.op(f'mul i64 {c}, {nbytes}')}")
+            counted(
+                out, "%begin", "%end",
+                lambda i, _: update(_at(out, target, i, t), load_at(s, _at(out, there, i, t), t)),
+            )  # fmt: skip
+
+        counted(out, begin, end, copy)
+
+    if param.name not in plan.atomic:
+        add("0", count, array, plainly)
+    elif t.is_float and op in (AtomicOp.ADD, AtomicOp.MUL):
+        add("0", count, array, atomically)
+    else:
+        add("1", count, first, plainly)
+        add("0", "1", array, atomically)
     out.end("ret void")
 
 
@@ -159,7 +176,8 @@ def call_private(s: Scope, task: str, plan: PrivatePlan, n: str, grain: int, cos
     out.jump(done)
 
     out.start(alone)
-    out.do(f"call void {symbol(task + PRIVATE)}(ptr %args, ptr {record.address}, i64 0, i64 {n})")
+    function, given = (task, s.scratch) if plan.atomic else (task + PRIVATE, record.address)
+    out.do(f"call void {symbol(function)}(ptr %args, ptr {given}, i64 0, i64 {n})")
     out.start(done)
     return atomics
 

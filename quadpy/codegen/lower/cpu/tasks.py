@@ -46,7 +46,7 @@ def lower_cpu_task(module: ModuleText, kernel: KernelSchedule, schedule: Schedul
     """
     plan = schedule.frame.plan if isinstance(schedule.frame, Privatised) else None
     recorded = False
-    if plan is None or not plan.always:
+    if plan is None or plan.needs_atomics:
         recorded = _Function(module, kernel, schedule, None).write()
     if plan is not None:
         function = _Function(module, kernel, schedule, plan)

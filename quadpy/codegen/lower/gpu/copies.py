@@ -84,7 +84,7 @@ def _with_copies(
     for copy in copies:
         _each(s, copy, block_dim, _clear)
     barrier(s)
-    s.arrays |= {name: copy.own for (name, _), copy in zip(task.privates, copies, strict=True)}
+    s.arrays |= {each.array: copy.own for each, copy in zip(task.privates, copies, strict=True)}
     loop()
     s.arrays = arrays
     barrier(s)
