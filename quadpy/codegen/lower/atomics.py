@@ -89,7 +89,7 @@ def lower_atomic(s: Scope, stmt: ir.Atomic) -> None:
     elif is_load(stmt):
         old = _load(s, where, t, memory)
     else:
-        old = atomic_update(s, stmt.op, where, value, t, memory, wanted=stmt.result is not None)
+        old = atomic_update(s, stmt.op, where, value, t, memory)
     if stmt.result is not None:
         s.values[stmt.result.name] = old
 
@@ -102,10 +102,8 @@ def _load(s: Scope, where: str, t: Scalar, memory: Memory) -> str:
     return from_bits(s.text, bits, t)
 
 
-def atomic_update(
-    s: Scope, op: AtomicOp, where: str, value: str, t: Scalar, memory: Memory, *, wanted: bool = True
-) -> str:
-    """``*where op= value`` in one step; the old value, if it is ``wanted``."""
+def atomic_update(s: Scope, op: AtomicOp, where: str, value: str, t: Scalar, memory: Memory) -> str:
+    """``*where op= value`` in one step; the old value."""
     if t.bits == 1:
         byte = s.text.op(f"zext i1 {value} to i8")
         return s.text.op(f"icmp ne i8 {atomic_update(s, op, where, byte, u8, memory)}, 0")
@@ -118,28 +116,26 @@ def atomic_update(
             value = s.text.op(f"fneg {llvm_type(t)} {value}")
         name = "fadd" if op in (AtomicOp.ADD, AtomicOp.SUB) else f"f{op.value}"
         if memory.flushes and t == f32 and name == "fadd" and not s.flags:
-            return _add_unflushed(s, where, value, memory, wanted=wanted)
+            return _add_unflushed(s, where, value, memory)
     else:
         unsigned = op in (AtomicOp.MIN, AtomicOp.MAX) and t.kind != "int"
         name = ("u" if unsigned else "") + op.value
     return _modify(s, name, where, f"{llvm_type(t)} {value}", t, memory)
 
 
-def _add_unflushed(s: Scope, where: str, value: str, memory: Memory, *, wanted: bool) -> str:
-    """The sum of f32 on a target that flushes.  The loop alone, if the old value is ``wanted``, which may be flushed, too."""
-    if wanted:
-        return _loop(s, AtomicOp.ADD, where, value, f32, memory)
+def _add_unflushed(s: Scope, where: str, value: str, memory: Memory) -> str:
+    """The sum of f32 on a target that flushes."""
     out = s.text
     large, small, done = out.label("large"), out.label("small"), out.label("added")
     size = out.op(f"and i32 {to_bits(out, value, f32)}, {0x7FFFFFFF}")
     out.branch(out.op(f"icmp uge i32 {size}, {(127 - 101) << 23}"), large, small)
     out.start(small)
-    _loop(s, AtomicOp.ADD, where, value, f32, memory)
+    exchanged, last = _loop(s, AtomicOp.ADD, where, value, f32, memory), out.here
     out.jump(done)
     out.start(large)
-    _modify(s, "fadd", where, f"float {value}", f32, memory)
+    added = _modify(s, "fadd", where, f"float {value}", f32, memory)
     out.start(done)
-    return "poison"
+    return out.op(f"phi float [ {exchanged}, %{last} ], [ {added}, %{large} ]")
 
 
 def _modify(s: Scope, name: str, where: str, value: str, t: Scalar, memory: Memory) -> str:
@@ -154,7 +150,7 @@ def _loop(s: Scope, op: AtomicOp, where: str, value: str, t: Scalar, memory: Mem
     """
     out, ty = s.text, f"i{t.bits}"
     again, swap, done = out.label("cas"), out.label("cas.swap"), out.label("cas.done")
-    first = out.op(f"load atomic {ty}, {memory.pointer} {where} {memory.scope}, align {t.nbytes}")
+    first = out.op(f"{s.rules.load_now} {ty}, {memory.pointer} {where} {memory.scope}, align {t.nbytes}")
     before = out.here
     out.start(again)
     seen, next_seen = out.reserve(), out.reserve()

@@ -40,6 +40,7 @@ from quadpy.ir import nodes as ir
 from quadpy.ir.expressions import slot_name
 from quadpy.ir.footprints import with_numbers
 from quadpy.ir.footprints.numbers import Given
+from quadpy.ir.passes.atomics import demote_atomics
 from quadpy.ir.passes.watch_races import watched_in, with_watches
 from quadpy.ir.types import array_of
 from quadpy.ir.walk import walk
@@ -130,7 +131,7 @@ class _Localiser:
         ]
         serial = ir.SerialTask(f"{task.name}_finish", ir.Block(tuple(stmts), span=task.span), span=task.span)
         totals = tuple(array_parameter(each.total, each.type, 1, task.span) for each in found.reduced)
-        made = self.alone(self.indices.localised(serial), number, totals)
+        made = demote_atomics(self.alone(self.indices.localised(serial), number, totals))
         places = [each.place.array for each in task.reductions if isinstance(each.place, ir.Element)]
         return replace(
             found, finish=replace(made, name=f"{made.name}_finish", results=(), slots=0),
@@ -139,16 +140,11 @@ class _Localiser:
 
     def update(self, reduced: Reduced, reduction: ir.Reduction, number: int) -> tuple[ir.Stmt, ...]:
         """``place op= total``; an element of a distributed array on the rank that owns it."""
-        span, type, place = reduction.span, reduced.type, reduction.place
-        old, total = ir.Var(f"old.{number}", type), ir.Var(f"total.{number}.value", type)
-        zero = ir.Const(0, self.kernel.index, span=span)
-        new = ir.Binary(
-            ir.COMBINES[reduced.op], ir.VarRead(old, span=span), ir.VarRead(total, span=span), type, span=span
-        )
+        span, place, total = reduction.span, reduction.place, ir.Var(f"total.{number}", reduced.type)
+        zero, value = ir.Const(0, self.kernel.index, span=span), ir.VarRead(total, span=span)
         stmts: tuple[ir.Stmt, ...] = (
-            ir.Load(old, place, span=span),
-            ir.Load(total, ir.Element(reduced.total, (zero,), 0, type, span=span), span=span),
-            ir.Store(place, new, span=span),
+            ir.Load(total, ir.Element(reduced.total, (zero,), 0, reduced.type, span=span), span=span),
+            ir.Atomic(reduced.op, place, value, in_launch=reduction.in_launch, span=span),
         )
         if isinstance(place, ir.Element) and place.array in self.arrays:
             for condition in self.indices.is_own(place):

@@ -105,7 +105,7 @@ def _merge(s: Scope, plan: PrivatePlan, k: int, argument: int) -> None:
         store_at(s, where, combine(s, op, load_at(s, where, t), own, t), t)
 
     def atomically(where: str, own: str) -> None:
-        atomic_update(s, op, where, own, t, memory_in(s, Space.GLOBAL), wanted=False)
+        atomic_update(s, op, where, own, t, memory_in(s, Space.GLOBAL))
 
     def add(begin: str, end: str, target: str, update: Callable[[str, str], None]) -> None:
         """Copies from ``begin`` to ``end`` into ``target``, copy by copy."""
