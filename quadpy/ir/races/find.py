@@ -168,7 +168,8 @@ def _operation(touch: MemoryAccess) -> str:
     """What an atomic update does, by a name that updates which commute have in common; one that changes nothing is a load."""
     if touch.operation is None or (touch.operation in LOADING and touch.value == 0):
         return ""
-    return (ir.AtomicOp.ADD if touch.operation is ir.AtomicOp.SUB else touch.operation).value
+    operation = ir.AtomicOp.ADD if touch.operation is ir.AtomicOp.SUB else touch.operation
+    return str(operation.value)
 
 
 def _is_fixed(terms: Terms, touch: MemoryAccess) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .kernels import clear, copy, count, histogram, largest, note, sum_to
+from .kernels import clear, copy, count, count_own, count_to, histogram, largest, note, raise_own, sum_to, tally
 from .program import clean, possible, racy
 
 
@@ -60,6 +60,28 @@ def two_reductions_of_one_total(s1, s2, x, y, z, ready):
     sum_to(y, z, stream=s2)  # second
 
 
+@racy("write after write", "read after write", "write after read")
+def two_launches_that_update_own_elements(s1, s2, c, ready):
+    raise_own(c, stream=s1)  # first
+    # fixed by: ready.record(s1); ready.wait(s2)
+    raise_own(c, stream=s2)  # second
+
+
+@racy("write after write", "read after write", "write after read")
+def two_launches_whose_iterations_share_elements(s1, s2, c, ready):
+    """``+=`` is one step among the iterations of a launch, not among launches."""
+    tally(c, stream=s1)  # first
+    # fixed by: ready.record(s1); ready.wait(s2)
+    tally(c, stream=s2)  # second
+
+
+@racy("write after write", "read after write", "write after read")
+def an_update_of_the_launch_beside_atomic_ones(s1, s2, c, ready):
+    count_own(c, stream=s1)  # first
+    # fixed by: ready.record(s1); ready.wait(s2)
+    tally(c, stream=s2)  # second
+
+
 @racy("read after write")
 def a_reduction_is_read(s1, s2, x, y, z, ready):
     sum_to(x, y, stream=s1)  # first
@@ -81,6 +103,19 @@ def a_bin_that_the_data_choose(s1, s2, index, c, ready):
 def two_count(s1, s2, c):
     count(c, stream=s1)
     count(c, stream=s2)
+
+
+@clean
+def two_count_own_elements(s1, s2, c):
+    count_own(c, stream=s1)
+    count_own(c, stream=s2)
+    count(c, stream=s1)
+
+
+@clean
+def two_add_to_one_total(s1, s2, x, y, z):
+    count_to(x, z, stream=s1)
+    count_to(y, z, stream=s2)
 
 
 @clean

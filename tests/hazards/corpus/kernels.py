@@ -99,9 +99,35 @@ def count(c: I32):
 
 
 @qp.kernel
+def tally(c: I32):
+    """As ``count``, but one step only in its launch."""
+    for i in range(64):
+        c[i % 8] += 1
+
+
+@qp.kernel
+def raise_own(c: I32):
+    for i in c:
+        c[i] += 1
+
+
+@qp.kernel
+def count_own(c: I32):
+    for i in c:
+        qp.atomic_add(c[i], 1)
+
+
+@qp.kernel
 def largest(c: I32):
     for i in range(64):
         qp.atomic_max(c[i % 8], i)
+
+
+@qp.kernel
+def count_to(x: F32, total: F32):
+    """A reduction whose sum is added to ``total[0]`` by an atomic."""
+    for i in x:
+        qp.atomic_add(total[0], x[i])
 
 
 @qp.kernel

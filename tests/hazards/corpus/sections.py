@@ -198,6 +198,33 @@ def even_and_odd_sections(x):
     colours(x)
 
 
+@racy("write after write", "read after write", "write after read")
+def sections_that_update_one_element(c):
+    @qp.kernel
+    def count(c: I32):
+        with qp.stream_parallel():
+            c[0] += 1  # first
+        # fixed to: if True:
+        with qp.stream_parallel():
+            for i in range(64):
+                c[i % 8] += 1  # second
+
+    count(c)
+
+
+@clean
+def sections_that_count_own_elements(c):
+    @qp.kernel
+    def count(c: I32):
+        with qp.stream_parallel():
+            for i in c:
+                qp.atomic_add(c[i], 1)
+        with qp.stream_parallel():
+            qp.atomic_add(c[0], 1)
+
+    count(c)
+
+
 @clean
 def sections_that_count(c):
     @qp.kernel
