@@ -162,6 +162,18 @@ def test_what_is_proved(kernel):
     assert verdict(kernel) == Proved()
 
 
+@qp.kernel
+def mixes_updates_of_its_own(x: I1):
+    for i in x:
+        qp.atomic_add(x[i], 1)
+        qp.atomic_max(x[i], i)
+        x[i] *= 2
+
+
+def test_updates_that_do_not_commute_are_proved_where_they_are_apart():
+    assert verdict(mixes_updates_of_its_own) == Proved()
+
+
 def test_three_parts_of_a_number_are_proved():
     assert races_of(traced(splits_a_number_in_three).tasks[0])["y"] == Proved()
 
