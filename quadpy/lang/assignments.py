@@ -129,9 +129,9 @@ def _change_plainly(
         case _ if isinstance(target, ElementRef):
             old = load_element(t, target, span)
             store_element(t, target, binary(t, type(node.op), old, t.expr(node.value), span), span)
-        case ast.Name(id=name) if isinstance(item := t.frame.env.get(name), MutableVar) and t.frame.is_item(name):
+        case ast.Name(id=one) if isinstance(item := t.frame.env.get(one), MutableVar) and t.frame.is_item(one):
             value = binary(t, type(node.op), freeze_all(t, read_part(t, item, span)), t.expr(node.value), span)
-            write_part(t, name, item, value, span)
+            write_part(t, one, item, value, span)
         case _ if name := base_name(node.target):
             part = target or named_part(t, name, node.target)
             old = freeze_all(t, read_part(t, part, span))
