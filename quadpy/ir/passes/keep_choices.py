@@ -16,7 +16,7 @@ from quadpy.ir.walk import map_children, walk
 
 __all__ = ["keep_choices"]
 
-B = TypeVar("B", ir.SerialTask, ir.ParallelTask, ir.Function)
+B = TypeVar("B", bound=ir.SerialTask | ir.ParallelTask | ir.Function)
 
 
 def keep_choices(kernel: ir.Kernel) -> ir.Kernel:
