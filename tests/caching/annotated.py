@@ -99,7 +99,7 @@ def _meanings(first: str, second: str) -> tuple[str, str]:
 
 _CHANGES: Final = "@qp.func\ndef f(x: T):\n    x += 1\n"
 _HALVES: Final = "@qp.func\ndef f(x: T):\n    return x / 2\n"
-_RESULTS: Final = "@qp.func\ndef f() -> T:\n    return 2.75, 1.5\n"
+_RESULTS: Final = "@qp.func\ndef f() -> T:\n    return 2049.0, 1.5\n"
 _METHOD: Final = """import quadpy as qp
 @qp.dataclass
 class I:
@@ -122,9 +122,9 @@ def _that_change() -> list[Change]:
         Change("a type that was Any", "o[i] = f(3.5)", *_meanings("typing.Any", "int"), (1.75, 1.5), setup=_HALVES),
         Change("a type in Annotated", "o[i] = f(3.5)", *_meanings("typing.Annotated[C, qp.f64]", "typing.Annotated[C, int]"),
                (1.75, 1.5), setup=_HALVES),
-        Change("a type in typing.Tuple", "o[i] = f()[0]", *_meanings("typing.Tuple[qp.f64, C]", "typing.Tuple[int, C]"),
-               (2.75, 2), setup=_RESULTS),
-        Change("a type in a tuple with a class", "o[i] = f()[0]", *_meanings("(C, qp.f64)", "(qp.i32, C)"), (2.75, 2), setup=_RESULTS),
+        Change("a type in typing.Tuple", "o[i] = f()[0]", *_meanings("typing.Tuple[qp.f64, C]", "typing.Tuple[qp.f16, C]"),
+               (2049, 2048), setup=_RESULTS),
+        Change("a type in a tuple with a class", "o[i] = f()[0]", *_meanings("(C, qp.f64)", "(qp.f16, C)"), (2049, 2048), setup=_RESULTS),
         Change("a method of a member", "o[i] = S(i=I(a=0)).i.get()", *_METHODS, setup=_STRUCTS, late=False),
         Change("a method of a member of an argument", "o[i] = s.i.get()", *_METHODS, setup=_STRUCTS, late=False,
                parameters=", s: S", arguments=", S()"),

@@ -21,6 +21,7 @@ _FUNCTION = (_QP + "@qp.func\ndef f(x):\n    return x + 1\n", _QP + "@qp.func\nd
 _CLASS = ("class C:\n    N = 1\n", "class C:\n    N = 2\n")
 _OBJECT = ("class C: pass\nc = C()\nc.N = 1\n", "class C: pass\nc = C()\nc.N = 2\n")
 _TYPE = (_QP + "T = qp.f64\n", _QP + "T = qp.i32\n")
+_WIDTH = (_QP + "T = qp.f64\n", _QP + "T = qp.f16\n")
 _FIELDS = (
     _QP + "a = qp.field(qp.f64, 3)\na.fill(1)\nb = a\n",
     _QP + "a = qp.field(qp.f64, 3)\na.fill(1)\nb = qp.field(qp.f64, 3)\nb.fill(2)\n",
@@ -115,12 +116,12 @@ TYPES = [
            *_each("import quadpy as qp\nV = qp.types.vector(2, qp.NUMBER)\n", "f64", "i32"), (2.75, 2)),
     Change("the type of a parameter", "o[i] = n / 2", *_TYPE, (1.5, 1.5), parameters=", n: T", arguments=", 3",
            late=False),
-    Change("the type of a kernel's result", "", *_TYPE, (2.75, 2), late=False, whole="""
+    Change("the type of a kernel's result", "", *_WIDTH, (2049, 2048), late=False, whole="""
 @qp.kernel
 def k(o: F64, p: F64) -> T:
     for i in o:
         o[i] = 0 * p[i]
-    return 2.75
+    return 2049.0
 """),
     Change("a default of a kernel", "o[i] = n", *_numbers(), parameters=", n: qp.i32 = cfg.N", late=False),
     Change("a template's default", "o[i] = n", *_numbers(), parameters=", n: qp.template() = cfg.N", late=False),
@@ -196,7 +197,7 @@ f, g = NUMBER
            setup="@qp.func\ndef f(x: T):\n    return x\n"),
     Change("an annotation that is a text", "o[i] = f(2.75)", *_TYPE, (2.75, 2),
            setup="@qp.func\ndef f(x: 'T'):\n    return x\n"),
-    Change("the annotation of a function's result", "o[i] = f(qp.f64(2.75))", *_TYPE, (2.75, 2), late=False,
+    Change("the annotation of a function's result", "o[i] = f(qp.f64(2049))", *_WIDTH, (2049, 2048), late=False,
            setup="@qp.func\ndef f(x) -> T:\n    return x\n"),
     Change("an attribute of a function", "o[i] = f.order", *_each(_FUNCTION[0] + "f.order = NUMBER\n")),
 ]  # fmt: skip
