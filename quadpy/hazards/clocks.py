@@ -14,7 +14,7 @@ Clock: TypeAlias = Mapping[int, int]
 
 _EMPTY: Final[Clock] = {}
 _MANY: Final = 64
-"""Entries of a clock above which those of dead lanes are dropped."""
+"""Entries of a clock above which those of dead lanes are dropped, if these are half of them."""
 
 
 class Lane:
@@ -23,17 +23,18 @@ class Lane:
     number  identifies the lane in clocks
     time    the number of the last operation
     clock   what comes before the next operation, on other lanes
+    since   operations after this time came after all of ``clock``
     stream  gives the timeline of the stream while it exists; ``default`` says whether it is a device's default stream
     life    that of its device
     """
 
-    __slots__ = ("__weakref__", "clock", "clocks", "default", "host", "life", "number", "stream", "time")
+    __slots__ = ("__weakref__", "clock", "clocks", "default", "host", "life", "number", "since", "stream", "time")
 
     def __init__(
         self, clocks: Clocks, number: int, stream: Callable[[], object], life: object, *, default: bool
     ) -> None:
         self.clocks, self.number, self.stream, self.life, self.default = clocks, number, stream, life, default
-        self.time = 0
+        self.time = self.since = 0
         self.clock: Clock = _EMPTY
         self.host: Clock = _EMPTY
         """The host's clock that ``clock`` contains."""
@@ -76,7 +77,9 @@ class Clocks:
     def before(self, lane: Lane) -> Clock:
         """The clock of an operation that is submitted to ``lane`` now."""
         if lane.host is not self.host:
-            lane.host, lane.clock = self.host, self._of_lanes_there(joined(lane.clock, self.host))
+            host = self.host
+            self.set(lane, joined(lane.clock, host))
+            lane.host = host
         return lane.clock
 
     def snapshot(self, lane: Lane) -> Snapshot:
@@ -85,10 +88,18 @@ class Clocks:
 
     def follow(self, lane: Lane, point: Snapshot) -> None:
         """Order later operations of ``lane`` after ``point``."""
-        if point.lane is not lane:
-            clock = self.before(lane)
-            if newer := point.after(clock):
-                lane.clock = self._of_lanes_there({**clock, **newer})
+        if point.lane is lane:
+            return
+        clock = self.before(lane)
+        if point.clock.get(lane.number, 0) > lane.since:  # then it contains ``clock``, and no entry is compared
+            self.set(lane, {**point.clock, point.lane.number: point.time})
+        elif newer := point.after(clock):
+            self.set(lane, {**clock, **newer})
+
+    def set(self, lane: Lane, clock: Clock) -> None:
+        """Let later operations of ``lane`` come after ``clock``, which contains what they came after before."""
+        lane.since = lane.time  # first, for interrupts
+        lane.clock = self._of_lanes_there(clock)
 
     def complete(self, point: Snapshot) -> None:
         """Note that the host knows that all work before ``point`` is complete."""
@@ -96,8 +107,8 @@ class Clocks:
             self.host = self._of_lanes_there({**self.host, **newer})
 
     def _of_lanes_there(self, clock: Clock) -> Clock:
-        """``clock``; if it is long, without the lanes that nothing refers to."""
-        if len(clock) > _MANY:
+        """``clock``; if it is long, without the lanes that nothing refers to, once these are many."""
+        if len(clock) > _MANY and len(clock) > 2 * len(self.lanes):
             return {number: time for number, time in clock.items() if number in self.lanes}
         return clock
 

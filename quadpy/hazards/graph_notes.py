@@ -42,6 +42,7 @@ class GraphNotes(Notes):
                     self._clocks.follow(lane, point)
             place, before = call_place(), self._clocks.before(lane)
             operations = [self._part(lane, part, before, place) for part in known.parts]
+            self._clocks.set(lane, lane.clock)  # later work comes after all parts, but these not after each other
             known.launches = {**known.launches, lane.number: self._clocks.snapshot(lane)}
         return Submitted(operations)
 
@@ -53,7 +54,7 @@ class GraphNotes(Notes):
                 clock = {**clock, **point.after(clock)}
         operation = Operation(lane, clock, "a launch of a graph", None, place)
         self._submit(operation, part.touched)
-        lane.clock = joined(lane.clock, clock)
+        self._clocks.set(lane, joined(lane.clock, clock))
         for event in part.records:
             event.observed = Snapshot(lane, operation.time, clock)
         return operation

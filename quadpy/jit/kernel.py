@@ -52,6 +52,12 @@ def _forget_plans() -> None:
 State.forget.append(_forget_plans)
 
 
+@functools.cache
+def _run_observed() -> Callable[..., object]:
+    """Imported where work is observed; cached, since an import at each call takes a microsecond."""
+    return import_late("quadpy.jit.observed_call").run_observed  # type: ignore[no-any-return]  # as annotated
+
+
 @public_init
 @shows("compile", "debug", "fuse", "fusion", "graph", "graph_stats", "prepare", "wave_size")
 class Kernel(ByName):
@@ -141,7 +147,7 @@ class Kernel(ByName):
             set_launching_kernel(self, args)
         if (observer := CAPTURES.observer) is None:
             return plan.run
-        return functools.partial(import_late("quadpy.jit.observed_call").run_observed, observer, self.source, plan)
+        return functools.partial(_run_observed(), observer, self.source, plan)
 
     def prepare(self, *args: Argument, **kwargs: Argument) -> Prepared | HostLaunch:
         """Return what a call with ``args`` and ``kwargs`` would launch, without launching it; a graph takes it as a node.

@@ -398,7 +398,7 @@ def test_a_finalizer_that_the_collector_runs_may_allocate_and_launch():
         assert len(made) == 200
         add(x, x)
         del x
-    assert set(driver.left_open().values()) == {0}
+    assert set(driver.left_open().values()) == {0}, driver.left_open()
 
 
 class Odd:

@@ -262,3 +262,32 @@ def test_many_different_parts_cost_little_each(cpu):
     with qp.hazards.check():
         on = repeated(next_part, 1024)
     assert on <= 40
+
+
+def test_streams_in_a_ring_cost_the_same_however_many_there_are(cpu):
+    """A stream that follows one which has followed it compares no clocks, entry by entry."""
+
+    def steps(count):
+        streams, events = ([make() for _ in range(count)] for make in (qp.create_stream, qp.create_event))
+        arrays = [qp.ndarray(qp.f32, N) for _ in range(count)]
+
+        def turn(k):
+            here, after = k % count, (k + 1) % count
+            events[here].wait(streams[after])
+            double(arrays[after], stream=streams[after])
+            events[after].record(streams[after])
+
+        with qp.hazards.check():
+            for k in range(3 * count):
+                turn(k)
+            return len(of_the_checker(executed(lambda: [turn(k) for k in range(count)]))) / count
+
+    assert steps(64) <= 1.1 * steps(4)
+
+
+def test_a_watched_launch_imports_nothing(cpu):
+    a = qp.ndarray(qp.f32, N)
+    with qp.hazards.check():
+        for _ in range(3):
+            double(a)
+        assert not [step for step in executed(lambda: double(a)) if step[1] == "import_late"]
