@@ -30,18 +30,22 @@ APART = {
 """Pairs that no program can have, and why."""
 
 
-def is_possible(features):
-    return not any(apart <= set(features) for apart in APART)
+ON_CPU = "fork"
+"""A process that was forked after a GPU was opened cannot use it."""
+
+
+def is_possible(features, arch="cpu"):
+    return not any(apart <= set(features) for apart in APART) and (arch == "cpu" or ON_CPU not in features)
 
 
 PAIRS = [pair for pair in itertools.combinations(FEATURES, 2) if is_possible(pair)]
 
 
-def features_of(seed, pair=None):
+def features_of(seed, pair=None, arch="cpu"):
     """A pair, in turn, unless it is given, and a third one at random."""
-    draw = random.Random(seed)
-    pair = pair or PAIRS[seed % len(PAIRS)]
-    third = draw.choice([f for f in FEATURES if f not in pair and is_possible((*pair, f))])
+    draw, pairs = random.Random(seed), [pair for pair in PAIRS if is_possible(pair, arch)]
+    pair = pair or pairs[seed % len(pairs)]
+    third = draw.choice([f for f in FEATURES if f not in pair and is_possible((*pair, f), arch)])
     return tuple(f for f in FEATURES if f in (*pair, third))
 
 
