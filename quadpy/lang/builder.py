@@ -95,7 +95,7 @@ class Builder:
                 value = self.let(value)  # type: ignore[arg-type, assignment]  # an expression stays one
         return value
 
-    def may_change(self, value: Expr) -> bool:
+    def may_change(self, value: Node) -> bool:
         """Whether ``value`` is a variable, which later statements may assign."""
         return isinstance(value, VarRead) and value.var in self._mutable
 

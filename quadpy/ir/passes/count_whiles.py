@@ -33,17 +33,17 @@ def _counted(task: ir.Task) -> ir.Task:
 
     def rewritten(node: ir.Node) -> ir.Node:
         if (found := ranges.get(id(node))) is not None:
-            versions = (ir.Block((each,), span=node.span) for each in (found.loop, node))
-            return ir.If(found.never_wraps, *versions, span=node.span)
+            counts, stays = (ir.Block((each,), span=node.span) for each in found.versions)
+            return ir.If(found.never_wraps, counts, stays, span=node.span)
         return map_children(node, rewritten) if isinstance(node, _WITH_BLOCKS) else node
 
     return map_children(task, rewritten) if ranges else task
 
 
 class _Range(NamedTuple):
-    """A while loop as a range loop, which is the same where its counter ``never_wraps``."""
+    """A loop that counts, as a range loop and as it was, which are the same where its counter ``never_wraps``."""
 
-    loop: ir.For
+    versions: tuple[ir.For, ir.While]
     never_wraps: ir.Expr
 
 
@@ -75,7 +75,8 @@ def _range_of(loop: ir.While, task: ir.Task) -> _Range | None:
     body = ir.Block(tuple(map(in_turn, stmts)), span=loop.body.span)  # type: ignore[arg-type]  # statements as before
     last_start = ir.Const(counter.type.max_int - int(step) + 1, counter.type, span=loop.span)
     never_wraps = ir.Compare(ir.CmpOp.LE, stop, last_start, u1, span=loop.span)
-    return _Range(ir.For(turn, ir.VarRead(counter, span=loop.span), stop, by, body, span=loop.span), never_wraps)
+    counts = ir.For(turn, ir.VarRead(counter, span=loop.span), stop, by, body, span=loop.span)
+    return _Range((counts, loop), never_wraps)
 
 
 def _reads(var: ir.Var, node: ir.Node) -> int:
