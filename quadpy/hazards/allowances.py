@@ -65,7 +65,8 @@ def _parts(array: Any) -> Iterator[_Part]:
 
 def reason_for(low: int, high: int) -> str:
     """The reason that allows hazards of these bytes; empty if there is none."""
-    for allowance in reversed(tuple(_active.values())):
+    active: tuple[_Allowance, ...] = tuple(_active.values())
+    for allowance in reversed(active):
         if any(part.low <= low and high <= part.high and part.owner() is not None for part in allowance.parts):
-            return allowance.reason
+            return str(allowance.reason)
     return ""

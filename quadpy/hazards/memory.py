@@ -21,6 +21,7 @@ from quadpy.runtime.elements.numpy_types import Numbers
 from quadpy.runtime.launch.host_access import HostMemory
 from quadpy.runtime.memory.allocators.block import Block
 from quadpy.runtime.memory.blocked import BlockedStorage
+from quadpy.runtime.memory.device_storage import DeviceStorage
 from quadpy.runtime.memory.host_memory import Buffer
 from quadpy.runtime.memory.host_storage import HostStorage
 
@@ -227,7 +228,10 @@ def owner_of(array: DenseArray[Any, Any]) -> object:
     storage = array._memory()  # noqa: SLF001 - what it is made of is the checker's concern
     if isinstance(storage, BlockedStorage):
         storage = storage.inner
-    return root_of(storage.view) if isinstance(storage, HostStorage) else storage.region.owner
+    if isinstance(storage, HostStorage):
+        return root_of(storage.view)
+    assert isinstance(storage, DeviceStorage)
+    return storage.region.owner
 
 
 def _root_of(thing: object) -> Numbers | None:
