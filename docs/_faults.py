@@ -118,11 +118,11 @@ import numpy as np
 import quadpy as qp
 
 @qp.kernel
-def scatter(x: qp.types.ndarray(dtype=qp.i32, ndim=1), k: qp.i64):
+def scatter(x: qp.types.ndarray(dtype=qp.i32, ndim=1), at: qp.types.ndarray(dtype=qp.i64, ndim=1)):
     for i in x:
-        x[i + k] = 1
+        x[at[i]] = 1
 
-scatter(np.zeros(10, np.int32), 2**42)
+scatter(np.zeros(10, np.int32), np.full(10, 2**42))
 """
 
 

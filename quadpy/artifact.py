@@ -7,10 +7,10 @@ from typing import Any, Final, Literal, TypeAlias
 
 from quadpy.faults import Site
 from quadpy.flow import Flow, flow_from_json, flow_to_json
-from quadpy.formula import Formula, formula_from_json, formula_to_json
+from quadpy.formula import Formula, formula_from_json, formula_to_json, operand_from_json
 
 __all__ = [
-    "HIDDEN", "SHADOW", "LOOP_DONE", "OUT_OF_MEMORY", "AbiLayout", "AbiValue", "CodeObject", "HiddenArgument",
+    "CHECKED", "HIDDEN", "INTERRUPTED", "OUT_OF_BOUNDS", "SHADOW", "LOOP_DONE", "OUT_OF_MEMORY", "AbiLayout", "AbiValue", "CodeObject", "HiddenArgument", "Limit",
     "ResultShape", "TaskInfo",
 ]  # fmt: skip
 
@@ -18,6 +18,13 @@ LOOP_DONE: Final = -1
 """What stands in memory for the part of a loop that comes next, when the loop is over."""
 OUT_OF_MEMORY: Final = -2
 """Returned by a CPU's entry function if a loop could not allocate working memory; -1 means that all tasks are done."""
+INTERRUPTED: Final = -3
+"""The same if a handler of a signal, such as that of Ctrl-C, raised: ``runtime.cpu.pool`` has the exception."""
+
+OUT_OF_BOUNDS: Final = -4
+"""The same, before anything has run, if an access may certainly leave its array: ``Limit`` says how the host finds out."""
+CHECKED: Final = 1 << 30
+"""Added to the number of the first task: the host has found that all accesses stay inside their arrays."""
 
 Part = Literal["pointer", "extent", "stride", "scalar"]
 ResultShape: TypeAlias = 'Literal["scalar"] | tuple[int, ...] | list[ResultShape] | dict[str, ResultShape] | None'
@@ -115,6 +122,40 @@ class TaskInfo:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """One iteration's access to an array, along one axis: a launch whose access is outside must not begin.
+
+    It is outside if all ``runs``, the lengths of the loops around it, are above 0, and ``index`` is below 0 for a ``low``
+    limit, or else the extent or more.  This costs too much for each launch.  Therefore, a launch first looks at the sum of
+    ``terms``, each a factor and the numbers of values of the argument block to multiply it with: only if it is negative,
+    for a ``low`` limit, or else not negative, the access may be outside.
+
+    arrays  the array as users know it, with its extents; then those whose extents matter too
+    first   what the user's indices of the axis begin at
+    """
+
+    arrays: tuple[tuple[str, tuple[Formula, ...]], ...]
+    axis: int
+    first: int
+    low: bool
+    terms: tuple[tuple[int, tuple[int, ...]], ...]
+    index: Formula
+    runs: tuple[Formula, ...]
+
+    def to_json(self) -> list[Any]:
+        arrays = [[name, *map(formula_to_json, extents)] for name, extents in self.arrays]
+        numbers = [formula_to_json(formula) for formula in (self.index, *self.runs)]
+        return [arrays, self.axis, self.first, self.low, self.terms, numbers]
+
+    @staticmethod
+    def from_json(facts: list[Any]) -> Limit:
+        arrays, axis, first, low, terms, numbers = facts
+        shapes = tuple((name, tuple(map(operand_from_json, extents))) for name, *extents in arrays)
+        index, *runs = map(operand_from_json, numbers)
+        return Limit(shapes, axis, first, low, tuple((factor, tuple(k)) for factor, k in terms), index, tuple(runs))
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class CodeObject:
     """Machine code of one kernel for one target, with all that a launch needs to know.
@@ -127,6 +168,7 @@ class CodeObject:
     ``messages`` are what it prints, each as ``Message.text``.
     ``sites`` are the checks of code under ``debug=True``, by their numbers; ``shadow`` says how many words of memory its
     checks for races need in a launch, None where there are none.
+    ``limits`` are of accesses that are certain.
     """
 
     target: str
@@ -142,6 +184,7 @@ class CodeObject:
     asm: str = field(default="", compare=False)
     sites: tuple[Site, ...] = ()
     shadow: Formula | None = None
+    limits: tuple[Limit, ...] = ()
 
     def __repr__(self) -> str:
         names = ", ".join(task.symbol for task in self.tasks)
@@ -172,6 +215,8 @@ class CodeObject:
             facts["sites"] = [site.to_json() for site in self.sites]
         if self.shadow is not None:
             facts["shadow"] = formula_to_json(self.shadow)
+        if self.limits:
+            facts["limits"] = [limit.to_json() for limit in self.limits]
         import json  # most programs read no manifest
 
         return json.dumps(facts, sort_keys=True)
@@ -188,4 +233,5 @@ class CodeObject:
             results=tuple(facts["results"]), slots=facts["slots"], messages=tuple(facts["messages"]),
             flow=flow_from_json(facts["flow"]), hidden=tuple(HiddenArgument(*hidden) for hidden in facts["hidden"]),
             sites=tuple(map(Site.from_json, facts.get("sites", ()))), shadow=formula_from_json(facts.get("shadow")),
+            limits=tuple(map(Limit.from_json, facts.get("limits", ()))),
         )  # fmt: skip

@@ -9,7 +9,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-__all__ = ["BlockValue", "Formula", "Operation", "formula_from_json", "formula_to_json", "values_in"]
+__all__ = [
+    "BlockValue",
+    "Formula",
+    "Operation",
+    "formula_from_json",
+    "formula_to_json",
+    "operand_from_json",
+    "values_in",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +74,11 @@ def formula_from_json(data: Any) -> Formula | None:
     if name == "value":
         return BlockValue(*rest)
     bits, signed, *operands = rest
-    return Operation(name, tuple(map(_operand, operands)), bits, signed)
+    return Operation(name, tuple(map(operand_from_json, operands)), bits, signed)
 
 
-def _operand(data: Any) -> Formula:
+def operand_from_json(data: Any) -> Formula:
+    """What ``formula_to_json`` gave for a formula."""
     found = formula_from_json(data)
     assert found is not None
     return found

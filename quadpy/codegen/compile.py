@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from quadpy.artifact import CodeObject
 from quadpy.codegen.abi import hidden_of
+from quadpy.codegen.bounds import limits_of
 from quadpy.codegen.emit import compile_amdgpu, compile_nvptx, gpu_header
 from quadpy.codegen.extent import integer_of
 from quadpy.codegen.host import compile_host, compile_host_asm, host_header
@@ -52,13 +55,15 @@ def code_object(schedule: KernelSchedule, spec: TargetSpec, image: bytes, asm: s
         messages=tuple(dict.fromkeys(node.message.text for node in walk(kernel) if isinstance(node, ir.Print))),
         asm=asm,
         sites=kernel.sites,
+        limits=schedule.limits,
         shadow=None if kernel.shadow is None else integer_of(kernel.shadow, layout),
     )
 
 
 def schedule_for(kernel: ir.Kernel, spec: TargetSpec, form: Form = PLAIN) -> KernelSchedule:
     """How ``kernel`` runs on ``spec``, after the passes of the target; errors as for ``compile_kernel``."""
-    return schedule_of(run_passes(TARGET_PASSES[spec.family], kernel), spec, form)
+    schedule = schedule_of(run_passes(TARGET_PASSES[spec.family], kernel), spec, form)
+    return replace(schedule, limits=tuple(limit for limit, _ in limits_of(kernel, schedule.layout)))
 
 
 def _text(schedule: KernelSchedule, spec: TargetSpec) -> str:

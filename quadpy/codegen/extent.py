@@ -9,7 +9,7 @@ from quadpy.artifact import AbiLayout, Part
 from quadpy.formula import BlockValue, Formula, Operation
 from quadpy.ir import nodes as ir
 
-__all__ = ["LONG_ROW", "ROW_UNIT", "coarsened_extent", "extent_of", "integer_of"]
+__all__ = ["LONG_ROW", "ROW_UNIT", "NotOnHost", "coarsened_extent", "extent_of", "integer_of"]
 
 ROW_UNIT: Final = 64
 """In coarsened loops of several axes, rows of LONG_ROW or more iterations begin at multiples of this (a wave)."""
@@ -27,7 +27,7 @@ def extent_of(task: ir.ParallelTask, layout: AbiLayout) -> Formula | None:
     values = {(value.param, value.part, value.axis): k for k, value in enumerate(layout.values)}
     try:
         bounds = [tuple(_formula(e, values) for e in (axis.start, axis.stop, axis.step)) for axis in task.axes]
-    except _NotHere:
+    except NotOnHost:
         return None
     return Operation("product", tuple(Operation("count", each) for each in bounds))
 
@@ -54,7 +54,7 @@ def _long(name: str, *operands: Formula) -> Operation:
     return Operation(name, operands, 64)
 
 
-class _NotHere(Exception):
+class NotOnHost(Exception):
     """The host cannot evaluate this."""
 
 
@@ -73,4 +73,4 @@ def _formula(e: ir.Expr, values: Mapping[tuple[str, Part, int], int]) -> Formula
         case ir.Binary(op=op, lhs=lhs, rhs=rhs, type=t) if op in _OPERATIONS and not t.is_float:
             return Operation(_OPERATIONS[op], (_formula(lhs, values), _formula(rhs, values)), t.bits, t.is_signed)
         case _:
-            raise _NotHere
+            raise NotOnHost

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import astuple, dataclass
 from itertools import accumulate, pairwise
 
-from quadpy.artifact import AbiLayout, TaskInfo
+from quadpy.artifact import AbiLayout, Limit, TaskInfo
 from quadpy.codegen.abi import layout_of
 from quadpy.codegen.frames import CpuFrame, GpuFrame
 from quadpy.codegen.launches import cpu_launch, fused_launch, gpu_launches, latch_launch, task_symbol
@@ -106,6 +106,7 @@ class KernelSchedule:
     takes_scratch  whether GPU kernels take its address
     latches        the tasks of predicated loops that a decision follows; the last cell belongs to the latches
     fused          how one launch runs all tasks, if the form asks for that
+    limits         of accesses that may be certain to leave their arrays
     """
 
     kernel: ir.Kernel
@@ -119,6 +120,7 @@ class KernelSchedule:
     takes_scratch: bool
     latches: tuple[Latch, ...] = ()
     fused: FusedSchedule | None = None
+    limits: tuple[Limit, ...] = ()
 
     @property
     def latch_launches(self) -> tuple[TaskInfo, ...]:

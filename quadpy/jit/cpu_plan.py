@@ -9,11 +9,12 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from quadpy.artifact import OUT_OF_MEMORY, CodeObject, ResultShape
+from quadpy.artifact import CHECKED, INTERRUPTED, OUT_OF_BOUNDS, OUT_OF_MEMORY, CodeObject, ResultShape
 from quadpy.errors import OutOfDeviceMemory
 from quadpy.jit.array_arguments import ArrayArguments, accesses_of_block
 from quadpy.jit.grids import barrier_loops
 from quadpy.jit.hidden_arguments import HiddenArguments
+from quadpy.jit.limits import Limits
 from quadpy.jit.misfits import MISFITS, Misfit
 from quadpy.jit.plan import Values, Views, unknown_footprints
 from quadpy.jit.results import ResultReader
@@ -21,6 +22,7 @@ from quadpy.jit.timed_entry import TimedEntry
 from quadpy.runtime.arrays.field_memory import FieldMemory
 from quadpy.runtime.arrays.view import ArrayMemory
 from quadpy.runtime.cpu.loader import load_object, name_in_crashes
+from quadpy.runtime.cpu.pool import raise_kept
 from quadpy.runtime.device.devices import current_device
 from quadpy.runtime.device.faults import CheckedEntry
 from quadpy.runtime.launch.capturing import CAPTURES, session_of
@@ -45,7 +47,7 @@ class CpuPlan:
 
     __slots__ = (
         "_apart", "_arrays", "_barrier_loops", "_entry", "_loaded", "_name", "_pack", "_result", "_slots", "_timed", "_unpack", "checks_values", "code",
-        "fields", "footprints", "hidden", "spans",
+        "fields", "footprints", "hidden", "limits", "spans",
     )  # fmt: skip
 
     def __init__(
@@ -69,7 +71,7 @@ class CpuPlan:
         self._slots, self._name, self.spans = code.slots, name, spans
         self._result = ResultReader(code.results, result_shape) if code.results else None
         self._barrier_loops = tuple(barrier_loops(code, spans))
-        self._arrays = ArrayArguments(code)
+        self._arrays, self.limits = ArrayArguments(code), Limits(code, name, spans[0] if spans else None)
         self.checks_values = bool(self._barrier_loops or self._arrays.conditions)
 
     @property
@@ -95,7 +97,7 @@ class CpuPlan:
         return CheckedEntry(entry) if code.sites else entry
 
     def run(self, values: Values, views: Views, stream: object) -> object:
-        """Like ``Plan.run``; returns when the kernel is done.  Ctrl-C takes effect between tasks of a long kernel."""
+        """Like ``Plan.run``; returns when the kernel is done.  Raises what a handler of a signal raised meanwhile."""
         if (stream is not None or CAPTURES.count) and self._captured(values, views, stream):
             return None
         block = self.block_of(values)
@@ -115,6 +117,7 @@ class CpuPlan:
 
     def prepare(self, values: Values, views: Views, stream: Stream | None = None) -> HostLaunch:
         """Like ``Plan.prepare``; arrays of the host are used in place."""
+        self.limits.require(values)
         return self.launch_of(self.block_of(values), views)
 
     def fusion(self, values: Values) -> Fusion:
@@ -158,6 +161,11 @@ class CpuPlan:
 
     def _go_on(self, block: bytes, scratch: Scratch, task: int) -> int:
         """Continues from ``task``, which the entry function returned; gives its next return value."""
+        if task == INTERRUPTED:
+            raise_kept()
+        if task == OUT_OF_BOUNDS:
+            self.limits.require(self._unpack(block))
+            task = CHECKED
         if task == OUT_OF_MEMORY:
             raise OutOfDeviceMemory(
                 f"kernel {self._name}: no working memory for a loop's partial results or shared arrays",

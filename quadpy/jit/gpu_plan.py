@@ -15,6 +15,7 @@ from quadpy.jit.gpu_launch import Submission, task_launches, upload_kernels_on
 from quadpy.jit.grids import Grids
 from quadpy.jit.hidden_arguments import HiddenArguments
 from quadpy.jit.host_arrays import copied_host_arrays
+from quadpy.jit.limits import Limits
 from quadpy.jit.misfits import MISFITS, Misfit
 from quadpy.jit.plan import Plan, Values, Views, unknown_footprints
 from quadpy.jit.results import ResultReader
@@ -61,6 +62,7 @@ class GpuPlan:
         self.launches = tuple(task_launches(code, device.driver, self.module, name, spans))
         self._flow = code.flow or tuple(range(len(code.tasks)))
         self.grids = Grids(code, self.launches)
+        self.limits = Limits(code, name, spans[0] if spans else None)
         self.result = ResultReader(code.results, result_shape) if code.results else None
         self.spare: list[ArgumentBlock] = []
         self.origin: Origin | None = None
@@ -161,6 +163,7 @@ class GpuPlan:
             self.format.pack(*values)
         except MISFITS as error:
             raise Misfit from error
+        self.limits.require(values)
         return self.grids.of(values)
 
     def announce(self, views: Views, on: Stream) -> None:

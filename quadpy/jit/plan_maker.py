@@ -94,6 +94,7 @@ class PlanMaker:
             kind = cpu_plan_class(compiled.code) if entry is None else CpuPlan
             plan = kind(compiled.code, **self._facts_of(compiled), entry=entry)
             plan.footprints = functools.cache(lambda: self._footprints(options, compiled.code))
+            plan.limits.spans = lambda: self._places(options, compiled.code)
             return plan
         tasks = self._gpu_plan(options, device)
         if options.predicated or options.indirect or not options.graph or has_memory(tasks.code):
@@ -173,6 +174,7 @@ class PlanMaker:
             device, self._source.name, compiled.code, mode, lambda: self._traced(options)
         )
         plan.footprints = functools.cache(lambda: self._footprints(options, compiled.code))
+        plan.limits.spans = lambda: self._places(options, compiled.code)
         if not (options.predicated or options.indirect):
             plan.set_indirect(functools.cache(lambda: self._variant(options, plan, predicated=False, indirect=True)))
         return plan
@@ -240,6 +242,14 @@ class PlanMaker:
     def _footprints(self, options: Options, code: CodeObject) -> KernelFootprints:
         """The footprints of the launches of ``code``; code from the disk is traced for this."""
         return _footprints_of(code, lambda: self._traced(options))
+
+    def _places(self, options: Options, code: CodeObject) -> Sequence[Span]:
+        """Where the accesses of ``code.limits`` are: code from the disk does not know, so the kernel is traced for this."""
+        try:
+            found = import_late("quadpy.codegen.bounds").limits_of(self._traced(options), code.layout)
+        except (CompilationError, RecursionError):  # as in ``_footprints_of``
+            return ()
+        return [span for _, span in found]
 
     def _traced(self, options: Options) -> Kernel:
         traced: Traced = import_late("quadpy.jit.compiler").traced_for(replace(self._request(options), again=True))

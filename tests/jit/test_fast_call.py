@@ -14,7 +14,7 @@ from simulated import AnyKernel, gpu, launched
 from simulated_gpu.driver import RecordedKernel, RecordingDriver
 
 import quadpy as qp
-from quadpy.errors import ArgumentError, DeviceError, DriverError, StreamError
+from quadpy.errors import ArgumentError, BoundsError, DeviceError, DriverError, StreamError
 from quadpy.runtime.device import devices
 from quadpy.runtime.device.current import Config, set_config
 from quadpy.runtime.device.device import Device
@@ -94,7 +94,7 @@ def test_a_call_without_arguments(device):
 
 @hypothesis.given(
     n=st.integers(0, 2000),
-    rows=st.integers(0, 40),
+    rows=st.integers(1, 40),
     a=st.floats(width=32),
     b=st.integers(-(2**31), 2**31 - 1),
     c=st.booleans(),
@@ -103,7 +103,7 @@ def test_a_call_without_arguments(device):
 def test_arguments_of_every_kind(n, rows, a, b, c):
     with gpu() as device:
         x, y = qp.ndarray(qp.f32, n), qp.ndarray(qp.f32, (rows, 7))
-        both_ways(device, fresh(mix), a, x, b, y, qp.Vector([1.0, a, 2.0]), c, 0.5)
+        both_ways(device, fresh(mix), a, x, min(b, n), y, qp.Vector([1.0, a, 2.0]), c, 0.5)
 
 
 def test_fields_are_arguments_too(device):
@@ -329,7 +329,7 @@ def test_loops_that_take_any_number_of_blocks_take_those_that_run_at_once(device
     @qp.kernel
     def far(n: qp.i64, m: qp.i64, x: F32):
         for i, _j in qp.ndrange(n, m):
-            x[i] = 1.0
+            x[i % 8] = 1.0
 
     @qp.kernel
     def unknown(x: F32):
@@ -616,3 +616,19 @@ def test_the_checker_knows_that_the_host_waits_for_a_result(device, answers):
         kernel(x2, stream=s1)
         kernel(x2, stream=s2)  # the host has waited
     assert kernel(x2) == 1.0
+
+
+def test_a_loop_that_would_leave_an_array_is_refused_by_fast_calls_too(device):
+    kernel, x, y, short = fresh(copy), *(qp.ndarray(qp.f32, n) for n in (8, 8, 4))
+    kernel(x, y)
+    fast_call = kernel._fast_call
+    assert fast_call(None, short, y)
+    assert fast_call(None, qp.ndarray(qp.f32, 0), short)
+    assert not fast_call(None, x, short)
+    before = len(launched(device))
+    with pytest.raises(BoundsError, match=r"index 7 of y.*y has shape \(4,\), x has shape \(8,\)"):
+        kernel(x, short)
+    assert kernel.prepare(x, y)
+    with pytest.raises(BoundsError):
+        kernel.prepare(x, short)
+    assert len(launched(device)) == before

@@ -132,7 +132,7 @@ def test_a_grid_beyond_the_hardware_goes_to_the_wider_plan(device):
     @qp.kernel
     def touch(n: qp.i32, m: qp.i32, x: F32):
         for i, _j in qp.ndrange(n, m):
-            x[i] = 1.0
+            x[i % 8] = 1.0
 
     code = touch.compile("gfx942")
     device.driver.kernels[code.tasks[0].symbol] = RecordedKernel(lambda block: None)

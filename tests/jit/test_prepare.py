@@ -26,7 +26,8 @@ F32 = qp.types.ndarray(dtype=qp.f32, ndim=1)
 @qp.kernel
 def twice(a: qp.f32, x: F32, y: F32):
     for i in x:
-        y[i] = a * x[i]
+        if i < y.shape[0]:
+            y[i] = a * x[i]
     for i in y:
         x[i] = y[i]
 

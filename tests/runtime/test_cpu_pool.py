@@ -174,9 +174,10 @@ def test_no_more_than_the_grain_is_one_piece() -> None:
     assert len(pieces_of(501, 0, 500)) == 2
 
 
-def test_one_thread_gets_all_of_it_at_once() -> None:
+def test_one_thread_gets_all_of_it_in_order_and_looks_for_signals_every_64_grains() -> None:
     pool.set_threads(1)
-    assert pieces_of(1_000_000, 0, 1) == [(0, 1_000_000)]
+    assert pieces_of(1_000_000, 0, 1000) == [(k, min(k + 64_000, 1_000_000)) for k in range(0, 1_000_000, 64_000)]
+    assert pieces_of(64_000, 0, 1000) == [(0, 64_000)]
 
 
 @pytest.mark.parametrize("threads", [2, 3, 8])

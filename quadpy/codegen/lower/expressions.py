@@ -13,6 +13,7 @@ from quadpy.codegen.lower.text import constant, llvm_type, memory_type, symbol
 from quadpy.codegen.plans.branches import plain_name
 from quadpy.dtypes import Scalar
 from quadpy.ir import nodes as ir
+from quadpy.ir.long_loops import calls_long
 from quadpy.ir.walk import unhandled
 
 __all__ = [
@@ -199,7 +200,12 @@ def lower_call(s: Scope, name: str, args: tuple[ir.Expr, ...]) -> str:
     if plain_name(name) in POWERS and (power := _power_of_products(s, *args)) is not None:
         return power
     operands = ", ".join([f"{llvm_type(arg.type)} {lower_expr(s, arg)}" for arg in args])
-    return s.text.call(function_symbol(name), result_type(s.functions[name].results), operands)
+    function, result = function_symbol(name), result_type(s.functions[name].results)
+    if s.fuel is None or not calls_long(name, s.functions):
+        return s.text.call(function, result, operands)
+    value = s.text.call(function, result, f"{operands}, ptr {s.fuel.cell}" if operands else f"ptr {s.fuel.cell}")
+    s.fuel.called()
+    return value
 
 
 def _power_of_products(s: Scope, base: ir.Expr, exponent: ir.Expr) -> str | None:

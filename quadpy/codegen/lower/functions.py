@@ -7,6 +7,7 @@ from typing import Final
 
 from quadpy.codegen.lower.expressions import function_symbol, result_type
 from quadpy.codegen.lower.gpu.fast_math import fast_body
+from quadpy.codegen.lower.polls import Fuel
 from quadpy.codegen.lower.scope import FAST_FLAGS, Scope
 from quadpy.codegen.lower.statements import declare_variables, lower_block, zero_variables
 from quadpy.codegen.lower.text import FunctionText, ModuleText, VectorForm, constant, llvm_type
@@ -14,6 +15,7 @@ from quadpy.codegen.plans.branches import plain_name
 from quadpy.codegen.targets.rules import TargetRules
 from quadpy.dtypes import f32
 from quadpy.ir import nodes as ir
+from quadpy.ir.long_loops import calls_long
 
 __all__ = ["lower_functions"]
 
@@ -41,21 +43,26 @@ def _lower_function(
     names = [f"%p{k}" for k in range(len(function.params))]
     for var, name in zip(function.params, names, strict=True):
         s.params[var.name] = s.values[var.name] = name
+    takes_fuel = rules.gpu is None and calls_long(function.name, by_name)
     fast = _fast_body(function.name, rules) if kernel.fast_math else None
     if fast is not None:
         text.end(f"ret float {fast(text, *names)}")
     else:
+        if takes_fuel:
+            s.fuel = Fuel(text, "%fuel", f"ret {result_type(function.results)} zeroinitializer")
         zero_variables(s, declare_variables(s, function.body))
         lower_block(s, function.body)
     if text.open:
         text.end("unreachable")  # every path of a function ends in a Return
     params = ", ".join(f"{llvm_type(var.type)} {name}" for var, name in zip(function.params, names, strict=True))
+    if takes_fuel:
+        params = f"{params}, ptr noalias %fuel" if params else "ptr noalias %fuel"
     head = f"define internal {result_type(function.results)} {function_symbol(function.name)}({params})"
     fast_attributes = f" {rules.gpu.fast_attributes}" if kernel.fast_math and rules.gpu is not None else ""
     if function.is_called:
         module.called.add(function_symbol(function.name))
     text.finish(f"{head}{fast_attributes} alwaysinline norecurse nounwind", function_symbol(function.name))
-    if rules.gpu is None and (form := vector_form(function, function_symbol(function.name))):
+    if rules.gpu is None and not takes_fuel and (form := vector_form(function, function_symbol(function.name))):
         module.vector_forms[function_symbol(function.name)] = form
 
 

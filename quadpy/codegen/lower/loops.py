@@ -11,11 +11,13 @@ from typing import Final
 from quadpy.codegen.lower.casts import resize
 from quadpy.codegen.lower.expressions import is_natural, lower_expr
 from quadpy.codegen.lower.memory import is_shared
+from quadpy.codegen.lower.polls import strips
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.text import FunctionText, llvm_type
 from quadpy.codegen.plans.cost import cost_of
 from quadpy.dtypes import Scalar
 from quadpy.ir import nodes as ir
+from quadpy.ir.long_loops import has_long, is_long, short_turns
 
 __all__ = ["counted", "lower_for", "lower_while", "position", "strided", "trip_count"]
 
@@ -23,6 +25,8 @@ _PLAIN: Final = (ir.Assign, ir.CallMany, ir.Let, ir.Load)
 _UNROLL: Final = 8
 _SHORT: Final = 128
 """In the units of ``plans.cost``."""
+_FEW: Final = 16
+"""Turns of inner loops up to which a turn counts as one."""
 
 
 def lower_for(s: Scope, stmt: ir.For, body: Callable[[], None]) -> None:
@@ -72,13 +76,29 @@ def _user_loop(
     """``body`` for each k from ``first`` below ``end``; ``at`` binds the variables that depend on k."""
     done = s.text.label("for.end")
 
+    fuel = s.fuel if s.fuel is not None and is_long(stmt, s.functions) else None
+    turns = short_turns(stmt.body, s.functions)
+    by_turns = fuel is not None and (turns > _FEW or has_long(stmt.body, s.functions))
+
     def inside(k: str, following: str) -> None:
+        if fuel is not None and by_turns:
+            fuel.spend(turns)
         at(k)
         s.loops.append((done, following))
         body()
         s.loops.pop()
 
-    counted(s.text, first, end, inside, ty=ty, below=below, done=done, tag=_unrolled(s, stmt))
+    if fuel is None or by_turns:
+        counted(s.text, first, end, inside, ty=ty, below=below, done=done, tag=_unrolled(s, stmt))
+        return
+
+    def strip(begin: str, turns: str, turned: str) -> None:  # from 0 on: LLVM unrolls such loops better
+        def turn(number: str, following: str) -> None:
+            inside(s.text.op(f"add {'nsw' if below == 'slt' else 'nuw'} {ty} {begin}, {number}"), following)
+
+        counted(s.text, "0", turns, turn, ty=ty, below="ult", done=turned, guarded=False, exact=True)
+
+    strips(fuel, first, end, ty, below, done, strip)
 
 
 def _unrolled(s: Scope, stmt: ir.For) -> str:
@@ -104,11 +124,12 @@ def counted(
     tag: str = "",
     done: str = "",
     guarded: bool = True,
+    exact: bool = False,
 ) -> None:
     """``body(k, following)`` for each k from ``first`` below ``end`` in steps; a jump to ``following`` ends the iteration.
 
     ``below`` is LLVM's comparison, ``tag`` the loop's metadata, ``done`` a label for the block after the loop.  A loop that
-    is not ``guarded`` runs at least once.
+    is not ``guarded`` runs at least once; one that is ``exact`` meets ``end`` itself, which tells LLVM its length.
     """
     loop, following, done = out.label("for"), out.label("for.next"), done or out.label("for.end")
     if guarded:
@@ -123,7 +144,7 @@ def counted(
     body(k, following)
     out.start(following)
     out.define(next_k, f"add {'nsw' if below == 'slt' else 'nuw'} {ty} {k}, {step}")
-    more = out.op(f"icmp {below} {ty} {next_k}, {end}")
+    more = out.op(f"icmp {'ne' if exact else below} {ty} {next_k}, {end}")
     out.end(f"br i1 {more}, label %{loop}, label %{done}" + (f", !llvm.loop {tag}" if tag else ""))
     out.start(done)
 
@@ -152,6 +173,8 @@ def lower_while(s: Scope, stmt: ir.While, head: Callable[[], None], body: Callab
     if out.open:
         out.branch(lower_expr(s, stmt.cond), inside, done)
         out.start(inside)
+        if s.fuel is not None:
+            s.fuel.spend(short_turns(stmt.body, s.functions))
         s.loops.append((done, top))
         body()
         s.loops.pop()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from quadpy.codegen.lower.polls import Fuel
 from quadpy.codegen.lower.text import FunctionText
 from quadpy.codegen.targets.rules import TargetRules
 from quadpy.dtypes import Scalar
@@ -70,6 +71,7 @@ class Scope:
     loop_tag  metadata of the parallel loop
     merge_tag metadata of the loops that merge partial results
     results   of a function; None in a task
+    fuel      how the CPU's long loops look for signals; None if there are none
     """
 
     text: FunctionText
@@ -97,6 +99,7 @@ class Scope:
     loop_tag: str = ""
     merge_tag: str = ""
     results: tuple[Scalar, ...] | None = None
+    fuel: Fuel | None = None
 
     @property
     def narrow(self) -> bool:

@@ -165,6 +165,8 @@ class GpuCalls:
 
     def _grids(self) -> Iterator[str]:
         sources = self.arguments.sources()
+        for suspicion in self.plan.limits.suspicions(sources):
+            yield f"        if {suspicion}: return None"
         for info in self.plan.code.tasks:
             if info.has_barrier and info.extent is not None:
                 yield f"        if {formula_source(info.extent, sources)} % {info.block_dim}: return None"

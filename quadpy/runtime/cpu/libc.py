@@ -21,7 +21,10 @@ _MEMORY: Final = ("malloc", "free", "memcpy", "memmove", "memset", "memcmp", "bc
 KERNEL_FUNCTIONS: Final = frozenset((*_MEMORY, *_EXACT, *(f"{name}f" for name in _EXACT)))
 """Memory for private copies, and what LLVM calls in place of loops that copy, fill or compare, and on plain x86-64."""
 
-POOL_FUNCTIONS: Final = ("clock_gettime", "memcpy", "pthread_create", "pthread_detach", "pthread_sigmask", "syscall")
+POOL_FUNCTIONS: Final = (
+    "clock_gettime", "memcpy", "pthread_create", "pthread_detach", "pthread_getspecific", "pthread_self",
+    "pthread_setspecific", "pthread_sigmask", "syscall",
+)  # fmt: skip
 
 
 @functools.cache

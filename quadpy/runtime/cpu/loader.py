@@ -14,7 +14,7 @@ from quadpy.runtime.cpu.compiler_rt import HELPERS, helper_address
 from quadpy.runtime.cpu.elf_symbols import read_symbols, section_around
 from quadpy.runtime.cpu.libc import KERNEL_FUNCTIONS, c_address
 from quadpy.runtime.cpu.orc import LoadedObject, link
-from quadpy.runtime.cpu.pool import ENTRY as POOL_ENTRY, SIZE as POOL_SIZE, native_symbols, pool_address
+from quadpy.runtime.cpu.pool import native_symbols, pool_symbol
 from quadpy.runtime.cpu.pool_native.crash import ENTRY, HEAD, PREVIOUS
 from quadpy.runtime.device.locks import new_lock
 from quadpy.settings import settings
@@ -60,10 +60,8 @@ def load_object(image: bytes) -> LoadedObject:
 
 
 def _address(name: str) -> int | None:
-    if name == POOL_ENTRY:
-        return pool_address()
-    if name == POOL_SIZE:
-        return native_symbols()[name]
+    if name.startswith("qp_pool_"):
+        return pool_symbol(name)
     if name in HELPERS:
         return helper_address(name)
     return c_address(name) if name in KERNEL_FUNCTIONS else None

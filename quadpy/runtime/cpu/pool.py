@@ -13,8 +13,9 @@ import ctypes
 import os
 import platform
 import sys
+import threading
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, NoReturn
 
 from quadpy.errors import ArgumentError
 from quadpy.messages import shown
@@ -24,6 +25,8 @@ from quadpy.runtime.cpu.pool_native.caller import MAX_THREADS
 from quadpy.runtime.cpu.pool_native.crash import CRASH_FUNCTIONS, crash_ir
 from quadpy.runtime.cpu.pool_native.entry import pool_ir
 from quadpy.runtime.cpu.pool_native.hosts import this_host
+from quadpy.runtime.cpu.pool_native.interrupts import PYTHON_FUNCTIONS
+from quadpy.runtime.cpu.python_functions import address_of_python
 from quadpy.runtime.device.locks import new_lock
 
 __all__ = [
@@ -34,6 +37,8 @@ __all__ = [
     "get_threads",
     "native_symbols",
     "pool_address",
+    "pool_symbol",
+    "raise_kept",
     "run",
     "set_spin",
     "set_threads",
@@ -51,7 +56,7 @@ SPIN_NS: Final = 50_000
 _FILL_GRAIN: Final = 1 << 18
 """Bytes that one thread writes in about the time that it takes to hand a job over."""
 
-_ENTRY_TYPE: Final = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 3)
+_CALL_TYPE: Final = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 3)
 
 
 class _Pool:
@@ -60,13 +65,21 @@ class _Pool:
     def __init__(self, code: LoadedObject) -> None:
         self.code = code
         self.address = code.address(ENTRY)
-        self.run = _ENTRY_TYPE(self.address)
+        self._call = _CALL_TYPE(code.address("qp_pool_call"))
+        self.raise_kept = ctypes.PYFUNCTYPE(None)(code.address("qp_pool_raise"))
         self.fill = code.address("qp_pool_fill")
         self.forget = ctypes.CFUNCTYPE(None)(code.address("qp_pool_forget"))
         self.threads = ctypes.c_int32.from_address(code.address("qp_pool_threads"))
         self.spin = ctypes.c_int64.from_address(code.address("qp_pool_spin"))
         self.threads.value = default_threads()
         self.spin.value = SPIN_NS
+        if (main := code.addresses.get("qp_pool_main")) is not None:
+            _make_key(code.address("qp_pool_key"))
+            ctypes.c_uint64.from_address(main).value = threading.main_thread().ident or 0
+
+    def run(self, task: int, args: int, scratch: int, n: int, chunk: int, grain: int) -> None:
+        if self._call(task, args, scratch, n, chunk, grain):
+            self.raise_kept()
 
 
 class _Process:
@@ -89,11 +102,20 @@ class _Process:
             self._pool.forget()
 
 
+def _make_key(where: int) -> None:
+    """Makes a ``pthread_key_t``, which workers set."""
+    if ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(c_address("pthread_key_create") or 0)(
+        where, None
+    ):
+        raise OSError("the C library has no key left for data of threads")
+
+
 def _load() -> _Pool:
     ir_text = pool_ir(this_host()) + (crash_ir(platform.machine()) if sys.platform == "linux" else "")
     image = assemble(ir_text, opt=0)  # as fast as with more effort, and takes 3 ms instead of 16
-    addresses = ((name, c_address(name)) for name in (*POOL_FUNCTIONS, *CRASH_FUNCTIONS))
-    return _Pool(link(image, {name: at for name, at in addresses if at is not None}))
+    addresses = {name: c_address(name) for name in (*POOL_FUNCTIONS, *CRASH_FUNCTIONS)}
+    addresses |= {name: address_of_python(name) for name in PYTHON_FUNCTIONS}
+    return _Pool(link(image, {name: at for name, at in addresses.items() if at is not None}))
 
 
 _process: Final = _Process()
@@ -105,6 +127,17 @@ if hasattr(os, "register_at_fork"):
 def pool_address() -> int:
     """The address of ``qp_pool_run``.  The first call in a process loads it."""
     return _process.get().address
+
+
+def pool_symbol(name: str) -> int:
+    """The address of a function of the pool that kernels call."""
+    return _process.get().code.address(name)
+
+
+def raise_kept() -> NoReturn:
+    """Raises what a handler of a signal raised during a kernel of this thread, which has ended."""
+    _process.get().raise_kept()
+    raise KeyboardInterrupt
 
 
 def native_symbols() -> Mapping[str, int]:
@@ -119,7 +152,7 @@ def run(task: int, args: int, scratch: int, n: int, *, chunk: int = 0, grain: in
     chooses the pieces, of at least ``grain`` iterations except for the last of a thread.  Everything runs on the calling
     thread if there are at most ``grain`` iterations, one piece or one thread, inside a task, and while another thread has
     the workers.  Releases the GIL; tasks run with the default rounding and with subnormal numbers, whatever the caller's
-    modes are.
+    modes are.  Raises what a handler of a signal raised meanwhile; the loop is then incomplete.
     """
     _process.get().run(task, args, scratch, n, chunk, grain)
 

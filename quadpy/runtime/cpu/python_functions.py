@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from quadpy.runtime.cpu.orc import LoadedObject, link
 
-__all__ = ["FAST", "NO_ARGUMENTS", "PythonFunctions"]
+__all__ = ["FAST", "NO_ARGUMENTS", "PythonFunctions", "address_of_python"]
 
 NO_ARGUMENTS: Final = 0x0004
 """METH_NOARGS: ``ptr (ptr self, ptr null)``."""
@@ -34,7 +34,7 @@ class PythonFunctions:
     """The object ``image``; Python calls its ``symbol`` as ``flags`` say; ``uses`` are functions of Python."""
 
     def __init__(self, image: bytes, uses: tuple[str, ...], symbols: dict[str, int]) -> None:
-        self._code: LoadedObject = link(image, {name: _address(getattr(ctypes.pythonapi, name)) for name in uses})
+        self._code: LoadedObject = link(image, {name: address_of_python(name) for name in uses})
         self._methods = {
             symbol: _Method(symbol.encode(), self._code.address(symbol), flags, None)
             for symbol, flags in symbols.items()
@@ -48,5 +48,6 @@ class PythonFunctions:
         return found
 
 
-def _address(function: Any) -> int:
-    return ctypes.cast(function, ctypes.c_void_p).value or 0
+def address_of_python(name: str) -> int:
+    """The address of a function of Python's C API."""
+    return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0

@@ -1,31 +1,36 @@
 """The CPU's entry point: ``i32 <kernel>_entry(args, scratch, first)``.
 
 It runs the tasks from ``first`` on, each to its end, and returns -1.  If more than some milliseconds have passed, it
-returns the number of the next task instead, so that Ctrl-C works between tasks.  For ``~first`` it runs only that task,
-for profiles.  Branches run one after the other; at the end of a loop's last task the condition decides which task is
+returns the number of the next task instead, so that Ctrl-C works between tasks.  If a signal ended a task, it returns
+``INTERRUPTED`` (see ``lower.polls``).  For ``~first`` it runs only that task, for profiles.  Branches run one after the other; at the end of a loop's last task the condition decides which task is
 next.
 """
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from quadpy.artifact import OUT_OF_MEMORY
+from quadpy.artifact import CHECKED, INTERRUPTED, OUT_OF_BOUNDS, OUT_OF_MEMORY, AbiValue
 from quadpy.codegen.frames import Iterations, Privatised, Reduced, SectionedBlocks
 from quadpy.codegen.launches import entry_symbol
 from quadpy.codegen.lower.arguments import arguments_of, bind_arguments, names_used, new_function
 from quadpy.codegen.lower.axes import lower_axes, total_count
+from quadpy.codegen.lower.casts import resize
 from quadpy.codegen.lower.cpu.private import call_private
 from quadpy.codegen.lower.cpu.reduce import call_chunks
 from quadpy.codegen.lower.cpu.vectorised import piece_count
 from quadpy.codegen.lower.cpu.working_memory import Table, has_failed, new_working_record
+from quadpy.codegen.lower.polls import Fuel, is_stopped
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.text import ModuleText, llvm_type, symbol
 from quadpy.codegen.schedule import KernelSchedule, Schedule
+from quadpy.dtypes import Scalar
 from quadpy.flow import conditions_of, loop_ends
 from quadpy.ir import nodes as ir
+from quadpy.ir.long_loops import has_long
 
 __all__ = ["lower_cpu_entry"]
 
@@ -44,10 +49,17 @@ def lower_cpu_entry(module: ModuleText, schedule: KernelSchedule, recorded: Sequ
     out = s.text
     labels = [out.label("task") for _ in kernel.tasks]
     done, refused, tables = out.label("done"), out.label("refused"), Table(out)
+    stopped = out.label("stopped")
+    if any(
+        has_long(axis, s.functions) for task in kernel.tasks if isinstance(task, ir.ParallelTask) for axis in task.axes
+    ):
+        s.fuel = Fuel.of(out, f"br label %{stopped}")
     ends = loop_ends(kernel.flow)
     began = _clock(s) if ends or len(kernel.tasks) > 1 else ""
     alone = out.op("ashr i32 %first, 31")
     chosen = out.op(f"xor i32 %first, {alone}")
+    if schedule.limits:
+        chosen = _check_limits(s, schedule, chosen)
     if began:  # a task that runs alone has waited for long
         credit = out.op(f"and i64 {out.op(f'sext i32 {alone} to i64')}, {_PATIENCE + 1}")
         began = out.op(f"sub i64 {began}, {credit}")
@@ -57,6 +69,10 @@ def lower_cpu_entry(module: ModuleText, schedule: KernelSchedule, recorded: Sequ
     for number, task in enumerate(schedule.tasks):
         out.start(labels[number])
         _run(s, task, tables, refused, recorded=recorded[number])
+        if isinstance(task.task, ir.ParallelTask) or has_long(task.task, s.functions):
+            onward = out.label("onward")
+            out.branch(is_stopped(out), stopped, onward)
+            out.start(onward)
         for condition, first in ends.get(number, ()):
             again, onward = out.label("again"), out.label("onward")
             out.branch(_holds(s, condition), again, onward)
@@ -69,8 +85,43 @@ def lower_cpu_entry(module: ModuleText, schedule: KernelSchedule, recorded: Sequ
     _leave(s, modes, -1)
     if any(recorded):
         out.start(refused)
+        no_memory = out.label("no.memory")
+        out.branch(is_stopped(out), stopped, no_memory)
+        out.start(no_memory)
         _leave(s, modes, OUT_OF_MEMORY)
+    out.start(stopped)
+    out.intrinsic("qp_pool_resume", "void")
+    _leave(s, modes, INTERRUPTED)
     out.finish(f"define i32 {symbol(entry_symbol(kernel))}(ptr %args, ptr %scratch, i32 %first) nounwind")
+
+
+def _check_limits(s: Scope, schedule: KernelSchedule, chosen: str) -> str:
+    """Return if an access may be certain to leave its array, unless the host knows better; the first task's number."""
+    out = s.text
+    outside, inside = out.label("outside"), out.label("inside")
+    begins = out.op(f"icmp eq i32 {chosen}, 0")
+    some = "false"
+    for low, terms in dict.fromkeys((limit.low, limit.terms) for limit in schedule.limits):
+        total = "0"
+        for factor, numbers in terms:
+            product = str(factor)
+            for number in numbers:
+                product = out.op(f"mul i64 {product}, {_value(s, schedule.layout.values[number])}")
+            total = out.op(f"add i64 {total}, {product}")
+        order = "slt" if low else "sge"
+        some = out.op(f"or i1 {some}, {out.op(f'icmp {order} i64 {total}, 0')}")
+    out.branch(out.op(f"and i1 {begins}, {some}"), outside, inside)
+    out.start(outside)
+    out.end(f"ret i32 {OUT_OF_BOUNDS}")
+    out.start(inside)
+    return out.op(f"and i32 {chosen}, {CHECKED - 1}")
+
+
+def _value(s: Scope, value: AbiValue) -> str:
+    """A number of the argument block, in 64 bits."""
+    bits = 8 * struct.calcsize(value.code)
+    loaded = s.text.op(f"load i{bits}, ptr {s.text.op(f'getelementptr i8, ptr %args, i64 {value.offset}')}")
+    return resize(s.text, loaded, Scalar("", "int" if value.code.islower() else "uint", bits), 64)
 
 
 def _holds(s: Scope, condition: str) -> str:

@@ -17,6 +17,7 @@ from quadpy.codegen.frames import Reduced
 from quadpy.codegen.lower.atomics import combine, identity, merge_total
 from quadpy.codegen.lower.cpu.working_memory import WORKING, Record, Table, has_failed, new_working_record
 from quadpy.codegen.lower.loops import counted
+from quadpy.codegen.lower.polls import is_stopped
 from quadpy.codegen.lower.reductions import chunks_of, for_each
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.text import FunctionText, llvm_type, memory_type
@@ -269,7 +270,7 @@ def call_chunks(
         record.store(name, value)
     run(record.address, size)
     whole, lost = out.label("whole"), out.label("lost")
-    out.branch(has_failed(record), lost, whole)
+    out.branch(out.op(f"or i1 {has_failed(record)}, {is_stopped(out)}"), lost, whole)
     out.start(lost)
     out.intrinsic("free", "void", ("ptr", taken))
     out.jump(refused)

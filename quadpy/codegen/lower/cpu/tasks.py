@@ -21,6 +21,7 @@ from quadpy.codegen.lower.cpu.vectorised import VectorGroups
 from quadpy.codegen.lower.cpu.working_memory import MOST_ON_STACK, WORKING, Record, lend
 from quadpy.codegen.lower.expressions import lower_expr
 from quadpy.codegen.lower.loops import counted
+from quadpy.codegen.lower.polls import POLL, Fuel, is_stopped
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.statements import (
     declare_variables,
@@ -29,12 +30,13 @@ from quadpy.codegen.lower.statements import (
     set_variable,
     zero_variables,
 )
-from quadpy.codegen.lower.text import ModuleText, symbol
+from quadpy.codegen.lower.text import FunctionText, ModuleText, symbol
 from quadpy.codegen.plans.privatise import PrivatePlan
 from quadpy.codegen.plans.rows import RowGuard
 from quadpy.codegen.reduction import merge_op
 from quadpy.codegen.schedule import KernelSchedule, Schedule
 from quadpy.ir import nodes as ir
+from quadpy.ir.long_loops import has_long
 
 __all__ = ["lower_cpu_task"]
 
@@ -72,6 +74,8 @@ class _Function:
         s = new_function(self.module, self.kernel.kernel, self.kernel.rules, self.arguments)
         if self.plan is not None:
             s.privates = frozenset(param.name for param, _ in self.plan.arrays)
+        if has_long(self.schedule.task, s.functions):
+            s.fuel = Fuel.of(s.text)
         _lower_frame(s, self.schedule)
         if s.text.open:
             s.text.end("ret void")
@@ -97,12 +101,26 @@ class _Function:
             scratch = Record(text, WORKING).load("scratch")
         work, taken = lend(text, lent) if lent else ("", "")
         operands = [f"{a.llvm_type('ptr')} {values[a.operand]}" for a in self.arguments]
-        operands += [f"ptr {scratch}", *cell, *[f"ptr {work}"] * bool(lent), "i64 %begin", "i64 %end"]
-        text.do(f"call void {self.body}({', '.join(operands)})")
+        operands += [f"ptr {scratch}", *cell, *[f"ptr {work}"] * bool(lent)]
+        if self.plan is None:
+            self.call_body(text, operands, "%begin", "%end")
+        else:  # a chunk may be long: piece by piece, as the pool does
+            size, done = self.schedule.grain << 6, text.label("done")
+
+            def piece(first: str, following: str) -> None:
+                past = text.op(f"add nsw i64 {first}, {size}")
+                end = text.intrinsic("llvm.smin.i64", "i64", ("i64", past), ("i64", "%end"))
+                self.call_body(text, operands, first, end)
+                text.branch(is_stopped(text, POLL), done, following)
+
+            counted(text, "%begin", "%end", piece, step=str(size), done=done)
         if lent:
             text.intrinsic("free", "void", ("ptr", taken))
         text.end("ret void")
         text.finish(f"define internal void {symbol(self.name)}(ptr %args, ptr %scratch, i64 %begin, i64 %end) nounwind")
+
+    def call_body(self, text: FunctionText, operands: list[str], begin: str, end: str) -> None:
+        text.do(f"call void {self.body}({', '.join([*operands, f'i64 {begin}', f'i64 {end}'])})")
 
     def choose_copies(self, s: Scope, plan: PrivatePlan, values: dict[str, str]) -> str:
         """Replace arrays in ``values`` by private copies; returns the scratch memory."""

@@ -32,6 +32,7 @@ declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 @busy = internal global i32 0, align 64                    ; a caller has the workers
 @workers = internal global i32 0                           ; that exist
 @job = internal global %job zeroinitializer, align 64
+@job.depth = internal global i32 0                         ; see ``interrupts``; 0 for a caller that no signal interrupts
 @regions = internal global [$threads x %region] zeroinitializer, align 64
 
 ; In a forked child, which has no workers: back to the state before the first job.
@@ -40,6 +41,7 @@ define void @qp_pool_forget() nounwind {
   store i32 0, ptr @sleepers
   store i32 0, ptr @gate
   store i32 0, ptr @busy
+  call void @forget_main()
   ret void
 }
 """)
@@ -63,6 +65,8 @@ post:
   %regions = add i64 %helpers.64, 1
   store i64 %regions, ptr %regions.at
   call void @llvm.memcpy.p0.p0.i64(ptr align 8 @job, ptr align 8 %mine, i64 64, i1 false)
+  %depth = call i32 @own_depth()
+  store i32 %depth, ptr @job.depth
   call void @cut(i64 %regions)
   store atomic i32 0, ptr @done monotonic, align 4
   store atomic i32 0, ptr @caller_sleeps monotonic, align 4
@@ -75,6 +79,10 @@ post:
   %last = atomicrmw xchg ptr @gate, i32 %number seq_cst
   %seats = and i32 %last, 65535
   %joined = sub i32 %helpers, %seats
+  %left = load i32, ptr @workers                           ; none in a child that a handler of signals forked meanwhile
+  %forked = icmp eq i32 %left, 0
+  br i1 %forked, label %release, label %wait
+wait:
   call void @await(i32 %joined)
   br label %release
 release:
@@ -128,6 +136,8 @@ out:
   ret void
 }
 
+@patience = private constant [2 x i64] [i64 0, i64 50000000]
+
 ; Returns when all who joined are done.
 define internal void @await(i32 %joined) nounwind {
   br label %look
@@ -141,7 +151,8 @@ spin:
   br i1 %still, label %sleep, label %look
 sleep:
   %o = atomicrmw xchg ptr @caller_sleeps, i32 1 seq_cst
-  call void @sleep_while(ptr @done, i32 %seen)
+  call void @sleep_while(ptr @done, i32 %seen, ptr @patience)
+  %p = call i32 @qp_pool_poll()                            ; workers see what it decides
   br label %look
 out:
   ret void

@@ -11,6 +11,7 @@ from typing import Final
 from quadpy.runtime.cpu.pool_native.caller import caller_ir
 from quadpy.runtime.cpu.pool_native.hiring import HIRING_IR
 from quadpy.runtime.cpu.pool_native.hosts import HostTable
+from quadpy.runtime.cpu.pool_native.interrupts import interrupts_ir
 from quadpy.runtime.cpu.pool_native.waiting import waiting_ir
 from quadpy.runtime.cpu.pool_native.worker import worker_ir
 
@@ -27,8 +28,8 @@ declare i64 @llvm.umax.i64(i64, i64)
 """
 
 _TASKS: Final = """
-; The task over units [begin, end).
-define internal void @run_units(ptr %job, i64 %begin, i64 %end) nounwind {
+; The task over units [begin, end), in pieces of which none takes long: after each it looks for signals.  1 if it broke off.
+define internal i32 @run_units(ptr %job, i64 %begin, i64 %end) nounwind {
   %task = load ptr, ptr %job
   %args.at = getelementptr %job, ptr %job, i32 0, i32 1
   %args = load ptr, ptr %args.at
@@ -39,22 +40,45 @@ define internal void @run_units(ptr %job, i64 %begin, i64 %end) nounwind {
   %chunk.at = getelementptr %job, ptr %job, i32 0, i32 4
   %chunk = load i64, ptr %chunk.at
   %free = icmp sle i64 %chunk, 0
-  br i1 %free, label %whole, label %chunks
-whole:
-  call void %task(ptr %args, ptr %scratch, i64 %begin, i64 %end)
-  ret void
+  %least.at = getelementptr %job, ptr %job, i32 0, i32 6
+  %least = load i64, ptr %least.at
+  %piece = shl i64 %least, 6
+  br i1 %free, label %pieces, label %chunks
+pieces:
+  %at = phi i64 [ %begin, %0 ], [ %at.next, %pieces.more ]
+  %at.left = sub i64 %end, %at
+  %at.size = call i64 @llvm.umin.i64(i64 %at.left, i64 %piece)
+  %at.next = add i64 %at, %at.size
+  call void %task(ptr %args, ptr %scratch, i64 %at, i64 %at.next)
+  %at.stop = call i32 @qp_pool_poll()
+  %at.stopped = icmp ne i32 %at.stop, 0
+  br i1 %at.stopped, label %out, label %pieces.more
+pieces.more:
+  %at.more = icmp ult i64 %at.next, %end
+  br i1 %at.more, label %pieces, label %out
 chunks:
-  %k = phi i64 [ %begin, %0 ], [ %k.next, %chunks ]
+  %k = phi i64 [ %begin, %0 ], [ %k.next, %chunks.more ]
+  %due = phi i64 [ %piece, %0 ], [ %due.next, %chunks.more ]
   %from = mul i64 %k, %chunk
   %left = sub i64 %n, %from
   %size = call i64 @llvm.umin.i64(i64 %left, i64 %chunk)
   %to = add i64 %from, %size
   call void %task(ptr %args, ptr %scratch, i64 %from, i64 %to)
+  %due.less = sub i64 %due, 1
+  %k.due = icmp eq i64 %due.less, 0
+  br i1 %k.due, label %chunks.look, label %chunks.more
+chunks.look:
+  %k.stop = call i32 @qp_pool_poll()
+  %k.stopped = icmp ne i32 %k.stop, 0
+  br i1 %k.stopped, label %out, label %chunks.more
+chunks.more:
+  %due.next = phi i64 [ %due.less, %chunks ], [ %piece, %chunks.look ]
   %k.next = add i64 %k, 1
   %more = icmp ult i64 %k.next, %end
   br i1 %more, label %chunks, label %out
 out:
-  ret void
+  %stop = phi i32 [ 0, %pieces.more ], [ 0, %chunks.more ], [ 1, %pieces ], [ 1, %chunks.look ]
+  ret i32 %stop
 }
 """
 
@@ -69,7 +93,10 @@ define i64 @qp_pool_size() nounwind {
 define void @qp_pool_run(ptr %task, ptr %args, ptr %scratch, i64 %n, i64 %chunk, i64 %grain) nounwind {
   %modes = alloca i32
   %job = alloca %job
-  %empty = icmp sle i64 %n, 0
+  %broken = call i32 @qp_pool_stopped()                    ; the rest of a kernel that a signal ends does nothing
+  %ends = icmp ne i32 %broken, 0
+  %none = icmp sle i64 %n, 0
+  %empty = or i1 %none, %ends
   br i1 %empty, label %out, label %plan
 plan:
   %free = icmp sle i64 %chunk, 0
@@ -109,7 +136,7 @@ share:
   %shared = call i1 @try_shared(ptr %job)
   br i1 %shared, label %restore, label %serial
 serial:
-  call void @run_units(ptr %job, i64 0, i64 %units)
+  %b = call i32 @run_units(ptr %job, i64 0, i64 %units)
   br label %restore
 restore:
   $restore_modes
@@ -118,6 +145,21 @@ out:
   ret void
 }
 """)
+
+_CALL: Final = """
+; ``qp_pool_run`` for Python: 1 if a handler of a signal raised, so that ``qp_pool_raise`` is to be called.
+define i32 @qp_pool_call(ptr %task, ptr %args, ptr %scratch, i64 %n, i64 %chunk, i64 %grain) nounwind {
+  call void @qp_pool_run(ptr %task, ptr %args, ptr %scratch, i64 %n, i64 %chunk, i64 %grain)
+  %stopped = call i32 @qp_pool_stopped()
+  %ends = icmp ne i32 %stopped, 0
+  br i1 %ends, label %resume, label %out
+resume:
+  call void @qp_pool_resume()
+  br label %out
+out:
+  ret i32 %stopped
+}
+"""
 
 _FILL: Final = """
 declare ptr @memcpy(ptr, ptr, i64)
@@ -162,7 +204,9 @@ def pool_ir(host: HostTable | None) -> str:
         _STATE,
         _TASKS,
         _ENTRY.substitute(modes),
+        _CALL,
         _FILL,
+        interrupts_ir(threads=host is not None),
         *(_shared_parts(host) if host else (_NOT_SHARED,)),
     )
     return "\n".join(parts)

@@ -28,8 +28,9 @@ define internal i64 @now() nounwind {
   ret i64 %ns
 }
 
-define internal void @sleep_while(ptr %word, i32 %value) nounwind {
-  %rc = call i64 (i64, ...) @syscall(i64 $futex, ptr %word, i32 128, i32 %value, ptr null)
+; %patience is null, or the time after which it returns all the same.
+define internal void @sleep_while(ptr %word, i32 %value, ptr %patience) nounwind {
+  %rc = call i64 (i64, ...) @syscall(i64 $futex, ptr %word, i32 128, i32 %value, ptr %patience)
   ret void
 }
 

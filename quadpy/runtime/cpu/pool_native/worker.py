@@ -17,6 +17,7 @@ __all__ = ["worker_ir"]
 _WORKER: Final = Template("""
 define internal ptr @worker(ptr %argument) nounwind {
   %self = ptrtoint ptr %argument to i64
+  call void @say_worker(ptr %argument)
   br label %next
 next:
   %last = phi i32 [ 1, %0 ], [ %number, %working ], [ %number, %tell ]   ; 1 is not the number of a job
@@ -52,7 +53,7 @@ spin:
   br i1 %still, label %rest, label %look
 rest:
   %s = atomicrmw add ptr @sleepers, i32 1 seq_cst
-  call void @sleep_while(ptr @gate, i32 %gate)
+  call void @sleep_while(ptr @gate, i32 %gate, ptr null)
   %w = atomicrmw sub ptr @sleepers, i32 1 seq_cst
   br label %look
 out:
@@ -102,8 +103,9 @@ claim:
   %mine = extractvalue { i64, i1 } %won, 1
   br i1 %mine, label %run, label %look
 run:
-  call void @run_units(ptr @job, i64 %next, i64 %to)
-  br label %look
+  %stop = call i32 @run_units(ptr @job, i64 %next, i64 %to)
+  %stopped = icmp ne i32 %stop, 0
+  br i1 %stopped, label %out, label %look
 leave:
   %k.next = add i64 %k, 1
   %more = icmp ult i64 %k.next, %count
