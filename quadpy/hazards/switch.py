@@ -50,7 +50,8 @@ def set_mode(mode: object) -> None:
 @public
 def report() -> Findings:
     """The hazards found so far: in the innermost ``check`` block, or by the process since the checker was turned on."""
-    return _sinks.innermost or _Process.last
+    findings = _sinks.innermost  # which is false while it is empty
+    return _Process.last if findings is None else findings
 
 
 class check(Block):  # noqa: N801 - used like a statement, so lower case

@@ -42,6 +42,8 @@ SHARE = 8
 """Examples share the other targets out, unless ``--every-processor`` asks for all."""
 WITHOUT_F32_ADD = {"gfx1030", "gfx1030:w64", "gfx9-generic", "gfx10-1-generic", "gfx10-3-generic"}
 """The targets whose memory units cannot add floats; LLVM's instruction tables say so."""
+FLUSHES = ("gfx90a", "gfx11")
+"""Targets that add floats without their subnormal numbers, so that small ones take a loop; named by how they begin."""
 
 SCRATCH = 8  # bytes of the pointer to scratch memory, the last argument of a kernel that has slots
 
@@ -116,4 +118,5 @@ def test_float_sums_use_the_hardware_where_it_has_them(each_target):
     (asm,) = (code.asm for code in compiled("quadpy.examples.mpm88", each_target) if code.tasks[0].symbol == "p2g_t0")
     native = len(re.findall(r"^\tglobal_atomic_(?:pk_)?add_f32\b", asm, re.MULTILINE))
     swaps = len(re.findall(r"^\tglobal_atomic_cmpswap", asm, re.MULTILINE))
-    assert (native, swaps) == ((0, 27) if each_target in WITHOUT_F32_ADD else (27, 0))
+    loops = 27 if each_target in WITHOUT_F32_ADD or each_target.startswith(FLUSHES) else 0
+    assert (native, swaps) == (0 if each_target in WITHOUT_F32_ADD else 27, loops)

@@ -30,12 +30,15 @@ APART = {
 """Pairs that no program can have, and why."""
 
 
-ON_CPU = "fork"
-"""A process that was forked after a GPU was opened cannot use it."""
+APART_ON_GPUS = {
+    frozenset({"fork"}): "a process that was forked after a GPU was opened cannot use it",
+    frozenset({"graphs", "strided"}): "a graph on a GPU takes only arrays on the device, and strided views are NumPy's",
+}
 
 
 def is_possible(features, arch="cpu"):
-    return not any(apart <= set(features) for apart in APART) and (arch == "cpu" or ON_CPU not in features)
+    apart = APART if arch == "cpu" else APART | APART_ON_GPUS
+    return not any(some <= set(features) for some in apart)
 
 
 PAIRS = [pair for pair in itertools.combinations(FEATURES, 2) if is_possible(pair)]
@@ -84,6 +87,8 @@ class Composer:
         self.types = self.numbers()
         self.kernel = Crossed(self.draw.randint, features, self.types)
         self.ranks = self.draw.choice([1, 2, 2, 3]) if "ranks" in features else 0
+        if self.ranks and "debug" in features and not self.on_cpu:
+            self.ranks = 1  # ranks of one process share the GPU: the first that waits for it gets the faults of all
         self.shape = self.extents()
         self.arrays: list[Array] = []
 
@@ -108,6 +113,8 @@ class Composer:
 
     def array(self, name, carrier, form, **options):
         subnormal = "subnormals" in self.features
+        if form == "numpy" and "graphs" in self.features and not self.on_cpu:
+            form = "ndarray"
         a = make(self.draw, name, carrier, self.shape, form, subnormal=subnormal, on_cpu=self.on_cpu, **options)
         self.arrays.append(a)
         return a

@@ -255,7 +255,7 @@ def test_a_condition_without_elements_is_refused_before_any_work(device, plan_of
         qp.i32, (0,), (), storage_at(zero_bytes(device, 0), StridedLayout(0, np.dtype(np.int32), (0,), (4,)))
     )
     with pytest.raises(ArgumentError, match="y is empty"):
-        call(plan_of(replace(CODE, flow=(0, Loop("y", (1,)))), BODIES | LOOP), [x, empty])
+        call(plan_of(replace(CODE, flow=(0, Loop("y", (1,))), limits=()), BODIES | LOOP), [x, empty])
     assert launches() == []
 
 

@@ -277,7 +277,7 @@ def long(x: F64, n: qp.i32):
 x, y = np.arange(5000.0), np.arange(5000.0)
 usable(), long(np.ones(3), 1)                   # compiled
 signal.setitimer(signal.ITIMER_REAL, 0.1, 0.1)
-long(x, 200_000)
+long(x, 1_000_000)
 signal.setitimer(signal.ITIMER_REAL, 0)
 print(len(calls) > 2, all(calls))
 for _ in range(100):

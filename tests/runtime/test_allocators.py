@@ -214,16 +214,6 @@ def test_finalizers_call_no_driver(device, driver):
     assert len(device.reaper) == 0
 
 
-def test_nothing_is_freed_while_the_reaper_is_held(device):
-    buffer = device.allocate(N, device.default_stream)
-    with device.reaper.held():
-        del buffer
-        device.synchronize()
-        assert device.memory_stats().blocks == 1
-    device.synchronize()
-    assert device.memory_stats().blocks == 0
-
-
 def test_a_free_that_fails_leaves_the_rest_queued(device, driver):
     streams = [device.create_stream() for _ in range(2)]
     del streams

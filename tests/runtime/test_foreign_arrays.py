@@ -119,14 +119,6 @@ def test_many_imports_hold_nothing(gpu):
     assert len(gpu.deferred) == 0
 
 
-def test_nothing_is_let_go_while_the_reaper_is_held(gpu):
-    with gpu.reaper.held():
-        from_dlpack(Producer(gpu, u8, (64,)))
-        gpu.reaper.drain()
-    gpu.synchronize()
-    assert len(gpu.deferred) == 0
-
-
 def test_quadpy_s_arrays_come_back(gpu):
     a = ndarray(VectorType(2, bf16), 5)
     a.fill(1.5)

@@ -104,7 +104,7 @@ def log_of(device, call, *args):
     return list(device.driver.kernels.log), result
 
 
-def arrays(count, n=100):
+def arrays(count, n=1000):
     return [qp.ndarray(qp.f32, n) for _ in range(count)]
 
 
