@@ -61,8 +61,8 @@ class GpuPlan:
         self.module = device.modules.load(code)
         self.launches = tuple(task_launches(code, device.driver, self.module, name, spans))
         self._flow = code.flow or tuple(range(len(code.tasks)))
-        self.grids = Grids(code, self.launches)
         self.limits = Limits(code, name, spans[0] if spans else None)
+        self.grids = Grids(code, self.launches, self.limits)
         self.result = ResultReader(code.results, result_shape) if code.results else None
         self.spare: list[ArgumentBlock] = []
         self.origin: Origin | None = None
@@ -163,7 +163,6 @@ class GpuPlan:
             self.format.pack(*values)
         except MISFITS as error:
             raise Misfit from error
-        self.limits.require(values)
         return self.grids.of(values)
 
     def announce(self, views: Views, on: Stream) -> None:

@@ -1,4 +1,5 @@
-"""Decisions from the extents of a call: the blocks of each launch, and whether blocks with barriers are complete."""
+"""Decisions from the extents of a call: the blocks of each launch, whether blocks with barriers are complete, and whether
+accesses are certain to leave their arrays."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from quadpy.errors import ArgumentError
 from quadpy.formula import Formula, values_in
 from quadpy.jit.formula import Evaluator, compile_formula
 from quadpy.jit.gpu_launch import TaskLaunch
+from quadpy.jit.limits import Limits
 from quadpy.jit.plan import ArgumentValue
 from quadpy.source import Span
 
@@ -49,17 +51,21 @@ class Grids:
     """The grids of ``launches``, which are those of ``code``; safe from any thread.
 
     Most calls have the extents of the call before, so the last grids are kept: twenty formulas take longer than all else
-    that a call does.  ``loops`` are the loops with barriers where they are not those of ``code``, such as of a kernel that
+    that a call does.  ``limits`` are those of the accesses, ``loops`` are the loops with barriers where they are not those of ``code``, such as of a kernel that
     was fused; they depend on no value that the formulas of ``code`` do not.
     """
 
     def __init__(
-        self, code: CodeObject, launches: Sequence[TaskLaunch], loops: Iterable[BarrierLoop] | None = None
+        self,
+        code: CodeObject,
+        launches: Sequence[TaskLaunch],
+        limits: Limits,
+        loops: Iterable[BarrierLoop] | None = None,
     ) -> None:
-        self._launches = launches
+        self._launches, self._limits = launches, limits
         self._loops = tuple(barrier_loops(code, [launch.span for launch in launches]) if loops is None else loops)
         formulas = [formula for task in code.tasks for formula in (task.extent, task.coarsened) if formula is not None]
-        self._key = deciding_values(formulas)
+        self._key = deciding_values([*formulas, *limits.formulas()])
         self._last: tuple[object, tuple[int, ...] | None] | None = None
 
     def of(self, values: Sequence[ArgumentValue]) -> tuple[int, ...] | None:
@@ -67,10 +73,12 @@ class Grids:
 
         Raises:
             ArgumentError: a loop with barriers has incomplete blocks.
+            BoundsError: an access is certain to be outside its array.
         """
         key, last = self._key(values), self._last
         if last is not None and last[0] == key:
             return last[1]
+        self._limits.require(values)
         for loop in self._loops:
             loop.require_complete(values)
         found = [blocks for launch in self._launches if (blocks := launch.blocks(values)) is not None]

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from quadpy.artifact import CodeObject, Limit
 from quadpy.errors import BoundsError
+from quadpy.formula import Formula
 from quadpy.jit.formula import compile_formula
 from quadpy.jit.plan import ArgumentValue
 from quadpy.source import Span
@@ -31,6 +32,11 @@ class Limits:
                 index, extent = (compile_formula(f)(values) for f in (limit.index, limit.arrays[0][1][limit.axis]))
                 if not 0 <= index < extent:  # a sum that wraps may be outside at the other end
                     raise self._error(number, index, values)
+
+    def formulas(self) -> Iterator[Formula]:
+        """What decides whether a launch is refused."""
+        for limit in self._limits:
+            yield from (limit.index, limit.arrays[0][1][limit.axis], *limit.runs)
 
     def suspicions(self, sources: Sequence[str]) -> Iterator[str]:
         """Expressions that are true if ``require`` must look; ``sources`` has the source of each value of the block."""

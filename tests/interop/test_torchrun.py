@@ -98,7 +98,7 @@ FAILS = """
     [
         ("raise", "RankLostError: rank 1 has failed: ValueError: no such file"),
         ("other call", "RanksDisagreeError: ranks wait for each other in different calls: rank 0 in all_reduce (sum) of 6"),
-        ("sizes", "rank 0 in an exchange with rank 1 (16 bytes to send, 16 to receive); rank 1 in an exchange with rank 0"),
+        ("sizes", "rank 0 sends 16 bytes to rank 1, which expects 20"),
     ],
 )  # fmt: skip
 def test_failures(how: str, message: str, tmp_path: Path):

@@ -56,7 +56,8 @@ class FusedPlan(GpuPlan):
         self._cooperative = CooperativeLaunch(device, code, launch)
         self.most_blocks = self._cooperative.most_blocks
         self.launches = (self._cooperative.launch,)
-        self.grids = Grids(code, self.launches, barrier_loops(separate.code, [each.span for each in separate.launches]))
+        loops = barrier_loops(separate.code, [each.span for each in separate.launches])
+        self.grids = Grids(code, self.launches, self.limits, loops)
         self._separate = separate
 
     def complete(self, values: Values) -> tuple[int, ...] | None:

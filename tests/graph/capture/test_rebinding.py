@@ -240,6 +240,35 @@ def test_a_number_that_decides_how_many_blocks_there_are(device):
     assert replayed.stats.fallbacks == 0
 
 
+@qp.kernel(graph=True)
+def copies(x: F32, y: F32):
+    for i in x:
+        x[i] = 2.0 * x[i]
+    for i in x:
+        y[i] = x[i]
+
+
+@qp.kernel(graph=True, fuse=True)
+def copies_at_once(x: F32, y: F32):
+    for i in x:
+        x[i] = 2.0 * x[i]
+    for i in x:
+        y[i] = x[i]
+
+
+def test_a_call_that_leaves_an_array_is_refused_however_it_is_launched(device):
+    (x, y), short = arrays(2), qp.ndarray(qp.f32, 7)
+    replayed = qp.graph.replay(step, fuse=False)
+    for call in (copies, copies_at_once, lambda x, y: replayed(x, y, 1.0)):
+        for _ in range(3):
+            call(x, y)
+            before = [each.verb for each in device.driver.calls]
+            with pytest.raises(qp.BoundsError, match=r"y has shape \(7,\), x has shape \(1000,\)|x has shape \(7,\)"):
+                call(x, short)
+            after = [each.verb for each in device.driver.calls][len(before) :]
+            assert call not in (copies, copies_at_once) or not {"launch", "graph_launch"} & {*after}
+
+
 def test_the_same_array_twice_is_other_code(device):
     replayed, given = qp.graph.replay(step, fuse=False), sets(5, 1.0, 2.0)
     settle(device, replayed, given)
