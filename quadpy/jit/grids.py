@@ -1,5 +1,6 @@
 """Decisions from the extents of a call: the blocks of each launch, whether blocks with barriers are complete, and whether
-accesses are certain to leave their arrays."""
+accesses are certain to leave their arrays.
+"""
 
 from __future__ import annotations
 

@@ -56,18 +56,22 @@ def add_nodes(graph, x):
             graph.add_kernel(square, x)
 
 
+def look_once(look, graph, found, errors):
+    try:
+        found.append(look(graph))
+    except qp.GraphError as error:
+        assert "nothing" in str(error), error  # noqa: PT017 - the look that asks for a node that is not there
+    except Exception as error:  # noqa: BLE001 - any is what must not happen
+        errors.append(error)
+
+
 def looked_at(graph, change, look):
     """What ``look`` returns and raises while ``change`` runs on another thread."""
     found, errors = [], []
     thread = threading.Thread(target=change)
     thread.start()
     while thread.is_alive() and not errors and len(found) < 400:
-        try:
-            found.append(look(graph))
-        except qp.GraphError as error:  # noqa: PERF203 - a look that fails is one of many
-            assert "nothing" in str(error), error  # noqa: PT017 - the look that asks for a node that is not there
-        except Exception as error:  # noqa: BLE001 - any is what must not happen
-            errors.append(error)
+        look_once(look, graph, found, errors)
     thread.join()
     return found, errors
 

@@ -7,7 +7,6 @@ import pytest
 
 import quadpy as qp
 from quadpy.flow import Fork
-from quadpy.ir.effects import effects_of
 from quadpy.jit.offline import trace_for
 
 A = qp.types.ndarray
