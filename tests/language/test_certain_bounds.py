@@ -248,9 +248,12 @@ def test_with_checks_the_check_says_it(arch):
         for i in x:
             y[i] = x[i]
 
-    with pytest.raises(qp.KernelIndexError):
+    def call():
         checked(*there(arch, (ones(9), ones(4))))
         qp.sync()  # on a GPU the check fails later
+
+    with pytest.raises(qp.KernelIndexError):
+        call()
 
 
 def test_python_stops_at_the_line(init):
