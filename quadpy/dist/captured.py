@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable
-from typing import ClassVar, Final, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
 from quadpy.completion import shows
 from quadpy.copying import OneProcess
@@ -47,14 +48,14 @@ class CapturedStep(OneProcess):
     def record(self, function: Callable[[], object]) -> None:
         """Capture what ``function`` does."""
         self._begin()
-        try:
-            function()
-        except BaseException as error:
-            if self._open is not None:
-                self._open.__exit__(type(error), error, error.__traceback__)
-            raise
+        function()
         self._end()
         self._number = self._calls.number
+
+    def abandon(self) -> None:
+        """End a capture that an error or an interrupt left open."""
+        if self._open is not None:
+            self._open._end_early()  # noqa: SLF001 - what its own ``with`` statement would do
 
     def cut(self, action: Callable[[], object]) -> None:
         """Run ``action`` at each launch, between the work before it and the work after it."""
@@ -105,7 +106,15 @@ class _Capturing(Block):
         self.step = step
 
     def __enter__(self) -> None:
-        _here.steps.add(self._begin(), self.step)
+        lifetime = self._begin()
+        _here.steps.add(lifetime, self.step)
+        # If an interrupt comes before the first instruction of ``_end``.
+        self._last = weakref.finalize(lifetime(), self.step.abandon)
+        self._last.atexit = False
+
+    def _end(self, about: Any, *exception: Any) -> None:
+        self.step.abandon()
+        self._last.detach()
 
 
 def capture_of(stream: Stream) -> object | None:

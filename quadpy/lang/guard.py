@@ -5,6 +5,8 @@ A trace runs part of a user's program at compile time: it could run forever, use
 
 from __future__ import annotations
 
+import functools
+import signal
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -50,7 +52,8 @@ class Effort:
 
 @contextmanager
 def guarded(name: str, where: Callable[[], Span], but: tuple[type[Exception], ...] = ()) -> Iterator[None]:
-    """Turns any exception inside, except ``but``, into a CompilationError at the current location of the trace.
+    """Turns any exception inside, except ``but`` and those of handlers of signals, into a CompilationError at the current
+    location of the trace.
 
     Raises:
         CompilationError: in place of any other exception, from which it is raised.
@@ -60,19 +63,42 @@ def guarded(name: str, where: Callable[[], Span], but: tuple[type[Exception], ..
         yield
     except known:
         raise
-    except QuadpyError as error:
-        raise CompilationError(error.message, error.span or where(), hint=error.hint) from None
-    except RecursionError:
-        raise KernelSyntaxError(
-            f"{name} is nested too deeply for the compiler", where(),
-            hint="split long chains of elif, of conditional expressions and of functions that call functions into parts",
-        ) from None  # fmt: skip
-    except MemoryError:
-        raise KernelValueError(
-            f"{name} needs more memory to compile than is available", where(), hint="compute large constants in Python"
-        ) from None
     except Exception as error:
-        raise _unexpected(name, error, where()) from error
+        if _is_of_a_handler(error.__traceback__):
+            raise
+        raise _as_compilation_error(name, error, where()) from _cause(error)
+
+
+def _as_compilation_error(name: str, error: Exception, span: Span) -> CompilationError:
+    if isinstance(error, QuadpyError):
+        return CompilationError(error.message, error.span or span, hint=error.hint)
+    if isinstance(error, RecursionError):
+        return KernelSyntaxError(
+            f"{name} is nested too deeply for the compiler", span,
+            hint="split long chains of elif, of conditional expressions and of functions that call functions into parts",
+        )  # fmt: skip
+    if isinstance(error, MemoryError):
+        text = f"{name} needs more memory to compile than is available"
+        return KernelValueError(text, span, hint="compute large constants in Python")
+    return _unexpected(name, error, span)
+
+
+def _cause(error: Exception) -> Exception | None:
+    """What the message does not say in full."""
+    return None if isinstance(error, (QuadpyError, RecursionError, MemoryError)) else error
+
+
+def _is_of_a_handler(found: TracebackType | None) -> bool:
+    """Whether a handler of a signal, which Python may run at any instruction of the trace, is among the frames."""
+    codes = {frame.f_code for frame, _ in traceback.walk_tb(found)}
+    return any(_code_of(signal.getsignal(number)) in codes for number in signal.valid_signals())
+
+
+def _code_of(handler: object) -> object:
+    while isinstance(handler, functools.partial):
+        handler = handler.func
+    function = getattr(handler, "__func__", handler)  # of a method
+    return getattr(function, "__code__", None) or getattr(vars(type(handler)).get("__call__"), "__code__", None)
 
 
 def _users_frames(found: TracebackType | None) -> TracebackType | None:

@@ -82,7 +82,7 @@ def cell_by_cell(t: Trace, items: Any, axes: Sequence[ir.Axis], span: Span) -> C
               (None, dict(zip(grid.cells, grid.shape, strict=True)))]  # fmt: skip
     counters: list[ir.Axis] = []
     cells: list[Position] = []
-    at: dict[int, Any] = {}
+    at, zero = dict[int, Any](), literal(0, t.options.index, span)
     above: dict[int, int] = {}
     with quietly(t):
         for node, extents in levels:
@@ -96,13 +96,15 @@ def cell_by_cell(t: Trace, items: Any, axes: Sequence[ir.Axis], span: Span) -> C
             above = extents
             if node is not None:
                 position = [
-                    each for axis, levels_ in node.cells.items() for each in on_levels(t, at[axis], levels_, span)
+                    each
+                    for axis, levels_ in node.cells.items()
+                    for each in on_levels(t, at.get(axis, zero), levels_, span)
                 ]
                 cells.append(Position(nodes[: len(cells) + 1], node.cells, tuple(position)))
         if len(counters) < 2:
             return None
         indices = [
-            (own.var, to_scalar(t, binary(t, ast.Add, at[axis], first, span), span))
+            (own.var, to_scalar(t, binary(t, ast.Add, at.get(axis, zero), first, span), span))
             for own, axis, first in zip(axes, grid.cells, offset, strict=True)
         ]
     return CellByCell(tuple(counters), tuple(indices), tuple(cells))

@@ -84,7 +84,7 @@ BLOCKS = {
     "capture": lambda w: qp.graph.capture(),
     "host function": lambda w: life.inside_host_function(),
     "muted": lambda w: records.muted(),
-    "captured step": lambda w: dist_captured._Capturing(dist_captured.CapturedStep.__new__(dist_captured.CapturedStep)),
+    "captured step": lambda w: dist_captured._Capturing(dist_captured.CapturedStep()),
 }
 QUIET = ("host function", "captured step")
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
 import quadpy as qp
+from quadpy.dist import captured
 from quadpy.dist.transport.threads import run_ranks
 from quadpy.errors import CaptureError
 
@@ -120,3 +123,26 @@ def test_a_graph_holds_memory_until_it_is_gone(make: Callable[..., Any], what: s
 
     for ranks in (1, 2) if make is made_by_dist else (1,):
         run_ranks(ranks, program)
+
+
+def test_an_interrupt_leaves_no_capture_open():
+    """Ctrl-C where a captured step ends; its handler reads an array, as one does to save work."""
+
+    def interrupt(frame, event, arg):
+        if frame.f_code is captured.CapturedStep._end.__code__:
+            raise KeyboardInterrupt
+
+    grid = qp.dist.Grid((16,), periodic=True)
+    u, v = (grid.ndarray(qp.f32) for _ in range(2))
+    step = partial(far1, u, v, 1)
+    before = sys.gettrace()
+    sys.settrace(interrupt)
+    try:
+        with pytest.raises(KeyboardInterrupt) as kept:  # with its frames
+            qp.dist.capture(step)
+    finally:
+        sys.settrace(before)
+    assert (u.to_numpy() == 0).all()
+    qp.dist.capture(step).launch()
+    assert (v.to_numpy() == 1).all()
+    del kept

@@ -10,6 +10,7 @@ import signal
 import sys
 import threading
 import time
+from functools import partial
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ import quadpy as qp
 
 from ..support.interrupts import COMPILER, interrupt, places_of, sample  # noqa: TID252 - shared by several folders
 
+F32 = qp.types.ndarray(dtype=qp.f32, ndim=1)
 numbers = itertools.count()
 TOGETHER = 5
 """Interrupts of one kernel, one after another, before it is called to the end."""
@@ -139,3 +141,52 @@ def test_kernels_of_all_kinds_compile_after_interrupts(fresh, load):
     for target in ("gfx942", "sm_90"):
         assert k.compile(target).image
     qp.sync()
+
+
+class LateError(Exception):
+    pass
+
+
+class Limit:
+    def __call__(self, *_):
+        raise LateError
+
+    def method(self, *_):
+        raise LateError
+
+
+def limit(*_):
+    raise LateError
+
+
+@pytest.mark.parametrize(
+    "handler", [limit, Limit(), Limit().method, partial(limit, 1)], ids=["function", "object", "method", "partial"]
+)
+def test_what_a_handler_of_a_signal_raises_is_no_error_of_the_kernel(handler):
+    def slow():
+        signal.raise_signal(signal.SIGUSR2)
+        return 1
+
+    @qp.kernel
+    def k(x: F32):
+        for i in x:
+            x[i] = qp.static(slow())
+
+    before = signal.signal(signal.SIGUSR2, handler)
+    try:
+        with pytest.raises(LateError):
+            k(np.zeros(3, np.float32))
+    finally:
+        signal.signal(signal.SIGUSR2, before)
+    with pytest.raises(qp.CompilationError, match="LateError"):
+        raises(np.zeros(3, np.float32))
+
+
+def fails_itself():
+    raise LateError
+
+
+@qp.kernel
+def raises(x: F32):
+    for i in x:
+        x[i] = qp.static(fails_itself())

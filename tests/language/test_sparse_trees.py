@@ -572,6 +572,8 @@ TWO_LEVELS = [
     [("dense", qp.i, 3), ("pointer", qp.ij, (2, 3)), ("pointer", qp.i, 3), ("pointer", qp.j, 4), ("dense", qp.ij, 2)],
     [("pointer", qp.ijk, (2, 1, 3)), ("pointer", qp.ijk, (1, 3, 2)), ("dense", qp.ijk, 2)],
     [("bitmasked", qp.i, 4), ("pointer", qp.j, 9), ("pointer", qp.i, 2)],
+    [("pointer", qp.i, 1), ("pointer", qp.i, 5), ("dense", qp.i, 2)],
+    [("dense", qp.ij, 1), ("bitmasked", qp.ij, (4, 1)), ("dense", qp.ij, (2, 1))],
 ]
 
 

@@ -96,9 +96,16 @@ class _Ending:
             well = False
             note_exit_status(128 + signal.SIGINT)
         if not well:
+            self._end_those_that_go_on()
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(exit_status())
+
+    def _end_those_that_go_on(self) -> None:
+        """Ranks that have not noticed, such as one in an endless loop: a launcher would wait for them for ever."""
+        if not self._is_fork:
+            for rank in self._engine.waits.processes.keys() - self._engine.notices.ended:
+                self._engine.waits.processes[rank].kill()
 
     def _wait_for_others(self) -> bool:
         """Wait until all ranks have said that they end; returns whether all end well."""

@@ -5,7 +5,9 @@ MPI tells the other ranks of a killed process late or never; on one host, the sy
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import socket
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,6 +45,12 @@ class Process:
             return False
         fields = _fields(self.pid)
         return fields is None or fields[_STATE] in "ZX" or fields[_START] != self.start
+
+    def kill(self) -> None:
+        """End the process if it is one of this host and still runs."""
+        if self.start and self.host == this_process().host and not self.has_ended():
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(self.pid, signal.SIGKILL)
 
 
 def this_process() -> Process:

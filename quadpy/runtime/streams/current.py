@@ -47,9 +47,13 @@ class CurrentStreams(threading.local):
 
     def use(self, timeline: Timeline, stream: object, lifetime: Lifetime) -> None:
         """Make ``stream`` current for a ``lifetime``."""
-        use = Use(lifetime(), self.uses.remove)
+        use = Use(lifetime(), self._drop)
         use.timeline, use.stream = timeline, stream
         self.uses.append(use)
+
+    def _drop(self, use: Use) -> None:
+        if use in self.uses:  # not if an interrupt came before it was
+            self.uses.remove(use)
 
     def timeline(self) -> Timeline:
         """The timeline of the current stream: the default one, with a warning, if the current stream was destroyed."""

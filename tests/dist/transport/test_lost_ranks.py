@@ -107,6 +107,8 @@ STEPS = """
                 time.sleep(9)
             if how == "stopped":
                 os.kill(os.getpid(), signal.SIGSTOP)
+            while how == "endless":
+                pass
             if how == "order":
                 point(v, u)
         elif n == 4 and how == "order":
@@ -118,8 +120,9 @@ STEPS = """
 STORIES = {
     "slow": r"RankLostError: rank 1 does not answer: nothing came from it within 2 s",
     "stopped": r"RankLostError: rank 1 does not answer: nothing came from it within 2 s",
+    "endless": r"RankLostError: rank 1 does not answer: nothing came from it within 2 s",
     "order": r"RanksDisagreeError: ranks have made different calls with distributed arrays: call 5 was "
-    r"point\(array 1, array 2\) at program.py:30 on ranks 0, 2; point\(array 2, array 1\) at program.py:28 on rank 1",
+    r"point\(array 1, array 2\) at program.py:32 on ranks 0, 2; point\(array 2, array 1\) at program.py:30 on rank 1",
     "numbers": r"RanksDisagreeError: ranks disagree about an exchange for call 5, step\(array 1, array 2\), line \d+: "
     r"rank 0 sends 40 bytes to rank 2, which expects 120 \(tag \d\); rank 1 sends 80 bytes to rank 0, which expects 40 ",
 }
@@ -138,6 +141,8 @@ def test_every_rank_tells_the_same_story(tmp_path, how):
         assert "the other ranks have given up this rank, 1: nothing came from it within 2 s" in last
     elif how == "stopped":
         assert "quadpy: this rank was stopped for 2 s, and is ended" in last
+    elif how == "endless":
+        assert "quadpy: SIGKILL ended this rank" in last
     else:
         assert re.search(STORIES[how], last)
 
