@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import Final
+
+import numpy as np
 
 __all__ = ["repaired"]
 
@@ -19,12 +22,41 @@ _OF_FLOATS: Final = re.compile(r"\t\S*\.b?f(?:16|32|64)\S* +\t?(%(?:rs|rd|r)\d+)
 """An instruction on floats, and the register that it writes."""
 _BITS: Final = {"%rs": 16, "%r": 32, "%rd": 64}
 
+_WRITTEN: Final = re.compile(r"^\t\S+ +\t?(%(?:p|rd)\d+)\b", re.MULTILINE)
+_CHOICE: Final = re.compile(r"\tselp\.f64 \t(%rd\d+), 0d([0-9A-F]{16}), 0d([0-9A-F]{16}), (%p\d+);")
+_NARROWING: Final = re.compile(r"cvt\.rn\.f32\.f64 \t(%r\d+), (%rd\d+);")
+
 
 def repaired(ptx: str) -> str:
     """``ptx``, which LLVM wrote, in instructions that ptxas translates as the PTX specification says."""
     for pattern, wrapping in _WRAPPING:
         ptx = pattern.sub(wrapping, ptx)
-    return _with_plain_stores(ptx)
+    return "\n}\n".join(map(_with_narrow_choices, _with_plain_stores(ptx).split("\n}\n")))
+
+
+def _with_narrow_choices(function: str) -> str:
+    """``function`` without conversions to f32 of a choice between two f64 constants: it chooses between f32 constants.
+
+    ptxas 13.0 takes the result of an earlier conversion of such a choice if the lower halves of the constants are the same.
+    """
+    writes = Counter(_WRITTEN.findall(function))
+    choices = {
+        target: (*map(_narrow, (yes, no)), condition)
+        for target, yes, no, condition in _CHOICE.findall(function)
+        if writes[target] == writes[condition] == 1
+    }
+
+    def narrow(found: re.Match[str]) -> str:
+        target, source = found.groups()
+        return f"selp.f32 \t{target}, {', '.join(choices[source])};" if source in choices else found.group()
+
+    return _NARROWING.sub(narrow, function) if choices else function
+
+
+def _narrow(bits: str) -> str:
+    with np.errstate(over="ignore"):
+        number = np.frombuffer(bytes.fromhex(bits), ">f8").astype(">f4")
+    return f"0f{number.tobytes().hex().upper()}"
 
 
 def _with_plain_stores(ptx: str) -> str:

@@ -53,3 +53,32 @@ def test_registers_of_a_store_of_several_values_are_moved_one_by_one():
 )
 def test_other_stores_stay(ptx):
     assert repaired(ptx) == ptx
+
+
+@pytest.mark.parametrize("t", [qp.f16, qp.bf16], ids=repr)
+def test_a_choice_of_two_constants_is_not_converted(t):
+    """ptxas 13.0 would take the first conversion for the second."""
+
+    @qp.kernel
+    def twice(x: qp.types.ndarray(dtype=t, ndim=1)):
+        for i in x:
+            v = x[i]
+            for _ in range(2):
+                v = t(qp.select(qp.u1(v), qp.f64(0.0), qp.f64(-0.5)))
+            x[i] = v
+
+    ptx = twice.compile("sm_90").image.decode()
+    chosen = set(re.findall(r"selp\.f64 \t(%rd\d+),", ptx))
+    assert chosen
+    assert not chosen & set(re.findall(r"cvt\.rn\.f32\.f64 \t%r\d+, (%rd\d+);", ptx))
+    assert "selp.f32 \t" in ptx
+
+
+def test_what_is_written_twice_stays_converted():
+    setp = "\tsetp.ne.s32 \t%p2, %r1, %r2;\n"
+    once = setp + "\tselp.f64 \t%rd4, 0d4000000000000000, 0dFFF0000000000000, %p2;\n\tcvt.rn.f32.f64 \t%r7, %rd4;\n"
+    assert repaired(once).endswith("\tselp.f32 \t%r7, 0f40000000, 0fFF800000, %p2;\n")
+    for again in ("\tmov.b64 \t%rd4, %rd5;\n", "\tsetp.eq.s32 \t%p2, %r1, %r2;\n"):
+        assert repaired(once + again) == once + again
+    large = once.replace("4000000000000000", "7FEFFFFFFFFFFFFF")
+    assert "0f7F800000" in repaired(large)

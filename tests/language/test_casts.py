@@ -214,3 +214,23 @@ def test_the_bits_of_a_half_may_be_a_comparison():
     least = 2.0**-24
     assert y[:4].tolist() == [[0, least, least], [least, 0, 0], [0, least, 0], [0, least, 0]]
     assert np.isnan(y[4]).tolist() == [False, True, False]
+
+
+@qp.kernel
+def chosen_twice(x: qp.types.ndarray(dtype=qp.f16, ndim=1), y: qp.types.ndarray(dtype=qp.bf16, ndim=1)):
+    for i in x:
+        v, w = x[i], y[i]
+        for _ in range(2):
+            v = qp.f16(qp.select(qp.u1(v), qp.f64(0.0), qp.f64(-0.5)))
+            w = qp.bf16(qp.select(qp.u1(w), qp.f64(0.0), qp.f64(-0.5)))
+        x[i], y[i] = v, w
+
+
+def test_choices_of_two_doubles_are_converted_one_by_one():
+    """ptxas 13.0 would take the first conversion for the second."""
+    x, y = qp.ndarray(qp.f16, 4), qp.ndarray(qp.bf16, 4)
+    x.fill(3.0)
+    y.fill(3.0)
+    chosen_twice(x, y)
+    assert [float(v) for v in x.to_numpy()] == [-0.5] * 4
+    assert [float(y[i]) for i in range(4)] == [-0.5] * 4
