@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
+import struct
 from collections import Counter
 from typing import Final
-
-import numpy as np
 
 __all__ = ["repaired"]
 
@@ -54,9 +54,12 @@ def _with_narrow_choices(function: str) -> str:
 
 
 def _narrow(bits: str) -> str:
-    with np.errstate(over="ignore"):
-        number = np.frombuffer(bytes.fromhex(bits), ">f8").astype(">f4")
-    return f"0f{number.tobytes().hex().upper()}"
+    (number,) = struct.unpack(">d", bytes.fromhex(bits))
+    try:
+        single = struct.pack(">f", number)
+    except OverflowError:
+        single = struct.pack(">f", math.copysign(math.inf, number))
+    return f"0f{single.hex().upper()}"
 
 
 def _with_plain_stores(ptx: str) -> str:
