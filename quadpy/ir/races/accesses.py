@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
 
 from quadpy.ir import nodes as ir
+from quadpy.ir.blocks import needs_whole_blocks
 from quadpy.ir.effects import effects_of
 from quadpy.ir.jumps import BREAK, CONTINUE, OF_LOOPS, RETURN, assigned_in, jumps_from
 from quadpy.ir.loads import chosen_in, unread_in
@@ -45,6 +46,24 @@ _MOST_TURNS: Final = 4
 """Turns of an inner loop that are run one by one."""
 
 
+class Summary(NamedTuple):
+    """What a block does if it runs.
+
+    meets     whether iterations may meet in it
+    assigned  the variables that it assigns
+    jumps     where jumps lead out of it, without those of failed checks, which are separate errors
+    """
+
+    meets: bool
+    assigned: tuple[ir.Var, ...]
+    jumps: tuple[str, ...]
+
+    @staticmethod
+    def of(block: ir.Block) -> Summary:
+        jumps = (to for to in jumps_from(block) if not to.startswith(_CHECKS))
+        return Summary(needs_whole_blocks(block), tuple(assigned_in((block,))), tuple(jumps))
+
+
 @dataclass(frozen=True, slots=True)
 class Facts:
     """Facts about all iterations of ``task``.
@@ -54,6 +73,7 @@ class Facts:
     shared     arrays that each block has for itself
     unread     variables on which nothing depends, since all components of a vector are loaded
     chosen     variables of loads that do not matter in each iteration
+    summaries  of the blocks of the task, by their ``id``: many iterations are run, and blocks contain each other
     """
 
     task: ir.ParallelTask
@@ -62,6 +82,7 @@ class Facts:
     shared: frozenset[str]
     unread: frozenset[ir.Var]
     chosen: frozenset[ir.Var]
+    summaries: dict[int, Summary] = field(default_factory=dict)
 
     @staticmethod
     def of(task: ir.ParallelTask, *, noalias: bool) -> Facts:
@@ -71,6 +92,12 @@ class Facts:
         shared = frozenset(array.name for array in task.shared)
         written, chosen = frozenset(arrays | slots), frozenset(chosen_in(task))
         return Facts(task, written, noalias or not arrays, shared, unread_in(task), chosen)
+
+    def summary(self, block: ir.Block) -> Summary:
+        """What ``block``, a part of the task, does if it runs."""
+        if (found := self.summaries.get(id(block))) is None:
+            found = self.summaries[id(block)] = Summary.of(block)
+        return found
 
 
 class Iteration:
@@ -184,7 +211,7 @@ class Iteration:
         self.block(stmt.then)
         then, self.bound = self.bound, before
         self.block(stmt.orelse)
-        for var in assigned_in((stmt.then, stmt.orelse)):
+        for var in dict.fromkeys(self.facts.summary(stmt.then).assigned + self.facts.summary(stmt.orelse).assigned):
             if then.get(var) != self.bound.get(var):
                 self.bound[var] = self.terms.unknown(var.name)
         self._unsure -= 1
@@ -194,15 +221,15 @@ class Iteration:
         """``blocks`` may or may not run: what they assign is unknown, and where they jump to too."""
         blocks = tuple(blocks)
         self.forget(blocks)
-        self._doubts += [to for to in jumps_from(*blocks) if not to.startswith(_CHECKS)]
+        self._doubts += [to for block in blocks for to in self.facts.summary(block).jumps]
 
     def forget(self, blocks: Iterable[ir.Block]) -> None:
         """``blocks`` may have run, in part or again: what they assign is unknown."""
         for block in blocks:
-            if any(isinstance(node, (ir.Barrier, ir.Wave)) for node in walk(block)):
-                self.phase += 1000
-        for var in assigned_in(blocks):
-            self.bound[var] = self.terms.unknown(var.name)
+            summary = self.facts.summary(block)
+            self.phase += 1000 * summary.meets
+            for var in summary.assigned:
+                self.bound[var] = self.terms.unknown(var.name)
 
     # ---------------------------------------------------------------- inner loops
 

@@ -16,7 +16,11 @@ from quadpy.ir.walk import walk
 __all__ = ["Collision", "Point", "collisions", "counts_of", "orders_itself"]
 
 _MOST_POINTS: Final = 64
-"""The number of iterations that are run."""
+"""The number of iterations that are run, of a body of few nodes."""
+_LEAST_POINTS: Final = 8
+"""The number of iterations that are run, of a body of any size."""
+_MOST_NODES: Final = 4096
+"""Nodes in all iterations that are run, if ``_LEAST_POINTS`` have fewer: to run a node takes about 5 µs."""
 _OPEN_AXIS: Final = 2
 """Assumed iterations of an axis whose length only the launch knows: a parallel loop is meant for two or more."""
 
@@ -84,11 +88,12 @@ def collide(a: MemoryAccess, b: MemoryAccess) -> bool:
 def _points(terms: Terms, facts: Facts, counts: Sequence[int | None]) -> Iterator[Point]:
     """The first iterations along each axis."""
     run = Iteration(terms, facts, {}, every=False)
+    points = min(_MOST_POINTS, max(_LEAST_POINTS, _MOST_NODES // sum(1 for _ in walk(facts.task.body))))
     open_axes = sum(count is None for count in counts)
     known = len(counts) - open_axes
-    most = max(2, int((_MOST_POINTS / _OPEN_AXIS**open_axes) ** (1 / known))) if known else 0
+    most = max(2, int((points / _OPEN_AXIS**open_axes) ** (1 / known))) if known else 0
     ranges = [range(_OPEN_AXIS if count is None else min(count, most)) for count in counts]
-    for numbers in itertools.islice(itertools.product(*ranges), _MOST_POINTS):
+    for numbers in itertools.islice(itertools.product(*ranges), points):
         values = []
         for axis, number in zip(facts.task.axes, numbers, strict=True):
             start, step = run.term(axis.start), run.term(axis.step)
