@@ -8,8 +8,6 @@ features come from the number, each pair in turn and a third one at random.  A f
 from __future__ import annotations
 
 import argparse
-import contextlib
-import importlib.util
 import sys
 import tempfile
 import traceback
@@ -22,6 +20,7 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "language"), str(HERE.parent / "support")]
 
 from crossed_programs import APART, FEATURES, PAIRS, features_of, is_possible, program_of  # noqa: E402
+from program_files import module_of  # noqa: E402
 from random_programs import differing  # noqa: E402
 
 HEAD = """\
@@ -34,27 +33,11 @@ from quadpy.dist.transport.threads import run_ranks
 """
 
 
-@contextlib.contextmanager
-def module_of(program, folder):
-    """The program's module, loaded from a file, as kernels are."""
-    name = f"crossing_{program.seed}"
-    path = Path(folder) / f"{name}.py"
-    path.write_text(HEAD + program.text, encoding="utf-8")
-    spec = importlib.util.spec_from_file_location(name, path)
-    module = sys.modules[name] = importlib.util.module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
-        yield module
-    finally:
-        del sys.modules[name]
-        path.unlink()
-
-
 def wrong_with(program, folder, arch="cpu"):
     """None, or what is wrong."""
     expected = program.expected()
     try:
-        with warnings.catch_warnings(), module_of(program, folder) as module:
+        with warnings.catch_warnings(), module_of(f"crossing_{program.seed}", HEAD + program.text, folder) as module:
             warnings.simplefilter("error")
             results = module.main(arch)
     except Exception:  # noqa: BLE001 - whatever a program raises is a finding

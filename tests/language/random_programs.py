@@ -10,8 +10,6 @@ targets`` compiles each for five targets in child processes, of which there is a
 from __future__ import annotations
 
 import argparse
-import contextlib
-import importlib.util
 import os
 import re
 import subprocess
@@ -21,6 +19,10 @@ import traceback
 from pathlib import Path
 
 import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
+
+import program_files
 from random_kernels import program_of
 
 import quadpy as qp
@@ -49,19 +51,8 @@ def differing(found, expected):
     return None
 
 
-@contextlib.contextmanager
 def module_of(program, folder):
-    """The program's module, loaded from a file, as kernels are."""
-    name = f"random_program_{os.getpid()}"
-    path = Path(folder) / f"{name}.py"
-    path.write_text(HEAD + program.text, encoding="utf-8")
-    spec = importlib.util.spec_from_file_location(name, path)
-    module = sys.modules[name] = importlib.util.module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
-        yield module
-    finally:
-        del sys.modules[name]
+    return program_files.module_of(f"random_program_{os.getpid()}", HEAD + program.text, folder)
 
 
 # What is asked of each program: None, or what is wrong.

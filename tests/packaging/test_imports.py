@@ -107,7 +107,6 @@ LAYERS = {
     "algorithms": Layer(INSIDE | {""}, {"numpy"}),  # its kernels are written as users write theirs
     "dist": Layer(INSIDE | {"", "graph"}, {"mpi4py", "nccl", "numpy", "rocm", "torch"}),  # as algorithms
     "hazards": Layer({"runtime", "hazards.races"}, {"numpy"}),
-    "hazards.pytest_plugin": Layer(set(), {"quadpy_pytest"}),
     "hazards.races": Layer({"jit"}),
     "profiler": Layer({"runtime", "hazards"}),  # the names of streams
     "math": Layer({"intrinsics", "lang", "hostmath", "typed"}),

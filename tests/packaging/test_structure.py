@@ -29,7 +29,6 @@ SMALL = {
         "jit.misfits", "lang.members_found", "narrow", "other_project", "runtime.memory.accounting",
     },
     "one door to an optional library": {"tools.libraries"},
-    "a name that a module had before": {"hazards.pytest_plugin"},
     "loaded in notebooks only": {"jit.rich"},
     "what several modules share that must not import each other": {
         "dist.transport.ending", "jit.options", "lang.hidden", "math.linalg.rotations", "runtime.drivers.vendor_calls",

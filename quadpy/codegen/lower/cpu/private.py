@@ -139,21 +139,34 @@ def _at(out: FunctionText, table: str, k: str, t: Scalar) -> str:
 
 def call_private(s: Scope, task: str, plan: PrivatePlan, n: str, grain: int, cost: int, pool: Pool) -> str:
     """Write the whole loop; the label of the block that runs it with atomics, if arrays are large and copies do not pay."""
-    out = s.text
     elements = [_elements(s, plan, k) for k in range(len(plan.arrays))]
     offsets, nbytes = _offsets(s, plan, elements)
-    names = ("large", "atomics", "small", "copied", "alone", "merged")
-    large, atomics, small, shared, alone, done = map(out.label, names)
-    worth, before = _copies(s, elements, nbytes, n, cost), out.here
+    copies, atomics = _decide(s, _copies(s, elements, nbytes, n, cost), nbytes)
+    _run(s, task, plan, list(zip(elements, offsets, strict=True)), nbytes, copies, n, grain, pool)
+    return atomics
+
+
+def _decide(s: Scope, worth: str, nbytes: str) -> tuple[str, str]:
+    """How many copies to make, of ``worth``, in a block of its own; and the label of the block that makes none."""
+    out = s.text
+    large, atomics, small = map(out.label, ("large", "atomics", "small"))
+    before = out.here
     out.branch(out.op(f"icmp ugt i64 {nbytes}, {MOST_BYTES}"), large, small)
     out.start(large)
-    threads = out.intrinsic(_POOL_SIZE, "i64")
-    pays = out.op(f"icmp ule i64 {threads}, {MOST_THREADS}")
-    out.branch(
-        out.op(f"select i1 {pays}, i1 {out.op(f'icmp uge i64 {worth}, {LARGE_COPIES}')}, i1 false"), small, atomics
-    )
+    few = out.op(f"icmp ule i64 {out.intrinsic(_POOL_SIZE, 'i64')}, {MOST_THREADS}")
+    pays = out.op(f"icmp uge i64 {worth}, {LARGE_COPIES}")
+    out.branch(out.op(f"select i1 {few}, i1 {pays}, i1 false"), small, atomics)
     out.start(small)
-    copies = out.op(f"phi i64 [ {worth}, %{before} ], [ {LARGE_COPIES}, %{large} ]")
+    return out.op(f"phi i64 [ {worth}, %{before} ], [ {LARGE_COPIES}, %{large} ]"), atomics
+
+
+def _run(
+    s: Scope, task: str, plan: PrivatePlan, sizes: list[tuple[str, str]], nbytes: str, copies: str, n: str, grain: int,
+    pool: Pool,
+) -> None:  # fmt: skip
+    """The loop on at most ``copies`` copies, and what merges them; ``sizes`` are each array's elements and its offset."""
+    out = s.text
+    shared, fits, alone, done = map(out.label, ("copied", "fits", "alone", "merged"))
     chunk, count = _chunks(s, n, copies)
     record = Record.new(out, _fields(plan), s.scratch)
     record.store("copies", "null")
@@ -161,16 +174,15 @@ def call_private(s: Scope, task: str, plan: PrivatePlan, n: str, grain: int, cos
 
     out.start(shared)
     memory = out.intrinsic("malloc", "ptr", ("i64", out.op(f"mul i64 {count}, {nbytes}")))
-    fits = out.label("fits")
     out.branch(out.op(f"icmp eq ptr {memory}, null"), alone, fits)
     out.start(fits)
     for name, value in (("copies", memory), ("bytes", nbytes), ("chunk", chunk), ("count", count)):
         record.store(name, value)
-    for k, (many, offset) in enumerate(zip(elements, offsets, strict=True)):
+    for k, (many, offset) in enumerate(sizes):
         record.store("elements", many, k)
         record.store("offsets", offset, k)
     pool(symbol(task + PRIVATE), record.address, n, chunk, grain)
-    for k, many in enumerate(elements):
+    for k, (many, _) in enumerate(sizes):
         pool(symbol(f"{task}.merge{k}"), record.address, many, "0", _MERGE_GRAIN)
     out.intrinsic("free", "void", ("ptr", memory))
     out.jump(done)
@@ -179,7 +191,6 @@ def call_private(s: Scope, task: str, plan: PrivatePlan, n: str, grain: int, cos
     function, given = (task, s.scratch) if plan.atomic else (task + PRIVATE, record.address)
     out.do(f"call void {symbol(function)}(ptr %args, ptr {given}, i64 0, i64 {n})")
     out.start(done)
-    return atomics
 
 
 def _elements(s: Scope, plan: PrivatePlan, k: int) -> str:
