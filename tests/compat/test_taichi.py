@@ -6,6 +6,7 @@ import logging
 import subprocess
 import sys
 import textwrap
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -73,19 +74,22 @@ def test_a_gpu_that_is_not_there_is_the_cpu(arch):
 
 
 def test_names_that_are_not_there_say_so():
-    with pytest.raises(AttributeError, match="quadpy's ti has no attribute 'no_such_name'"):
+    with pytest.raises(AttributeError, match="quadpy's taichi has no attribute 'no_such_name'"):
         _ = ti.no_such_name
 
 
 def test_everything_of_quadpy_is_there_under_the_same_name():
     differing = {name for name in qp.__all__ if getattr(ti, name) is not getattr(qp, name)}
-    assert differing == {"__version__", "func", "graph", "init", "kernel", "tools", "types"}
-    assert all(getattr(ti.types, name) is getattr(qp.types, name) for name in qp.types.__all__)
+    modules = {"algorithms", "graph", "math", "profiler", "simt", "tools", "types"}
+    assert differing == {"__version__", "func", "init", "kernel", *modules}
+    for module in modules - {"tools"}:
+        ours, theirs = getattr(qp, module), getattr(ti, module)
+        for name in ours.__all__:
+            assert getattr(theirs, name) is getattr(ours, name) or isinstance(getattr(ours, name), ModuleType), name
     assert {name for name in qp.tools.__all__ if getattr(ti.tools, name) is not getattr(qp.tools, name)} == {
         "PLYWriter",
         "imshow",
     }
-    assert all(getattr(ti.graph, name) is getattr(qp.graph, name) for name in qp.graph.__all__)
 
 
 def test_the_annotation_of_a_functions_result_means_nothing():

@@ -7,28 +7,24 @@ Taichi's names besides those of quadpy.  Everything else is quadpy's own.
 
 from __future__ import annotations
 
-import functools
 import logging
 import warnings
-from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any, Final
 
 import quadpy
 from quadpy import *  # noqa: F403  (all of it, under the other name)
-from quadpy import Layout, f32, i32
-from quadpy.capabilities import get_cuda_compute_capability, get_max_shared_memory_bytes, is_arch_supported
+from quadpy import Layout
 from quadpy.compat import (  # type: ignore[no-redef]  # two of them in place of quadpy's
     _graph as graph,
     _linalg as linalg,
+    _modules,
     _types as types,
     _ui,
 )
 from quadpy.compat._gui import GUI, hex_to_rgb, rgb_to_hex
+from quadpy.compat._language import INTERNAL, func, init, kernel  # type: ignore[no-redef, assignment]  # in place of quadpy's
 from quadpy.compat._textures import Format, Texture
-from quadpy.elsewhere import INSTEAD
-from quadpy.lang.decorators import Func
-from quadpy.messages import no_attribute
 from quadpy.tools.meshes import TYPES
 from quadpy.view.surfaces import has_display
 
@@ -40,6 +36,7 @@ __all__ = [
     "graph",
     "hex_to_rgb",
     "init",
+    "install",
     "kernel",
     "linalg",
     "rgb_to_hex",
@@ -64,17 +61,6 @@ TaichiRuntimeTypeError = quadpy.ArgumentError
 TaichiAssertionError = quadpy.KernelAssertionError
 
 experimental = SimpleNamespace(real_func=quadpy.real_func)
-lang = SimpleNamespace(
-    impl=SimpleNamespace(
-        current_cfg=lambda: quadpy.cfg,
-        get_cuda_compute_capability=get_cuda_compute_capability,
-        get_max_shared_memory_bytes=get_max_shared_memory_bytes,
-        on_reset=quadpy.on_reset,
-    ),
-    misc=SimpleNamespace(is_arch_supported=is_arch_supported),
-    ops=SimpleNamespace(ifte=quadpy.ifte),
-)
-"""The parts of Taichi's own modules that programs use."""
 _log: Final = logging.getLogger("quadpy")
 trace, debug, info, warn, error = _log.debug, _log.debug, _log.info, _log.warning, _log.error
 
@@ -120,40 +106,17 @@ ui = SimpleNamespace(**{name: getattr(_ui, name) for name in _ui.__all__}, **_ui
 _lib = SimpleNamespace(core=SimpleNamespace(with_vulkan=lambda: False, with_cuda=lambda: False, GGUI_AVAILABLE=False))
 """Taichi's own examples query this before they choose a backend: here, ``ti.vulkan`` and ``ti.cuda`` are any GPU."""
 
-_DEFAULTS: Final[dict[object, object]] = {float: f32, int: i32}
-"""The meaning of Python's types as ``default_fp`` and ``default_ip``."""
+_modules.offer(__name__, INTERNAL)
 
 
-def init(arch: str | Sequence[str] | None = None, **options: Any) -> None:  # type: ignore[no-redef]  # in place of quadpy's
-    """Like ``quadpy.init``, with Taichi's default of ``fast_math=True``; options that mean nothing here are ignored."""
-    for name in {"default_fp", "default_ip"} & set(options):
-        options[name] = _DEFAULTS.get(options[name], options[name])
-    quadpy.init(arch=arch, **{"fast_math": True, **options})
-
-
-def func(fn: Callable[..., Any]) -> Func:  # type: ignore[no-redef]  # in place of quadpy's
-    """Like ``quadpy.func``; as in Taichi, the annotation of the result has no effect.
+def install() -> None:
+    """Let ``import taichi``, and imports of the modules below it, give this package, in this process and from now on.
 
     Raises:
-        KernelSourceError: as ``quadpy.func``.
+        QuadpyError: Taichi itself is imported already.
     """
-    getattr(fn, "__annotations__", {}).pop("return", None)
-    return quadpy.func(fn)
-
-
-def kernel(fn: Callable[..., object] | None = None, /, **options: Any) -> Any:  # type: ignore[no-redef]  # in place of quadpy's
-    """Like ``quadpy.kernel``; as in Taichi, the annotation of the result cuts floats to integers.
-
-    Raises:
-        KernelSourceError: as ``quadpy.kernel``.
-        ArgumentError: as ``quadpy.kernel``.
-    """
-    if fn is None:
-        quadpy.kernel(**options)  # says what is wrong with them
-        return functools.partial(kernel, **options)
-    made = quadpy.kernel(fn, **options)
-    return quadpy.Kernel(fn, made.options._replace(cuts_results=True))
+    _modules.install(__name__, "taichi")
 
 
 def __getattr__(name: str) -> Any:
-    raise no_attribute("quadpy's ti", name, __all__, INSTEAD)
+    return _modules.found_in(__name__, name, __all__)

@@ -1,0 +1,53 @@
+"""Quadrants' names for quadpy: ``import quadpy.compat.quadrants as qd`` in place of ``import quadrants as qd``.
+
+Intended differences from ``quadpy`` are those of ``quadpy.compat.taichi``: ``qd.init`` takes Quadrants' options and turns
+``fast_math`` on, the annotation of a function's result has no effect, and that of a kernel's cuts floats.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any, Final
+
+import quadpy
+from quadpy import *  # noqa: F403  (all of it, under the other name)
+from quadpy import Layout
+from quadpy.compat import _modules
+from quadpy.compat._language import INTERNAL, func, init, kernel  # type: ignore[no-redef, assignment]  # in place of quadpy's
+
+__all__ = ["func", "init", "install", "kernel"]
+__all__ += quadpy.__all__
+
+__version__ = (1, 3, 3)  # type: ignore[assignment]  # quadpy's is a text
+"""The version of Quadrants that these names come from."""
+__version_str__ = ".".join(map(str, __version__))
+vulkan = metal = "gpu"
+AOS, SOA = Layout.AOS, Layout.SOA
+Ndarray = quadpy.NDArray
+
+
+def _get_logging(name: str) -> Callable[..., None]:
+    """A function that logs at the level ``name``."""
+    write: Callable[..., None] = getattr(logging.getLogger("quadpy"), {"trace": "debug"}.get(name, name))
+    return write
+
+
+_LEVELS: Final = ("trace", "debug", "info", "warn", "error", "critical")
+_modules.offer(
+    __name__, INTERNAL | {"_logging": {"_get_logging": _get_logging} | {name: _get_logging(name) for name in _LEVELS}}
+)
+trace, debug, info, warn, error, critical = map(_get_logging, _LEVELS)
+
+
+def install() -> None:
+    """Let ``import quadrants``, and imports of the modules below it, give this package, in this process and from now on.
+
+    Raises:
+        QuadpyError: Quadrants itself is imported already.
+    """
+    _modules.install(__name__, "quadrants")
+
+
+def __getattr__(name: str) -> Any:
+    return _modules.found_in(__name__, name, __all__)

@@ -1,0 +1,6 @@
+"""``python -m quadpy.compat.quadrants program.py``."""
+
+from quadpy.compat import quadrants
+from quadpy.compat._modules import run
+
+run(quadrants)
