@@ -20,14 +20,20 @@ class CompositeType:
 
     __slots__ = ()
 
-    dtype: ScalarLike
+    dtype: ScalarLike | None
+    """The type of each scalar; None for that of the value, and for ``default_fp`` where there is none."""
+
+    @property
+    def scalar(self) -> ScalarLike:
+        """The type of each scalar where it does not come from a value."""
+        return float if self.dtype is None else self.dtype
 
     @property
     def element_shape(self) -> tuple[int, ...]:
         raise NotImplementedError
 
     def __quadpy_fingerprint__(self) -> str:
-        dtype = self.dtype.name if isinstance(self.dtype, Scalar) else self.dtype.__name__
+        dtype = getattr(self.dtype, "name", getattr(self.dtype, "__name__", None))
         return f"type:{self.element_shape}:{dtype}"
 
 
@@ -61,5 +67,5 @@ def _instead_of(dtype: object) -> str:
 def element_of(dtype: object, config: Config | None = None) -> tuple[Scalar, tuple[int, ...]]:
     """The scalar type and the shape of the elements that ``dtype`` means under ``config``, by default the current one."""
     if isinstance(dtype, CompositeType):
-        return scalar_of(dtype.dtype, config), dtype.element_shape
+        return scalar_of(dtype.scalar, config), dtype.element_shape
     return scalar_of(dtype, config), ()
