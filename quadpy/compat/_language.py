@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from types import SimpleNamespace
 from typing import Any, Final
 
 import quadpy
@@ -21,7 +20,6 @@ INTERNAL: Final = {
     "lang.impl": {
         "current_cfg": lambda: quadpy.cfg,
         "get_cuda_compute_capability": get_cuda_compute_capability,
-        "get_runtime": lambda: SimpleNamespace(default_fp=quadpy.cfg.default_fp, default_ip=quadpy.cfg.default_ip),
     },
     "types.primitive_types": {
         "real_types": {f16, f32, f64, float}, "integer_types": {i8, i16, i32, i64, u1, u8, u16, u32, u64, int, bool},

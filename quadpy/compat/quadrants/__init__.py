@@ -15,6 +15,7 @@ from quadpy import *  # noqa: F403  (all of it, under the other name)
 from quadpy import Layout
 from quadpy.compat import _modules
 from quadpy.compat._language import INTERNAL, func, init, kernel  # type: ignore[no-redef, assignment]  # in place of quadpy's
+from quadpy.compat.quadrants._runtime import PyQuadrants, get_runtime
 
 __all__ = ["func", "init", "install", "kernel"]
 __all__ += quadpy.__all__
@@ -35,7 +36,12 @@ def _get_logging(name: str) -> Callable[..., None]:
 
 _LEVELS: Final = ("trace", "debug", "info", "warn", "error", "critical")
 _modules.offer(
-    __name__, INTERNAL | {"_logging": {"_get_logging": _get_logging} | {name: _get_logging(name) for name in _LEVELS}}
+    __name__,
+    INTERNAL
+    | {
+        "_logging": {"_get_logging": _get_logging} | {name: _get_logging(name) for name in _LEVELS},
+        "lang.impl": INTERNAL["lang.impl"] | {"PyQuadrants": PyQuadrants, "get_runtime": get_runtime},
+    },
 )
 trace, debug, info, warn, error, critical = map(_get_logging, _LEVELS)
 

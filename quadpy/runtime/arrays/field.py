@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import weakref
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Final
 
 from quadpy.completion import shows
 from quadpy.dtypes import BY_NAME, Scalar
@@ -35,7 +36,7 @@ from quadpy.runtime.memory.host_storage import Storage
 from quadpy.runtime.memory.placement import allocate_lasting, storage_at
 from quadpy.runtime.memory.strided_layout import StridedLayout
 
-__all__ = ["Field", "field"]
+__all__ = ["FIELD_HOOKS", "Field", "field"]
 
 
 @made_by("qp.field(dtype, shape) makes one")
@@ -308,6 +309,10 @@ def field(
     return made
 
 
+FIELD_HOOKS: Final[list[Callable[[], None]]] = []
+"""What is called when a field that was made with ``shape=`` has got its memory, before that is used."""
+
+
 class _OwnTree:
     """The tree of a single field, which gets its memory when it first needs it.
 
@@ -323,6 +328,8 @@ class _OwnTree:
         with self._lock:
             if field is not None and not field.placed:
                 field.put(Placement(allocate_lasting(field.nbytes), 0, self._strides))
+        for hook in FIELD_HOOKS:
+            hook()
 
 
 class _Freed:
