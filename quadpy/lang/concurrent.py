@@ -65,6 +65,7 @@ class OpenFork:
             self._after[name], self.bound[name] = value, use.span
             if name in self._entry:
                 self._before[name] = self._entry[name]
+        self.bound |= {name: use.span for name in self._entry if name not in env}
         self._uses.append(use)
         branch = ir.Block(tuple(stmts), span=use.span)
         self.node = ir.Sections((*self.node.branches, branch) if self.node else (branch,), span=self._uses[0].span)

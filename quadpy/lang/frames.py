@@ -15,7 +15,7 @@ from quadpy.lang.values import Record, Vec, shaped
 from quadpy.records import RecordType, Shape, shape_of_member
 from quadpy.source import NOWHERE, Span
 
-__all__ = ["ChosenPart", "Frame", "MutableVar", "Outline"]
+__all__ = ["Assigned", "ChosenPart", "Frame", "MutableVar", "Outline"]
 
 
 Outline: TypeAlias = 'Literal["scalar"] | Shape | list[Outline] | dict[object, Outline] | None'
@@ -53,6 +53,10 @@ class MutableVar:
             return None
         first, member = found
         return self.part(range(first, first + len(member.types)), shape_of_member(member))
+
+
+Assigned: TypeAlias = set[tuple[str, MutableVar]]
+"""Variables with their names: a name may stand for other variables on other paths."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +97,9 @@ class Frame:
     the parallel loop around, ``shared`` the names of compile-time values of it that the loop has read; ``private`` are names that an earlier such loop bound again, with
     its line: they have no value after it.  ``seen`` are the names that marks of the source have shown;
     ``nones`` those to which None was assigned, with the number of loops around it; ``called_at`` is the call of a function;
-    ``items`` are what the names of unrolled loops were bound to, where that is a part of something that lives on.
+    ``items`` are what the names of unrolled loops were bound to, where that is a part of something that lives on;
+    ``finished`` what they are bound to after their loops, until something reads them; ``replaced`` are variables whose
+    names became those of others, of another type.
     """
 
     source: FunctionSource
@@ -111,7 +117,7 @@ class Frame:
     returned: object = None
     literals: dict[int, ir.Const] = field(default_factory=dict)
     unset: set[str] = field(default_factory=set)
-    breaks: list[list[set[str]]] = field(default_factory=list)
+    breaks: list[list[Assigned]] = field(default_factory=list)
     outer: dict[str, object] = field(default_factory=dict)
     shared: set[str] = field(default_factory=set)
     private: dict[str, Span] = field(default_factory=dict)
@@ -119,6 +125,8 @@ class Frame:
     nones: dict[str, int] = field(default_factory=dict)
     called_at: Span = NOWHERE
     items: dict[str, object] = field(default_factory=dict)
+    finished: dict[str, object] = field(default_factory=dict)
+    replaced: dict[str, MutableVar] = field(default_factory=dict)
 
     @contextmanager
     def at_compile_time(self) -> Iterator[None]:
@@ -129,17 +137,26 @@ class Frame:
         finally:
             self.static -= 1
 
+    def binds(self, name: str, value: object) -> bool:
+        """Whether ``name`` is still bound to ``value``."""
+        return name in self.env and self.env[name] is value
+
     def is_item(self, name: str) -> bool:
         """Whether ``name`` stands for an item of the container that an unrolled loop runs over."""
-        return name in self.items and self.items[name] is self.env.get(name)
+        return name in self.items and self.binds(name, self.items[name])
 
-    def variables(self) -> set[str]:
-        return {name for name, value in self.env.items() if isinstance(value, MutableVar)}
+    def is_finished(self, name: str) -> bool:
+        """Whether ``name`` is that of an unrolled loop that is over, and nothing has read it since."""
+        return name in self.finished and self.binds(name, self.finished[name])
 
-    def assigned(self) -> set[str]:
+    def variables(self) -> Assigned:
+        return {(name, value) for name, value in self.env.items() if isinstance(value, MutableVar)}
+
+    def assigned(self) -> Assigned:
         """The variables that every path to here assigns."""
-        return self.variables() - self.unset
+        return {(name, variable) for name, variable in self.variables() if name not in self.unset}
 
-    def meet(self, paths: Sequence[set[str]]) -> None:
+    def meet(self, paths: Sequence[Assigned]) -> None:
         """Paths come together here, each with the variables that it assigned."""
-        self.unset = self.variables() - paths[0].intersection(*paths[1:]) if paths else set()
+        missing = self.variables() - paths[0].intersection(*paths[1:]) if paths else set()
+        self.unset = {name for name, _ in missing}

@@ -17,14 +17,13 @@ from quadpy.lang.checks import require
 from quadpy.lang.compile_time import python_call
 from quadpy.lang.context import Trace
 from quadpy.lang.displays import display_items
-from quadpy.lang.frames import MutableVar
 from quadpy.lang.operators import binary
 from quadpy.lang.promotion import literal
 from quadpy.lang.scalars import convert
 from quadpy.lang.scope import static_object
 from quadpy.lang.sparse_places import is_node
 from quadpy.lang.values import ArrayRef, Container, Value, Vec, holds_runtime, is_runtime, shape_text
-from quadpy.lang.variables import bind_index
+from quadpy.lang.variables import bind_index, release_index
 from quadpy.messages import counted, shown, with_article
 from quadpy.source import Span
 
@@ -188,14 +187,14 @@ def _require_step(t: Trace, step: ir.Expr, span: Span) -> None:
         require(t, holds, KernelRangeError, "the step of this range is 0", (), span)
 
 
-def target_names(t: Trace, node: ast.For, count: int, form: IndexForm) -> list[str]:
+def target_names(t: Trace, node: ast.For, count: int, form: IndexForm, *, parallel: bool) -> list[str]:
     """The names of the loop variables; one name stands for all of them where the index is a vector."""
     target = node.target
     if isinstance(target, ast.Name):
         if form == "each" and count > 1:
             t.fail_type(f"this loop has {count} indices, but one name", t.span(target),
                         "name each index, or loop over qp.grouped(…)")  # fmt: skip
-        _check_fresh(t, target)
+        release_index(t, target.id, t.span(target), parallel=parallel or form != "each")
         return [target.id] * count
     if not isinstance(target, ast.Tuple) or not all(isinstance(e, ast.Name) for e in target.elts):
         t.fail_syntax("a loop variable must be a name or a tuple of names", t.span(target))
@@ -204,8 +203,8 @@ def target_names(t: Trace, node: ast.For, count: int, form: IndexForm) -> list[s
         count = 0 if form == "empty" else count
         t.fail_type(f"this loop has {counted(count, 'index')}, not {len(names)}", t.span(target),
                     "name each index once" if count else "name a variable, which stands for the empty index")  # fmt: skip
-    for element in target.elts:
-        _check_fresh(t, element)
+    for element, name in zip(target.elts, names, strict=True):
+        release_index(t, name, t.span(element), parallel=parallel)
     return names
 
 
@@ -215,14 +214,6 @@ def counter_names(node: ast.For, axes: Sequence[ir.Axis]) -> list[str]:
         return [ast.unparse(name) for name in node.target.elts]
     name = ast.unparse(node.target)
     return [name] if len(axes) == 1 else [f"{name}[{k}]" for k in range(len(axes))]
-
-
-def _check_fresh(t: Trace, target: ast.expr) -> None:
-    """Refuses a loop index with the name of a variable: in Python, the variable would keep the last index."""
-    assert isinstance(target, ast.Name)
-    if target.id != "_" and isinstance(t.frame.env.get(target.id), (MutableVar, ArrayRef)):
-        t.fail_type(f"{target.id!r} is already a variable, and a loop index only exists inside its loop", t.span(target),
-                    "give the index another name")  # fmt: skip
 
 
 def bind_axes(t: Trace, node: ast.For, variables: list[ir.Var], form: IndexForm) -> None:

@@ -72,7 +72,7 @@ def call_lambda(t: Trace, fn: Lambda, args: Sequence[Value], kwargs: Mapping[str
         )
     values = {name: freeze_all(t, value) for name, value in bound.arguments.items()}
     env = {**fn.frame.env, **fn.scope, **values}
-    t.frames.append(Frame(fn.frame.source, env, static=fn.frame.static, function=fn))
+    t.frames.append(Frame(fn.frame.source, env, static=fn.frame.static, function=fn, finished=fn.frame.finished))
     try:
         return freeze_all(t, t.expr(fn.node.body))
     finally:

@@ -16,7 +16,7 @@ from quadpy.lang.context import Trace
 from quadpy.lang.displays import bind_static, plain_items
 from quadpy.lang.fingerprints import is_our_module
 from quadpy.lang.flows import do_while_loop, marker_of
-from quadpy.lang.frames import MutableVar
+from quadpy.lang.frames import Assigned, MutableVar
 from quadpy.lang.graph_blocks import do_while
 from quadpy.lang.iteration import (
     Bounds,
@@ -36,7 +36,8 @@ from quadpy.lang.parallel import parallel_loop
 from quadpy.lang.scalars import to_condition
 from quadpy.lang.sparse_loops import active_only, remember_cells
 from quadpy.lang.trace_state import STOP, LoopOptions
-from quadpy.lang.values import Value, is_runtime
+from quadpy.lang.values import ArrayRef, Value, is_direct, is_runtime
+from quadpy.lang.variables import release_index
 from quadpy.source import Span
 
 __all__ = ["StaticBreak", "StaticContinue", "stmt_For", "stmt_While"]
@@ -77,7 +78,7 @@ def _sequential_loop(t: Trace, node: ast.For, items: Value, bounds: Bounds, form
     span, frame = t.span(node), t.frame
     if len(bounds) > 1 and _leaves_loop(node):
         t.fail_syntax("break cannot leave a loop with several indices", span, "nest several loops over range instead")
-    names = target_names(t, node, len(bounds), form)
+    names = target_names(t, node, len(bounds), form, parallel=False)
     axes = loop_axes(t, names, bounds, span)
     remembered = t.at_top_level() and remember_cells(t, items, span)
     before, assigned = dict(frame.env), frame.assigned()
@@ -101,10 +102,10 @@ def _nested(axes: Sequence[ir.Axis], stmts: Sequence[ir.Stmt], span: Span) -> Se
 
 
 @contextmanager
-def _repeating(t: Trace) -> Iterator[list[set[str]]]:
+def _repeating(t: Trace) -> Iterator[list[Assigned]]:
     """Context manager: traces the body of a run-time loop; yields what is assigned at each ``break``."""
     frame = t.frame
-    breaks: list[set[str]] = []
+    breaks: list[Assigned] = []
     frame.runtime_depth += 1
     frame.loops.append("runtime")
     frame.breaks.append(breaks)
@@ -120,8 +121,8 @@ def _repeating(t: Trace) -> Iterator[list[set[str]]]:
 def _end_bindings(t: Trace, before: dict[str, Any], names: Sequence[str] = ()) -> None:
     """Ends the bindings that a loop made, including ``names``; variables live on in the function."""
     frame = t.frame
-    kept = {n: v for n, v in frame.env.items() if isinstance(v, MutableVar) and n not in before and n not in names}
-    frame.env = {**before, **kept}
+    kept = {n: v for n, v in frame.env.items() if isinstance(v, MutableVar) and n not in names}
+    frame.env = {**{n: v for n, v in before.items() if n in names or frame.binds(n, v)}, **kept}
 
 
 def _leaves_loop(node: ast.For | ast.While) -> bool:
@@ -142,8 +143,12 @@ def _unrolled_loop(t: Trace, node: ast.For, items: Value) -> bool:
     found = plain_items(t, items, t.span(node.iter))
     if 0 < t.options.unrolling_limit < len(found) and not is_our_module(frame.source.fn.__module__):
         _warn_of_length(t, len(found), t.span(node))
+    names = stored_names([node.target]).keys()
+    for name in names & {name for name, _ in frame.assigned()} if found else ():
+        if not frame.is_item(name):
+            release_index(t, name, t.span(node.target), parallel=True)
     frame.loops.append(f"static{frame.runtime_depth}")
-    changed = t.stored(node.body, frame.source) & stored_names([node.target]).keys()
+    changed = t.stored(node.body, frame.source) & names
     try:
         for item, origin in zip(found, origins(t, node.iter, len(found)), strict=True):
             bind_static(t, node.target, item)
@@ -158,6 +163,10 @@ def _unrolled_loop(t: Trace, node: ast.For, items: Value) -> bool:
                 break
     finally:
         frame.loops.pop()
+    for name in names:
+        value = frame.env.get(name)
+        if isinstance(value, ArrayRef) or not (is_direct(value) or isinstance(value, MutableVar)):
+            frame.finished[name] = value
     return False
 
 

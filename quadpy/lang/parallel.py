@@ -70,7 +70,7 @@ def loop_config(t: Trace, call: ast.Call) -> None:
 def parallel_loop(t: Trace, node: ast.For, items: Value, bounds: Bounds, form: IndexForm, options: LoopOptions) -> None:
     """A top-level loop: names that its body binds are private to an iteration."""
     span, frame = t.span(node), t.frame
-    axes = loop_axes(t, target_names(t, node, len(bounds), form), bounds, span)
+    axes = loop_axes(t, target_names(t, node, len(bounds), form, parallel=True), bounds, span)
     cells = cell_by_cell(t, items, axes, span)
     env, unset, singles, draws = dict(frame.env), set(frame.unset), frame.singles, t.random.draws
     frame.outer, frame.singles, t.random.draws = env, t.bound_once(node.body, frame.source), None

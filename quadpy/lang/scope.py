@@ -54,6 +54,7 @@ def static_object(t: Trace, node: ast.expr) -> Any:
     if not isinstance(node, ast.Name):
         return None
     bound = t.frame.env.get(node.id)
+    t.frame.finished.pop(node.id, None)
     if bound is not None:
         return (
             None if is_runtime(bound) or isinstance(bound, (Vec, Record, MutableVar, ArrayRef, ElementRef)) else bound
@@ -114,6 +115,7 @@ def lookup(t: Trace, name: str, span: Span) -> Value:
         if not isinstance(bound, MutableVar):
             if name in frame.outer and frame.outer[name] is bound:
                 frame.shared.add(name)
+            frame.finished.pop(name, None)
             return bound
         check_assigned(t, name, span)
         return read_part(t, name, bound, span)

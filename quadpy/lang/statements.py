@@ -65,7 +65,7 @@ def _branch_block(t: Trace, trace: Callable[[], bool]) -> tuple[list[ir.Stmt], b
             ends = trace()
     finally:
         frame.runtime_depth -= 1
-    frame.env = {n: v for n, v in frame.env.items() if n in before or isinstance(v, MutableVar)}
+    frame.env = {n: v for n, v in frame.env.items() if isinstance(v, MutableVar) or (n in before and before[n] is v)}
     return stmts, ends
 
 

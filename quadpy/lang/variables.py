@@ -33,7 +33,7 @@ from quadpy.source import Span
 
 __all__ = [
     "assign_name", "bind_index", "check_assigned", "check_type", "declare", "freeze", "freeze_all", "in_memory",
-    "read_variable", "undefined", "write_variable",
+    "read_variable", "release_index", "undefined", "write_variable",
 ]  # fmt: skip
 
 _UNBOUND: Final = object()
@@ -77,8 +77,13 @@ def assign_name(t: Trace, name: str, value: Value, span: Span) -> None:
             t.fail_type(f"{name!r} stands for an item of an unrolled loop and cannot become another here", span,
                         "assign its parts, or copy it to a variable before")  # fmt: skip
         del env[name]
+    if t.frame.is_finished(name):
+        del env[name]
     bound = env.get(name, _UNBOUND)
     value = _as_bound(t, name, bound, value, span)
+    if isinstance(bound, MutableVar) and name in t.frame.unset and not _fits(t, bound, value):
+        t.frame.replaced[name] = bound
+        bound = env.pop(name) and _UNBOUND
     if not is_numeric(value):
         if isinstance(bound, MutableVar) or (bound is not value and _is_kept(t, name)):
             t.fail_type(f"{name!r} cannot become {shape_text(value)} here", span,
@@ -128,8 +133,12 @@ def _is_kept(t: Trace, name: str) -> bool:
     frame = t.frame
     if name not in frame.env:
         return False
-    repeated = frame.runtime_depth > 0 or (t.tasks.repeats > 0 and len(t.frames) == 1)
-    return repeated or _is_shared(t, name)
+    return _is_repeated(t) or _is_shared(t, name)
+
+
+def _is_repeated(t: Trace) -> bool:
+    """Whether the statement may run more than once, or not at all."""
+    return t.frame.runtime_depth > 0 or (t.tasks.repeats > 0 and len(t.frames) == 1)
 
 
 def _was_none_here(t: Trace, name: str) -> bool:
@@ -147,6 +156,16 @@ def _is_shared(t: Trace, name: str) -> bool:
     """Whether ``name`` was assigned before the enclosing parallel loop, and read in it."""
     frame = t.frame
     return name in frame.shared and frame.outer[name] is frame.env.get(name, _UNBOUND)
+
+
+def _fits(t: Trace, bound: MutableVar, value: Value) -> bool:
+    """Whether ``value`` can be assigned to a variable that has no value here, on some path: the name may begin anew."""
+    if in_memory(bound, t) or not is_numeric(value):
+        return False  # an iteration has its own
+    if isinstance(value, Record) or isinstance(bound.shape, RecordType):
+        return isinstance(value, Record) and value.shape == bound.shape
+    given = value.type if isinstance(value, Vec) else type_of(t, value)
+    return getattr(value, "shape", ()) == bound.shape and (bound.types[0].is_float or not given.is_float)
 
 
 def _set_variable(t: Trace, name: str, bound: MutableVar, value: Numeric, span: Span) -> None:
@@ -176,8 +195,43 @@ def check_type(t: Trace, name: str, bound: MutableVar, value: Numeric, span: Spa
         )  # fmt: skip
 
 
+def release_index(t: Trace, name: str, span: Span, *, parallel: bool) -> None:
+    """Makes ``name`` free for the index of a loop, after which it has no value.
+
+    A number that is assigned keeps the last index of a loop that runs in order, as in Python.
+
+    Raises:
+        KernelTypeError: the name stands for an array, or for a value that code before this loop may read again.
+    """
+    frame = t.frame
+    if name == "_" or name not in frame.env:
+        return
+    bound = frame.env[name]
+    assigned = isinstance(bound, MutableVar) and name not in frame.unset
+    if assigned and not parallel and _takes_index(t, bound):
+        return
+    if isinstance(bound, ArrayRef) or (
+        _is_repeated(t) and (assigned or not isinstance(bound, MutableVar)) and not frame.is_finished(name)
+    ):
+        t.fail_type(f"{name!r} is already a variable, and a loop index only exists inside its loop", span,
+                    "give the index another name")  # fmt: skip
+    del frame.env[name]
+    frame.private[name] = span
+
+
+def _takes_index(t: Trace, bound: object) -> bool:
+    return (
+        isinstance(bound, MutableVar) and not bound.shape and bound.types[0].kind == "int" and not in_memory(bound, t)
+    )
+
+
 def bind_index(t: Trace, name: str, value: Value, stored: Any, span: Span) -> None:
-    if name in stored and not t.frame.source.throws_away(name):
+    bound = t.frame.env.get(name)
+    if isinstance(bound, MutableVar) and is_numeric(value) and _takes_index(t, bound):
+        _set_variable(t, name, bound, value, span)
+        if name not in stored:
+            t.frame.env[name] = value
+    elif name in stored and not t.frame.source.throws_away(name):
         declare(t, name, value, span)
     else:
         t.frame.env[name] = value
@@ -211,6 +265,13 @@ def undefined(t: Trace, name: str, span: Span) -> KernelNameError:
             f"{name!r} is None on one path to this line, and a number on another", span,
             hint=f"start with a number that fixes its type, such as {name} = 0.0",
         )  # fmt: skip
+    if name in t.frame.replaced and isinstance(now := t.frame.env.get(name), MutableVar):
+        was = t.frame.replaced[name]
+        return KernelNameError(
+            f"{name!r} is {_type_text(was)} on one path to this line (line {was.span.line}), "
+            f"and {_type_text(now)} on another (line {now.span.line})", span,
+            hint="give them different names, or assign it before the branches, which fixes its type",
+        )  # fmt: skip
     if name in source.locals:
         return KernelNameError(
             f"{name!r} is not defined here: {source.name} does not assign it on every path to this line", span,
@@ -223,6 +284,10 @@ def undefined(t: Trace, name: str, span: Span) -> KernelNameError:
     if not hint and known:
         hint = f"names bound here: {', '.join(sorted(known))}"
     return KernelNameError(f"the name {name!r} is not defined", span, hint=hint)
+
+
+def _type_text(variable: MutableVar) -> str:
+    return shape_text(variable.stand_in(variable.span))
 
 
 def read_variable(t: Trace, bound: MutableVar, span: Span) -> ir.Expr | Vec | Record:

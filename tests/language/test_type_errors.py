@@ -95,7 +95,9 @@ CASES = {
     "a range of step zero": ("for i in range(0, 5, 0):\n    pass", TYPE, "step"),
     "one name for two indices": ("for i in m:\n    pass", TYPE, "2 indices, but one name"),
     "two names for one index": ("for i, j in x:\n    pass", TYPE, "1 index, not 2"),
-    "an index with a variable's name": ("t = 5\nfor t in range(3):\n    pass", TYPE, "'t' is already a variable"),
+    "an index with a variable's name": ("t = 5.0\nwhile t < f:\n    for t in range(3):\n        pass", TYPE, "'t' is already a variable"),
+    "a name of an unrolled loop that is a variable's": (
+        "t = 5\nwhile t < f:\n    for t in qp.static(range(3)):\n        pass", TYPE, "'t' is already a variable"),
     "an index with an array's name": ("for i, x in m:\n    pass", TYPE, "'x' is already a variable"),
     "ndrange of a float": ("for i in qp.ndrange(1.5):\n    pass", TYPE, "ndrange takes integers"),
     "grouped of a number": ("for i in qp.grouped(n):\n    pass", TYPE, "cannot run over"),
