@@ -90,9 +90,18 @@ class StructAccess(DenseArray):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name == "record":
             raise AttributeError(name)
+        if name == "field_dict":
+            return {key: self.get_member_field(key) for key in self.record.names}
         if name not in self.record.names:
             raise AttributeError(f"{self._no_member(name)}; {one_of(name, self.record.names)}")
         return self.get_member_field(name)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not hasattr(type(self), name) and name in self.record.names:
+            raise AttributeError(
+                f"the member {name!r} of {self!r} cannot be replaced: write to its elements, a.{name}[i] = ..."
+            )
+        super().__setattr__(name, value)
 
     def _no_member(self, name: str) -> str:
         return f"{self._struct!r} has no member {name!r}"

@@ -45,6 +45,7 @@ class StructField(OfLeaves):
     """
 
     __slots__ = (
+        "__dict__",  # attributes of the user's own
         "__weakref__",
         "_bound",
         "_members",
@@ -161,7 +162,16 @@ class StructField(OfLeaves):
             raise AttributeError(self.why_none(name))
         if name in ("shape", "ndim", "size", "offset"):  # the property has raised: this says why
             return getattr(self.leaves()[0], name)
+        if name == "field_dict":
+            return dict(self._members)
         raise AttributeError(f"a field of {self.dtype!r} has no member {name!r}; {one_of(name, self._members)}")
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not hasattr(type(self), name) and name in self._members:
+            raise AttributeError(
+                f"the member {name!r} of {self!r} cannot be replaced: write to its elements, f.{name}[i] = ..."
+            )
+        super().__setattr__(name, value)
 
     @public
     def __getitem__(self, index: object) -> Struct | dict[str, Any]:
@@ -274,7 +284,8 @@ class StructField(OfLeaves):
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickles members, shape, offset, name and derivatives; the copy has C order."""
         derivatives = {kind: found.to_numpy() for kind, found in self.derivatives.items() if hasattr(found, "shape")}
-        return _restored, (self.dtype, self.shape, self.offset, self.name, self.to_numpy(), derivatives)
+        made = self.dtype, self.shape, self.offset, self.name, self.to_numpy(), derivatives
+        return _restored, made, self.__dict__ or None
 
     def _element(self) -> str:
         return repr(self.dtype)

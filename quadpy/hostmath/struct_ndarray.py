@@ -68,11 +68,15 @@ class StructNDArray(StructAccess, NDArray):
         raise AttributeError("an array of structs cannot be passed to other libraries on the GPU")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (
-            self._struct,
-            self.shape,
-            self.to_numpy(),
-            None if self.grad is None else self.grad.to_numpy(),
+        return (
+            _restored,
+            (
+                self._struct,
+                self.shape,
+                self.to_numpy(),
+                None if self.grad is None else self.grad.to_numpy(),
+            ),
+            self.__dict__ or None,
         )
 
     def __repr__(self) -> str:

@@ -122,6 +122,7 @@ def _declared(
         array = _array(name, NDArrayType(given.dtype, given.ndim), config, given.rank)  # type: ignore[arg-type]  # the user's own
         return TensorParameter(name, array, _template(name, Template(given.dtype, given.ndim), config))
     known = next((meaning for each, meaning in _ARRAYS.items() if annotation is each), annotation)
+    known = getattr(known, "__quadpy_annotation__", known)
     if isinstance(known, NDArrayType):
         return _array(name, known, config)
     if annotation is VectorType or annotation is MatrixType:  # without its arguments

@@ -69,6 +69,8 @@ def array_attribute(t: Trace, array: ArrayRef, name: str, span: Span) -> Value:
             return array.element[1] if len(array.element) > 1 else 1
         case "fill" | "element_shape" | "to_numpy" | "copy_from" | "from_numpy" | "T":
             return BoundMethod(array, name)
+        case _ if (field := field_of(t, array)) is not None and name in getattr(field, "__dict__", ()):
+            return import_value(t, t.deps.attribute(field, name))  # the user's own
         case _:
             hint = one_of(name, ("shape", "ndim", "dtype", "size", "grad", "dual"))
             t.fail_type(f"an array has no attribute {name!r} inside a kernel", span, hint)

@@ -17,12 +17,14 @@ from quadpy import *  # noqa: F403  (all of it, under the other name)
 from quadpy import Layout
 from quadpy.compat import (  # type: ignore[no-redef]  # two of them in place of quadpy's
     _graph as graph,
+    _kinds,
     _linalg as linalg,
     _modules,
     _types as types,
     _ui,
 )
 from quadpy.compat._gui import GUI, hex_to_rgb, rgb_to_hex
+from quadpy.compat._kinds import *  # type: ignore[assignment]  # noqa: F403  (its Field in place of quadpy's)
 from quadpy.compat._language import INTERNAL, func, init, kernel  # type: ignore[no-redef, assignment]  # in place of quadpy's
 from quadpy.compat._textures import Format, Texture
 from quadpy.tools.meshes import TYPES
@@ -43,6 +45,7 @@ __all__ = [
     "types",
     "ui",
 ]
+__all__ += _kinds.__all__
 __all__ += quadpy.__all__
 
 __version__ = (1, 7, 4)  # type: ignore[assignment]  # quadpy's is a text

@@ -6,18 +6,21 @@ import functools
 import math
 import operator
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Final, overload
 
 import numpy as np
 
 from quadpy.dtypes import Scalar, bf16, element_text
 from quadpy.errors import ArgumentError, BoundsError, QuadpyError
-from quadpy.messages import shown
+from quadpy.importing import import_late
+from quadpy.messages import no_attribute, shown
 from quadpy.public import shortened
 from quadpy.runtime.arrays.element_types import I_contra, OfElements, Part as PartIndex, T_co
 from quadpy.runtime.arrays.exchange import Exchange
+from quadpy.runtime.arrays.field_layout import Layout
 from quadpy.runtime.arrays.parts import Part, has_slices, part_of
 from quadpy.runtime.elements.numpy_types import Numbers, admit, decode, encode
+from quadpy.runtime.elements.types import DType
 from quadpy.runtime.elements.values import Elements, wrap
 from quadpy.runtime.memory.host_storage import Where
 
@@ -58,6 +61,7 @@ class DenseArray(Exchange, OfElements[T_co, I_contra]):
 
     __slots__ = ("_dtype", "_element_shape", "_ndim", "_shape", "_size")
 
+    _kind: ClassVar[str] = "an array"
     _dtype: Scalar
     _element_shape: tuple[int, ...]
     _ndim: int
@@ -66,6 +70,9 @@ class DenseArray(Exchange, OfElements[T_co, I_contra]):
     if TYPE_CHECKING:
         ndim: int
         size: int
+        n: int
+        m: int
+        element_type: DType
     else:
         dtype, element_shape, ndim, shape, size = map(fixed, ("dtype", "element_shape", "ndim", "shape", "size"))
 
@@ -227,6 +234,16 @@ class DenseArray(Exchange, OfElements[T_co, I_contra]):
 
     def _element(self) -> str:
         return element_text(self.dtype, self.element_shape)
+
+    def __getattr__(self, name: str) -> Any:
+        """``n`` and ``m``, the extents of vectors and matrices, ``element_type`` and ``layout``: structs may have such members."""
+        if name in ("n", "m") and self._element_shape:
+            return (*self._element_shape, 1)["nm".index(name)]
+        if name == "element_type":
+            return import_late("quadpy.hostmath.descriptors").type_of(self._dtype, self._element_shape)
+        if name == "layout":
+            return Layout.AOS
+        raise no_attribute(self._kind, name, getattr(type(self), "__shown__", ()))
 
 
 def shape_of(shape: object) -> tuple[int, ...]:

@@ -53,6 +53,7 @@ class Field(HasDerivatives, InNode[T_co, I_contra]):
     """
 
     __slots__ = (
+        "__dict__",  # attributes of the user's own
         "__weakref__",
         "_placement",
         "_storage",
@@ -68,6 +69,7 @@ class Field(HasDerivatives, InNode[T_co, I_contra]):
         "name",
         "offset",
     )  # fmt: skip
+    _kind = "a field"
     __quadpy_field__ = True  # a kernel that names one takes it as a parameter
 
     name: str
@@ -153,7 +155,7 @@ class Field(HasDerivatives, InNode[T_co, I_contra]):
             )
         if name in KINDS:
             raise AttributeError(self.why_none(name))
-        raise AttributeError(f"a field has no attribute {name!r}", name=name, obj=self)
+        return super().__getattr__(name)
 
     def leaves(self) -> tuple[Field, ...]:
         """The field itself; a field of structs has several."""
@@ -258,7 +260,8 @@ class Field(HasDerivatives, InNode[T_co, I_contra]):
         """Pickles values, type, shape, offset, name and derivatives; the copy has C order."""
         stored = self._memory().read(...).copy("C")
         derivatives = {kind: found.to_numpy() for kind, found in self.derivatives.items() if hasattr(found, "shape")}
-        return _restored, (self.dtype.name, self.element_shape, self.offset, self.name, stored, derivatives)
+        made = self.dtype.name, self.element_shape, self.offset, self.name, stored, derivatives
+        return _restored, made, self.__dict__ or None
 
 
 @public

@@ -46,14 +46,16 @@ class NDArray(DenseArray[T_co, I_contra]):
     closed.
     """
 
+    # ``__dict__`` is for attributes of the user's own.
     # What a launch reads is computed once: ``type_key``, ``abi`` (address, then extents), ``pointer``, ``nbytes`` and
     # ``wide``, as in ``HostView``, and the ``device`` and ``block`` of the memory.  On a GPU, two attributes combine them
     # for fewer checks: ``form`` is one object for all arrays of a type on a device, and ``packed`` is ``abi`` as bytes,
     # with 32-bit extents; it is empty if the array is ``wide``.
     __slots__ = (
-        "__weakref__", "_storage", "abi", "block", "device", "form", "grad", "nbytes", "packed", "pointer", "type_key", "wide",
+        "__dict__", "__weakref__", "_storage", "abi", "block", "device", "form", "grad", "nbytes", "packed", "pointer", "type_key", "wide",
     )  # fmt: skip
 
+    _kind = "an ndarray"
     __quadpy_array__: ClassVar[bool] = True  # a kernel that finds one in an argument takes it as a parameter
     writable: ClassVar[bool] = True
     device: Device | None
@@ -135,7 +137,7 @@ class NDArray(DenseArray[T_co, I_contra]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         grad = None if self.grad is None else self.grad._memory().read(...)  # noqa: SLF001 - of the same class
-        return _restored, (self.dtype.name, self.element_shape, self._memory().read(...), grad)
+        return _restored, (self.dtype.name, self.element_shape, self._memory().read(...), grad), self.__dict__ or None
 
     def _repr_html_(self) -> str:
         """For notebooks: type, shape and first values."""

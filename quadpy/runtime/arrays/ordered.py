@@ -25,6 +25,7 @@ class OrderedNDArray(DenseArray):
     """Like ``NDArray``, with the axes in ``order``, the outermost first; made by ``qp.tensor``.  Kernels get its strides."""
 
     __slots__ = (
+        "__dict__",  # attributes of the user's own
         "__weakref__",
         "_storage",
         "abi",
@@ -38,6 +39,7 @@ class OrderedNDArray(DenseArray):
         "wide",
     )
 
+    _kind = "an ndarray"
     __quadpy_array__: ClassVar[bool] = True  # a kernel that finds one in an argument takes it as a parameter
     writable: ClassVar[bool] = True
     device: Device | None
@@ -72,7 +74,8 @@ class OrderedNDArray(DenseArray):
 
     def __reduce__(self) -> tuple[Any, ...]:
         grad = None if self.grad is None else self.grad.storage_copy()
-        return _restored, (self.dtype.name, self.element_shape, self.order, self.storage_copy(), grad)
+        made = self.dtype.name, self.element_shape, self.order, self.storage_copy(), grad
+        return _restored, made, self.__dict__ or None
 
     def storage_copy(self) -> Numbers:
         """The stored numbers, in C order."""

@@ -1,0 +1,85 @@
+"""Taichi's classes of fields and arrays, for ``isinstance`` and annotations: quadpy has one class for elements of all shapes."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NoReturn
+
+from quadpy import Field as _Field, NDArray as _NDArray
+from quadpy.errors import ArgumentError
+from quadpy.hostmath import NDArrayType
+from quadpy.hostmath.struct_field import StructField
+from quadpy.runtime.arrays.ordered import OrderedNDArray
+
+__all__ = [
+    "Field",
+    "MatrixField",
+    "MatrixNdarray",
+    "Ndarray",
+    "ScalarField",
+    "ScalarNdarray",
+    "StructField",
+    "VectorNdarray",
+]
+
+
+class _Kind(type):
+    """The class of the objects of ``classes`` whose elements have one of ``ranks``: 0 for numbers, 1 for vectors."""
+
+    classes: ClassVar[tuple[type, ...]]
+    ranks: ClassVar[tuple[int, ...]]
+
+    def __instancecheck__(cls, thing: Any) -> bool:
+        if not cls.ranks or not isinstance(thing, cls.classes):
+            return isinstance(thing, cls.classes)
+        return not hasattr(thing, "keys") and len(thing.element_shape) in cls.ranks  # those of structs have keys
+
+    def __call__(cls, *_: object, **__: object) -> NoReturn:
+        raise ArgumentError(
+            f"{cls.__name__} is a class to ask for", hint="field() and ndarray() make fields and arrays"
+        )
+
+
+class Field(metaclass=_Kind):
+    """Any field."""
+
+    classes, ranks = (_Field, StructField), ()
+    __quadpy_annotation__ = NDArrayType()
+    __class_getitem__ = _Field.__class_getitem__
+
+
+class ScalarField(Field):
+    """A field of numbers."""
+
+    classes, ranks = (_Field,), (0,)
+
+
+class MatrixField(Field):
+    """A field of vectors or matrices."""
+
+    classes, ranks = (_Field,), (1, 2)
+
+
+class Ndarray(metaclass=_Kind):
+    """Any ndarray."""
+
+    classes, ranks = (_NDArray, OrderedNDArray), ()
+    __quadpy_annotation__ = NDArrayType()
+    __class_getitem__ = _NDArray.__class_getitem__
+
+
+class ScalarNdarray(Ndarray):
+    """An ndarray of numbers."""
+
+    ranks = (0,)
+
+
+class VectorNdarray(Ndarray):
+    """An ndarray of vectors."""
+
+    ranks = (1,)
+
+
+class MatrixNdarray(Ndarray):
+    """An ndarray of matrices."""
+
+    ranks = (2,)
