@@ -13,11 +13,13 @@ from typing import Any, Final
 import quadpy
 from quadpy import *  # noqa: F403  (all of it, under the other name)
 from quadpy import Layout
-from quadpy.compat import _modules
+from quadpy.compat import _kinds, _modules
+from quadpy.compat._kinds import *  # type: ignore[assignment]  # noqa: F403  (its Field in place of quadpy's)
 from quadpy.compat._language import INTERNAL, func, init, kernel  # type: ignore[no-redef, assignment]  # in place of quadpy's
 from quadpy.compat.quadrants._runtime import PyQuadrants, get_runtime
 
 __all__ = ["func", "init", "install", "kernel"]
+__all__ += _kinds.__all__
 __all__ += quadpy.__all__
 
 __version__ = (1, 3, 3)  # type: ignore[assignment]  # quadpy's is a text
@@ -25,7 +27,6 @@ __version__ = (1, 3, 3)  # type: ignore[assignment]  # quadpy's is a text
 __version_str__ = ".".join(map(str, __version__))
 vulkan = metal = "gpu"
 AOS, SOA = Layout.AOS, Layout.SOA
-Ndarray = quadpy.NDArray
 
 
 def _get_logging(name: str) -> Callable[..., None]:
