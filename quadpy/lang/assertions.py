@@ -35,10 +35,8 @@ def stmt_Assert(t: Trace, node: ast.Assert) -> None:
     if not checked:
         return
     holds = t.build.let(to_condition(t, cond, span))
-    t.frame.runtime_depth += 1
-    with t.build.block() as saying:
+    with t.frame.conditional(), t.build.block() as saying:
         parts, words = words_of(_message(t, node))
-    t.frame.runtime_depth -= 1
     if len(words) > MOST_VALUES:
         t.fail_type(f"a message can hold at most {MOST_VALUES} run-time numbers, not {len(words)}", span)
     site = Site(KernelAssertionError.__name__, "", (), (), t.frames[0].source.name, span, said=Message(parts).text)

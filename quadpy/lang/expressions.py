@@ -118,11 +118,10 @@ def short_circuit(t: Trace, left: Value, right_node: ast.expr, op: ir.BinOp, spa
 def _maybe(t: Trace) -> Iterator[None]:
     """Context manager: traces an expression that may not be evaluated, and may name values."""
     assigned = t.frame.assigned()
-    t.frame.runtime_depth += 1
     try:
-        yield
+        with t.frame.conditional():
+            yield
     finally:
-        t.frame.runtime_depth -= 1
         t.frame.meet([assigned])
 
 

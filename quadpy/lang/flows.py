@@ -140,7 +140,7 @@ def _repeated_body(t: Trace, node: ast.While) -> list[ir.Stmt]:
     t.tasks.repeats += 1
     frame.loops.append("do_while")
     try:
-        with t.build.block() as stmts:
+        with frame.conditional(depth=0), t.build.block() as stmts:
             t.block(node.body)
     finally:
         frame.loops.pop()

@@ -97,6 +97,7 @@ class Frame:
     the parallel loop around, ``shared`` the names of compile-time values of it that the loop has read; ``private`` are names that an earlier such loop bound again, with
     its line: they have no value after it.  ``seen`` are the names that marks of the source have shown;
     ``nones`` those to which None was assigned, with the number of loops around it; ``called_at`` is the call of a function;
+    ``entry`` are the names that were bound where the innermost statement around begins that may run more than once, or not at all;
     ``items`` are what the names of unrolled loops were bound to, where that is a part of something that lives on;
     ``finished`` what they are bound to after their loops, until something reads them; ``replaced`` are variables whose
     names became those of others, of another type.
@@ -109,6 +110,7 @@ class Frame:
     function: object = None
     comprehended: dict[str, object] = field(default_factory=dict)
     runtime_depth: int = 0
+    entry: frozenset[str] = frozenset()
     loops: list[str] = field(default_factory=list)
     label: str = ""
     early_returns: int = 0
@@ -136,6 +138,17 @@ class Frame:
             yield
         finally:
             self.static -= 1
+
+    @contextmanager
+    def conditional(self, *, depth: int = 1) -> Iterator[None]:
+        """Context manager: inside a statement that may run more than once, or not at all."""
+        outer, self.entry = self.entry, frozenset(self.env)
+        self.runtime_depth += depth
+        try:
+            yield
+        finally:
+            self.runtime_depth -= depth
+            self.entry = outer
 
     def binds(self, name: str, value: object) -> bool:
         """Whether ``name`` is still bound to ``value``."""

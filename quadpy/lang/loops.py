@@ -106,14 +106,12 @@ def _repeating(t: Trace) -> Iterator[list[Assigned]]:
     """Context manager: traces the body of a run-time loop; yields what is assigned at each ``break``."""
     frame = t.frame
     breaks: list[Assigned] = []
-    frame.runtime_depth += 1
     frame.loops.append("runtime")
     frame.breaks.append(breaks)
     try:
-        with t.own_loops():
+        with frame.conditional(), t.own_loops():
             yield breaks
     finally:
-        frame.runtime_depth -= 1
         frame.loops.pop()
         frame.breaks.pop()
 

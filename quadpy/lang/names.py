@@ -6,7 +6,7 @@ import ast
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-__all__ = ["base_name", "item_targets", "local_names", "reads", "single_assignment", "stored_names"]
+__all__ = ["base_name", "item_targets", "local_names", "reads", "single_assignment", "statics", "stored_names"]
 
 
 def local_names(body: Iterable[ast.AST]) -> frozenset[str]:
@@ -68,6 +68,17 @@ def item_targets(body: Iterable[ast.AST]) -> frozenset[str]:
         for node in inside
         if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and isinstance(node.value, ast.Name)
     )
+
+
+def statics(body: Iterable[ast.AST]) -> frozenset[str]:
+    """The names that are only assigned by ``a = static(…)`` and ``a, b = static(…)``, whatever ``static`` belongs to."""
+    counts: Counter[str] = Counter()
+    for node in (node for stmt in body for node in ast.walk(stmt)):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+            match node.value.func:
+                case ast.Name(id="static") | ast.Attribute(attr="static"):
+                    counts += stored_names(node.targets)
+    return frozenset(name for name, count in stored_names(body).items() if counts[name] == count)
 
 
 def reads(name: str, body: Iterable[ast.AST]) -> bool:

@@ -15,7 +15,7 @@ from quadpy.dtypes import meant
 from quadpy.errors import KernelNameError, KernelSourceError, KernelTypeError
 from quadpy.lang.executed import executed_file
 from quadpy.lang.fingerprints import is_our_module, text_digest
-from quadpy.lang.names import item_targets, local_names, reads
+from quadpy.lang.names import item_targets, local_names, reads, statics
 from quadpy.lang.parsing import parse
 from quadpy.lang.running import is_text_of
 from quadpy.source import Span
@@ -46,6 +46,7 @@ class FunctionSource:
         self._tree: ast.FunctionDef | None = None
         self._locals: frozenset[str] | None = None
         self._item_targets: frozenset[str] | None = None
+        self._statics: frozenset[str] | None = None
         self._reads_underscore: bool | None = None
         self._signature: inspect.Signature | None = None
 
@@ -55,6 +56,13 @@ class FunctionSource:
         if self._item_targets is None:
             self._item_targets = item_targets(self.tree.body)
         return self._item_targets
+
+    @property
+    def statics(self) -> frozenset[str]:
+        """The names of compile-time values: each assignment calls ``static``."""
+        if self._statics is None:
+            self._statics = statics(self.tree.body)
+        return self._statics
 
     def throws_away(self, name: str) -> bool:
         """Whether ``name`` is the ``_`` of values that are not needed: the function never reads it."""

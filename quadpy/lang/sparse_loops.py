@@ -133,14 +133,16 @@ def active_only(
     visit.is_partial = True
     place = t.frame.source.code, node.lineno, node.col_offset
     t.cells.loops.append(place)
-    t.frame.runtime_depth += 1
     try:
-        with t.build.block() as stmts, nullcontext() if place in t.cells.changing else known(t, position, span):
+        with (
+            t.frame.conditional(),
+            t.build.block() as stmts,
+            nullcontext() if place in t.cells.changing else known(t, position, span),
+        ):
             for var, value in order.indices if order else ():
                 t.build.emit(ir.Let(var, value, span=span))
             yield visit
     finally:
-        t.frame.runtime_depth -= 1
         t.cells.loops.pop()
     visit.changes = top and writes(stmts, activity_of(t, position.nodes[-1]).name)
     name = "before" if visit.changes or remembered else "activity"

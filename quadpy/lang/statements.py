@@ -58,13 +58,9 @@ def branches(t: Trace, cond: ir.Expr, then: Callable[[], bool], orelse: Callable
 def _branch_block(t: Trace, trace: Callable[[], bool]) -> tuple[list[ir.Stmt], bool]:
     """Traces a block that may not run; its compile-time bindings end with it."""
     frame = t.frame
-    frame.runtime_depth += 1
     before = dict(frame.env)
-    try:
-        with t.build.block() as stmts, t.own_loops():
-            ends = trace()
-    finally:
-        frame.runtime_depth -= 1
+    with frame.conditional(), t.build.block() as stmts, t.own_loops():
+        ends = trace()
     frame.env = {n: v for n, v in frame.env.items() if isinstance(v, MutableVar) or (n in before and before[n] is v)}
     return stmts, ends
 

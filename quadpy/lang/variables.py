@@ -84,7 +84,8 @@ def assign_name(t: Trace, name: str, value: Value, span: Span) -> None:
     if isinstance(bound, MutableVar) and name in t.frame.unset and not _fits(t, bound, value):
         t.frame.replaced[name] = bound
         bound = env.pop(name) and _UNBOUND
-    if not is_numeric(value):
+    static = is_number(value) and name in t.frame.source.statics and not isinstance(bound, MutableVar)
+    if not is_numeric(value) or (static and name not in t.changed(t.frame.source)):
         if isinstance(bound, MutableVar) or (bound is not value and _is_kept(t, name)):
             t.fail_type(f"{name!r} cannot become {shape_text(value)} here", span,
                         "bind compile-time values outside run-time branches and loops")  # fmt: skip
@@ -127,18 +128,10 @@ def _is_scalar(item: Value) -> bool:
 def _is_kept(t: Trace, name: str) -> bool:
     """Whether ``name`` is bound to a value that cannot change here.
 
-    The statement may run more than once, or not at all; or an iteration of a parallel loop has read the name, and the
-    next one would read what this one assigns.
+    A statement around, which began after that, may run more than once, or not at all; or an iteration of a parallel
+    loop has read the name, and the next one would read what this one assigns.
     """
-    frame = t.frame
-    if name not in frame.env:
-        return False
-    return _is_repeated(t) or _is_shared(t, name)
-
-
-def _is_repeated(t: Trace) -> bool:
-    """Whether the statement may run more than once, or not at all."""
-    return t.frame.runtime_depth > 0 or (t.tasks.repeats > 0 and len(t.frames) == 1)
+    return name in t.frame.env and (name in t.frame.entry or _is_shared(t, name))
 
 
 def _was_none_here(t: Trace, name: str) -> bool:
@@ -211,7 +204,7 @@ def release_index(t: Trace, name: str, span: Span, *, parallel: bool) -> None:
     if assigned and not parallel and _takes_index(t, bound):
         return
     if isinstance(bound, ArrayRef) or (
-        _is_repeated(t) and (assigned or not isinstance(bound, MutableVar)) and not frame.is_finished(name)
+        name in frame.entry and (assigned or not isinstance(bound, MutableVar)) and not frame.is_finished(name)
     ):
         t.fail_type(f"{name!r} is already a variable, and a loop index only exists inside its loop", span,
                     "give the index another name")  # fmt: skip
