@@ -10,6 +10,7 @@ import quadpy
 from quadpy import f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
 from quadpy.capabilities import get_cuda_compute_capability
 from quadpy.lang.decorators import Func
+from quadpy.runtime.device.current import current_config, set_config
 
 __all__ = ["INTERNAL", "func", "init", "kernel"]
 
@@ -33,6 +34,7 @@ def init(arch: str | Sequence[str] | None = None, **options: Any) -> None:
     for name in {"default_fp", "default_ip"} & set(options):
         options[name] = _DEFAULTS.get(options[name], options[name])
     quadpy.init(arch=arch, **{"fast_math": True, **options})
+    set_config(current_config()._replace(casts_arrays=True))
 
 
 def func(fn: Callable[..., Any]) -> Func:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import warnings
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from quadpy.dtypes import Scalar, bf16
 from quadpy.errors import ArgumentError
+from quadpy.public import call_site
 from quadpy.runtime.arrays.dlpack import HOST, export
 from quadpy.runtime.arrays.foreign_device import dlpack_device, share
 from quadpy.runtime.arrays.foreign_host import as_numpy
-from quadpy.runtime.elements.numpy_types import STORAGE, Numbers, admit, decode, encode
+from quadpy.runtime.device.current import current_config
+from quadpy.runtime.elements.numpy_types import STORAGE, Numbers, admit, cast, decode, encode
 from quadpy.runtime.launch.capturing import CAPTURES
 from quadpy.runtime.memory.blocked import BlockedStorage
 from quadpy.runtime.memory.device_storage import DeviceStorage
@@ -50,8 +53,9 @@ class Exchange:
     def from_numpy(self, array: Any, *, stream: object = None) -> None:
         """Copy ``array``, whose shape must be ``(*shape, *element_shape)``, into this array, on ``stream``.
 
-        Floats are rounded to the type; integers must fit it; floats are not converted to integers implicitly.  A vector
-        of n numbers may come as a matrix of n by 1, and vice versa.  ``array`` may change when the call returns.
+        Floats are rounded to the type; integers must fit it; floats are not converted to integers implicitly, except after
+        ``init`` of ``quadpy.compat``, which warns.  A vector of n numbers may come as a matrix of n by 1, and vice versa.
+        ``array`` may change when the call returns.
         """
         self._memory().write(..., encode(self._accepted(array), self.dtype), stream)
 
@@ -72,7 +76,14 @@ class Exchange:
         return self._admitted(source)
 
     def _admitted(self, source: Numbers) -> Numbers:
-        """``source`` as values of the type; ArgumentError for floats where the type has integers."""
+        """``source`` as values of the type; ArgumentError for floats where the type has integers, unless they are cast."""
+        if (
+            current_config().casts_arrays
+            and source.dtype.kind in "iuf"
+            and not np.can_cast(source.dtype, STORAGE[self.dtype])
+        ):
+            _warn_of_cast(source, self.dtype)
+            return cast(source, self.dtype)
         if source.dtype.kind == "f" and self.dtype.is_integral:
             raise ArgumentError(
                 f"an array of {source.dtype} would be truncated to {self.dtype}",
@@ -179,6 +190,16 @@ class Exchange:
     def __dlpack_device__(self) -> tuple[int, int]:
         device = self.device
         return (HOST, 0) if device is None else dlpack_device(device)
+
+
+def _warn_of_cast(source: Numbers, dtype: Scalar) -> None:
+    """Once for each line of the user's program, if numbers may change by more than rounding."""
+    if dtype.is_integral and (where := call_site()) is not None:
+        message = f"an array of {source.dtype} is cast to {dtype}, as in Taichi: fractions are cut off, and large numbers change"
+        warnings.warn_explicit(message, RuntimeWarning, where.file, where.line, registry=_WARNED)
+
+
+_WARNED: Final[dict[Any, Any]] = {}
 
 
 def _shared_view(memory: Storage) -> Numbers:
