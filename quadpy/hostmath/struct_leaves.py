@@ -8,7 +8,7 @@ from typing import Any
 from quadpy.runtime.arrays.activity import FieldNode, Grid
 from quadpy.runtime.arrays.derivatives import HasDerivatives
 from quadpy.runtime.arrays.field import Field
-from quadpy.runtime.arrays.field_layout import StoredMember
+from quadpy.runtime.arrays.field_layout import StoredMember, reach_of
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.memory.allocators.block import Block
 from quadpy.runtime.memory.blocked import Blocks
@@ -78,12 +78,7 @@ class OfLeaves(HasDerivatives):
         if not self.size:
             return 0
         extents = tuple(n for axis in self.blocks for n in axis) if self.blocks else self.shape
-        ends = [
-            member.offset + member.scalar.nbytes + (math.prod(member.shape) - 1) * member.stride
-            + sum((n - 1) * step for n, step in zip(extents, member.axes, strict=True))
-            for member in self.stored_members()
-        ]  # fmt: skip
-        return max(ends)
+        return reach_of(self.stored_members(), extents)
 
     @property
     def device(self) -> Device | None:

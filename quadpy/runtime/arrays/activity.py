@@ -28,6 +28,7 @@ class Grid(Protocol):
     """
 
     activity: Any
+    tree: Any
 
     @property
     def cells(self) -> Mapping[int, tuple[int, ...]]: ...

@@ -23,6 +23,7 @@ from quadpy.runtime.arrays.field_layout import (
     StoredMember,
     offset_of,
     order_of,
+    reach_of,
     require_layout,
     require_no_layout,
     strides_of,
@@ -31,7 +32,7 @@ from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.elements.numpy_types import STORAGE, Numbers
 from quadpy.runtime.elements.types import DType, element_of
 from quadpy.runtime.memory.allocators.block import Block
-from quadpy.runtime.memory.blocked import BlockedStorage, Blocks
+from quadpy.runtime.memory.blocked import BlockedStorage, Blocks, PartedStorage
 from quadpy.runtime.memory.host_storage import Storage
 from quadpy.runtime.memory.placement import allocate_lasting, storage_at
 from quadpy.runtime.memory.strided_layout import StridedLayout
@@ -68,6 +69,8 @@ class Field(HasDerivatives, InNode[T_co, I_contra]):
         "made",
         "name",
         "offset",
+        "parts",
+        "whole",
     )  # fmt: skip
     _kind = "a field"
     __quadpy_field__ = True  # a kernel that names one takes it as a parameter
@@ -86,6 +89,8 @@ class Field(HasDerivatives, InNode[T_co, I_contra]):
         self.is_member = False  # whether a field of structs has its memory, too
         self.is_component = False  # whether a field of vectors or matrices has its memory, too
         self.components: weakref.WeakValueDictionary[int, Field] = weakref.WeakValueDictionary()
+        self.parts: dict[int, Field] = {}  # the components that were asked for before there was a shape
+        self.whole: weakref.ref[Field] | None = None  # the field that it is such a component of
         self.follows = False  # whether its shape is that of another field, and not given
 
     def span(self, shape: tuple[int, ...], offset: object = None, tree: FieldTree | None = None) -> None:
@@ -96,6 +101,8 @@ class Field(HasDerivatives, InNode[T_co, I_contra]):
         self._describe(self.dtype, shape, self.element_shape)
         self.offset, self._tree, self.follows = origin, tree, False
         self._give_derivatives_shape(shape, origin)
+        if self.parts:
+            _components().give_shape(self)
 
     def follow(self, shape: tuple[int, ...], offset: tuple[int, ...]) -> None:
         strides = strides_of(shape, order_of(None, len(shape)), math.prod(self.element_shape), Layout.AOS)
@@ -109,22 +116,26 @@ class Field(HasDerivatives, InNode[T_co, I_contra]):
 
     def declare(self, kind: str) -> Field:
         """The derivative, without a shape if it is new."""
-        if kind not in self.derivatives:
+        if kind not in self.derivatives and self.whole is not None:
+            self.derivatives[kind] = _components().derivative_of(self, kind)
+        elif kind not in self.derivatives:
             name = f"{self.name}.{kind}" if self.name else ""
             self.derivatives[kind] = Field(self.dtype, self.element_shape, name, kind)
         return self.derivatives[kind]
 
     def put(self, placement: Placement) -> None:
         """Set the memory."""
+        if placement.parts:
+            self._storage: Storage = PartedStorage([part.storage for part in self.leaves()], self.element_shape)
+            self._storage.name, self._placement = self.described, placement
+            return
         item = self.dtype.nbytes
         *axes, component = (stride * item for stride in placement.strides)
         inner = [component * math.prod(self.element_shape[k + 1 :]) for k in range(len(self.element_shape))]
         extents = tuple(n for axis in placement.blocks for n in axis) if placement.blocks else self.shape
         layout = StridedLayout(placement.start, STORAGE[self.dtype], extents + self.element_shape, (*axes, *inner))
         stored = storage_at(placement.memory, layout)
-        self._storage: Storage = (
-            BlockedStorage(stored, placement.blocks, self.element_shape) if placement.blocks else stored
-        )
+        self._storage = BlockedStorage(stored, placement.blocks, self.element_shape) if placement.blocks else stored
         self._storage.name = self.described
         self._placement = placement
 
@@ -135,19 +146,24 @@ class Field(HasDerivatives, InNode[T_co, I_contra]):
         Raises:
             ArgumentError: the elements have no such component.
         """
-        return import_late("quadpy.runtime.arrays.component_fields").component_of(self, index)  # type: ignore[no-any-return]  # a Field
+        return _components().component_of(self, index)  # type: ignore[no-any-return]  # a Field
 
     def free(self) -> None:
         """Give the memory back: every later use is an error."""
-        for component in list(self.components.values()):
-            component.free()
-        self._tree = _Freed(self.described)
-        self._placement = None
+        self._tree, self._placement = _Freed(self.described), None
         if hasattr(self, "_storage"):
             del self._storage
+        whole = self.whole() if self.whole is not None else None
+        for other in [*self.components.values(), *((whole,) if whole is not None else ())]:
+            if not isinstance(other._tree, _Freed):  # noqa: SLF001 - of the same class
+                other.free()
 
     def __getattr__(self, name: str) -> Any:
         if name in ("shape", "ndim", "size", "offset"):
+            if self.parts:
+                raise AttributeError(
+                    f"the field{self._which} has no {name} yet: place all its components, or place it as a whole"
+                )
             what = f"pass needs_{self.derivative}=True, place it, or call qp.root.lazy_{self.derivative}()"
             raise AttributeError(
                 f"the field{self._which} has no {name} yet: "
@@ -158,8 +174,13 @@ class Field(HasDerivatives, InNode[T_co, I_contra]):
         return super().__getattr__(name)
 
     def leaves(self) -> tuple[Field, ...]:
-        """The field itself; a field of structs has several."""
-        return (self,)
+        """The field itself; a field of structs has several, and one whose components were placed one by one has these."""
+        return tuple(part for _, part in sorted(self.parts.items())) if self.in_parts else (self,)
+
+    @property
+    def in_parts(self) -> bool:
+        """Whether its components were placed one by one."""
+        return isinstance(self._tree, _components().PartsTree) if self.parts else False
 
     @property
     def placed(self) -> bool:
@@ -210,13 +231,18 @@ class Field(HasDerivatives, InNode[T_co, I_contra]):
         """Bytes from the first number to the end of the last, gaps included."""
         if self._placement is None or not self.size:
             return self.size * math.prod(self.element_shape) * self.dtype.nbytes
-        levels = [n for axis in self.blocks for n in axis] if self.blocks else self.shape
+        levels = tuple(n for axis in self.blocks for n in axis) if self.blocks else self.shape
+        if self.placement.parts:
+            return reach_of(self.stored_members(), levels)
         extents = (*levels, math.prod(self.element_shape))
         last: int = sum((n - 1) * stride for n, stride in zip(extents, self.strides, strict=True))
         return (last + 1) * self.dtype.nbytes
 
     def stored_members(self) -> list[StoredMember]:
-        """How an element is stored."""
+        """How an element is stored, from ``pointer`` on."""
+        if self.placement.parts:
+            first = self.placement.start
+            return [part.stored_members()[0]._replace(offset=part.placement.start - first) for part in self.leaves()]
         *axes, component = (stride * self.dtype.nbytes for stride in self.strides)
         return [StoredMember(self.dtype, component, self.element_shape, 0, tuple(axes))]
 
@@ -225,7 +251,8 @@ class Field(HasDerivatives, InNode[T_co, I_contra]):
         if not hasattr(self, "shape") or isinstance(self._tree, _Freed):
             return f"field:{self.dtype}:{self.element_shape}:none"
         sparse = [node.__quadpy_fingerprint__() for node in self.sparse_nodes]
-        return f"field:{self.dtype}:{self.element_shape}:{self.shape}:{self.offset}:{self.strides}:{self.blocks}:{self.is_member}:{self.is_component}:{sparse}"
+        steps = self.stored_members() if self.placement.parts else self.strides
+        return f"field:{self.dtype}:{self.element_shape}:{self.shape}:{self.offset}:{steps}:{self.blocks}:{self.is_member}:{self.is_component}:{sparse}"
 
     @property
     def storage(self) -> Storage:
@@ -262,6 +289,11 @@ class Field(HasDerivatives, InNode[T_co, I_contra]):
         derivatives = {kind: found.to_numpy() for kind, found in self.derivatives.items() if hasattr(found, "shape")}
         made = self.dtype.name, self.element_shape, self.offset, self.name, stored, derivatives
         return _restored, made, self.__dict__ or None
+
+
+def _components() -> Any:
+    """The module of fields of components, which imports this one."""
+    return import_late("quadpy.runtime.arrays.component_fields")
 
 
 @public

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import enum
+import math
+from collections.abc import Iterable
 from typing import Final, NamedTuple, NoReturn, Protocol
 
 from quadpy.dtypes import Scalar
@@ -13,7 +15,7 @@ from quadpy.runtime.memory.placement import Memory
 
 __all__ = [
     "AXIS_NAMES", "FieldTree", "Layout", "Placement", "StoredMember", "axis_strides", "offset_of", "order_of",
-    "require_no_layout", "strides_of",
+    "reach_of", "require_no_layout", "strides_of",
 ]  # fmt: skip
 
 AXIS_NAMES: Final = "ijklmnopqrst"
@@ -34,13 +36,14 @@ class Placement(NamedTuple):
     """Where a field is stored: ``start`` bytes into ``memory``, with ``strides`` in scalars.
 
     There is one stride per axis, and one more for the components of an element in row-major order.  With ``blocks``, there
-    is one for each level of each axis.
+    is one for each level of each axis.  With ``parts``, each component has a place of its own in ``memory``.
     """
 
     memory: Memory
     start: int
     strides: tuple[int, ...]
     blocks: Blocks = ()
+    parts: tuple[Placement, ...] = ()
 
 
 class StoredMember(NamedTuple):
@@ -54,6 +57,15 @@ class StoredMember(NamedTuple):
     shape: tuple[int, ...]
     offset: int
     axes: tuple[int, ...]
+
+
+def reach_of(members: Iterable[StoredMember], extents: tuple[int, ...]) -> int:
+    """Bytes from the first number of an array of structs to the end of the last, including the bytes between them."""
+    return max(
+        member.offset + member.scalar.nbytes + (math.prod(member.shape) - 1) * member.stride
+        + sum((n - 1) * step for n, step in zip(extents, member.axes, strict=True))
+        for member in members
+    )  # fmt: skip
 
 
 class FieldTree(Protocol):

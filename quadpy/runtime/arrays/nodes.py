@@ -13,11 +13,12 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Iterable, Iterator
-from typing import Any, ClassVar, NoReturn, TypeAlias
+from typing import Any, ClassVar, Final, NoReturn, TypeAlias
 
 from quadpy.completion import shows
 from quadpy.dtypes import i32, u8
 from quadpy.errors import ArgumentError, OutOfDeviceMemory
+from quadpy.importing import import_late
 from quadpy.messages import counted, no_attribute, shown
 from quadpy.public import public
 from quadpy.runtime.arrays.dense import shape_of
@@ -31,6 +32,10 @@ __all__ = ["AnyField", "Axes", "GridNode", "Node", "NodeKind", "Tree", "contain"
 Axes = tuple[int, ...]
 AnyField: TypeAlias = Any
 """A field, or a field of structs, whose module imports this one's."""
+
+
+_LINE: Final = 64
+"""Trees that share an allocation begin at multiples of this many bytes."""
 
 
 class NodeKind(enum.Enum):
@@ -49,21 +54,35 @@ class Tree:
         self.root = root
         self.top = GridNode(self, None, NodeKind.DENSE, ())
         self._bound = False
+        self._joined = [self]
         self._lock = new_lock()  # two threads may use two fields of the tree for the first time
 
     def bind(self) -> None:
-        """Lay out and allocate the tree."""
-        with self._lock:
+        """Lay out and allocate the tree, and those that ``join`` has joined to it."""
+        with self._joined[0]._lock:  # noqa: SLF001 - of the same class
             if not self._bound:
-                nbytes, _ = measure(self.top)
+                starts, end = [], 0
+                for tree in self._joined:
+                    starts.append(-(-end // _LINE) * _LINE)
+                    end = starts[-1] + measure(tree.top)[0]
                 try:
-                    memory = allocate_lasting(nbytes)
+                    memory = allocate_lasting(end)
                 except OutOfDeviceMemory as error:
-                    if any(node.activity is not None for node in nodes_of(self.top)):
+                    if any(node.activity is not None for tree in self._joined for node in nodes_of(tree.top)):
                         error.hint = "inactive cells of sparse trees also need memory: use smaller extents"
                     raise
-                assign(self.top, memory, 0, ())
-                self._bound = True
+                for tree, start in zip(self._joined, starts, strict=True):
+                    assign(tree.top, memory, start, ())
+                    tree._bound = True  # noqa: SLF001 - as above
+
+    def join(self, other: Tree) -> None:
+        """Share one allocation with ``other``: kernels know the distance between the numbers of one element."""
+        if other not in self._joined:
+            self.need_open()
+            other.need_open()
+            self._joined += other._joined
+            for tree in other._joined:
+                tree._joined = self._joined  # noqa: SLF001 - as above
 
     def need_open(self) -> None:
         if self._bound:
@@ -241,6 +260,8 @@ class GridNode(Node):
             self.children += member.leaves()
             for leaf in member.leaves():
                 leaf.container = self
+                if leaf.parts or leaf.whole is not None:
+                    import_late("quadpy.runtime.arrays.component_fields").settle(leaf)
         return self
 
     @public

@@ -16,7 +16,7 @@ from quadpy.runtime.memory.host_storage import HostStorage, Storage, Where
 if TYPE_CHECKING:
     from quadpy.runtime.device.device import Device
 
-__all__ = ["BlockedStorage", "Blocks"]
+__all__ = ["BlockedStorage", "Blocks", "PartedStorage"]
 
 Blocks: TypeAlias = tuple[tuple[int, ...], ...]
 """For each axis the extents of its levels, the outermost first; their product is the extent of the axis."""
@@ -94,7 +94,7 @@ class BlockedStorage:
             self.write(..., whole, stream)
 
     def copy_from(self, source: Storage, stream: object = None) -> None:
-        if isinstance(source, BlockedStorage) and source.blocks == self.blocks:
+        if type(source) is BlockedStorage and source.blocks == self.blocks:
             self.inner.copy_from(source.inner, stream)
         else:
             self.write(..., source.read(..., stream), stream)
@@ -113,3 +113,41 @@ class BlockedStorage:
                 inner //= extent
                 found.append(at // inner % extent)
         return (*found, *positions[len(self.blocks) :])
+
+
+class PartedStorage(BlockedStorage):
+    """Each component of the elements is stored separately, in one of ``parts``; like blocks, these have no strides together."""
+
+    __slots__ = ("element", "parts")
+
+    def __init__(self, parts: Sequence[Storage], element: tuple[int, ...]) -> None:
+        super().__init__(parts[0], (), ())
+        self.parts, self.element = parts, element
+
+    @property
+    def pointer(self) -> int:
+        return min(part.pointer for part in self.parts)
+
+    def read(self, where: Where, stream: object = None) -> Numbers:
+        """Like ``Storage.read``; a copy."""
+        numbers = np.stack([part.read(where, stream) for part in self.parts], axis=-1)
+        return numbers.reshape(numbers.shape[:-1] + self.element)
+
+    def number(self, where: tuple[int, ...]) -> None:
+        """Nothing: there are no single numbers."""
+
+    def put_number(self, where: tuple[int, ...], value: object) -> bool:
+        return False
+
+    def write(self, where: Where, values: Numbers, stream: object = None) -> None:
+        outer = values.shape[: max(values.ndim - len(self.element), 0)]
+        spread = np.broadcast_to(values, outer + self.element)
+        for part, index in zip(self.parts, np.ndindex(self.element), strict=True):
+            part.write(where, np.asarray(spread[(..., *index)]), stream)
+
+    def copy_from(self, source: Storage, stream: object = None) -> None:
+        if isinstance(source, PartedStorage):
+            for mine, theirs in zip(self.parts, source.parts, strict=True):
+                mine.copy_from(theirs, stream)
+        else:
+            self.write(..., source.read(..., stream), stream)
