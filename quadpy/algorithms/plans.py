@@ -1,4 +1,4 @@
-"""What calls of algorithms launch on the CPU, kept for later calls with arrays of the same types and shapes.
+"""What calls of algorithms launch, kept for later calls with arrays of the same types and shapes.
 
 To check arguments, to choose kernels, and to make an array for each part of the scratch memory takes longer than the work
 on some thousand numbers.  None of this depends on the numbers: a second call makes its results, and launches.
@@ -9,16 +9,23 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
-from quadpy.algorithms.runs import Run
+from quadpy.algorithms.planned_launches import Place, PlannedLaunch, planned_launch
+from quadpy.algorithms.runs import ALIGNMENT, Run, on_gpu
 from quadpy.dtypes import Scalar
 from quadpy.jit.cpu_plan import CpuPlan
+from quadpy.jit.gpu_plan import GpuPlan
 from quadpy.jit.kernel import Kernel
 from quadpy.jit.plan import Plan, Values, Views
 from quadpy.lang.decorators import Func
 from quadpy.runtime.arrays.ndarray import NDArray, unset_array
 from quadpy.runtime.arrays.reinterpret import over_memory_of
 from quadpy.runtime.device.current import State
+from quadpy.runtime.device.device import Device
+from quadpy.runtime.device.devices import current_device
+from quadpy.runtime.drivers.driver import DEFAULT_STREAM, StreamHandle
+from quadpy.runtime.memory.device_storage import stream_of
 from quadpy.runtime.memory.host_memory import HOST
+from quadpy.runtime.streams.timeline import Timeline
 
 __all__ = ["run_planned"]
 
@@ -41,34 +48,45 @@ class _View(NamedTuple):
     start: int
 
 
-class _Launch(NamedTuple):
-    """The run of a kernel's plan, its values, and which of them are addresses: index, number of the memory, offset."""
-
-    run: Callable[[Values, Views, object], object]
-    values: Values
-    addresses: list[tuple[int, int, int]]
-
-
 class _Planned(NamedTuple):
-    """A call.  Its memory is numbered: the arrays of the caller, the results, the scratch memory."""
+    """A call.  Its memory is numbered: the arrays of the caller, the results, the scratch memory.
 
-    launches: list[_Launch]
+    ``written`` says of each array whether it is written; ``device`` is None for the CPU.
+    """
+
+    launches: list[PlannedLaunch]
     results: list[tuple[Scalar, tuple[int, ...]]]
     scratch: int
     answer: Answer
+    written: list[bool]
+    device: Device | None
 
-    def call(self, given: list[NDArray]) -> Any:
-        arrays = [*given, *(unset_array(dtype, shape) for dtype, shape in self.results)]
+    def call(self, given: list[NDArray], stream: object) -> Any:
+        device = self.device
+        on = None if device is None else stream_of(device, stream)
+        arrays = [*given, *(unset_array(dtype, shape, on) for dtype, shape in self.results)]
         bases = [array.pointer for array in arrays]
-        if self.scratch:
-            scratch = HOST.allocate(self.scratch)
-            bases.append(scratch.pointer)
-        for run, values, addresses in self.launches:
-            known = values.copy()
-            for index, memory, offset in addresses:
-                known[index] = bases[memory] + offset
-            run(known, (), None)
+        if device is None or on is None:
+            if self.scratch:
+                scratch = HOST.allocate(self.scratch)
+                bases.append(scratch.pointer)
+            self._launch(bases, DEFAULT_STREAM)
+        else:
+            self._announce(device, arrays, on.timeline)
+            if self.scratch:
+                buffer = device.allocate(self.scratch, on)
+                bases.append(buffer.pointer)
+            on._call(self._launch, bases)  # noqa: SLF001 - keeps the handle alive
         return _answered(self.answer, arrays)
+
+    def _launch(self, bases: list[int], stream: StreamHandle) -> None:
+        for launch in self.launches:
+            launch.run(bases, stream)
+
+    def _announce(self, device: Device, arrays: list[NDArray], timeline: Timeline) -> None:
+        for array, writes in zip(arrays, self.written, strict=True):
+            if (block := array.block) is not None and (writes or block.home is not timeline):
+                device.memory.use((block,), timeline, writes=writes)
 
 
 def _answered(answer: Answer, arrays: list[NDArray]) -> Any:
@@ -83,19 +101,19 @@ def _answered(answer: Answer, arrays: list[NDArray]) -> Any:
 class _Recorder(Run):
     """A call that runs, and is noted: its results, the parts of its scratch memory with their offsets, its launches."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, stream: object) -> None:
+        super().__init__(stream)
         self.results: list[NDArray] = []
         self.parts: list[tuple[NDArray, int]] = []
-        self.launches: list[tuple[CpuPlan, Values, Views]] = []
+        self.launches: list[tuple[CpuPlan | GpuPlan, Values, Views]] = []
 
     def launch(self, kernel: Kernel, *args: object) -> None:
         kernel.planned(args, {}, self._run)
 
     def _run(self, plan: Plan, values: Values, views: Views) -> None:
         before = values.copy()
-        plan.run(values, views, None)
-        if isinstance(plan, CpuPlan) and not plan.fields and all(view.nbytes for view in views):
+        plan.run(values, views, self.stream)
+        if isinstance(plan, (CpuPlan, GpuPlan)) and not plan.fields and all(view.nbytes for view in views):
             self.launches.append((plan, before, views))
         else:
             self.depends_on_more = True
@@ -121,15 +139,26 @@ class _Recorder(Run):
         arrays = [*given, *self.results]
         memory = [(array.pointer, array.nbytes, number, 0) for number, array in enumerate(arrays)]
         memory += [(part.pointer, part.nbytes, len(arrays), offset) for part, offset in self.parts]
-        launches = [
-            _Launch(plan.run, values, [(index, *_place(memory, int(values[index]))) for index in plan.pointers])
-            for plan, values, _ in self.launches
-        ]
+        slots = len(arrays), -(-self.used // ALIGNMENT) * ALIGNMENT
+        launches: list[PlannedLaunch] = []
+        written, most = [False] * (len(arrays) + 1), 0
+        for plan, values, _ in self.launches:
+            places = [_place(memory, int(values[index])) for index in plan.arrays.pointers]
+            for (number, _), writes in zip(places, plan.arrays.written, strict=True):
+                written[number] |= writes
+            launch = planned_launch(plan, values, places, slots)
+            if launch is None:
+                raise _Unknown
+            launches.append(launch)
+            if isinstance(plan, GpuPlan):
+                most = max(most, 8 * plan.code.slots)
         results = [(array.dtype, array.shape) for array in self.results]
-        return _Planned(launches, results, self.used, _described(answer, arrays, memory))
+        scratch = slots[1] + most if most else self.used
+        described, device = _described(answer, arrays, memory), current_device() if on_gpu() else None
+        return _Planned(launches, results, scratch, described, written[:-1], device)
 
 
-def _place(memory: list[tuple[int, int, int, int]], pointer: int) -> tuple[int, int]:
+def _place(memory: list[tuple[int, int, int, int]], pointer: int) -> Place:
     """In which memory an address is, and where."""
     for start, nbytes, number, offset in memory:
         if start <= pointer < start + nbytes:
@@ -151,29 +180,33 @@ def _described(answer: Any, arrays: list[NDArray], memory: list[tuple[int, int, 
 
 
 class _Known:
-    """The plans for a configuration: signature -> plan, or None where there is none."""
+    """The plans for a configuration and a device: signature -> plan, or None where there is none."""
 
     config: object = None
+    device: Device | None = None
     plans: dict[Hashable, _Planned | None] = {}  # noqa: RUF012 - replaced, not shared
 
 
-def run_planned(name: str, body: Callable[[Run], T]) -> T:
-    """The result of ``body``, which depends on its closure alone, on the calling thread's stream of the CPU."""
-    if _Known.config is not State.config or len(_Known.plans) > _MOST:
-        _Known.config, _Known.plans = State.config, {}
+def run_planned(name: str, body: Callable[[Run], T], stream: object) -> T:
+    """The result of ``body``, which depends on its closure alone, on ``stream`` of a GPU, or on the CPU."""
+    device = current_device() if on_gpu() else None
+    if _Known.config is not State.config or _Known.device is not device or len(_Known.plans) > _MOST:
+        _Known.config, _Known.device, _Known.plans = State.config, device, {}
     plans = _Known.plans
     given: list[NDArray] = []
     try:
         signature = (name, *[_signed(cell.cell_contents, given) for cell in body.__closure__ or ()])
     except _Unknown:
-        return body(Run())
+        return body(Run(stream))
+    if any(array.device is not device for array in given):
+        return body(Run(stream))
     if signature not in plans:
-        recorder = _Recorder()
+        recorder = _Recorder(stream)
         answer = body(recorder)
         plans[signature] = recorder.planned(given, answer)
         return answer
     found = plans[signature]
-    return body(Run()) if found is None else found.call(given)
+    return body(Run(stream)) if found is None else found.call(given, stream)
 
 
 def _signed(value: Any, given: list[NDArray]) -> Any:
@@ -197,7 +230,7 @@ def _signed(value: Any, given: list[NDArray]) -> Any:
 
 
 def _signed_array(array: NDArray, given: list[NDArray]) -> Hashable:
-    if array.device is not None or not array.nbytes:
+    if not array.nbytes:
         raise _Unknown
     start = array.pointer
     end = start + array.nbytes

@@ -31,8 +31,8 @@ def run_algorithm(name: str, body: Callable[[Run], T], stream: object, scratch: 
     if measured is not None:
         return body(measured)
     if scratch is None:
-        if stream is None and not CAPTURES.watched and not on_gpu() and not forced_blocks.get():
-            return run_planned(name, body)
+        if not CAPTURES.watched and not forced_blocks.get() and (stream is None or on_gpu()):
+            return run_planned(name, body, stream)
         return body(Run(stream))
     needed = Run(measures=True)
     body(needed)

@@ -46,7 +46,7 @@ class CpuPlan:
     """
 
     __slots__ = (
-        "_apart", "_arrays", "_barrier_loops", "_entry", "_loaded", "_name", "_pack", "_result", "_slots", "_timed", "_unpack", "checks_values", "code",
+        "_apart", "_barrier_loops", "_entry", "_loaded", "_name", "_pack", "_result", "_slots", "_timed", "_unpack", "arrays", "checks_values", "code",
         "fields", "footprints", "hidden", "limits", "spans",
     )  # fmt: skip
 
@@ -71,13 +71,8 @@ class CpuPlan:
         self._slots, self._name, self.spans = code.slots, name, spans
         self._result = ResultReader(code.results, result_shape) if code.results else None
         self._barrier_loops = tuple(barrier_loops(code, spans))
-        self._arrays, self.limits = ArrayArguments(code), Limits(code, name, spans[0] if spans else None)
-        self.checks_values = bool(self._barrier_loops or self._arrays.conditions)
-
-    @property
-    def pointers(self) -> list[int]:
-        """The index of each array's address among the values of a call."""
-        return self._arrays.pointers
+        self.arrays, self.limits = ArrayArguments(code), Limits(code, name, spans[0] if spans else None)
+        self.checks_values = bool(self._barrier_loops or self.arrays.conditions)
 
     @property
     def timed(self) -> CpuPlan:
@@ -127,7 +122,7 @@ class CpuPlan:
     def launch_of(self, block: bytes, views: Sequence[ArrayMemory]) -> HostLaunch:
         """A run of the kernel with an argument block; ``views`` are the arrays of the caller."""
         arrays, runner, reader = (*views, *self.fields), self.runner(block), self._result
-        reads, writes = self._arrays.ranges(None, "ra", arrays), self._arrays.ranges(None, "wa", arrays)
+        reads, writes = self.arrays.ranges(None, "ra", arrays), self.arrays.ranges(None, "wa", arrays)
         span = self.spans[0] if self.spans else None
         result = None if reader is None or (cells := runner.scratch) is None else lambda: reader.read(cells)
         accesses = functools.partial(accesses_of_block, self, self._unpack, block, arrays)
@@ -156,7 +151,7 @@ class CpuPlan:
         if self.checks_values:
             for loop in self._barrier_loops:
                 loop.require_complete(values)
-            self._arrays.require_conditions(values)
+            self.arrays.require_conditions(values)
         return block
 
     def _go_on(self, block: bytes, scratch: Scratch, task: int) -> int:

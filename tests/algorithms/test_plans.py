@@ -1,4 +1,4 @@
-"""Calls on the CPU whose arrays have the types and shapes of an earlier call: what they launch is known."""
+"""Calls whose arrays have the types and shapes of an earlier call: what they launch is known."""
 
 from __future__ import annotations
 
@@ -15,11 +15,9 @@ from quadpy.errors import ArgumentError
 
 
 @pytest.fixture(autouse=True)
-def cpu(arch):
-    if arch != "cpu":
-        pytest.skip("calls on a GPU are not kept")
+def begin_again(arch):
     yield
-    qp.init(arch=qp.cpu, cpu_max_num_threads=2)
+    qp.init(arch=arch, cpu_max_num_threads=2)
 
 
 @qp.func
@@ -108,7 +106,7 @@ def test_numbers_that_are_equal_or_are_not_equal_to_themselves_are_told_apart(fi
     assert [bits(first), bits(second), bits(first), bits(second)] == [*wanted, *wanted]
 
 
-def test_shapes_types_operators_and_configurations_are_told_apart():
+def test_shapes_types_operators_and_configurations_are_told_apart(arch):
     for _ in range(2):
         for dtype in (np.float32, np.int32):
             for count in (3, 4):
@@ -116,7 +114,7 @@ def test_shapes_types_operators_and_configurations_are_told_apart():
                 assert qp.algorithms.reduce(x).to_numpy() == count * (count + 1) // 2
                 assert qp.algorithms.reduce(x, "mul").to_numpy() == np.prod(np.arange(1, 1 + count))
                 assert qp.algorithms.reduce(x, larger, identity=0).to_numpy() == count
-        qp.init(arch=qp.cpu, debug=True)
+        qp.init(arch=arch, debug=True)
 
 
 def test_in_place_and_beside_each_other():

@@ -59,6 +59,10 @@ class LaunchRecords:
         self._launch(block, arguments, first=(code >> 32) - 1, status=code & 0xFFFFFFFF)
         return True
 
+    def launch(self, record: Record) -> None:
+        """Launches all tasks without machine code, as where ``settle`` returned False."""
+        self._launch(record[0], record[2])
+
     def _launch(self, block: bytearray, arguments: object, first: int = 0, status: int = 0) -> int:
         """Launches the tasks from ``first`` on by the driver; ``status`` is what it returned for the first."""
         stream, *grids = self.head.unpack_from(block, HEAD)
