@@ -33,7 +33,7 @@ class _Constructible(CompositeType):
     @public
     def __call__(self, *entries: object) -> Any:
         """A value, from one number for all entries, or from all numbers in row-major order, in any nesting."""
-        scalar = scalar_of(self.scalar)
+        scalar = scalar_of(self.dtype)
         flat = np.concatenate([_flat(entry, scalar) for entry in entries or ((),)])
         count = int(np.prod(self.element_shape))
         if len(flat) == 1:
@@ -64,12 +64,11 @@ class _Constructible(CompositeType):
 class VectorType(_Constructible):
     """Vectors of ``n`` numbers.  Calling the type makes one: ``vec3 = qp.types.vector(3, qp.f32); vec3(1, 2, 3)``.
 
-    Without ``dtype``, a parameter of a function takes numbers of any type, ``vec3(1, 2, 3)`` in a kernel has the type of
-    its numbers, and elsewhere it is ``float``.  ``unpacked`` is accepted for programs written for Quadrants: the components are always separate variables.
+    ``unpacked`` is accepted for programs written for Quadrants: the components are always separate variables.
     """
 
     n: int
-    dtype: ScalarLike | None = None
+    dtype: ScalarLike
     unpacked: bool = dataclasses.field(default=False, kw_only=True, repr=False, compare=False)
 
     __quadpy_called__: ClassVar[str] = "vector"
@@ -83,20 +82,17 @@ class VectorType(_Constructible):
         return (self.n,)
 
     def __repr__(self) -> str:
-        return f"vector({self.n}{_given(self.dtype)})"
+        return f"vector({self.n}, {_name(self.dtype)})"
 
 
 @public_init
 @dataclass(frozen=True)
 class MatrixType(_Constructible):
-    """Matrices of ``n`` rows and ``m`` columns.  Calling the type makes one from its numbers, row by row.
-
-    Without ``dtype``, it is as of a ``VectorType``.
-    """
+    """Matrices of ``n`` rows and ``m`` columns.  Calling the type makes one from its numbers, row by row."""
 
     n: int
     m: int
-    dtype: ScalarLike | None = None
+    dtype: ScalarLike
 
     __quadpy_called__: ClassVar[str] = "matrix"
 
@@ -109,7 +105,7 @@ class MatrixType(_Constructible):
         return (self.n, self.m)
 
     def __repr__(self) -> str:
-        return f"matrix({self.n}, {self.m}{_given(self.dtype)})"
+        return f"matrix({self.n}, {self.m}, {_name(self.dtype)})"
 
 
 @shows("dtype", "ndim")
@@ -206,13 +202,8 @@ def _name(dtype: object) -> str:
     return dtype.__name__ if isinstance(dtype, type) else repr(dtype)
 
 
-def _given(dtype: object) -> str:
-    return "" if dtype is None else f", {_name(dtype)}"
-
-
-def _check(dtype: ScalarLike | None, *extents: int) -> None:
-    if dtype is not None:
-        scalar_of(dtype)
+def _check(dtype: ScalarLike, *extents: int) -> None:
+    scalar_of(dtype)
     require_extents(*extents)
 
 

@@ -199,7 +199,6 @@ class VectorType(Protocol):
     """A type made by ``qp.types.vector`` or ``qp.types.matrix``."""
 
     dtype: object
-    scalar: object
     element_shape: tuple[int, ...]
 
 

@@ -213,5 +213,5 @@ def test_a_vector_type_without_its_arguments(load):
     with pytest.raises(qp.KernelTypeError, match=r"the parameter 'v' is annotated with qp\.types\.vector") as caught:
         kernel(1)
     assert caught.value.span.line == kernel.source.span.line + 1
-    with pytest.raises(qp.ArgumentError, match="vector: missing a required argument: 'n'"):
-        qp.types.vector()
+    with pytest.raises(qp.ArgumentError, match="vector: missing a required argument: 'dtype'"):
+        qp.types.vector(3)

@@ -20,20 +20,14 @@ class CompositeType:
 
     __slots__ = ()
 
-    dtype: ScalarLike | None
-    """The type of each scalar; None for that of the value, and for ``default_fp`` where there is none."""
-
-    @property
-    def scalar(self) -> ScalarLike:
-        """The type of each scalar where it does not come from a value."""
-        return float if self.dtype is None else self.dtype
+    dtype: ScalarLike
 
     @property
     def element_shape(self) -> tuple[int, ...]:
         raise NotImplementedError
 
     def __quadpy_fingerprint__(self) -> str:
-        dtype = getattr(self.dtype, "name", getattr(self.dtype, "__name__", None))
+        dtype = self.dtype.name if isinstance(self.dtype, Scalar) else self.dtype.__name__
         return f"type:{self.element_shape}:{dtype}"
 
 
@@ -67,5 +61,5 @@ def _instead_of(dtype: object) -> str:
 def element_of(dtype: object, config: Config | None = None) -> tuple[Scalar, tuple[int, ...]]:
     """The scalar type and the shape of the elements that ``dtype`` means under ``config``, by default the current one."""
     if isinstance(dtype, CompositeType):
-        return scalar_of(dtype.scalar, config), dtype.element_shape
+        return scalar_of(dtype.dtype, config), dtype.element_shape
     return scalar_of(dtype, config), ()
