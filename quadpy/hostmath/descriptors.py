@@ -33,7 +33,7 @@ class _Constructible(CompositeType):
     @public
     def __call__(self, *entries: object) -> Any:
         """A value, from one number for all entries, or from all numbers in row-major order, in any nesting."""
-        scalar = scalar_of(self.dtype)
+        scalar = scalar_of(self.dtype or float)
         flat = np.concatenate([_flat(entry, scalar) for entry in entries or ((),)])
         count = int(np.prod(self.element_shape))
         if len(flat) == 1:
@@ -64,11 +64,13 @@ class _Constructible(CompositeType):
 class VectorType(_Constructible):
     """Vectors of ``n`` numbers.  Calling the type makes one: ``vec3 = qp.types.vector(3, qp.f32); vec3(1, 2, 3)``.
 
+    Without ``dtype``, an annotation of a function, a result or an array says only how many numbers there are, and keeps
+    their type; elsewhere it is the default float.
     ``unpacked`` is accepted for programs written for Quadrants: the components are always separate variables.
     """
 
     n: int
-    dtype: ScalarLike
+    dtype: ScalarLike | None = None
     unpacked: bool = dataclasses.field(default=False, kw_only=True, repr=False, compare=False)
 
     __quadpy_called__: ClassVar[str] = "vector"
@@ -82,17 +84,20 @@ class VectorType(_Constructible):
         return (self.n,)
 
     def __repr__(self) -> str:
-        return f"vector({self.n}, {_name(self.dtype)})"
+        return f"vector({self.n}{_and_name(self.dtype)})"
 
 
 @public_init
 @dataclass(frozen=True)
 class MatrixType(_Constructible):
-    """Matrices of ``n`` rows and ``m`` columns.  Calling the type makes one from its numbers, row by row."""
+    """Matrices of ``n`` rows and ``m`` columns.  Calling the type makes one from its numbers, row by row.
+
+    ``dtype`` may be left out, as in ``qp.types.vector``.
+    """
 
     n: int
     m: int
-    dtype: ScalarLike
+    dtype: ScalarLike | None = None
 
     __quadpy_called__: ClassVar[str] = "matrix"
 
@@ -105,7 +110,7 @@ class MatrixType(_Constructible):
         return (self.n, self.m)
 
     def __repr__(self) -> str:
-        return f"matrix({self.n}, {self.m}, {_name(self.dtype)})"
+        return f"matrix({self.n}, {self.m}{_and_name(self.dtype)})"
 
 
 @shows("dtype", "ndim")
@@ -202,8 +207,12 @@ def _name(dtype: object) -> str:
     return dtype.__name__ if isinstance(dtype, type) else repr(dtype)
 
 
-def _check(dtype: ScalarLike, *extents: int) -> None:
-    scalar_of(dtype)
+def _and_name(dtype: object) -> str:
+    return "" if dtype is None else f", {_name(dtype)}"
+
+
+def _check(dtype: ScalarLike | None, *extents: int) -> None:
+    scalar_of(dtype or float)
     require_extents(*extents)
 
 

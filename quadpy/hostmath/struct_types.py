@@ -291,7 +291,7 @@ def _member_type(dtype: Any, scalar_type: Callable[[Any], Any]) -> Plain | Recor
     if isinstance(dtype, StructType):
         return dtype.record(scalar_type)
     if isinstance(dtype, CompositeType):
-        return Plain(scalar_type(dtype.dtype), tuple(dtype.element_shape))
+        return Plain(scalar_type(dtype.dtype or float), tuple(dtype.element_shape))
     return Plain(scalar_type(dtype))
 
 

@@ -32,6 +32,7 @@ from quadpy.runtime.arrays.buffer_view import BufferView
 from quadpy.runtime.arrays.field import Field
 from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.device.current import Config
+from quadpy.runtime.elements.types import CompositeType
 
 __all__ = ["arranging", "not_arranged", "parameters_of"]
 
@@ -147,7 +148,7 @@ def _template(name: str, annotation: Template, config: Config) -> TemplateParame
     floats = not config.raise_on_templated_floats
     if annotation.dtype is None:
         return TemplateParameter(name, ndim=annotation.ndim, takes_floats=floats)
-    dtype, element = element_of(annotation.dtype, config)
+    dtype, element = _elements(annotation.dtype, config)
     return TemplateParameter(name, dtype, element, annotation.ndim, floats)
 
 
@@ -157,8 +158,16 @@ def _array(name: str, annotation: NDArrayType, config: Config, rank: int | None 
     if isinstance(struct, StructType):
         record = struct.record(lambda dtype: scalar_of(dtype, config))
         return ArrayParameter(name, None, (), annotation.ndim, record, clamped, rank)
-    dtype, element = element_of(annotation.dtype, config) if annotation.dtype is not None else (None, ())
+    dtype, element = _elements(annotation.dtype, config)
     return ArrayParameter(name, dtype, element, annotation.ndim, None, clamped, rank)
+
+
+def _elements(dtype: object, config: Config) -> tuple[Scalar | None, tuple[int, ...]]:
+    """The type and shape of elements that an annotation says; None for what comes from the argument."""
+    if dtype is None:
+        return None, ()
+    scalar, shape = element_of(dtype, config)
+    return None if isinstance(dtype, CompositeType) and dtype.dtype is None else scalar, shape
 
 
 def _container(

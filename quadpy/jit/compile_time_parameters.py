@@ -58,7 +58,7 @@ class TemplateParameter:
         if isinstance(given, float) and not self.takes_floats:
             raise ArgumentError(f"{self.name} is a template parameter, and raise_on_templated_floats does not allow the float {given!r}",
                                 hint="annotate it with a scalar type: the kernel would be compiled for each float")  # fmt: skip
-        if self.type is not None or self.ndim is not None:
+        if self.type is not None or self.element or self.ndim is not None:
             self.check(given)
         return value_key(given)
 
@@ -69,13 +69,15 @@ class TemplateParameter:
             ArgumentError: it has another type.
         """
         kind = "" if self.type is None else element_text(self.type, self.element)
+        if self.type is None and self.element:
+            kind = f"of elements with the shape {self.element}"
         axes = "" if self.ndim is None else f"of {counted(self.ndim, 'dimension')}"
         wanted = f"{kind} {axes}".strip()
         if not (is_field(given) or is_array(given)):
             hint = "annotate it with qp.types.ndarray, which takes arrays of other libraries" * hasattr(given, "shape")
             raise ArgumentError(f"{self.name} takes a field {wanted}, not {type(given).__name__}", hint=hint)
         found = given.dtype, tuple(given.element_shape)
-        if self.type is not None and found != (self.type, self.element):
+        if (self.type or self.element) and found != (self.type or found[0], self.element):
             raise ArgumentError(f"{self.name} takes a field {wanted}, not one of {element_text(*found)}")
         if self.ndim is not None and len(given.shape) != self.ndim:
             raise ArgumentError(

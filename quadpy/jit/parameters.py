@@ -205,9 +205,9 @@ class ArrayParameter:
             self.check_rank(-1, "structs")
             return self._struct_type(record, key, writable=writable)
         found = (BY_NAME[scalar], element)
-        if self.type is not None and found != (self.type, self.element):
+        if (self.type or self.element) and found != (self.type or found[0], self.element):
             raise ArgumentError(
-                f"{self.name} takes elements of {element_text(self.type, self.element)}, not {element_text(*found)}",
+                f"{self.name} takes elements of {element_text(self.type or found[0], self.element)}, not {element_text(*found)}",
                 hint="NumPy has no bf16: make a qp.ndarray(qp.bf16, shape), and copy with from_numpy and to_numpy"
                 if self.type is bf16
                 else "convert the array, or change the annotation",
@@ -246,7 +246,7 @@ class ArrayParameter:
     def _struct_type(self, record: RecordType | None, key: TypeKey, *, writable: bool) -> ArgType:
         """The type of an array of structs; its methods are those of the declared struct."""
         kind, scalar, ndim, element = key
-        wanted: object = self.record or (self.type and element_text(self.type, self.element))
+        wanted: object = self.record or (self.type and element_text(self.type, self.element)) or self.element or None
         given: object = record or element_text(BY_NAME[scalar], element)
         if wanted is not None and (record is None or self.record is None or record.members != self.record.members):
             raise ArgumentError(f"{self.name} takes elements of {wanted}, not {given}",

@@ -16,6 +16,7 @@ from quadpy.lang.frames import ChosenPart, MutableVar
 from quadpy.lang.names import base_name
 from quadpy.lang.operators import binary
 from quadpy.lang.replacements import instead_of
+from quadpy.lang.returns import annotated
 from quadpy.lang.scalars import cast
 from quadpy.lang.structs import record_of
 from quadpy.lang.tiles import assign_tile, subtract_from_tile
@@ -69,6 +70,8 @@ def stmt_AnnAssign(t: Trace, node: ast.AnnAssign) -> None:
                     "leave the annotation out, or write the type of a number")  # fmt: skip
     if isinstance(given, Record) and is_struct_type(wanted):  # a call of the type would take it for a member
         value: Value = record_of(t, given, wanted.record(t.scalar_type), span)
+    elif is_vector_type(wanted) and wanted.dtype is None:
+        value = annotated(t, given, wanted, span, ast.unparse(node.target))
     else:
         value = t.call(wanted, [given], {}, span)
     if is_number(value):

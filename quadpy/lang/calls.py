@@ -223,7 +223,7 @@ def _construct(t: Trace, fn: Any, args: list[Value], kwargs: dict[str, Value], s
         count = math.prod(shape)
         if len(flat) not in (1, count):
             t.fail_type(f"{len(flat)} numbers for {count} components", span)
-        return vec_of(t, flat * (count if len(flat) == 1 else 1), shape, span, t.scalar_type(fn.dtype))
+        return vec_of(t, flat * (count if len(flat) == 1 else 1), shape, span, t.scalar_type(fn.dtype or float))
     if not 1 <= len(args) <= 2:
         t.fail_type(f"a {fn.__name__} is made from one list, not from {len(args)} arguments", span,
                     "write qp.Vector([x, y]) or qp.Matrix([[a, b], [c, d]])")  # fmt: skip

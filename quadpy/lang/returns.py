@@ -120,7 +120,8 @@ def annotated(t: Trace, value: Value, annotation: Any, span: Span, what: str = "
         made = make_vector(t, value, span, t.scalar_type(annotation.dtype)) if has_items else value
         shape = tuple(annotation.element_shape)
         if not isinstance(made, Vec) or made.shape != shape:
-            t.fail_type(f"{what} is {Plain(t.scalar_type(annotation.dtype), shape)}, not {shape_text(made)}", span)
+            wanted = Plain(t.scalar_type(annotation.dtype), shape) if annotation.dtype else annotation
+            t.fail_type(f"{what} is {wanted}, not {shape_text(made)}", span)
         return made
     if is_struct_type(annotation):
         return record_of(t, value, annotation.record(t.scalar_type), span, what)
@@ -295,7 +296,7 @@ def _result_types(t: Trace, annotation: Any, span: Span) -> list[Scalar] | None:
     if isinstance(scalar, Scalar):
         return [scalar]
     if is_vector_type(annotation):
-        return [t.scalar_type(annotation.dtype)] * math.prod(annotation.element_shape)
+        return [t.scalar_type(annotation.dtype or float)] * math.prod(annotation.element_shape)
     if is_struct_type(annotation):
         return list(annotation.record(t.scalar_type).types)
     if not isinstance(annotation, tuple):

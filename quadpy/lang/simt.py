@@ -32,7 +32,7 @@ def _shared_array(t: Trace, span: Span, shape: Value, dtype: Value) -> ArrayRef:
 
 def _element_type(t: Trace, dtype: Value, span: Span) -> tuple[Scalar, tuple[int, ...]]:
     if is_vector_type(dtype):
-        return t.scalar_type(dtype.dtype), tuple(dtype.element_shape)
+        return t.scalar_type(dtype.dtype or float), tuple(dtype.element_shape)
     scalar = t.scalar_type(dtype)
     if not isinstance(scalar, Scalar):
         t.fail_type(f"the dtype of a SharedArray must be a scalar or vector type, not {shape_text(dtype)}", span)

@@ -64,7 +64,7 @@ def test_at_the_top_level_in_branches_and_in_loops():
                 K = qp.static(second)
                 for k in qp.static(range(K)):
                     out[i] += k
-            for j in range(2):
+            for _ in range(2):
                 for k in qp.static(range(2)):
                     K = qp.static(k + 1)
                     v = qp.Vector([qp.static(K) for _ in range(K)])
@@ -146,11 +146,11 @@ def test_a_name_that_is_assigned_otherwise_too_is_a_variable():
 def test_a_name_of_a_branch_ends_with_it():
     @qp.kernel
     def kernel(n: qp.i32) -> qp.i32:
+        k = qp.static(1)
         if n > 3:
-            k = qp.static(1)
-        else:
-            k = qp.static(2)
-        return k
+            m = qp.static(2)
+            k = m
+        return m
 
-    with pytest.raises(qp.KernelNameError, match="'k' is not defined here"):
+    with pytest.raises(qp.KernelNameError, match="'m' is not defined here"):
         kernel(3)

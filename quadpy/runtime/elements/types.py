@@ -20,14 +20,15 @@ class CompositeType:
 
     __slots__ = ()
 
-    dtype: ScalarLike
+    dtype: ScalarLike | None
+    """None stands for the default float, and in annotations of values and arrays for any type."""
 
     @property
     def element_shape(self) -> tuple[int, ...]:
         raise NotImplementedError
 
     def __quadpy_fingerprint__(self) -> str:
-        dtype = self.dtype.name if isinstance(self.dtype, Scalar) else self.dtype.__name__
+        dtype = self.dtype.name if isinstance(self.dtype, Scalar) else getattr(self.dtype, "__name__", "any")
         return f"type:{self.element_shape}:{dtype}"
 
 
@@ -61,5 +62,5 @@ def _instead_of(dtype: object) -> str:
 def element_of(dtype: object, config: Config | None = None) -> tuple[Scalar, tuple[int, ...]]:
     """The scalar type and the shape of the elements that ``dtype`` means under ``config``, by default the current one."""
     if isinstance(dtype, CompositeType):
-        return scalar_of(dtype.dtype, config), dtype.element_shape
+        return scalar_of(dtype.dtype or float, config), dtype.element_shape
     return scalar_of(dtype, config), ()
