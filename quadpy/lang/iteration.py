@@ -19,7 +19,8 @@ from quadpy.lang.context import Trace
 from quadpy.lang.displays import display_items
 from quadpy.lang.operators import binary
 from quadpy.lang.promotion import literal
-from quadpy.lang.scalars import convert
+from quadpy.lang.ranges import Range
+from quadpy.lang.scalars import convert, decide
 from quadpy.lang.scope import static_object
 from quadpy.lang.sparse_places import is_node
 from quadpy.lang.values import ArrayRef, Container, Value, Vec, holds_runtime, is_runtime, shape_text
@@ -113,14 +114,13 @@ def iterable(t: Trace, node: ast.expr) -> Value:
     if isinstance(node, ast.Call) and static_object(t, node.func) is range:
         if node.keywords:
             t.fail_syntax("range takes no keywords", t.span(node))
-        args = display_items(t, node.args)
-        if not 1 <= len(args) <= 3:
-            t.fail_type(f"range takes 1 to 3 arguments, not {len(args)}", t.span(node))
-        start, stop = (0, args[0]) if len(args) == 1 else args[:2]
-        step = args[2] if len(args) == 3 else 1
-        if step == 0 and isinstance(step, int):
-            t.fail_type("the step of a range must not be 0", t.span(node))
-        return _Range(start, stop, step)
+        return Range.of(t, display_items(t, node.args), t.span(node))
+    if isinstance(node, ast.IfExp):
+        cond, span = t.expr(node.test), t.span(node)
+        if is_runtime(cond):
+            t.fail_syntax("what a loop runs over must be chosen at compile time", span,
+                          "choose its bounds: range(n if c else m); or write a loop in each branch of an if")  # fmt: skip
+        return iterable(t, node.body if decide(t, cond, span) else node.orelse)
     if isinstance(node, ast.Call) and static_object(t, node.func) is BUILTINS["static"]:
         value = t.expr(node)
         if isinstance(value, (ArrayRef, Container)):
@@ -142,7 +142,7 @@ def loop_bounds(t: Trace, items: Any, span: Span) -> Bounds:
     """Start, stop and step of each axis; none of a 0-d array and of ``ndrange()``, which have one empty index."""
     if isinstance(items, Grouped):
         items = items.over
-    if isinstance(items, _Range):
+    if isinstance(items, Range):
         return [(items.start, items.stop, items.step)]
     if isinstance(items, NdRange):
         return [(a, b, 1) for a, b in items.bounds]
@@ -232,12 +232,3 @@ def bind_axes(t: Trace, node: ast.For, variables: list[ir.Var], form: IndexForm)
     for name, read in zip(names, reads, strict=True):
         assert isinstance(name, ast.Name)
         bind_index(t, name.id, read, stored, span)
-
-
-@dataclass(frozen=True, slots=True)
-class _Range:
-    """A ``range`` whose bounds may be run-time values."""
-
-    start: Value
-    stop: Value
-    step: Value

@@ -26,6 +26,7 @@ from quadpy.lang.functions import inline
 from quadpy.lang.marks import mark_breakpoint
 from quadpy.lang.operators import sum_of
 from quadpy.lang.prints import print_values
+from quadpy.lang.ranges import ONLY_IN_LOOPS, Range
 from quadpy.lang.replacements import instead_of
 from quadpy.lang.scope import import_value
 from quadpy.lang.texts import TEXTS, format_text, text_call
@@ -173,8 +174,9 @@ def call_at_compile_time(t: Trace, fn: Any, args: list[Value], kwargs: dict[str,
     if any(fn is known for known in TEXTS) and not kwargs and holds_runtime(args):
         return text_call(t, fn, args, span)
     if fn is range and holds_runtime(args):
-        t.fail_syntax("a run-time range can only be used in a for statement", span,
-                      "without qp.static, a for loop runs over it")  # fmt: skip
+        if t.frame.static:
+            t.fail_syntax(ONLY_IN_LOOPS, span, "without qp.static, a for loop runs over it")
+        return Range.of(t, [t.build.freeze(arg) if is_runtime(arg) else arg for arg in args], span)
     if _belongs_to_python(fn):
         t.fail_syntax(f"{fn.__name__} cannot be called inside a kernel", span, "call it from Python, outside")
     if fn in AT_COMPILE_TIME or is_our_module(_module_of(fn)):

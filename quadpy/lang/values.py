@@ -339,7 +339,7 @@ def _own_text(value: Any) -> str:
 
 
 _WORDS: Final = {
-    "Grouped": "qp.grouped(…)", "NdRange": "qp.ndrange(…)", "Lambda": "a lambda", "Super": "super()", "GridNode": "a node of a tree",
+    "Grouped": "qp.grouped(…)", "Range": "a run-time range", "NdRange": "qp.ndrange(…)", "Lambda": "a lambda", "Super": "super()", "GridNode": "a node of a tree",
     "NodeParent": "a node of a tree", "NDArrayType": "a type of arrays", "Template": "qp.template()", "ListMethod": "a method of a list",
 }  # fmt: skip
 """What users call objects of these classes of quadpy's."""
