@@ -150,7 +150,7 @@ def test_a_name_of_a_branch_ends_with_it():
         if n > 3:
             m = qp.static(2)
             k = m
-        return m
+        return m + k
 
     with pytest.raises(qp.KernelNameError, match="'m' is not defined here"):
         kernel(3)
