@@ -107,6 +107,71 @@ def second_loop(x: F32, y: F32):
         y[i] = x[i]
 
 
+@qp.kernel
+def after_a_while(x: F32, y: F32, n: qp.i32):
+    for i in x:
+        m = n
+        while m > 1:
+            m //= 2
+            if m == 3:
+                break
+        y[i] = x[i]
+
+
+@qp.kernel
+def after_loops_with_jumps(x: F32, y: F32, n: qp.i32):
+    for i in x:
+        for j in range(n):
+            if j == i:
+                break
+            if j > 2:
+                continue
+        y[i] = x[i]
+
+
+@qp.kernel
+def halves(y: F32, n: qp.i32):
+    for i in range(n):
+        y[i // 2 + 1] = 2.0
+
+
+@qp.kernel
+def mirrored(y: F32, n: qp.i32):
+    for i in range(n):
+        y[4 - i // 3] = 2.0
+
+
+@qp.kernel
+def wrapped(x: F32, y: F32, n: qp.i32):
+    for i in x:
+        x[i] = y[(i + 3) % n]
+
+
+@qp.kernel
+def rows_of(y: F32x2, w: qp.i32, n: qp.i32):
+    for t in range(n):
+        y[t // w, t % w] = 2.0
+
+
+@qp.kernel
+def clamped(x: F32, y: F32, n: qp.i32):
+    for i in x:
+        x[i] = y[min(max(i - 1, 0), n - 1)]
+
+
+@qp.kernel
+def window(y: F32, n: qp.i32, m: qp.i32):
+    for i in range(n):
+        for j in range(max(i - 1, 0), min(i + 2, m)):
+            y[j] += 1.0
+
+
+@qp.kernel
+def by_step(y: F32, start: qp.i32, stop: qp.i32, step: qp.i32):
+    for i in range(start, stop, step):
+        y[i] = 2.0
+
+
 @qp.func
 def read(a, i):
     return a[i] * 2.0
@@ -151,9 +216,25 @@ OUTSIDE = [
     (fifth, (ones(4),), "index 5 of y", 3),
     (far, (ones(4),), "index 1000000003 of y", 4),
     (wrapping, (ones(4),), "index -2147483646 of y", 4),
-    (atomic, (ones(5), ones(4)), "index 4 of y", 5),
+    (atomic, (ones(5), ones(4)), "index 4 of y", 4),
     (second_loop, (ones(5), ones(4)), "index 4 of y", 6),
     (by_function, (ones(4), ones(5)), "index 4 of x", -2),  # in the function
+    (after_a_while, (ones(5), ones(4), 9), "index 4 of y", 9),
+    (after_loops_with_jumps, (ones(5), ones(4), 9), "index 4 of y", 9),
+    (halves, (ones(4), 7), "index 4 of y", 4),
+    (halves, (ones(0), 1), "index 1 of y", 4),
+    (mirrored, (ones(4), 7), "index 4 of y", 4),
+    (mirrored, (ones(5), 16), "index -1 of y", 4),
+    (wrapped, (ones(9), ones(4), 5), "index 4 of y", 4),
+    (rows_of, (ones(3, 4), 5, 15), "index 4 of axis 1 of y", 4),
+    (rows_of, (ones(3, 4), 4, 13), "index 3 of axis 0 of y", 4),
+    (clamped, (ones(9), ones(4), 5), "index 4 of y", 4),
+    (clamped, (ones(9), ones(4), 0), "index -1 of y", 4),
+    (window, (ones(4), 4, 5), "index 4 of y", 5),
+    (by_step, (ones(4), 0, 7, 3), "index 6 of y", 4),
+    (by_step, (ones(4), 5, -2, -3), "index 5 of y", 4),
+    (by_step, (ones(9), 5, -2, -3), "index -1 of y", 4),
+    (by_step, (ones(9), -(2**31), 2**31 - 1, 2**30), "index 1073741824 of y", 4),
 ]
 INSIDE = [
     (copy, (ones(4), ones(9))),
@@ -175,6 +256,22 @@ INSIDE = [
     (triangle, (ones(8), 5)),
     (triangle, (ones(0), 1)),
     (fifth, (ones(6),)),
+    (after_a_while, (ones(4), ones(4), 9)),
+    (after_loops_with_jumps, (ones(4), ones(4), 9)),
+    (halves, (ones(4), 6)),
+    (mirrored, (ones(5), 15)),
+    (wrapped, (ones(9), ones(4), 4)),
+    (wrapped, (ones(2), ones(5), 9)),  # 3 and 4
+    (wrapped, (ones(9), ones(4), 0)),  # every index is 0
+    (rows_of, (ones(3, 4), 4, 12)),
+    (rows_of, (ones(3, 4), 9, 4)),
+    (clamped, (ones(9), ones(4), 4)),
+    (clamped, (ones(4), ones(4), 9)),
+    (window, (ones(4), 100, 4)),
+    (by_step, (ones(7), 0, 7, 3)),
+    (by_step, (ones(6), 5, 0, -3)),
+    (by_step, (ones(0), 5, 9, -3)),
+    (by_step, (ones(0), 0, 9, 0)),
 ]
 
 
@@ -335,6 +432,46 @@ def test_graphs_and_replays(arch):
     assert (short.to_numpy() == 1).all()
 
 
+def test_an_update_of_a_graph(arch):
+    """The node keeps what it had."""
+    x, y, short = there(arch, (ones(9), ones(9), ones(4)))
+    graph = qp.graph.Graph()
+    graph.add_kernel(copy, x, y, name="step")
+    with graph.instantiate() as run:
+        for change in (lambda: run.update("step", x, short), lambda: run.update("step", shift, x, y, 1)):
+            with pytest.raises(qp.BoundsError):
+                change()
+        x.fill(3.0)
+        run.launch()
+        qp.sync()
+        run.update("step", shift, x, y, 0)
+    assert (y.to_numpy() == 3).all()
+    assert (short.to_numpy() == 1).all()
+
+
+@pytest.mark.parametrize("short", [0, 1])
+def test_sections(arch, short):
+    """If one section is certain to leave its array, none runs."""
+
+    @qp.kernel
+    def sections(x: F32, y: F32, z: F32):
+        with qp.stream_parallel():
+            for i in x:
+                y[i] = x[i] + 1.0
+        with qp.stream_parallel():
+            for i in x:
+                z[i] = x[i] + 2.0
+
+    x, *outputs = there(arch, (ones(9), ones(9), ones(9)))
+    sections(x, *outputs)
+    outputs[short] = there(arch, [ones(4)])[0]
+    for output in outputs:
+        output.fill(1.0)
+    with pytest.raises(qp.BoundsError, match=f"index 8 of {'yz'[short]}"):
+        sections(x, *outputs)
+    assert all((output.to_numpy() == 1).all() for output in outputs)
+
+
 def test_a_graph_kernel(arch):
     @qp.kernel(graph=True)
     def twice(x: F32, y: F32):
@@ -368,27 +505,47 @@ class Checked:
 
 
 def random_kernel(choose: random.Random) -> tuple[str, bool]:
-    """The text of a kernel, and whether each of its accesses is certain."""
+    """The text of a kernel, and whether each of its accesses is certain and its extreme iteration an obvious one."""
     index = f"{choose.choice([-2, -1, 1, 1, 1, 2])} * i + {choose.choice(['0', 'a', 'b', '3', '-a', 'x.shape[0] - 1'])}"
-    start, stop = choose.choice(["0", "a", "1"]), choose.choice(["b", "x.shape[0]", "y.shape[0] - 1", "7"])
-    step = choose.choice(["1", "1", "2", "-1", "3"])
+    start, stop = (
+        choose.choice(["0", "a", "1"]),
+        choose.choice(["b", "x.shape[0]", "y.shape[0] - 1", "7", "(b + 9) // 2"]),
+    )
+    step = choose.choice(["1", "1", "2", "-1", "3", "c"])
     lines, certain, depth = [f"for i in range({start}, {stop}, {step}):"], True, 1
     if choose.random() < 0.4:
-        length = choose.choice(["a", "i", "3", "b - i", "0"])
+        length = choose.choice(["a", "i", "3", "b - i", "0", "min(i, a)", "b // c"])
         lines.append("    " * depth + f"for j in range({length}):")
         certain = "i" not in length  # otherwise, the iteration of the largest index may have no inner ones
         index, depth = f"{index} + {choose.choice([1, -1, 2])} * j", depth + 1
     for _ in range(choose.randrange(3)):
         guard = choose.choice(
-            ["if x[0] > 5.0:", "if i < a: continue", "if i >= a:", "if i == a: break", "t = i", "for k in range(a):"]
+            [
+                "if x[0] > 5.0:",
+                "if i < a: continue",
+                "if i >= a:",
+                "if i == a: break",
+                "t = i",
+                f"for k{depth} in range(a):",
+                WHILE,
+            ]
         )
-        if guard == "if i == a: break" and depth == 1:
+        if guard == "if i == a: break" and not any("for" in line for line in lines[1:]):
             continue  # a parallel loop has no break
-        certain = certain and guard == "t = i"
-        lines.append("    " * depth + guard)
+        certain = certain and guard in ("t = i", WHILE)
+        lines += ["    " * depth + line for line in guard.splitlines()]
         depth += guard.endswith(":")
+    shape = choose.choice(["{}"] * 4 + ["({}) // 2", "{} // c", "({}) % c", "({}) % a + b", "max({}, a)", "min({}, b)"])
+    shape = choose.choice([shape] * 3 + ["b - (" + shape + ") // 3", "min(" + shape + ", 5) - max(i, 1)"])
+    index, certain = shape.format(f"({index})"), certain and not re.search(r"c|%|max\(i", shape)
     access = choose.choice([f"y[{index}] = 2.0", f"x[0 * i] = y[{index}]", f"y[{index}] += 1.0"])
     return "\n".join([*lines, "    " * depth + access]), certain
+
+
+WHILE = """m = 3
+while m > a:
+    m -= 1
+    if m == b: break"""
 
 
 def is_refused(kernel, *args) -> bool:
@@ -405,15 +562,18 @@ def test_random_kernels_against_python(load, arch, request):
     choose, reported = random.Random(14), 0
     for _ in range(max(40, request.config.getoption("--random-kernels"))):
         body, certain = random_kernel(choose)
-        text = "def k(x{0}, y{0}, a{1}, b{1}):\n" + "\n".join(f"    {line}" for line in body.splitlines())
+        text = "def k(x{0}, y{0}, a{1}, b{1}, c{1}):\n" + "\n".join(f"    {line}" for line in body.splitlines())
         kernel = load("@qp.kernel\n" + text.format(": qp.types.ndarray(dtype=qp.f32, ndim=1)", ": qp.i32")).k
         names: dict[str, object] = {}
         exec(re.sub(r"\{[01]\}", "", text), names)
         for _ in range(6):
             n, m, a, b = (choose.randrange(low, 9) for low in (1, 1, -2, -2))
-            seen: list[bool] = []
-            names["k"](Checked(n, seen), Checked(m, seen), a, b)
-            refused = is_refused(kernel, *there(arch, (ones(n), ones(m))), a, b)
+            c, seen = choose.choice([-3, -1, 1, 2, 3, 5]), []
+            try:
+                names["k"](Checked(n, seen), Checked(m, seen), a, b, c)
+            except ZeroDivisionError:
+                continue
+            refused = is_refused(kernel, *there(arch, (ones(n), ones(m))), a, b, c)
             reported += refused
-            assert any(seen) if refused else not (certain and any(seen)), f"{body}\n{n, m, a, b}"
+            assert any(seen) if refused else not (certain and any(seen)), f"{body}\n{n, m, a, b, c}"
     assert reported > 20

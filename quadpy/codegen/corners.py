@@ -1,0 +1,221 @@
+"""The iterations of nested loops that seem to have the largest, or the smallest, value of an index.
+
+Each one takes place if its loops run at all.  Whether its value is the extreme one is a guess: if the guess is wrong, an
+index that leaves its array is not found before the launch, but nothing is found that is not so.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple, TypeAlias, cast
+
+from quadpy.codegen.extent import NotOnHost
+from quadpy.codegen.polynomials import Polynomial, Quotient, compared, mentions, quotient_of, rises, substituted
+from quadpy.dtypes import Scalar, i64
+from quadpy.ir import nodes as ir
+from quadpy.ir.walk import map_children, walk
+
+__all__ = ["Corner", "Loop", "Numbers", "corners_of", "put"]
+
+Numbers: TypeAlias = Mapping[tuple[str, str, int], int]
+"""The numbers of the values of the argument block."""
+_MOST: Final = 8
+"""Choices between operands of ``min`` and ``max`` in one index."""
+
+
+class Loop(NamedTuple):
+    """``whole`` says that no jump ends it early, so that its last iteration takes place too."""
+
+    var: ir.Var
+    start: ir.Expr
+    stop: ir.Expr
+    step: ir.Expr
+    whole: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Corner:
+    """One iteration: the ``index`` there, and the ``values`` of loop variables, from the innermost loop on.
+
+    ``slope`` is how the index depends on the loops that are still to be decided, ``estimate`` what it comes to at most (or
+    at least).
+    """
+
+    index: ir.Expr
+    values: tuple[tuple[str, ir.Expr], ...]
+    slope: Quotient
+    estimate: Quotient
+
+    def beyond(self, extent: Polynomial) -> Polynomial:
+        """What is not negative if the index is ``extent`` or more."""
+        return compared(self.estimate, extent)
+
+    def at(self, var: str, value: ir.Expr, slope: Quotient, estimate: Quotient) -> Corner:
+        """Where the loop variable has that value, which is taken for ``slope`` and ``estimate``."""
+        return Corner(
+            index=put(self.index, {var: value}),
+            values=(*self.values, (var, value)),
+            slope=substituted(self.slope, var, slope),
+            estimate=substituted(self.estimate, var, estimate),
+        )
+
+    def there(self, e: ir.Expr) -> ir.Expr:
+        """``e`` in this iteration."""
+        for var, value in self.values:
+            e = put(e, {var: value})
+        return e
+
+
+def corners_of(index: ir.Expr, loops: tuple[Loop, ...], numbers: Numbers, *, low: bool) -> list[Corner]:
+    """The corners of the smallest, or the largest, value of ``index``; NotOnHost if it is made of something else."""
+    corners = [Corner(index, (), *pair) for pair in _quotients(index, loops, numbers, low=low, test=low)]
+    for k in reversed(range(len(loops))):
+        corners = [each for corner in corners for each in _decided(corner, loops[k], loops[:k], numbers, low=low)]
+    return corners
+
+
+def _decided(corner: Corner, loop: Loop, outer: tuple[Loop, ...], numbers: Numbers, *, low: bool) -> Iterator[Corner]:
+    """With the first or the last iteration of ``loop``; with both, where its step is known only at run time."""
+    name, moves = loop.var.name, mentions(corner.slope, loop.var.name)
+    step = int(loop.step.value) if isinstance(loop.step, ir.Const) else None
+    if step == 0:
+        raise NotOnHost
+    if not moves and loop.whole and step in (1, -1) and (turn := _turn(corner.index, loop, numbers, low=low)):
+        yield corner.at(name, turn, corner.slope, corner.estimate)  # neither has the variable
+        return
+    upward = rises(corner.slope, name) is not low
+    to_last = moves and loop.whole
+    if not to_last or step is None or (step > 0) is not upward:
+        for pair in _quotients(loop.start, outer, numbers, low=not upward, test=low):
+            yield corner.at(name, loop.start, *pair)
+    if to_last and (step is None or (step > 0) is upward):
+        end = _binary(ir.BinOp.SUB, loop.stop, _const(1 if upward else -1, loop.stop.type, loop))
+        for pair in _quotients(end, outer, numbers, low=not upward, test=low):
+            yield corner.at(name, _last(loop, step), *pair)
+
+
+def _quotients(
+    e: ir.Expr, loops: tuple[Loop, ...], numbers: Numbers, *, low: bool, test: bool
+) -> Iterator[tuple[Quotient, Quotient]]:
+    names = {loop.var.name for loop in loops}
+    for slope, estimate in _choices(e, names, low=low, test=test):
+        yield quotient_of(slope, numbers), quotient_of(estimate, numbers)
+
+
+def _choices(e: ir.Expr, names: set[str], *, low: bool, test: bool) -> list[tuple[ir.Expr, ir.Expr]]:
+    """``e`` with an operand for each ``min`` and ``max``: the slope, and the estimate at most (or at least).
+
+    ``max(a, b)`` is beyond a limit if one of both is, ``min(a, b)`` if both are.  Of these, the one without loop variables
+    is tested: in ``min(i, n - 1)`` it was written as the limit.  ``test`` tells which end of the whole index is looked for; a
+    quotient is subtracted from it where ``low`` is not the same, and then rounded up.
+    """
+    match e:
+        case ir.Binary(op=ir.BinOp.MIN | ir.BinOp.MAX as op, lhs=lhs, rhs=rhs):
+            left, right = _choices(lhs, names, low=low, test=test), _choices(rhs, names, low=low, test=test)
+            if (op is ir.BinOp.MAX) is not low:
+                found = left + right
+            else:
+                moving, fixed = (left, right) if _reads(lhs, names) else (right, left)
+                found = [(slope, estimate) for slope, _ in moving for _, estimate in fixed]
+        case ir.Binary(op=ir.BinOp.MOD, rhs=rhs, type=t):
+            value = ir.Const(0, t, span=e.span) if low else _binary(ir.BinOp.SUB, rhs, ir.Const(1, t, span=e.span))
+            found = [(value, value)]
+        case ir.Binary(op=op, lhs=lhs, rhs=rhs):
+            scaled = op in (ir.BinOp.MUL, ir.BinOp.FLOORDIV)
+            turned = op in (ir.BinOp.SUB, ir.BinOp.FLOORDIV) or (scaled and _is_negative(lhs))
+            left = _choices(lhs, names, low=low is not (scaled and _is_negative(rhs)), test=test)
+            right = _choices(rhs, names, low=low is not turned, test=test)
+            up = op is ir.BinOp.FLOORDIV and low is not test
+            found = [
+                (replace(e, lhs=a, rhs=b), replace(e, lhs=_padded(c, d) if up else c, rhs=d))
+                for (a, c), (b, d) in itertools.product(left, right)
+            ]
+        case ir.Unary(op=op, operand=operand):
+            inner = _choices(operand, names, low=low is not (op is ir.UnOp.NEG), test=test)
+            found = [(replace(e, operand=a), replace(e, operand=b)) for a, b in inner]
+        case ir.Cast(operand=operand):
+            found = [
+                (replace(e, operand=a), replace(e, operand=b)) for a, b in _choices(operand, names, low=low, test=test)
+            ]
+        case _:
+            found = [(e, e)]
+    if len(found) > _MOST:
+        raise NotOnHost
+    return found
+
+
+def _padded(over: ir.Expr, under: ir.Expr) -> ir.Expr:
+    """``over - under + 1``, which turns ``over // under`` into the quotient that is rounded up, less 1."""
+    one = ir.Const(-1 if _is_negative(under) else 1, over.type, span=over.span)
+    return _binary(ir.BinOp.ADD, _binary(ir.BinOp.SUB, over, under), one)
+
+
+def _is_negative(e: ir.Expr) -> bool:
+    return isinstance(e, ir.Const) and e.value < 0
+
+
+def _reads(e: ir.Expr, names: Container[str]) -> bool:
+    return any(isinstance(n, ir.VarRead) and n.var.name in names for n in walk(e))
+
+
+def put(e: ir.Expr, values: Mapping[str, ir.Expr]) -> ir.Expr:
+    """``e`` with expressions in place of variables."""
+    if not _reads(e, values):
+        return e
+
+    def visit(node: ir.Node) -> ir.Node:
+        if isinstance(node, ir.VarRead) and node.var.name in values:
+            return values[node.var.name]
+        return map_children(node, visit)
+
+    return cast("ir.Expr", visit(e))
+
+
+# ------------------------------------------------------------- iterations that take place
+
+
+def _const(value: int, t: Scalar, loop: Loop) -> ir.Const:
+    return ir.Const(value, t, span=loop.stop.span)
+
+
+def _binary(op: ir.BinOp, lhs: ir.Expr, rhs: ir.Expr) -> ir.Binary:
+    return ir.Binary(op, lhs, rhs, lhs.type, span=lhs.span)
+
+
+def _cast(e: ir.Expr, t: Scalar) -> ir.Expr:
+    return e if e.type == t else ir.Cast(e, t, span=e.span)
+
+
+def _last(loop: Loop, step: int | None) -> ir.Expr:
+    """The loop variable in the last iteration, if there is one."""
+    if step in (1, -1):
+        return _binary(ir.BinOp.SUB, loop.stop, loop.step)
+    start, stop, by = (_cast(e, i64) for e in (loop.start, loop.stop, loop.step))
+    one = _const(1, i64, loop)
+    sign = _binary(ir.BinOp.MAX, _const(-1, i64, loop), _binary(ir.BinOp.MIN, one, by))
+    distance = _binary(ir.BinOp.SUB, _binary(ir.BinOp.SUB, stop, start), sign)
+    last = _binary(ir.BinOp.ADD, start, _binary(ir.BinOp.MUL, _binary(ir.BinOp.FLOORDIV, distance, by), by))
+    return _cast(last, loop.var.type)
+
+
+def _turn(index: ir.Expr, loop: Loop, numbers: Numbers, *, low: bool) -> ir.Expr | None:
+    """Where ``(i + c) % n`` in ``index`` is n - 1 for the last time, or 0 for the first time; None without such a part.
+
+    Where it never is, an iteration all the same: each is between the first one and the last.
+    """
+    for n in walk(index):
+        if not isinstance(n, ir.Binary) or n.op is not ir.BinOp.MOD or not _reads(n, {loop.var.name}):
+            continue
+        if {factor for atoms, factor in quotient_of(n.lhs, numbers).over.items() if loop.var.name in atoms} != {1}:
+            continue
+        ends = [loop.start, _last(loop, int(cast("ir.Const", loop.step).value))]
+        bottom, top = ends if cast("ir.Const", loop.step).value > 0 else ends[::-1]
+        there = put(n.lhs, {loop.var.name: bottom if low else top})
+        one = ir.Const(1, there.type, span=n.span)
+        rest = ir.Unary(ir.UnOp.NEG, there, there.type, span=n.span) if low else _binary(ir.BinOp.ADD, there, one)
+        away = _cast(_binary(ir.BinOp.MOD, rest, n.rhs), loop.var.type)
+        turn = _binary(ir.BinOp.ADD, bottom, away) if low else _binary(ir.BinOp.SUB, top, away)
+        return _binary(ir.BinOp.MIN, top, _binary(ir.BinOp.MAX, bottom, turn))
+    return None
