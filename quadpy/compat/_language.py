@@ -58,4 +58,4 @@ def kernel(fn: Callable[..., object] | None = None, /, **options: Any) -> Any:
         quadpy.kernel(**options)  # says what is wrong with them
         return functools.partial(kernel, **options)
     made = quadpy.kernel(fn, **options)
-    return quadpy.Kernel(fn, made.options._replace(cuts_results=True))
+    return quadpy.Kernel(fn, made.options._replace(as_taichi=True))

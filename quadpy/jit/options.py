@@ -12,13 +12,15 @@ __all__ = ["KernelOptions"]
 
 
 class KernelOptions(NamedTuple):
-    """As ``qp.kernel`` describes them; ``cuts_results`` is Taichi's: floats become integers where the annotation says so."""
+    """As ``qp.kernel`` describes them; ``as_taichi`` is for programs of Taichi's: floats become integers where the
+    annotation says so, and a name that the block has not assigned means the module's.
+    """
 
     graph: bool = False
     fuse: Fuse = "auto"
     wave_size: int | None = None
     debug: bool | None = None
-    cuts_results: bool = False
+    as_taichi: bool = False
 
     def require(self) -> KernelOptions:
         """The same; ArgumentError for an option that a kernel cannot have."""

@@ -147,7 +147,8 @@ class Options:
     that Python runs the kernel, ``lines`` asks for marks of the source (``ir.Line``) and a kernel without tasks.
     ``wave_size`` is the target's; ``serial`` makes no loop parallel.  ``block_dim`` is the size of blocks where a loop says
     nothing, None for the compiler's choice; a loop that is unrolled more often than ``unrolling_limit`` gives a warning, for
-    0 none.  ``cuts_results`` allows a float result under an integer annotation.
+    0 none.  ``as_taichi`` allows a float result under an integer annotation,
+    and lets a name that is not assigned yet mean the module's.
     """
 
     default_ip: Scalar = i32
@@ -167,4 +168,4 @@ class Options:
     serial: bool = False
     block_dim: int | None = None
     unrolling_limit: int = 0
-    cuts_results: bool = False
+    as_taichi: bool = False

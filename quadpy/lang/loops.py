@@ -6,7 +6,6 @@ import ast
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 from quadpy.ir import nodes as ir
 from quadpy.ir.variables import assigned_in
@@ -34,6 +33,7 @@ from quadpy.lang.loop_items import origins, refer
 from quadpy.lang.names import stored_names
 from quadpy.lang.parallel import parallel_loop
 from quadpy.lang.scalars import to_condition
+from quadpy.lang.scope import end_block
 from quadpy.lang.sparse_loops import active_only, remember_cells
 from quadpy.lang.trace_state import STOP, LoopOptions
 from quadpy.lang.values import ArrayRef, Value, is_direct, is_runtime
@@ -89,7 +89,7 @@ def _sequential_loop(t: Trace, node: ast.For, items: Value, bounds: Bounds, form
             t.block(node.body)
         for nested in _nested(in_order(items, axes), stmts, span):
             t.build.emit(nested)
-    _end_bindings(t, before, names)
+    end_block(t, before, names)
     frame.meet([assigned])  # there may be no iteration
 
 
@@ -114,13 +114,6 @@ def _repeating(t: Trace) -> Iterator[list[Assigned]]:
     finally:
         frame.loops.pop()
         frame.breaks.pop()
-
-
-def _end_bindings(t: Trace, before: dict[str, Any], names: Sequence[str] = ()) -> None:
-    """Ends the bindings that a loop made, including ``names``; variables live on in the function."""
-    frame = t.frame
-    kept = {n: v for n, v in frame.env.items() if isinstance(v, MutableVar) and n not in names}
-    frame.env = {**{n: v for n, v in before.items() if n in names or frame.binds(n, v)}, **kept}
 
 
 def _leaves_loop(node: ast.For | ast.While) -> bool:
@@ -192,7 +185,7 @@ def stmt_While(t: Trace, node: ast.While) -> bool:
                 t.block(node.body)
         loop = ir.While(ir.Block(tuple(head), span=span), cond, ir.Block(tuple(body), span=span), span=span)
         t.build.emit(loop)
-    _end_bindings(t, before)
+    end_block(t, before)
     endless = not is_runtime(test) and bool(test)
     frame.meet(breaks if endless else [assigned])
     if (endless or is_runtime(test)) and never_ends(loop):

@@ -70,7 +70,7 @@ def _as_annotated(t: Trace, value: Value, span: Span) -> Value:
     if says_none and value is not None:
         t.fail_type(f"{source.name} returns {shape_text(value)}, but its annotation says None", span,
                     "annotate the type of the result, such as -> qp.f32, or remove the annotation")  # fmt: skip
-    if not t.options.cuts_results:
+    if not t.options.as_taichi:
         _check_whole(t, value, annotation, span)
     return annotated(t, value, annotation, span)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection, Mapping
 from itertools import repeat
 from typing import Any
 
@@ -21,7 +22,7 @@ from quadpy.lang.variables import check_assigned, freeze_all, read_variable, und
 from quadpy.mathlib.library import PerWidth
 from quadpy.source import Span
 
-__all__ = ["container_member", "import_value", "lookup", "outside", "read_part", "static_object"]
+__all__ = ["container_member", "end_block", "import_value", "lookup", "outside", "read_part", "static_object"]
 
 
 def _field_ref(t: Trace, value: Any) -> ArrayRef:
@@ -138,15 +139,34 @@ def outside(t: Trace, name: str) -> Any:
     Names that the math library defines for each width mean those of the function being traced.
 
     Raises:
-        KeyError: it is not defined, or the function has a local variable of that name.
+        KeyError: it is not defined, or the function has a local variable of that name, as in Python.
     """
     source = t.frame.source
-    if name in source.locals:
+    if name in source.locals and not t.options.as_taichi:
         raise KeyError(name)
     value = t.deps.name(source, name)
     if value is MISSING:
         raise KeyError(name)
     return value.at(t.width) if t.width and isinstance(value, PerWidth) else value
+
+
+def end_block(t: Trace, before: Mapping[str, Any], names: Collection[str] = ()) -> None:
+    """Ends the bindings that a block made, including the indices ``names`` of a loop; variables live on in the function.
+
+    In programs of Taichi's, a variable ends with its block if its name means something outside the function.
+    """
+    frame = t.frame
+    kept = {
+        n: v
+        for n, v in frame.env.items()
+        if isinstance(v, MutableVar) and n not in names and (n in before or not _is_outer(t, n))
+    }
+    frame.env = {**{n: v for n, v in before.items() if n in names or frame.binds(n, v)}, **kept}
+
+
+def _is_outer(t: Trace, name: str) -> bool:
+    source = t.frame.source
+    return t.options.as_taichi and name in source.fn.__globals__ and t.deps.name(source, name) is not MISSING
 
 
 def import_value(t: Trace, value: Any) -> Value:

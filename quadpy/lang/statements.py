@@ -8,12 +8,11 @@ from collections.abc import Callable
 from quadpy.intrinsics import BUILTINS
 from quadpy.ir import nodes as ir
 from quadpy.lang.context import Trace
-from quadpy.lang.frames import MutableVar
 from quadpy.lang.loops import StaticBreak, StaticContinue
 from quadpy.lang.parallel import loop_config
 from quadpy.lang.returns import kernel_return, return_value
 from quadpy.lang.scalars import decide, to_condition
-from quadpy.lang.scope import static_object
+from quadpy.lang.scope import end_block, static_object
 from quadpy.lang.values import is_runtime
 from quadpy.source import Span
 
@@ -61,7 +60,7 @@ def _branch_block(t: Trace, trace: Callable[[], bool]) -> tuple[list[ir.Stmt], b
     before = dict(frame.env)
     with frame.conditional(), t.build.block() as stmts, t.own_loops():
         ends = trace()
-    frame.env = {n: v for n, v in frame.env.items() if isinstance(v, MutableVar) or (n in before and before[n] is v)}
+    end_block(t, before)
     return stmts, ends
 
 
