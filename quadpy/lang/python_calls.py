@@ -23,6 +23,7 @@ from quadpy.lang.dependencies import MISSING
 from quadpy.lang.displays import display_items
 from quadpy.lang.fingerprints import is_our_module
 from quadpy.lang.functions import inline
+from quadpy.lang.made_objects import is_made_by_kernels, made_object
 from quadpy.lang.marks import mark_breakpoint
 from quadpy.lang.operators import sum_of
 from quadpy.lang.prints import print_values
@@ -183,6 +184,8 @@ def call_at_compile_time(t: Trace, fn: Any, args: list[Value], kwargs: dict[str,
         return _called_now(t, fn, args, kwargs, span)
     if isinstance(fn, FunctionType) and fn.__code__.co_name == "<lambda>":
         return inline(t, func_of(fn), args, kwargs, span)
+    if is_made_by_kernels(fn):
+        return made_object(t, fn, args, kwargs, span)
     _refuse(t, fn, span, known=not holds_runtime(args) and not holds_runtime(kwargs))
 
 
