@@ -18,6 +18,7 @@ from quadpy.lang.operators import binary
 from quadpy.lang.replacements import instead_of
 from quadpy.lang.returns import annotated
 from quadpy.lang.scalars import cast
+from quadpy.lang.scope import import_value
 from quadpy.lang.structs import record_of
 from quadpy.lang.tiles import assign_tile, subtract_from_tile
 from quadpy.lang.values import (
@@ -96,7 +97,7 @@ def assign_target(t: Trace, target: ast.expr, value: Value, span: Span) -> None:
             if not isinstance(items, (tuple, list)):
                 t.fail_type(f"{len(elts)} names for {shape_text(value)}", span, "name its elements: x[0], x[1]")
             for elt, item in unpacked(t, elts, items, span):
-                assign_target(t, elt, item, span)
+                assign_target(t, elt, import_value(t, item), span)
         case ast.Name() | ast.Subscript() | ast.Attribute() if is_element(t, target):
             store_element(t, element_ref(t, target), value, span)
         case _ if base := base_name(target):

@@ -42,7 +42,7 @@ from quadpy.lang.supers import make_super
 from quadpy.lang.values import ArrayRef, BoundMethod, Value, Vec, holds_runtime, is_number, is_struct_type, shape_text
 from quadpy.lang.vecmethods import METHODS
 from quadpy.lang.vector_fills import check_filled, store_filled, vector_to_fill
-from quadpy.lang.vectors import make_vector, vec_of
+from quadpy.lang.vectors import as_items, make_vector, vec_of
 from quadpy.mathlib.library import LibraryFunction
 from quadpy.messages import misfit
 from quadpy.source import Span
@@ -218,7 +218,7 @@ def _construct(t: Trace, fn: Any, args: list[Value], kwargs: dict[str, Value], s
     if unknown := kwargs.keys() - ({"dt", "dtype"} if kind != "type" else set()):
         t.fail_type(f"{getattr(fn, '__name__', repr(fn))} takes no {min(unknown)}=", span)
     if kind == "type":  # a vector or matrix type: its shape and scalar are given
-        flat = items_of(args[0] if len(args) == 1 else args)
+        flat = [e for arg in args for item in items_of(as_items(t, arg)) for e in items_of(as_items(t, item))]
         shape = fn.element_shape
         count = math.prod(shape)
         if len(flat) not in (1, count):

@@ -29,7 +29,7 @@ from quadpy.lang.values import (
     shaped,
 )
 from quadpy.lang.variables import freeze_all
-from quadpy.lang.vectors import make_vector
+from quadpy.lang.vectors import as_items, make_vector
 from quadpy.messages import counted, shown
 from quadpy.records import Plain, RecordType, count_of
 from quadpy.source import Span
@@ -116,6 +116,7 @@ def annotated(t: Trace, value: Value, annotation: Any, span: Span, what: str = "
             t.fail_type(f"{what} is {wanted}, not {shape_text(value)}", span)
         return cast(t, value, wanted, span)
     if is_vector_type(annotation):
+        value = as_items(t, value)
         has_items = isinstance(value, (Vec, tuple, list))
         made = make_vector(t, value, span, t.scalar_type(annotation.dtype)) if has_items else value
         shape = tuple(annotation.element_shape)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Mapping
-from itertools import repeat
 from typing import Any
 
 from quadpy.artifact import HIDDEN
@@ -19,6 +18,7 @@ from quadpy.lang.frames import MutableVar
 from quadpy.lang.parameters import member_parameter, passed_array, passed_attribute
 from quadpy.lang.values import ArrayRef, Container, ElementRef, Record, Value, Vec, is_runtime
 from quadpy.lang.variables import check_assigned, freeze_all, read_variable, undefined
+from quadpy.lang.vectors import host_vector
 from quadpy.mathlib.library import PerWidth
 from quadpy.source import Span
 
@@ -178,9 +178,10 @@ def import_value(t: Trace, value: Any) -> Value:
     if getattr(type(value), "__quadpy_array__", False) and (passed := passed_array(t, value)) is not None:
         return passed
     if getattr(type(value), "__quadpy_value__", False):
-        zero = Span("", 0)
         record = getattr(value, "record", None)
-        types = repeat(value.dtype) if record is None else record.types
-        elems = tuple(ir.Const(e, type, span=zero) for e, type in zip(value.entries, types, strict=False))
-        return Vec(tuple(value.shape), elems) if record is None else Record(record, elems)
+        if record is None:
+            return host_vector(value)
+        zero = Span("", 0)
+        elems = tuple(ir.Const(e, type, span=zero) for e, type in zip(value.entries, record.types, strict=True))
+        return Record(record, elems)
     return value

@@ -7,7 +7,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from functools import reduce
-from typing import Final
+from typing import Any, Final
 
 from quadpy.dtypes import Scalar, i32, promote, u1
 from quadpy.errors import KernelValueError
@@ -24,7 +24,7 @@ from quadpy.records import Plain
 from quadpy.source import Span
 
 __all__ = [
-    "broadcast", "chosen_numbers", "components_for", "dot_product", "is_swizzle", "make_vector", "map_vec", "matmul",
+    "as_items", "broadcast", "chosen_numbers", "components_for", "dot_product", "host_vector", "is_swizzle", "make_vector", "map_vec", "matmul",
     "MOST_SELECTS", "names_of_components", "numbers_of", "part_of", "picked", "vec_attribute", "vec_index", "vec_of",
 ]  # fmt: skip
 
@@ -49,19 +49,41 @@ def map_vec(t: Trace, f: Callable[..., Value], *vecs: Value) -> Vec:
 
 def broadcast(t: Trace, a: Value, b: Value, span: Span) -> tuple[Value, Value]:
     """Lists and tuples as vectors; shapes must agree unless one side is a scalar."""
-    a, b = (make_vector(t, v, span) if isinstance(v, (tuple, list)) else v for v in (a, b))
+    a, b = (make_vector(t, v, span) if isinstance(v, (tuple, list)) or _is_array(v) else v for v in (a, b))
     if isinstance(a, Vec) and isinstance(b, Vec) and a.shape != b.shape:
         t.fail_type(f"shapes do not agree: {shape_text(a)} and {shape_text(b)}", span,
                     "slices have fewer components: v[:2], v.xy")  # fmt: skip
     return a, b
 
 
+def as_items(t: Trace, value: Any) -> Value:
+    """A vector of the host's as one of the kernel, and a NumPy array as lists of its numbers; anything else unchanged."""
+    if getattr(type(value), "__quadpy_value__", False) and not hasattr(value, "record"):
+        return host_vector(value)
+    if _is_array(value):
+        t.deps.uses(value)
+        t.effort.take(math.prod(value.shape))
+        return value.tolist()
+    return value
+
+
+def host_vector(value: Any) -> Vec:
+    """A ``qp.Vector`` or ``qp.Matrix`` that was made outside kernels."""
+    return Vec(tuple(value.shape), tuple(ir.Const(e, value.dtype, span=Span("", 0)) for e in value.entries))
+
+
+def _is_array(value: object) -> bool:
+    return hasattr(value, "__array_interface__") and hasattr(value, "tolist")
+
+
 def make_vector(t: Trace, items: Value, span: Span, dtype: Scalar | None = None) -> Vec:
     """A vector of scalars, or a matrix of rows, in their common type."""
+    items = as_items(t, items)
     if isinstance(items, Vec):
         return items if dtype is None else map_vec(t, lambda e: cast(t, e, dtype, span), items)
     if not isinstance(items, (tuple, list)) or not items:
         t.fail_type(f"a vector is made from a list of numbers, not from {shape_text(items)}", span)
+    items = [as_items(t, item) for item in items]
     if not any(isinstance(item, (tuple, list, Vec)) for item in items):
         return vec_of(t, items, (len(items),), span, dtype)
     rows: list[Sequence[Value]] = []  # literals get a type only from the common type of all
@@ -254,6 +276,7 @@ def _vec_slice(t: Trace, vec: Vec, index: tuple[Value, ...], span: Span) -> Vec:
 
 def matmul(t: Trace, a: Value, b: Value, span: Span) -> Value:
     """``a @ b``; each dot product adds its terms from left to right."""
+    a, b = (make_vector(t, v, span) if _is_array(v) else v for v in (a, b))
     if not isinstance(a, Vec) or not isinstance(b, Vec):
         t.fail_type(f"@ needs vectors or matrices, not {shape_text(a)} and {shape_text(b)}", span)
     if a.shape[-1] != b.shape[0]:
