@@ -1,5 +1,5 @@
 """A name of the module that a kernel also assigns: until then it means the module's, as in Taichi."""
-# ruff: noqa: F821, F823, F841, RET504 - names that Python would refuse to read are what is tested
+# ruff: noqa: F821, F823, RET504 - names that Python would refuse to read are what is tested
 
 import numpy as np
 import pytest
