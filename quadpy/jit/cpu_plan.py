@@ -95,7 +95,10 @@ class CpuPlan:
         """Like ``Plan.run``; returns when the kernel is done.  Raises what a handler of a signal raised meanwhile."""
         if (stream is not None or CAPTURES.count) and self._captured(values, views, stream):
             return None
-        block = self.block_of(values)
+        return self.launch(self.block_of(values))
+
+    def launch(self, block: bytes) -> object:
+        """Runs the kernel with an argument block, and returns its result."""
         scratch = (ctypes.c_uint64 * self._slots)() if self._slots else None
         task = self._entry(block, scratch, 0)
         while task != -1:

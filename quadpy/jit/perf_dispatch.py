@@ -117,7 +117,7 @@ class PerfDispatch:
     def _next(self, geometry: Hashable, usable: list[str]) -> tuple[str, bool]:
         """Which implementation runs, and whether it is timed; nothing is while calls are captured."""
         with self._lock:
-            kept = self._kept.get(repr(geometry))
+            kept = self._kept.get(repr(geometry)) if self._kept else None  # texts of arguments may be long
             if kept is not None:
                 if kept not in usable:
                     raise ArgumentError(

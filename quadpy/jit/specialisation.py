@@ -12,6 +12,7 @@ from quadpy.jit.fast_call.arguments import REFUSALS, Bind, FastCall
 from quadpy.jit.fast_call.bind_on_cpu import bind_on_cpu
 from quadpy.jit.fast_call.generate import GpuCalls
 from quadpy.jit.fast_call.observed import ObservedCalls, Tell, forms_of
+from quadpy.jit.fast_call.repeated import FEWEST_ARRAYS, RepeatedCalls
 from quadpy.jit.gpu_plan import GpuPlan
 from quadpy.jit.launch_memory import has_memory
 from quadpy.jit.parameters import Argument, ArrayParameter, Parameter
@@ -58,10 +59,16 @@ class Specialisation:
         self._overlapping: Plan | None = None
         self._overlaps = Overlaps(args, self._disjoint.code, self.plans.fields)
         self._overlap = self._overlaps.found
-        self.has_fast_calls = (
+        self.sections = Sections(source) if has_sections(self._disjoint.code.flow) else None
+        arrays = sum(isinstance(parameter, ArrayParameter) for parameter in parameters)
+        self._repeated = (
+            RepeatedCalls(parameters)
+            if isinstance(self._disjoint, CpuPlan) and arrays >= FEWEST_ARRAYS and not self.sections
+            else None
+        )
+        self.has_fast_calls = self._repeated is not None or (
             isinstance(self._disjoint, GpuPlan) and not has_memory(self._disjoint.code) and not self._overlaps.sorted
         )
-        self.sections = Sections(source) if has_sections(self._disjoint.code.flow) else None
         self.is_plain = not self.has_fast_calls and self.sections is None
         self._fast_calls: dict[Hashable, FastCall | None] = {}
         self._binds: dict[Hashable, Bind | None] = {}
@@ -76,6 +83,8 @@ class Specialisation:
         One is generated for each mixture of quadpy's memory and other libraries'.
         """
         plan = self._disjoint
+        if self._repeated is not None:
+            return self._repeated_call(self._repeated, args)
         if not isinstance(plan, GpuPlan):
             return None
 
@@ -87,6 +96,13 @@ class Specialisation:
 
         observed = ObservedCalls(self._source, plan, plan.device, forms_of(args), telling)
         return self._generated(self._fast_calls, lambda calls: calls.fast_call(observed), plan, args)
+
+    def _repeated_call(self, repeated: RepeatedCalls, args: Sequence[Argument]) -> FastCall | None:
+        pairs = zip(args, self._parameters, strict=True)
+        plan = self.pick([view for view, parameter in pairs if isinstance(parameter, ArrayParameter)])
+        if repeated.is_vain:
+            self.has_fast_calls, self.is_plain = False, True
+        return repeated.fast_call(plan, args) if isinstance(plan, CpuPlan) else None
 
     def _generated(
         self, known: dict[Hashable, T | None], make: Callable[[GpuCalls], T | None], plan: GpuPlan, args: Sequence[Argument]
