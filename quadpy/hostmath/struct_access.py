@@ -131,7 +131,9 @@ class StructAccess(DenseArray):
 
     def _read_part(self, index: object) -> Numbers:
         part = part_of(index, self.shape, self._origin(), self)
-        return self._structured(np.ascontiguousarray(self._memory().read(part.where)))[part.turned].copy()
+        found = self._structured(np.ascontiguousarray(self._memory().read(part.where)))[part.turned].copy()
+        found.flags.writeable = False  # a part of a struct there would be lost in silence
+        return found
 
     def __setitem__(self, index: object, value: object) -> None:
         try:

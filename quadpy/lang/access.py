@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NoReturn, TypeAlias
 
 from quadpy.ir import nodes as ir
+from quadpy.lang.array_slices import array_slice
 from quadpy.lang.arrays import (
     array_attribute,
     array_item,
@@ -29,6 +30,7 @@ from quadpy.lang.scope import import_value, lookup, read_part
 from quadpy.lang.structs import record_attribute
 from quadpy.lang.tiles import column_of
 from quadpy.lang.values import (
+    ArrayRef,
     BoundMethod,
     ElementRef,
     Kind,
@@ -139,11 +141,14 @@ def expr_Subscript(t: Trace, node: ast.Subscript) -> Value:
     bound = t.frame.env.get(node.value.id) if isinstance(node.value, ast.Name) else None
     if isinstance(bound, MutableVar) and isinstance(bound.shape, tuple) and bound.shape:
         return _part_of_variable(t, bound, node)
+    if (column := column_of(t, node)) is not None:
+        return column
     if is_element(t, node):
-        if (column := column_of(t, node)) is not None:
-            return column
         return load_element(t, element_ref(t, node), t.span(node))
-    value, index, span = t.expr(node.value), index_values(t, node.slice), t.span(node)
+    value, span = t.expr(node.value), t.span(node)
+    if isinstance(value, ArrayRef) and isinstance(node.slice, ast.Slice):
+        return array_slice(t, value, node.slice, span)
+    index = index_values(t, node.slice)
     return SUBSCRIPTS[kind_of(value)](t, value, index, span)
 
 

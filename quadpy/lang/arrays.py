@@ -40,7 +40,7 @@ from quadpy.records import RecordType, Shape, shape_of_member
 from quadpy.source import Span
 
 __all__ = [
-    "array_attribute", "array_item", "element_at", "element_ref", "extent_of", "index_values", "is_element", "load_element",
+    "array_attribute", "array_item", "element_at", "element_ref", "extent_of", "index_values", "indexes_array", "is_element", "load_element",
     "part_indices", "places_of", "spread_indices",
     "store_element", "struct_element", "written_places",
 ]  # fmt: skip
@@ -67,7 +67,7 @@ def array_attribute(t: Trace, array: ArrayRef, name: str, span: Span) -> Value:
             return array.element[0]
         case "m" if array.element and isinstance(array.element, tuple):
             return array.element[1] if len(array.element) > 1 else 1
-        case "fill" | "element_shape" | "to_numpy" | "copy_from" | "from_numpy" | "T":
+        case "fill" | "element_shape" | "to_numpy" | "copy_from" | "from_numpy" | "T" | "subview":
             return BoundMethod(array, name)
         case _ if (field := field_of(t, array)) is not None and name in getattr(field, "__dict__", ()):
             return import_value(t, t.deps.attribute(field, name))  # the user's own
@@ -80,14 +80,20 @@ def _derivative(t: Trace, array: ArrayRef, kind: str, span: Span) -> ArrayRef:
     """The gradient or dual of a field, or of a member of a field of structs."""
     field = field_of(t, array)
     if field is None:
-        return replace(_passed_gradient(t, array, kind, span), element=array.element, first=array.first)
+        return _like(array, _passed_gradient(t, array, kind, span))
     found = t.deps.attribute(field, kind)
     whole = None if found is MISSING or not hasattr(found, "shape") else import_value(t, found)
     if not isinstance(whole, ArrayRef):
         t.fail_type(
             f"{field!r} has no {kind}", span, f"pass needs_{kind}=True to qp.field, or call qp.root.lazy_{kind}()"
         )
-    return replace(whole, element=array.element, first=array.first)
+    return _like(array, whole)
+
+
+def _like(array: ArrayRef, whole: ArrayRef) -> ArrayRef:
+    """The same members and the same elements of ``whole`` as ``array`` is of its own."""
+    return replace(whole, element=array.element, first=array.first, begin=array.begin, count=array.count,
+                   offset=() if array.count is not None else whole.offset)  # fmt: skip
 
 
 def _passed_gradient(t: Trace, array: ArrayRef, kind: str, span: Span) -> ArrayRef:
@@ -108,6 +114,8 @@ def _array_size(t: Trace, array: ArrayRef, span: Span) -> ScalarValue:
 
 
 def extent_of(t: Trace, array: ArrayRef, axis: int, span: Span) -> int | ir.Expr:
+    if array.count is not None:
+        return array.count
     if array.shape is not None:
         return array.shape[axis]
     return ir.ShapeOf(array.name, axis, t.options.index, span=span)
@@ -145,10 +153,15 @@ def part_indices(index: tuple[Value, ...], shape: Shape) -> tuple[Value, ...]:
     return step
 
 
+def indexes_array(t: Trace, node: ast.Subscript) -> bool:
+    """Whether ``node`` is an element or a slice of an array."""
+    return _elements_of(t, node.value) is not None
+
+
 def is_element(t: Trace, node: ast.expr) -> bool:
     """True for subscripts and swizzle letters over an array: something that has a place in memory."""
     if isinstance(node, ast.Subscript):
-        return _elements_of(t, node.value) is not None or is_element(t, node.value)
+        return (indexes_array(t, node) and not isinstance(node.slice, ast.Slice)) or is_element(t, node.value)
     if isinstance(node, ast.Attribute):
         if (struct := struct_element(t, node.value)) is not None:
             return struct.method(node.attr) is None
@@ -162,7 +175,7 @@ def struct_element(t: Trace, node: ast.expr) -> RecordType | None:
     match node:
         case ast.Name(id=name) if isinstance(bound := t.frame.env.get(name), ElementRef):
             shape = bound.shape
-        case ast.Subscript(value=array):
+        case ast.Subscript(value=array, slice=index) if not isinstance(index, ast.Slice):
             shape = _elements_of(t, array)
         case ast.Attribute(value=outer, attr=name) if (struct := struct_element(t, outer)) is not None:
             shape = _member_shape(struct, name)
@@ -184,6 +197,8 @@ def _elements_of(t: Trace, node: ast.expr) -> Shape | None:
                 bound = outside(t, node.id)
             except KeyError:
                 return None
+    elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
+        return _elements_of(t, node.value)
     elif isinstance(node, ast.Attribute) and (shape := _elements_of(t, node.value)) is not None:
         member = _member_shape(shape, node.attr) if isinstance(shape, RecordType) else None
         return shape if member is None and node.attr in ("grad", "dual") else member
@@ -250,6 +265,10 @@ def element_at(t: Trace, array: Value, index: tuple[Value, ...], name: str, span
         exprs.append(t.build.freeze(to_integer(t, to_scalar(t, number, span), span)))
     extents = [extent_of(t, array, axis, span) for axis in range(array.ndim)]
     inside = check_element(t, name, exprs, extents, array.offset or (0,) * len(extents), span)
+    if array.count is not None:
+        with quietly(t):
+            whole = scalar_binary(t, ast.Add, exprs[0], array.begin, span)
+            exprs = [t.build.freeze(to_integer(t, to_scalar(t, whole, span), span))]
     if array.blocks:
         with quietly(t):
             exprs = [

@@ -12,6 +12,7 @@ from quadpy.dtypes import Scalar
 from quadpy.intrinsics import BUILTINS, Builtin
 from quadpy.intrinsics.rows import Row, Update
 from quadpy.ir import nodes as ir
+from quadpy.lang.array_slices import subview
 from quadpy.lang.atomics import atomic_call, volatile_load
 from quadpy.lang.called_functions import call_real
 from quadpy.lang.compile_time import evaluated, python_call
@@ -165,12 +166,14 @@ def _call_method(t: Trace, method: BoundMethod, args: list[Value], kwargs: dict[
             return inline(t, filled, [method.receiver, *args], kwargs, span)
         if method.name == "element_shape" and isinstance(shape := method.receiver.element, tuple):
             return list(shape)
-        t.fail_syntax(f"arrays have no {method.name}() inside a kernel", span, "call it from Python, outside")
+        if method.name != "subview":
+            t.fail_syntax(f"arrays have no {method.name}() inside a kernel", span, "call it from Python, outside")
+    rule = subview if isinstance(method.receiver, ArrayRef) else METHODS[method.name]
     try:
-        return METHODS[method.name](t, method.receiver, span, *args, **kwargs)
+        return rule(t, method.receiver, span, *args, **kwargs)
     except TypeError as exc:
         if exc.__traceback__ is not None and exc.__traceback__.tb_next is None:
-            names = METHODS[method.name].__code__.co_varnames[_OURS : METHODS[method.name].__code__.co_argcount]
+            names = rule.__code__.co_varnames[_OURS : rule.__code__.co_argcount]
             many = TypeError("too many arguments" if len(args) > len(names) else "an argument is missing")
             t.fail_type(f"{method.name}: {misfit(names, len(args), kwargs, many)}", span,
                         f"it takes {', '.join(names) or 'nothing'}")  # fmt: skip
@@ -209,6 +212,8 @@ def _construct(t: Trace, fn: Any, args: list[Value], kwargs: dict[str, Value], s
         record = fn.record(t.scalar_type)
         defaults = {name: import_value(t, value) for name in record.names if (value := fn.default(name)) is not None}
         return make_record(t, record, defaults, args, kwargs, span)
+    if kind == "view":
+        return _call_method(t, BoundMethod(args[0], "subview"), args[1:], kwargs, span) if args else None
     if kind == "struct value":
         return struct_value(t, args, kwargs, span)
     if kind in _OF_STRUCT_TYPES:

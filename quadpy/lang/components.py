@@ -94,6 +94,8 @@ def named_part(t: Trace, name: str, target: ast.expr) -> MutableVar | ChosenPart
             t.expr(target.value)  # fails with its own message where an attribute is missing
             owner = ast.unparse(target.value)
         hint = "copy the item to a variable, and change that" if isinstance(bound, (list, tuple, dict)) else ""
+        if isinstance(bound, ArrayRef):
+            t.fail_type("a kernel cannot assign a slice of an array", span, "write a loop, or x[a:b].fill(value)")
         t.fail_type(f"{owner!r} is not a vector or struct whose parts can be set", span, hint)
     check_assigned(t, name, span)
     return bound if isinstance(target, ast.Name) else _part_named(t, bound, target)

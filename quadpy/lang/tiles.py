@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from quadpy.intrinsics import BUILTINS
 from quadpy.lang.arithmetic import scalar_binary
-from quadpy.lang.arrays import extent_of, is_element, spread_indices
+from quadpy.lang.arrays import extent_of, indexes_array, is_element, spread_indices
 from quadpy.lang.context import Trace
 from quadpy.lang.decorators import Func, Method, func
 from quadpy.lang.methods import record_at
@@ -103,7 +103,7 @@ def _is_slice(t: Trace, node: ast.expr, axes: int) -> bool:
     """Whether ``node`` is an array with as many slices among its indices."""
     if not isinstance(node, ast.Subscript) or sum(isinstance(item, ast.Slice) for item in _items(node)) != axes:
         return False
-    return is_element(t, node) and not is_element(t, node.value)
+    return indexes_array(t, node) and not is_element(t, node.value)
 
 
 def _items(node: ast.Subscript) -> list[ast.expr]:

@@ -78,6 +78,7 @@ class ArrayRef:
     A field stored in blocks has an axis of ``type`` for each level of each of its axes: ``blocks`` are their extents.
     Its elements have the shape ``element``, and their first scalar is number ``first`` in the array: in an array of
     structs, an element may be a single member of each struct.  Indices of a ``clamped`` array are moved into its range.
+    A slice of an array has ``count`` elements, the first of which is element ``begin`` of the whole array.
     """
 
     name: str
@@ -88,6 +89,8 @@ class ArrayRef:
     first: int = 0
     blocks: tuple[tuple[int, ...], ...] = ()
     clamped: bool = False
+    begin: Expr | int = 0
+    count: Expr | int | None = None
 
     @property
     def ndim(self) -> int:
@@ -97,6 +100,8 @@ class ArrayRef:
     @property
     def shape(self) -> tuple[int, ...] | None:
         """The extents; None where they are run-time values."""
+        if self.count is not None:
+            return (self.count,) if isinstance(self.count, int) else None
         return tuple(map(math.prod, self.blocks)) if self.blocks else self.type.shape
 
     @property

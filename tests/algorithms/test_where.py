@@ -176,7 +176,14 @@ def _placed():
     return f
 
 
+def _in_blocks():
+    f = qp.field(qp.i32)
+    qp.root.dense(qp.ij, (5, 4)).dense(qp.ij, (10, 5)).place(f)
+    return f
+
+
 FIELDS = {
+    "blocks": _in_blocks,
     "flat": lambda: qp.field(qp.i32, 1000),
     "placed": _placed,
     "plane": lambda: qp.field(qp.i32, (50, 20)),

@@ -130,6 +130,33 @@ def test_views_of_one_array_are_compared_by_their_bytes():
     assert reported(lambda s: bodies.velocity.fill(2, stream=s), masses) == "clean"
 
 
+@qp.kernel
+def fill_all(x: qp.types.ndarray()):
+    for I in qp.grouped(x):
+        x[I] = 1
+
+
+@qp.kernel
+def fill_slice(x: qp.types.ndarray(dtype=qp.f32, ndim=1), begin: qp.i32, end: qp.i32):
+    for i in x[begin:end]:
+        x[begin:end][i] = 1
+
+
+def test_slices_of_arrays_are_compared_by_their_bytes():
+    x, square = qp.ndarray(qp.f32, 2 * N), qp.ndarray(qp.f32, (N, N))
+    whole = lambda array: lambda s: fill_all(array, stream=s)  # noqa: E731 - like its neighbours
+    inside = lambda a, b: lambda s: fill_slice(x, a, b, stream=s)  # noqa: E731 - as above
+    for array, one, another, expected in (
+        (x, np.s_[:4], np.s_[4:], "clean"), (x, np.s_[:5], np.s_[4:], "certain"), (x, np.s_[::2], np.s_[1::2], "clean"),
+        (x, np.s_[::2], np.s_[4:5], "certain"), (square, np.s_[:, 1], np.s_[:, 2], "clean"), (square, np.s_[:, 1], np.s_[2, :], "certain"),
+        (square, np.s_[:3, :], np.s_[3:, :], "clean"),
+    ):  # fmt: skip
+        assert reported(whole(array[one]), whole(array[another])) == expected
+        assert reported(lambda s, part=array[one]: part.fill(2, stream=s), whole(array[another])) == expected
+    assert reported(inside(0, 4), inside(4, 9)) == reported(inside(0, 4), whole(x[4:])) == "clean"
+    assert reported(inside(0, 5), inside(4, 9)) == reported(inside(0, 5), whole(x[4:])) == "certain"
+
+
 def test_elements_of_a_view_that_lie_on_each_other():
     x, y = qp.ndarray(qp.f32, 2 * N), qp.ndarray(qp.f32, (N, N))
     with qp.hazards.check():

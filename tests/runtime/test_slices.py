@@ -1,5 +1,9 @@
 """Parts of fields and ndarrays on the host, by slices: what NumPy reads and writes there, on every device."""
 
+import gc
+import math
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -52,12 +56,98 @@ def test_a_part_is_what_numpy_has_there(make, dtype):
         part = x[index]
         at = of_axes(index)
         np.testing.assert_array_equal(part, expected[at], str(index))
-        part[...] = 0  # a copy
+        if isinstance(part, np.ndarray):  # of a field, or backwards: a copy
+            assert part.flags.writeable == isinstance(x, qp.Field)
+        else:  # of an ndarray: the same memory
+            part.fill(0)
+            expected[at] = 0
         np.testing.assert_array_equal(x.to_numpy(), expected, str(index))
         value = np.ones_like(expected[at])
         x[index] = value
         expected[at] = value
         np.testing.assert_array_equal(x.to_numpy(), expected, str(index))
+
+
+def count_to(*shape):
+    a = qp.ndarray(qp.i32, shape)
+    a.from_numpy(np.arange(math.prod(shape), dtype=np.int32).reshape(shape))
+    return a
+
+
+@on_every_device
+def test_what_is_written_to_a_part_of_an_ndarray_is_kept():
+    a = count_to(8)
+    a[2:5][0] = 10
+    a[2:5][-1] += 100
+    a[::3][1] = 30
+    a[1:][1:][1:3].fill(-1)
+    assert a.to_numpy().tolist() == [0, 1, 10, -1, -1, 5, 6, 7]
+    b = count_to(3, 4)
+    b[1, 1:3][0] = 50
+    b[:, 3][2] = 110
+    b[1:, ::2][1, 0] = 80
+    b[1:, ...][1:, 1:3].from_numpy(np.zeros((1, 2), np.int32))
+    assert b.to_numpy().tolist() == [[0, 1, 2, 3], [4, 50, 6, 7], [80, 0, 0, 110]]
+    v = qp.ndarray(vec3, 4)
+    v[1:3][0] = [1, 2, 3]
+    v[1:3][1].y = 5
+    v[::2][1][0] = 6
+    assert v.to_numpy().tolist() == [[0, 0, 0], [1, 2, 3], [6, 5, 0], [0, 0, 0]]
+    m = qp.ndarray(mat22, (2, 2))
+    m[1, :][0] = [[1, 2], [3, 4]]
+    assert m.to_numpy().sum() == 10
+
+
+@on_every_device
+def test_parts_as_numpy_arrays():
+    a = count_to(8)
+    part, values = a[2:5], np.arange(2, 5)
+    for found, expected in (
+        (part + 1, values + 1), (1 - part, 1 - values), (part * part, values**2), (-part, -values), (part == 3, values == 3),
+        (np.sqrt(part), np.sqrt(values)), (np.ones(3) @ part, 9), (part.sum(), 9), (part.T, values), (np.add.reduce(part), 9),
+        (a[::2] / 2, np.arange(0, 8, 2) / 2), (np.concatenate([part, a[:2]]), [2, 3, 4, 0, 1]), ([*part], values), (part.tolist(), values),
+    ):  # fmt: skip
+        np.testing.assert_array_equal(found, expected)
+    part += 10
+    a[::4] *= 3
+    np.negative(a[6:], out=a[6:])
+    assert a.to_numpy().tolist() == [0, 1, 12, 13, 42, 5, -6, -7]
+    assert {part: 1}[part] == 1
+    with pytest.raises(ValueError, match="read-only"):
+        part.sort()
+    with pytest.raises(AttributeError, match="an ndarray has no attribute 'sume'"):
+        part.sume  # noqa: B018
+
+
+@on_every_device
+def test_parts_stay_and_travel():
+    part, other = count_to(8)[2:5], count_to(3, 4)[:, 1]
+    gc.collect()
+    for each, expected in ((part, [2, 3, 4]), (other, [1, 5, 9])):
+        assert each.to_numpy().tolist() == expected
+        copy = pickle.loads(pickle.dumps(each))
+        copy[0] = 7
+        assert (copy.to_numpy().tolist(), each.to_numpy().tolist()) == ([7, *expected[1:]], expected)
+    with pytest.raises(AttributeError, match="cannot be changed"):
+        part.shape = (1,)
+
+
+def test_other_libraries_share_parts():
+    a = count_to(3, 4)
+    for part in (a[1, 1:3], a[:, 2], a[1:, ...]):
+        np.from_dlpack(part)[...] = -1
+        assert (part.to_numpy(copy=False) == -1).all()
+        np.asarray(part)[...] = -2
+    assert a.to_numpy().tolist() == [[0, 1, -2, 3], [-2, -2, -2, -2], [-2, -2, -2, -2]]
+
+
+@on_every_device
+def test_parts_of_structs_cannot_be_written_by_mistake():
+    a = qp.ndarray(qp.types.struct(a=qp.f32), 4)
+    with pytest.raises(ValueError, match="read-only"):
+        a[1:3]["a"][0] = 1
+    a.a[1:3] = 5
+    assert a.to_numpy()["a"].tolist() == [0, 5, 5, 0]
 
 
 @on_every_device

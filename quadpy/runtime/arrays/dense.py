@@ -51,8 +51,8 @@ class DenseArray(Exchange, OfElements[T_co, I_contra]):
     """A grid of ``shape`` with elements of one type: scalars, vectors or matrices.
 
     On the host, ``a[i, j]`` reads one element, ``a[i, j] = v`` writes one, ``a[i, j].x = v`` a part of one, and ``a[None]``
-    is the only element of an array without axes.  ``a[1:3, ...]`` reads a part of the array, a copy as a NumPy array, and
-    ``a[1:3, ...] = values`` writes one.  ``numpy.asarray(a)`` is a view of the memory, or a copy for an array on a GPU.
+    is the only element of an array without axes.  ``a[1:3, ...]`` is a part of the array: of an ndarray in the same memory,
+    of a field a copy as a NumPy array; ``a[1:3, ...] = values`` writes one.  ``numpy.asarray(a)`` is a view of the memory, or a copy for an array on a GPU.
     NumPy shapes are ``(*shape, *element_shape)``.
 
     Access to an array on a GPU comes after all work that wrote it, on ``stream``, by default the calling thread's.  It
@@ -148,7 +148,7 @@ class DenseArray(Exchange, OfElements[T_co, I_contra]):
         now[part] = values
         self._memory().write(where, encode(now, self.dtype), None)
 
-    def _read_part(self, index: object) -> Numbers:
+    def _read_part(self, index: object) -> Any:
         """A copy of the part of the array that ``index`` means, of NumPy's shape."""
         part = part_of(index, self.shape, self._origin(), self)
         stored = self._memory().read(part.where)

@@ -114,6 +114,9 @@ class NDArray(DenseArray[T_co, I_contra]):
                 memory = self._storage = storage_at(Region(self.device, memory.block, memory), layout.strided)
         return memory  # type: ignore[return-value]  # as above
 
+    def _read_part(self, index: object) -> Any:
+        return import_late("quadpy.runtime.arrays.buffer_view").part_of_array(self, index)
+
     @property
     def __array_interface__(self) -> dict[str, Any]:
         if self.dtype == bf16:  # NumPy would take its bits for integers

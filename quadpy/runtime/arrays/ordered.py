@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from quadpy.dtypes import BY_NAME, Scalar
 from quadpy.errors import ArgumentError
+from quadpy.importing import import_late
 from quadpy.runtime.arrays.dense import DenseArray
 from quadpy.runtime.arrays.foreign_host import TypeKey, is_wide, type_key
 from quadpy.runtime.elements.numpy_types import STORAGE, Numbers
@@ -47,30 +48,40 @@ class OrderedNDArray(DenseArray):
     type_key: TypeKey
     abi: tuple[int, ...]
     grad: OrderedNDArray | None
+    nbytes: int
+    pointer: int
+    wide: bool
 
     def __init__(
         self, dtype: Scalar, shape: tuple[int, ...], element: tuple[int, ...], order: tuple[int, ...], stream: object = None
     ) -> None:  # fmt: skip
         """An array of zeros; raises as ``qp.ndarray``."""
-        self._describe(dtype, shape, element)
-        self.order, self.grad = order, None
-        components = math.prod(element)
-        strides, step = [0] * len(shape), components
+        strides, step = [0] * len(shape), math.prod(element) * dtype.nbytes
+        nbytes = math.prod(shape) * step
         for axis in reversed(order):
             strides[axis] = step
             step *= shape[axis]
-        inner = [math.prod(element[k + 1 :]) for k in range(len(element))]
-        self.nbytes = self.size * components * dtype.nbytes
-        full = tuple(stride * dtype.nbytes for stride in (*strides, *inner))
-        layout = StridedLayout(0, STORAGE[dtype], shape + element, full)
-        self._storage: Storage = storage_at(allocate(self.nbytes, stream), layout)
-        self.device, self.block, self.pointer = self._storage.device, self._storage.block, self._storage.pointer
-        self.abi = (self.pointer, *shape, *strides)
+        inner = [math.prod(element[k + 1 :]) * dtype.nbytes for k in range(len(element))]
+        layout = StridedLayout(0, STORAGE[dtype], shape + element, (*strides, *inner))
+        self._begin(dtype, shape, element, order, storage_at(allocate(nbytes, stream), layout), layout)
+
+    def _begin(
+        self, dtype: Scalar, shape: tuple[int, ...], element: tuple[int, ...], order: tuple[int, ...], storage: Storage,
+        layout: StridedLayout,
+    ) -> None:  # fmt: skip
+        self._describe(dtype, shape, element)
+        self.order, self.grad, self.nbytes = order, None, layout.reach
+        self._storage = storage
+        self.device, self.block, self.pointer = storage.device, storage.block, storage.pointer
+        self.abi = (self.pointer, *shape, *(step // dtype.nbytes for step in layout.strides[: len(shape)]))
         self.type_key = type_key("strided", dtype.name, len(shape), element)
         self.wide = self.nbytes > 0x7FFFFFFF or is_wide(shape, self.nbytes)  # strides are signed
 
     def _memory(self) -> Storage:
         return self._storage
+
+    def _read_part(self, index: object) -> Any:
+        return import_late("quadpy.runtime.arrays.buffer_view").part_of_array(self, index)
 
     def __reduce__(self) -> tuple[Any, ...]:
         grad = None if self.grad is None else self.grad.storage_copy()

@@ -10,8 +10,9 @@ from quadpy.dtypes import Scalar
 from quadpy.runtime.arrays.dense import DenseArray
 from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.elements.numpy_types import STORAGE, Numbers
+from quadpy.runtime.memory.blocked import BlockedStorage
 from quadpy.runtime.memory.device_storage import DeviceStorage
-from quadpy.runtime.memory.host_storage import HostStorage, Storage
+from quadpy.runtime.memory.host_storage import HostPart, HostStorage, Storage
 from quadpy.runtime.memory.strided_layout import StridedLayout
 
 __all__ = ["over_host_memory", "over_memory_of", "storage_over"]
@@ -37,12 +38,15 @@ def storage_over(array: DenseArray, dtype: Scalar, shape: tuple[int, ...], start
             return None
         first = storage.layout.start + start
         return DeviceStorage(storage.region, StridedLayout(first, item, shape, _contiguous(shape, dtype.nbytes)))
-    numbers = storage.read(...) if not isinstance(storage, HostStorage) else storage.view
-    if not numbers.flags.c_contiguous:
+    stored = storage.inner if isinstance(storage, BlockedStorage) else storage
+    if not isinstance(stored, HostStorage):
+        return None
+    numbers = stored.view if stored is storage else storage.read(...)
+    if not (numbers.flags.c_contiguous and np.may_share_memory(numbers, stored.view)):  # blocks may need a copy
         return None
     nbytes = math.prod(shape) * dtype.nbytes
     taken = numbers.reshape(-1).view(np.uint8)[start : start + nbytes].view(item).reshape(shape)
-    return _exported_like(HostStorage(taken, storage.pointer + start), storage)
+    return HostPart(stored, taken)
 
 
 def over_host_memory(numbers: Numbers, dtype: Scalar) -> NDArray:
@@ -54,9 +58,3 @@ def over_host_memory(numbers: Numbers, dtype: Scalar) -> NDArray:
 
 def _contiguous(shape: tuple[int, ...], item: int) -> tuple[int, ...]:
     return tuple(math.prod(shape[axis + 1 :]) * item for axis in range(len(shape)))
-
-
-def _exported_like(made: HostStorage, source: Storage) -> HostStorage:
-    if isinstance(source, HostStorage) and source.exported:
-        made.mark_exported()
-    return made

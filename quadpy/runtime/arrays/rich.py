@@ -43,8 +43,9 @@ def html_of(array: Shown) -> str:
 
 
 def _corner(array: Shown) -> Any:
-    offset = getattr(array, "offset", None) or (0,) * len(array.shape)
-    return array[tuple(slice(first, first + min(n, _FIRST)) for first, n in zip(offset, array.shape, strict=True))]
+    first = getattr(array, "offset", None)
+    origin = first if isinstance(first, tuple) and first else (0,) * len(array.shape)  # a BufferView has a number
+    return array[tuple(slice(start, start + min(n, _FIRST)) for start, n in zip(origin, array.shape, strict=True))]
 
 
 def _text(value: Any) -> str:

@@ -173,6 +173,7 @@ class HostPart(HostStorage):
     def __init__(self, whole: HostStorage, view: Numbers) -> None:
         super().__init__(view, address_of(view))
         self.whole, self.name = whole, whole.name
+        self.exported = whole.exported
 
     def mark_exported(self) -> None:
         super().mark_exported()
