@@ -40,12 +40,23 @@ from quadpy.lang.sparse_calls import ListMethod, call_list, call_parent, list_me
 from quadpy.lang.sparse_places import NodeParent
 from quadpy.lang.structs import cast_record, filled_record, make_record, struct_value
 from quadpy.lang.supers import make_super
-from quadpy.lang.values import ArrayRef, BoundMethod, Value, Vec, holds_runtime, is_number, is_struct_type, shape_text
+from quadpy.lang.values import (
+    ArrayRef,
+    BoundMethod,
+    Record,
+    Value,
+    Vec,
+    holds_runtime,
+    is_number,
+    is_struct_type,
+    shape_text,
+)
 from quadpy.lang.vecmethods import METHODS
 from quadpy.lang.vector_fills import check_filled, store_filled, vector_to_fill
 from quadpy.lang.vectors import as_items, make_vector, vec_of
 from quadpy.mathlib.library import LibraryFunction
 from quadpy.messages import misfit
+from quadpy.records import RecordType
 from quadpy.source import Span
 
 __all__ = ["CALLS", "call_value", "expr_Call"]
@@ -57,8 +68,12 @@ Call: TypeAlias = Callable[[Trace, Any, list[Value], dict[str, Value], Span], Va
 def expr_Call(t: Trace, node: ast.Call) -> Value:
     span = t.span(node)
     if (found := vector_to_fill(t, node.func)) is not None:
-        place, vector = found
-        made = call_value(t, BoundMethod(vector, "fill"), display_items(t, node.args), _keywords(t, node, span), span)
+        place, held = found
+        args, kwargs = display_items(t, node.args), _keywords(t, node, span)
+        if isinstance(held, Vec):
+            made = call_value(t, BoundMethod(held, "fill"), args, kwargs, span)
+        else:
+            made = _of_struct_type(t, "fill", filled_record, held.shape, args, kwargs, span)
         store_filled(t, node.func, place, made, span)
         return made
     fn = list_method(t, node.func) or changing_method(t, node.func) or t.expr(node.func)
@@ -217,9 +232,8 @@ def _construct(t: Trace, fn: Any, args: list[Value], kwargs: dict[str, Value], s
     if kind == "struct value":
         return struct_value(t, args, kwargs, span)
     if kind in _OF_STRUCT_TYPES:
-        if len(args) != 1 or kwargs:
-            t.fail_type(f"{fn.__name__} takes one value", span)
-        return _OF_STRUCT_TYPES[kind](t, fn.__self__.record(t.scalar_type), args[0], span)
+        record = fn.__self__.record(t.scalar_type)
+        return _of_struct_type(t, fn.__name__, _OF_STRUCT_TYPES[kind], record, args, kwargs, span)
     if unknown := kwargs.keys() - ({"dt", "dtype"} if kind != "type" else set()):
         t.fail_type(f"{getattr(fn, '__name__', repr(fn))} takes no {min(unknown)}=", span)
     if kind == "type":  # a vector or matrix type: its shape and scalar are given
@@ -236,6 +250,15 @@ def _construct(t: Trace, fn: Any, args: list[Value], kwargs: dict[str, Value], s
         dtype = args[1]
     rows = make_vector(t, args[0], span, t.scalar_type(dtype))
     return METHODS["transpose"](t, rows, span) if kind == "cols" else rows
+
+
+def _of_struct_type(
+    t: Trace, name: str, rule: Callable[[Trace, RecordType, Value, Span], Record], record: RecordType,
+    args: list[Value], kwargs: dict[str, Value], span: Span,
+) -> Record:  # fmt: skip
+    if len(args) != 1 or kwargs:
+        t.fail_type(f"{name} takes one value", span)
+    return rule(t, record, args[0], span)
 
 
 _OF_STRUCT_TYPES: Final = {"cast": cast_record, "filled": filled_record}

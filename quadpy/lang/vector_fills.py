@@ -1,4 +1,4 @@
-"""``v.fill(x)`` sets all components of a vector or matrix where it is: in a variable, in memory, or in a part of these."""
+"""``v.fill(x)`` sets all numbers of a vector, matrix or struct where it is: in a variable, in memory, or in a part of these."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ __all__ = ["check_filled", "store_filled", "vector_to_fill"]
 Place: TypeAlias = ElementRef | MutableVar | ChosenPart
 
 
-def vector_to_fill(t: Trace, node: ast.expr) -> tuple[Place, Vec] | None:
-    """The place whose ``fill`` the expression ``node`` is, and a vector of its type; None for all else."""
+def vector_to_fill(t: Trace, node: ast.expr) -> tuple[Place, Vec | Record] | None:
+    """The place whose ``fill`` the expression ``node`` is, and a vector or struct of its type; None for all else."""
     if not isinstance(node, ast.Attribute) or node.attr != "fill":
         return None
     owner, span = node.value, t.span(node)
-    if struct_element(t, owner) is not None or record_at(t, owner) is not None:
-        return None  # a method of the struct
+    struct = struct_element(t, owner) or record_at(t, owner)
+    if struct is not None and ("fill" in struct.names or struct.method("fill") is not None):
+        return None  # its own
     place: Place
     if is_element(t, owner):
         place = element_ref(t, owner)
@@ -38,7 +39,7 @@ def vector_to_fill(t: Trace, node: ast.expr) -> tuple[Place, Vec] | None:
         held = part.stand_in(span)
     else:
         return None
-    return (place, held) if isinstance(held, Vec) else None
+    return (place, held) if isinstance(held, (Vec, Record)) else None
 
 
 def _name_of(node: ast.expr) -> str:
@@ -46,7 +47,7 @@ def _name_of(node: ast.expr) -> str:
 
 
 def store_filled(t: Trace, node: ast.expr, place: Place, value: Value, span: Span) -> None:
-    """Stores what ``node``, the expression ``v.fill``, makes of the vector at ``place``."""
+    """Stores what ``node``, the expression ``v.fill``, makes of what is at ``place``."""
     assert isinstance(node, ast.Attribute)
     if isinstance(place, ElementRef):
         store_element(t, place, value, span)
