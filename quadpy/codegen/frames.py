@@ -29,11 +29,13 @@ class Reduced:
     groups      the reductions, by what they share
     many        whether partial results lie in memory rather than in registers
     first_cell  on a GPU, the first cell of scratch memory for the chunks' results
+    guard       on the CPU, what skips whole rows
     """
 
     groups: tuple[Group, ...]
     many: bool
     first_cell: int = 0
+    guard: RowGuard | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +69,14 @@ class SectionedBlocks:
 
 @dataclass(frozen=True, slots=True)
 class Privatised:
-    """CPU: chunks of iterations on copies of arrays; ``cost`` is the cost of an iteration on a copy."""
+    """CPU: chunks of iterations on copies of arrays; ``cost`` is the cost of an iteration on a copy.
+
+    A ``guard`` skips whole rows.
+    """
 
     plan: PrivatePlan
     cost: int
+    guard: RowGuard | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ TYPES_OF_PLANS = {
     "Meet",
     "Phase",
     "RowGuard",
+    "Bound",
     "Guard",
     "Step",
 }

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 import quadpy as qp
-from quadpy.codegen.plans.rows import row_guard
+from quadpy.codegen.frames import Iterations, Privatised, Reduced
+from quadpy.codegen.plans.frame import cpu_frame
+from quadpy.ir import nodes as ir
 from quadpy.lang.arguments import Options
 from quadpy.lang.source import FunctionSource
 from quadpy.lang.trace import trace_kernel
@@ -629,19 +631,148 @@ def test_several_levels_are_visited_level_by_level(levels, init_options, init):
     assert not visits.to_numpy().any()
 
 
+def frame_of(kernel):
+    """How the CPU runs the only parallel loop of ``kernel``."""
+    traced = trace_kernel(FunctionSource(kernel), {}, Options()).kernel
+    (task,) = (task for task in traced.tasks if isinstance(task, ir.ParallelTask))
+    return cpu_frame(traced, task)
+
+
 def test_an_inactive_outer_cell_is_asked_once():
-    """Its inner cells are not looked at: one test skips all iterations in it."""
+    """Its inner cells are not looked at: one test skips all iterations in it, whatever they do."""
     *_, x = tree(("pointer", qp.ij, 8), ("pointer", qp.ij, 4), ("dense", qp.ij, 2))
+    total, bins = qp.field(qp.f32, ()), qp.field(qp.i32, 4)
 
     @qp.kernel
-    def run():
+    def update():
         for i, j in x:
-            x[i, j] += 1
+            x[i, j] = 2
 
-    (task,) = trace_kernel(FunctionSource(run), {}, Options()).kernel.tasks
-    guard = row_guard(task)
-    assert len(task.axes) == 3
-    assert [each.depth for each in guard.guards] == [1, 2]
+    @qp.kernel
+    def to_field():
+        for i, j in x:
+            total[None] += x[i, j]
+
+    @qp.kernel
+    def returned() -> qp.i32:
+        most, found = 0, 0
+        for I in qp.grouped(x):
+            found += x[I]
+            qp.atomic_max(most, x[I])
+        return found + most
+
+    @qp.kernel
+    def histogram():
+        for i, j in x:
+            bins[x[i, j] & 3] += 1
+
+    kinds = {update: Iterations, to_field: Reduced, returned: Reduced, histogram: Privatised}
+    for kernel, kind in kinds.items():
+        frame = frame_of(kernel)
+        assert isinstance(frame, kind)
+        assert [each.depth for each in frame.guard.guards] == [1, 2]
+
+
+def test_only_the_elements_of_a_list_are_looked_at():
+    """Its length bounds the row; so does such a condition in a plain loop, unless an iteration may change it."""
+    x, alone, n = qp.field(qp.i32), qp.field(qp.i32), qp.field(qp.i32, 16)
+    qp.root.pointer(qp.i, 16).dynamic(qp.j, 1000).place(x)
+    qp.root.dynamic(qp.i, 1000).place(alone)
+
+    @qp.kernel
+    def update():
+        for i, j in x:
+            x[i, j] = 2
+
+    @qp.kernel
+    def returned() -> qp.i32:
+        found = 0
+        for i in alone:
+            found += alone[i]
+        return found
+
+    @qp.kernel
+    def plain() -> qp.i32:
+        found = 0
+        for i, j in qp.ndrange(16, (3, 1000)):
+            if j < n[i]:
+                found += i
+        return found
+
+    @qp.kernel
+    def changing():
+        for i, j in qp.ndrange(16, 1000):
+            if j < n[i]:
+                n[i] -= 1
+
+    for kernel in (update, returned, plain):
+        assert frame_of(kernel).guard.bound is not None
+    assert frame_of(changing).guard is None
+
+
+@pytest.mark.parametrize("type", [qp.i8, qp.i32, qp.i64, qp.u16, qp.u64], ids=repr)
+def test_rows_end_where_their_condition_says(type):
+    """For bounds below, among and above the iterations, and at both ends of their type."""
+    ends = np.iinfo(repr(type).replace("qp.", "").replace("i", "int").replace("u", "uint"))
+    bounds = [ends.min, 0, 5, 6, 90, 127, ends.max]
+    shape = 7, len(bounds), 127
+    n, seen = qp.field(type, len(bounds)), qp.field(qp.i32, shape)
+    n.from_numpy(np.array(bounds, ends.dtype))
+
+    @qp.kernel
+    def run() -> qp.f32:
+        found = qp.f32(0)
+        for k, i, j in qp.ndrange(7, len(bounds), (5, 127)):
+            if type(j) < n[i]:
+                found += qp.f32(1)
+                seen[k, i, j] += 1
+        return found
+
+    @qp.kernel
+    def alone(bound: type) -> qp.i32:
+        found = 0
+        for j in range(type(5), type(127)):
+            if j < bound:
+                found += 1
+        return found
+
+    got = run()
+    expected = (np.arange(127) >= 5) & (np.arange(127) < np.array(bounds, object)[:, None])
+    np.testing.assert_array_equal(seen.to_numpy(), np.broadcast_to(expected, shape))
+    assert got == 7 * expected.sum()
+    assert [alone(bound) for bound in bounds] == expected.sum(1).tolist()
+
+
+@pytest.mark.parametrize("step", [1, 3, 1000])
+def test_a_sum_over_active_cells_has_the_bits_of_one_over_all(step):
+    """What is skipped would have added nothing: elements of inactive cells are 0 and count as -0.0."""
+    *_, x = tree(("pointer", qp.ij, (9, 5)), ("bitmasked", qp.ij, (3, 4)), ("dense", qp.ij, (2, 5)), dtype=qp.f32)
+    values = np.random.default_rng(step).normal(size=x.shape).astype(np.float32)
+    given = qp.field(qp.f32, x.shape)
+    given.from_numpy(values)
+
+    @qp.kernel
+    def fill():
+        for i, j in given:
+            if (i * 100 + j) % step == 0:
+                x[i, j] = given[i, j]
+
+    @qp.kernel
+    def active() -> qp.f32:
+        found = qp.f32(0)
+        for i, j in x:
+            found += x[i, j]
+        return found
+
+    @qp.kernel
+    def every() -> qp.f32:
+        found = qp.f32(0)
+        for a, b, c in qp.ndrange(45, 12, 10):
+            found += x[(a // 5 * 3 + b // 4) * 2 + c // 5, (a % 5 * 4 + b % 4) * 5 + c % 5]
+        return found
+
+    fill()
+    assert active() == every()
 
 
 def test_a_row_is_asked_once_only_where_no_iteration_changes_the_answer():

@@ -32,9 +32,9 @@ def cpu_frame(kernel: ir.Kernel, task: ir.Task) -> CpuFrame:
     if uses_block(task):
         return _sectioned_blocks(task)
     if task.reductions:
-        return frames.Reduced(groups_of(task.reductions), are_many(task.reductions))
+        return frames.Reduced(groups_of(task.reductions), are_many(task.reductions), guard=row_guard(task))
     if (plan := plan_privates(kernel, task)) is not None:
-        return frames.Privatised(plan, private_cost(task, _functions(kernel)))
+        return frames.Privatised(plan, private_cost(task, _functions(kernel)), row_guard(task))
     vector = plan_vector(kernel, task)
     return frames.Iterations(vector, row_guard(task) if vector is None else None, is_scattered(kernel, task))
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import walk
 
-__all__ = ["Guard", "RowGuard", "row_guard"]
+__all__ = ["Bound", "Guard", "RowGuard", "row_guard"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,36 +22,62 @@ class Guard:
 
 
 @dataclass(frozen=True, slots=True)
+class Bound:
+    """After ``before``, only the iterations of the row whose number along the last axis is below ``stop`` go on."""
+
+    before: ir.Block
+    stop: ir.Expr
+    start: int
+
+
+@dataclass(frozen=True, slots=True)
 class RowGuard:
-    """Guards, the outermost first, and the ``body`` of the iterations that go on after all of them."""
+    """Guards, the outermost first, then perhaps a bound, and the ``body`` of the iterations that go on after all of them."""
 
     guards: tuple[Guard, ...]
+    bound: Bound | None
     body: ir.Block
 
 
 def row_guard(task: ir.ParallelTask) -> RowGuard | None:
-    """The conditions that all iterations along the last axis of ``task`` share; None if they may differ.
+    """What decides once for all iterations along the last axis of ``task`` which of them do anything; None if nothing does.
 
-    Their loads are done once for all these iterations, so none may store to their elements.
+    The loads are done once for all these iterations, so none may store to their elements.
     """
     guards: list[Guard] = []
+    bound: Bound | None = None
     body, asked = task.body, list[ir.Node]()
     while True:
         stmts = [stmt for stmt in body.stmts if not isinstance(stmt, (ir.Line, ir.Names))]
         if not stmts or not isinstance(last := stmts[-1], ir.If) or last.orelse.stmts:
             break
         before = tuple(stmt for stmt in stmts[:-1] if isinstance(stmt, (ir.Let, ir.Load)))
-        asked += [*before, last.cond]
-        depth = _depth(task, asked)
-        if len(before) < len(stmts) - 1 or not 0 < depth < len(task.axes):
+        block, cond = ir.Block(before, span=last.span), last.cond
+        if len(before) < len(stmts) - 1 or bound is not None:
             break
-        guards.append(Guard(depth, ir.Block(before, span=last.span), last.cond))
+        if _is_below(cond, task.axes[-1]) and _depth(task, [*asked, *before, cond.rhs]) < len(task.axes):
+            bound = Bound(block, cond.rhs, int(task.axes[-1].start.value))
+            asked += [*before, cond.rhs]
+        else:
+            asked += [*before, cond]
+            depth = max(1, _depth(task, asked))
+            if depth >= len(task.axes):
+                break
+            guards.append(Guard(depth, block, cond))
         body = last.then
-    return RowGuard(tuple(guards), body) if guards else None
+    return RowGuard(tuple(guards), bound, body) if guards or bound else None
+
+
+def _is_below(cond: ir.Expr, axis: ir.Axis) -> TypeGuard[ir.Compare]:
+    """Whether ``cond`` is ``the variable < something``, and the variable steps by 1 from a constant on."""
+    fits = axis.var.type.kind == "int" or axis.var.type.bits < 64  # the bound is a signed number of 64 bits
+    is_plain = fits and isinstance(axis.start, ir.Const) and isinstance(axis.step, ir.Const) and axis.step.value == 1
+    below = isinstance(cond, ir.Compare) and cond.op is ir.CmpOp.LT and isinstance(cond.lhs, ir.VarRead)
+    return is_plain and below and cond.lhs.var == axis.var
 
 
 def _depth(task: ir.ParallelTask, asked: Sequence[ir.Node]) -> int:
-    """How many of the first axes decide ``asked``; 0 if it depends on what iterations assign, store or update."""
+    """How many of the first axes decide ``asked``; all if it depends on what iterations assign, store or update."""
     read = [node for each in asked for node in walk(each)]
     changed = {
         node.place.array if isinstance(node.place, ir.Element) else node.place.number
@@ -60,8 +87,8 @@ def _depth(task: ir.ParallelTask, asked: Sequence[ir.Node]) -> int:
     assigned = {node.var for node in walk(task.body) if isinstance(node, ir.Assign)}
     for node in read:
         if isinstance(node, ir.VarRead) and node.var in assigned:
-            return 0
+            return len(task.axes)
         if isinstance(node, ir.Load) and (not isinstance(node.place, ir.Element) or node.place.array in changed):
-            return 0
+            return len(task.axes)
     used = {node.var for node in read if isinstance(node, ir.VarRead)}
-    return max((number for number, axis in enumerate(task.axes, 1) if axis.var in used), default=1)
+    return max((number for number, axis in enumerate(task.axes, 1) if axis.var in used), default=0)

@@ -60,6 +60,21 @@ def test_floats_follow_the_shape(b, op, t):
         assert total[0] == want, n
 
 
+@pytest.mark.parametrize("shape", [(1, 1), (3, 63), (7, 64), (5, 65), (700, 3), (40, 30, 7), (3, 1, 1000), (90, 1, 1)])
+@pytest.mark.parametrize("op", [AtomicOp.ADD, AtomicOp.MIN])
+def test_rows_of_several_axes_follow_the_shape(b, op, shape):
+    axes = [Var(name, i32) for name in "ijk"[: len(shape)]]
+    x, acc = Var("x", f32), Var("acc", f32)
+    body = (b.load(x, b.at("x", *axes, t=f32)), b.assign(acc, b.binary(BinOp[op.name], b.value(acc), b.value(x))))
+    around = tuple(b.axis(var, 0, b.extent("x", axis)) for axis, var in enumerate(axes))
+    loop = b.parallel(around, *body, reductions=(b.reduction(op, b.at("total", 0, t=f32), acc),))
+    run = b.Loaded(b.kernel((b.array("x", f32, len(shape)), b.array("total", f32)), loop))
+    values, total = np.random.default_rng(5).normal(size=shape).astype(np.float32), np.array([2], np.float32)
+    run(values, total)
+    identity = -0.0 if op is AtomicOp.ADD else np.nan
+    assert total[0] == UFUNCS[op](np.float32(2), model(values.ravel(), UFUNCS[op], identity))
+
+
 @pytest.mark.parametrize("t", [t for t in dtypes.SCALARS if not t.is_float], ids=repr)
 def test_integers(b, t):
     ops = [AtomicOp.AND, AtomicOp.OR, AtomicOp.XOR] if t == u1 else list(UFUNCS)

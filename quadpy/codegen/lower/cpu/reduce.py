@@ -1,7 +1,7 @@
 """Loops with reductions on the CPU, in the shape that ``codegen.reduction`` fixes.
 
-The accumulators of a strand never mix, so LLVM vectorises over them under strict rules too: a loop of one axis adds to
-them as it goes; one of several axes fills a small buffer first, which a second loop adds to the accumulators.
+The accumulators of a strand never mix, so LLVM vectorises over them under strict rules too: a loop of one axis takes as
+many iterations at a time; rows of several axes are cut where the accumulators begin again.
 
 The chunks' results lie in a table of the entry function, a row of 8-byte cells for each reduction: see
 ``cpu.working_memory``.
@@ -25,23 +25,26 @@ from quadpy.codegen.reduction import ACCUMULATORS, MOST_CHUNKS, STRANDS, WIDTH, 
 from quadpy.dtypes import Scalar
 from quadpy.ir import nodes as ir
 
-__all__ = ["call_chunks", "chunk_cell", "reduce_piece"]
+__all__ = ["Cut", "call_chunks", "chunk_cell", "reduce_piece"]
 
-_BLOCK: Final = 4 * ACCUMULATORS
+_SHIFT: Final = ACCUMULATORS.bit_length() - 1
 
-Iterations: TypeAlias = Callable[[str, str, Callable[[str], None]], None]
-"""``(first, count, after)``: write ``count`` iterations from ``first`` on, each followed by ``after(its number)``."""
+Cut: TypeAlias = Callable[[str, str, str, Callable[[str, str], None]], None]
+"""``(first, stop, base, one)``: write ``one`` iteration for each k of [first, stop), the last axis of the row that starts
+with iteration number ``base``."""
+Iterations: TypeAlias = Callable[[str, str, Callable[[str], None], "Cut | None"], None]
+"""``(first, count, after, cut)``: write ``count`` iterations from ``first`` on, each followed by ``after(its number)``."""
 
 
-def reduce_piece(s: Scope, frame: Reduced, iterations: Iterations, *, one_axis: bool) -> None:
+def reduce_piece(s: Scope, frame: Reduced, iterations: Iterations, *, in_one_row: bool) -> None:
     """Write the body of a chunk: iterations [%begin, %end) into the cells at ``%cell``, ``%row`` bytes apart.
 
-    The strands, of ``%strand`` iterations each, come one after another.
+    The strands, of ``%strand`` iterations each, come one after another.  ``in_one_row`` says that none is skipped either.
     """
     out, groups, rolled = s.text, frame.groups, s.text.module.loop('!"llvm.loop.unroll.disable"')
     s.merge_tag = rolled if frame.many else ""
     sums, results = ([_new_table(out, g, size) for g in groups] for size in (ACCUMULATORS, WIDTH))
-    cover = _by_blocks if not one_axis else _by_short_rows if frame.many else _by_rows
+    cover = _by_stretches if not in_one_row else _by_short_rows if frame.many else _by_rows
 
     def strand(k: str, _following: str) -> None:
         first = out.op(f"add i64 %begin, {out.op(f'mul i64 {k}, %strand')}")
@@ -67,85 +70,74 @@ def _by_rows(
     out = s.text
 
     def row(k: str, _following: str) -> None:
-        first = out.op(f"add i64 {begin}, {out.op(f'shl i64 {k}, {ACCUMULATORS.bit_length() - 1}')}")
-        iterations(first, str(ACCUMULATORS), _adds(s, groups, sums, first))
+        first = out.op(f"add i64 {begin}, {out.op(f'shl i64 {k}, {_SHIFT}')}")
+        iterations(first, str(ACCUMULATORS), _adds(s, groups, sums, first), None)
 
-    rows = out.op(f"lshr i64 {out.op(f'sub i64 {end}, {begin}')}, {ACCUMULATORS.bit_length() - 1}")
+    rows = out.op(f"lshr i64 {out.op(f'sub i64 {end}, {begin}')}, {_SHIFT}")
     counted(out, "0", rows, row)
-    rest = out.op(f"add i64 {begin}, {out.op(f'shl i64 {rows}, {ACCUMULATORS.bit_length() - 1}')}")
-    iterations(rest, out.op(f"sub i64 {end}, {rest}"), _adds(s, groups, sums, rest))
+    rest = out.op(f"add i64 {begin}, {out.op(f'shl i64 {rows}, {_SHIFT}')}")
+    iterations(rest, out.op(f"sub i64 {end}, {rest}"), _adds(s, groups, sums, rest), None)
 
 
 def _by_short_rows(
     s: Scope, groups: tuple[Group, ...], sums: list[str], iterations: Iterations, begin: str, end: str
 ) -> None:
     """At most ACCUMULATORS iterations at a time, into accumulators in memory: the iteration is written once."""
-    _in_pieces(
-        s, begin, end, ACCUMULATORS, lambda first, count: iterations(first, count, _adds(s, groups, sums, first))
-    )
+    out = s.text
 
-
-def _in_pieces(s: Scope, begin: str, end: str, length: int, piece: Callable[[str, str], None]) -> None:
-    """``piece(first, count)`` for each ``length`` iterations; the last piece may have fewer."""
-    out, shift = s.text, length.bit_length() - 1
-
-    def one(k: str, _following: str) -> None:
-        first = out.op(f"add i64 {begin}, {out.op(f'shl i64 {k}, {shift}')}")
+    def row(k: str, _following: str) -> None:
+        first = out.op(f"add i64 {begin}, {out.op(f'shl i64 {k}, {_SHIFT}')}")
         left = out.op(f"sub i64 {end}, {first}")
-        piece(first, out.intrinsic("llvm.smin.i64", "i64", ("i64", left), ("i64", str(length))))
+        count = out.intrinsic("llvm.smin.i64", "i64", ("i64", left), ("i64", str(ACCUMULATORS)))
+        iterations(first, count, _adds(s, groups, sums, first), None)
 
-    padded = out.op(f"add i64 {out.op(f'sub i64 {end}, {begin}')}, {length - 1}")
-    counted(out, "0", out.op(f"lshr i64 {padded}, {shift}"), one)
+    padded = out.op(f"add i64 {out.op(f'sub i64 {end}, {begin}')}, {ACCUMULATORS - 1}")
+    counted(out, "0", out.op(f"lshr i64 {padded}, {_SHIFT}"), row)
+
+
+def _by_stretches(
+    s: Scope, groups: tuple[Group, ...], sums: list[str], iterations: Iterations, begin: str, end: str
+) -> None:
+    """Iterations of several axes, in rows of any length: each row is cut into stretches on consecutive accumulators.
+
+    Rows that a guard skips leave the accumulators as they are: their contributions would be the identity.
+    """
+    out, start = s.text, begin
+
+    def cut(first: str, stop: str, base: str, one: Callable[[str, str], None]) -> None:
+        moved = out.op(f"sub i64 {base or '0'}, {begin}")
+
+        def stretch(number: str, _following: str) -> None:
+            nonlocal start
+            at = out.op(f"shl i64 {number}, {_SHIFT}")
+            start = out.op(f"add i64 {begin}, {at}")
+            here = out.op(f"sub i64 {at}, {moved}")
+            past = out.op(f"add i64 {here}, {ACCUMULATORS}")
+            low = out.intrinsic("llvm.smax.i64", "i64", ("i64", first), ("i64", here))
+            high = out.intrinsic("llvm.smin.i64", "i64", ("i64", stop), ("i64", past))
+            counted(out, low, high, one, tag=s.loop_tag)
+
+        low, high = (out.op(f"add i64 {moved}, {at}") for at in (first, stop))
+        padded = out.op(f"add i64 {high}, {ACCUMULATORS - 1}")
+        counted(out, *(out.op(f"ashr i64 {at}, {_SHIFT}") for at in (low, padded)), stretch)
+
+    def add(number: str) -> None:
+        _adds(s, groups, sums, start)(number)
+
+    iterations(begin, out.op(f"sub i64 {end}, {begin}"), add, cut)
 
 
 def _adds(s: Scope, groups: tuple[Group, ...], sums: list[str], first: str) -> Callable[[str], None]:
-    """Writes the end of an iteration in the row that starts at ``first``: its accumulator takes its contribution."""
+    """Writes the end of an iteration: of the accumulators, which start at number ``first``, one takes its contribution."""
 
     def add(number: str) -> None:
         at = s.text.op(f"sub i64 {number}, {first}")
-        for r, table, cell in _cells(s, groups, sums, ACCUMULATORS, at):
+        for r, table, cell in _cells(s, groups, sums, at):
             t = r.var.type
             value = s.text.op(f"load {llvm_type(t)}, ptr {s.cells[r.var.name]}")
             _put(s, table, cell, combine(s, merge_op(r.op), _get(s, table, cell, t), value, t), t)
 
     return add
-
-
-def _by_blocks(
-    s: Scope, groups: tuple[Group, ...], sums: list[str], iterations: Iterations, begin: str, end: str
-) -> None:
-    """Iterations of several axes start new rows, so their contributions go through a buffer."""
-    out = s.text
-    buffers = [_new_table(out, g, _BLOCK) for g in groups]
-
-    def block(first: str, size: str) -> None:
-        def keep(number: str) -> None:
-            at = out.op(f"sub i64 {number}, {first}")
-            for r, buffer, cell in _cells(s, groups, buffers, _BLOCK, at):
-                value = out.op(f"load {llvm_type(r.var.type)}, ptr {s.cells[r.var.name]}")
-                _put(s, buffer, cell, value, r.var.type)
-
-        iterations(first, size, keep)
-        for g, buffer, own in zip(groups, buffers, sums, strict=True):
-            _add_block(s, own, buffer, size, g)
-
-    _in_pieces(s, begin, end, _BLOCK, block)
-
-
-def _add_block(s: Scope, sums: str, buffers: str, size: str, g: Group) -> None:
-    """Fill the buffers up from ``size`` on, and add them to the accumulators."""
-
-    def add(a: str) -> None:
-        into, buffer = _part(s, sums, a, ACCUMULATORS, g), _part(s, buffers, a, _BLOCK, g)
-
-        def round_(k: str, _following: str) -> None:
-            base = s.text.op(f"shl i64 {k}, {ACCUMULATORS.bit_length() - 1}")
-            _combine_range(s, into, buffer, base, str(ACCUMULATORS), g)
-
-        _fill(s, buffer, size, str(_BLOCK), g)
-        counted(s.text, "0", str(_BLOCK // ACCUMULATORS), round_, tag=s.merge_tag)
-
-    for_each(s.text, g, add, s.merge_tag)
 
 
 def _merge_chunk(s: Scope, results: str, g: Group) -> None:
@@ -210,13 +202,11 @@ def _part(s: Scope, table: str, a: str, size: int, g: Group) -> str:
     return s.text.op(f"getelementptr {memory_type(g.type)}, ptr {table}, i64 {s.text.op(f'mul i64 {a}, {size}')}")
 
 
-def _cells(
-    s: Scope, groups: tuple[Group, ...], tables: list[str], size: int, at: str
-) -> Iterator[tuple[ir.Reduction, str, str]]:
-    """Each reduction with its table, of ``size`` values of each, and the number of its value ``at`` there."""
+def _cells(s: Scope, groups: tuple[Group, ...], tables: list[str], at: str) -> Iterator[tuple[ir.Reduction, str, str]]:
+    """Each reduction with its table of accumulators, and the number of its accumulator ``at`` there."""
     for g, table in zip(groups, tables, strict=True):
         for a, r in enumerate(g.reductions):
-            yield r, table, s.text.op(f"add nuw nsw i64 {at}, {a * size}") if a else at
+            yield r, table, s.text.op(f"add nuw nsw i64 {at}, {a * ACCUMULATORS}") if a else at
 
 
 def _get(s: Scope, table: str, k: str, t: Scalar) -> str:

@@ -14,9 +14,10 @@ from quadpy.codegen.frames import Iterations, Privatised, Reduced, SectionedBloc
 from quadpy.codegen.lower.arguments import arguments_of, names_used, new_function
 from quadpy.codegen.lower.atomics import identity
 from quadpy.codegen.lower.axes import AxisOperands, bind_axis, lower_axes
+from quadpy.codegen.lower.casts import resize
 from quadpy.codegen.lower.cpu.blocks import lower_cpu_blocks
 from quadpy.codegen.lower.cpu.private import PRIVATE, lower_merges, private_pointers
-from quadpy.codegen.lower.cpu.reduce import chunk_cell, reduce_piece
+from quadpy.codegen.lower.cpu.reduce import Cut, chunk_cell, reduce_piece
 from quadpy.codegen.lower.cpu.vectorised import VectorGroups
 from quadpy.codegen.lower.cpu.working_memory import MOST_ON_STACK, WORKING, Record, lend
 from quadpy.codegen.lower.expressions import lower_expr
@@ -32,7 +33,7 @@ from quadpy.codegen.lower.statements import (
 )
 from quadpy.codegen.lower.text import FunctionText, ModuleText, symbol
 from quadpy.codegen.plans.privatise import PrivatePlan
-from quadpy.codegen.plans.rows import RowGuard
+from quadpy.codegen.plans.rows import Bound, RowGuard
 from quadpy.codegen.reduction import merge_op
 from quadpy.codegen.schedule import KernelSchedule, Schedule
 from quadpy.ir import nodes as ir
@@ -151,12 +152,15 @@ def _lower_frame(s: Scope, schedule: Schedule) -> None:
 def _lower_loop(s: Scope, task: ir.ParallelTask, frame: Iterations | Privatised | Reduced) -> None:
     variables = declare_variables(s, task)
     axes = lower_axes(s, task.axes, 64)
-    _promise_independence(s, vectorise=not (isinstance(frame, Iterations) and frame.is_scattered))
-    vector, guard = (frame.vector, frame.guard) if isinstance(frame, Iterations) else (None, None)
+    hints = ['!"llvm.loop.vectorize.enable", i1 false'] if isinstance(frame, Iterations) and frame.is_scattered else []
+    if isinstance(frame, Reduced) and len(axes) > 1:
+        hints = ['!"llvm.loop.interleave.count", i32 1']
+    _promise_independence(s, hints)
+    vector, guard = frame.vector if isinstance(frame, Iterations) else None, frame.guard
     groups = VectorGroups(s, task, axes[-1], vector) if vector else None
     body = task.body if guard is None else guard.body
 
-    def iterations(first: str, count: str, after: Callable[[str], None]) -> None:
+    def iterations(first: str, count: str, after: Callable[[str], None], cut: Cut | None) -> None:
         def iteration(number: str, following: str) -> None:
             zero_variables(s, variables)
             for r in task.reductions:
@@ -167,22 +171,18 @@ def _lower_loop(s: Scope, task: ir.ParallelTask, frame: Iterations | Privatised 
             after(number)
             s.text.jump(following)
 
-        _pieces(s, axes, first, count, iteration, groups, guard)
+        _pieces(s, axes, first, count, iteration, groups, guard, cut)
 
     if isinstance(frame, Reduced):
-        reduce_piece(s, frame, iterations, one_axis=len(axes) == 1)
+        reduce_piece(s, frame, iterations, in_one_row=len(axes) == 1 and guard is None)
     else:
-        iterations("%begin", s.text.op("sub i64 %end, %begin"), lambda _: None)
+        iterations("%begin", s.text.op("sub i64 %end, %begin"), lambda _: None, None)
 
 
-def _promise_independence(s: Scope, *, vectorise: bool) -> None:
-    """Tell LLVM that iterations do not depend on each other's loads and stores, as the language guarantees.
-
-    Without ``vectorise`` it takes them one by one all the same.
-    """
+def _promise_independence(s: Scope, hints: list[str]) -> None:
+    """Tell LLVM that iterations do not depend on each other's loads and stores, as the language guarantees."""
     module = s.text.module
     group = module.metadata("distinct !{}")
-    hints = [] if vectorise else ['!"llvm.loop.vectorize.enable", i1 false']
     s.loop_tag = module.loop(f'!"llvm.loop.parallel_accesses", {group}', *hints)
     s.access = f", !llvm.access.group {group}"
 
@@ -193,9 +193,9 @@ Iteration: TypeAlias = Callable[[str, str], None]
 
 def _pieces(
     s: Scope, axes: list[AxisOperands], begin: str, count: str, iteration: Iteration, groups: VectorGroups | None,
-    guard: RowGuard | None,
+    guard: RowGuard | None, cut: Cut | None,
 ) -> None:  # fmt: skip
-    """``count`` iterations of the loop from number ``begin`` on; ``groups`` cut its last axis into pieces."""
+    """``count`` iterations of the loop from number ``begin`` on; ``groups`` or a ``cut`` divide its last axis."""
     out = s.text
 
     def span(first: str, stop: str, base: str) -> None:
@@ -203,10 +203,14 @@ def _pieces(
             bind_axis(s, axes[-1], k, 64)
             iteration(out.op(f"add i64 {base}, {k}") if base else k, following)
 
-        if groups is None:
-            counted(out, first, stop, one, tag=s.loop_tag)
-        else:
+        if guard is not None and guard.bound is not None:
+            stop = _bounded(s, guard.bound, first, stop)
+        if groups is not None:
             groups.pieces(first, stop, one)
+        elif cut is not None:
+            cut(first, stop, base, one)
+        else:
+            counted(out, first, stop, one, tag=s.loop_tag)
 
     if not count.startswith("%") and len(axes) == 1:  # from 0 on, so that LLVM knows the number of turns
 
@@ -224,6 +228,15 @@ def _pieces(
         span(begin, end, "")
 
 
+def _bounded(s: Scope, bound: Bound, first: str, stop: str) -> str:
+    """``stop`` on the last axis, or where the bound stops, at least ``first``."""
+    lower_block(s, bound.before)
+    limit = resize(s.text, lower_expr(s, bound.stop), bound.stop.type, 64)
+    limit = s.text.intrinsic("llvm.ssub.sat.i64", "i64", ("i64", limit), ("i64", str(bound.start)))
+    limit = s.text.intrinsic("llvm.smax.i64", "i64", ("i64", first), ("i64", limit))
+    return s.text.intrinsic("llvm.smin.i64", "i64", ("i64", stop), ("i64", limit))
+
+
 def _rows(
     s: Scope, axes: list[AxisOperands], count: str, begin: str, end: str, span: Callable[[str, str, str], None],
     guard: RowGuard | None,
@@ -233,46 +246,49 @@ def _rows(
     Only the first and the last row may be incomplete.  A ``guard`` says which rows do anything.
     """
     out = s.text
-    loop, row_end, next_row, done = out.label("row"), out.label("row.end"), out.label("row.next"), out.label("rows.end")
-    enter, before = out.op(f"icmp slt i64 {begin}, {end}"), out.here
-    out.branch(enter, loop, done)
+    enter, loop, next_row, done = (out.label(name) for name in ("rows", "row", "row.next", "rows.end"))
+    out.branch(out.op(f"icmp slt i64 {begin}, {end}"), enter, done)
+    out.start(enter)
+    number = out.op(f"udiv i64 {begin}, {count}")
+    last = out.op(f"udiv i64 {out.op(f'sub i64 {end}, 1')}, {count}")
     out.start(loop)
-    at, following = out.reserve(), out.reserve()
-    out.define(at, f"phi i64 [ {begin}, %{before} ], [ {following}, %{next_row} ]")
-    row = out.op(f"udiv i64 {at}, {count}")
-    column = out.op(f"sub i64 {at}, {out.op(f'mul i64 {row}, {count}')}")
+    row, following = out.reserve(), out.reserve()
+    out.define(row, f"phi i64 [ {number}, %{enter} ], [ {following}, %{next_row} ]")
+    above = row
     for axis in reversed(axes[1:-1]):
-        above = out.op(f"udiv i64 {row}, {axis.count}")
-        bind_axis(s, axis, out.op(f"sub i64 {row}, {out.op(f'mul i64 {above}, {axis.count}')}"), 64)
-        row = above
-    bind_axis(s, axes[0], row, 64)
-    row_start = out.op(f"sub i64 {at}, {column}")
-    stop = out.op(f"sub i64 {end}, {row_start}")
-    stop = out.intrinsic("llvm.smin.i64", "i64", ("i64", stop), ("i64", count))
+        inside, above = above, out.op(f"udiv i64 {above}, {axis.count}")
+        bind_axis(s, axis, out.op(f"sub i64 {inside}, {out.op(f'mul i64 {above}, {axis.count}')}"), 64)
+    bind_axis(s, axes[0], above, 64)
+    base = out.op(f"mul i64 {row}, {count}")
     ways: list[str] = []
+
+    def go_on(past: str) -> None:
+        ways.append(f"[ {past}, %{out.here} ]")
+        out.jump(next_row)
+
     for each in guard.guards if guard else ():
         lower_block(s, each.before)
         visited, skipped = out.label("row.visited"), out.label("row.skipped")
         out.branch(lower_expr(s, each.holds), visited, skipped)
         out.start(skipped)
-        past = _past(s, axes[each.depth : -1], count, at)
-        ways.append(f"[ {out.intrinsic('llvm.smin.i64', 'i64', ('i64', past), ('i64', end))}, %{out.here} ]")
-        out.jump(next_row)
+        go_on(_past(out, axes[each.depth : -1], row))
         out.start(visited)
-    span(column, stop, row_start)
-    out.start(row_end)
-    ways.append(f"[ {out.op(f'add i64 {row_start}, {stop}')}, %{row_end} ]")
-    out.jump(next_row)
+    first = out.intrinsic("llvm.smax.i64", "i64", ("i64", out.op(f"sub i64 {begin}, {base}")), ("i64", "0"))
+    stop = out.intrinsic("llvm.smin.i64", "i64", ("i64", out.op(f"sub i64 {end}, {base}")), ("i64", count))
+    span(first, stop, base)
+    go_on(_past(out, [], row))
     out.start(next_row)
     out.define(following, f"phi i64 {', '.join(ways)}")
-    out.branch(out.op(f"icmp slt i64 {following}, {end}"), loop, done)
+    out.branch(out.op(f"icmp sle i64 {following}, {last}"), loop, done)
     out.start(done)
 
 
-def _past(s: Scope, inner: list[AxisOperands], count: str, at: str) -> str:
-    """The first iteration after ``at`` in which one of the axes around ``inner``, and rows of ``count``, differs."""
-    out = s.text
-    for axis in inner:
+def _past(out: FunctionText, inner: list[AxisOperands], row: str) -> str:
+    """The first row after ``row`` in which one of the axes around ``inner`` differs."""
+    if not inner:
+        return out.op(f"add nuw nsw i64 {row}, 1")
+    count = inner[0].count
+    for axis in inner[1:]:
         count = out.op(f"mul i64 {count}, {axis.count}")
-    left = out.op(f"urem i64 {at}, {count}")
-    return out.op(f"add i64 {at}, {out.op(f'sub i64 {count}, {left}')}")
+    left = out.op(f"urem i64 {row}, {count}")
+    return out.op(f"add i64 {row}, {out.op(f'sub i64 {count}, {left}')}")
