@@ -8,8 +8,7 @@ of ``old + v`` if ``v`` is large enough: from 2**-101 on,
 - a sum that is not zero is not subnormal, since ``old`` would have to be so near to ``-v`` that both are multiples of
   2**-125.
 
-So such numbers are added by the hardware, and smaller ones in the loop.  A zero changes no number but -0.0, so one
-compare-and-swap of that adds it.  Only the loop waits for what memory holds.
+So such numbers are added by the hardware, and smaller ones, zeros among them, in the loop.
 """
 
 from __future__ import annotations
@@ -127,21 +126,16 @@ def atomic_update(s: Scope, op: AtomicOp, where: str, value: str, t: Scalar, mem
 def _add_unflushed(s: Scope, where: str, value: str, memory: Memory) -> str:
     """The sum of f32 on a target that flushes."""
     out = s.text
-    large, other, zero, small, done = (out.label(name) for name in ("large", "other", "zero", "small", "added"))
+    large, small, done = out.label("large"), out.label("small"), out.label("added")
     size = out.op(f"and i32 {to_bits(out, value, f32)}, {0x7FFFFFFF}")
-    out.branch(out.op(f"icmp uge i32 {size}, {(127 - 101) << 23}"), large, other)
-    out.start(other)
-    out.branch(out.op(f"icmp eq i32 {size}, 0"), zero, small)
+    out.branch(out.op(f"icmp uge i32 {size}, {(127 - 101) << 23}"), large, small)
     out.start(small)
     exchanged, last = _loop(s, AtomicOp.ADD, where, value, f32, memory), out.here
-    out.jump(done)
-    out.start(zero)
-    kept = _swap_if(s, where, constant(-0.0, f32), value, f32, memory)
     out.jump(done)
     out.start(large)
     added = _modify(s, "fadd", where, f"float {value}", f32, memory)
     out.start(done)
-    return out.op(f"phi float [ {exchanged}, %{last} ], [ {kept}, %{zero} ], [ {added}, %{large} ]")
+    return out.op(f"phi float [ {exchanged}, %{last} ], [ {added}, %{large} ]")
 
 
 def _modify(s: Scope, name: str, where: str, value: str, t: Scalar, memory: Memory) -> str:
