@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib
 import inspect
 import re
 from collections.abc import Iterator
@@ -15,7 +14,7 @@ from quadpy.intrinsics import GROUPS, Builtin
 
 REFERENCE: Final = Path(__file__).parent / "reference"
 MODULES: Final = (
-    "", "types", "math", "simt", "simt.block", "simt.subgroup", "simt.grid", "simt.warp", "algorithms", "graph", "hazards",
+    "", "types", "types.quant", "math", "simt", "simt.block", "simt.subgroup", "simt.grid", "simt.warp", "algorithms", "graph", "hazards",
     "profiler", "view", "tools", "torch", "dist", "runtime",
 )  # fmt: skip
 """What has public names; an object with several names has its entry by the first."""
@@ -28,7 +27,7 @@ def public() -> dict[str, Any]:
     """All public names, as users write them, with what they name; modules have pages, not entries."""
     found: dict[str, Any] = {}
     for module in MODULES:
-        value = importlib.import_module(f"quadpy.{module}") if module else quadpy
+        value = functools.reduce(getattr, module.split("."), quadpy) if module else quadpy
         prefix = f"qp.{module}." if module else "qp."
         for name in value.__all__:
             if not inspect.ismodule(named := getattr(value, name)):

@@ -78,6 +78,7 @@ __all__ = [
     "Array3D",
     "Array4D",
     "Backend",
+    "BitpackedFields",
     "BufferView",
     "Event",
     "Field",
@@ -211,6 +212,7 @@ if _typing.TYPE_CHECKING:
     )
     from quadpy.profiler import profile as profile
     from quadpy.runtime.arrays.buffer_view import BufferView as BufferView
+    from quadpy.runtime.arrays.quantised import BitpackedFields as BitpackedFields
 
 _LATE: _typing.Final = {
     "clock": "clock_freq_hz",
@@ -219,6 +221,7 @@ _LATE: _typing.Final = {
     "lang.tensors": "MatrixTensor Tensor VectorTensor wrap",
     "profiler": "profile",
     "runtime.arrays.buffer_view": "BufferView",
+    "runtime.arrays.quantised": "BitpackedFields",
 }
 """Names that most programs do without, by the module that has them."""
 

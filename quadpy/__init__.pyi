@@ -212,6 +212,7 @@ from quadpy.runtime.arrays.field import Field as Field
 from quadpy.runtime.arrays.field_layout import Layout as Layout
 from quadpy.runtime.arrays.ndarray import NDArray as NDArray
 from quadpy.runtime.arrays.ndarray import from_dlpack as from_dlpack
+from quadpy.runtime.arrays.quantised import BitpackedFields as BitpackedFields
 from quadpy.runtime.arrays.tensor import Backend as Backend
 from quadpy.runtime.arrays.tensor import tensor as tensor
 from quadpy.runtime.arrays.tree import FieldsBuilder as FieldsBuilder
@@ -281,6 +282,7 @@ __all__ = [
     "Array3D",
     "Array4D",
     "Backend",
+    "BitpackedFields",
     "BoundsError",
     "BufferView",
     "CRITICAL",

@@ -76,7 +76,14 @@ class extension(enum.Enum):  # noqa: N801  (its name in the languages that it co
     mesh = "mesh"
 
 
-_ENABLED: Final = {extension.sparse, extension.data64, extension.bls, extension.assertion}
+_ENABLED: Final = {
+    extension.sparse,
+    extension.quant,
+    extension.quant_basic,
+    extension.data64,
+    extension.bls,
+    extension.assertion,
+}
 
 
 @public

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Final
 from quadpy.completion import public_names
 from quadpy.dtypes import bf16, f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
 from quadpy.hostmath import DType, MatrixType, NDArrayType, ScalarLike, StructType, VectorType, scalar_of
+from quadpy.importing import import_late
 from quadpy.public import public
 
 __all__ = [
     "Array", "Array0D", "Array1D", "Array2D", "Array3D", "Array4D", "BufferViewType", "NDArray", "bf16", "f16", "f32",
-    "f64", "i16", "i32", "i64", "i8", "is_integral", "is_real", "is_signed", "is_tensor", "matrix", "ndarray", "struct", "u1", "u16", "u32", "u64", "u8",
+    "f64", "i16", "i32", "i64", "i8", "is_integral", "is_real", "is_signed", "is_tensor", "matrix", "ndarray", "quant", "struct", "u1", "u16", "u32", "u64", "u8",
     "vector",
 ]  # fmt: skip
 
@@ -59,5 +60,10 @@ def is_tensor(dtype: DType) -> bool:
     return isinstance(dtype, (VectorType, MatrixType))
 
 
-if not TYPE_CHECKING:
-    __dir__, __getattr__ = public_names(__name__)
+if TYPE_CHECKING:
+    from quadpy.hostmath import quant
+else:
+    __dir__, _unknown = public_names(__name__)
+
+    def __getattr__(name: str) -> object:
+        return import_late("quadpy.hostmath.quant") if name == "quant" else _unknown(name)  # most programs do without

@@ -101,6 +101,15 @@ def example_BufferView() -> None:
     print(x.to_numpy(), view.subview(0, 2).get_ndarray() is x)  # [0 0 1 7 7 0] True
 
 
+def example_BitpackedFields() -> None:
+    a, b = qp.field(qp.types.quant.int(bits=12)), qp.field(qp.types.quant.fixed(bits=20, max_value=2.0))
+    pack = qp.BitpackedFields(max_num_bits=32)
+    pack.place(a, b)
+    qp.root.dense(qp.i, 8).place(pack)
+    a[3], b[3] = -7, 0.1
+    print(a[3], round(b[3], 6))  # -7 0.099998
+
+
 def example_wrap() -> None:
     f = qp.field(qp.f32, 3)
     print(qp.wrap(f) is f, isinstance(f, qp.Tensor))  # True True

@@ -26,7 +26,7 @@ def example_sync() -> None:
 
 def example_is_extension_enabled() -> None:
     print(qp.is_extension_enabled(qp.extension.data64))  # True
-    print(qp.is_extension_enabled(qp.extension.quant))  # False
+    print(qp.is_extension_enabled(qp.extension.mesh))  # False
 
 
 def example_cfg() -> None:

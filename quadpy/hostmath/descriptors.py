@@ -18,7 +18,15 @@ from quadpy.runtime.arrays.ndarray import NDArray, ndarray
 from quadpy.runtime.arrays.ordered import OrderedNDArray
 from quadpy.runtime.arrays.tensor import tensor
 from quadpy.runtime.elements.numpy_types import admit, cast
-from quadpy.runtime.elements.types import CompositeType, DType, ElementType, ScalarLike, element_of, scalar_of
+from quadpy.runtime.elements.types import (
+    CompositeType,
+    DType,
+    ElementType,
+    ScalarLike,
+    element_of,
+    quantised_of,
+    scalar_of,
+)
 from quadpy.runtime.elements.values import Elements, full, require_extents, wrap
 
 __all__ = ["MatrixType", "NDArrayType", "VectorType", "type_of"]
@@ -212,7 +220,8 @@ def _and_name(dtype: object) -> str:
 
 
 def _check(dtype: ScalarLike | None, *extents: int) -> None:
-    scalar_of(dtype or float)
+    if quantised_of(dtype) is None:
+        scalar_of(dtype or float)
     require_extents(*extents)
 
 

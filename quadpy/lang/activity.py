@@ -69,6 +69,8 @@ class Position:
 
 def field_of(t: Trace, array: ArrayRef) -> Any:
     """The field that ``array`` is, or is a member of; None for what is passed."""
+    if array.packed is not None:
+        return array.packed
     return next((field for ref, field in t.signature.fields.values() if ref.name == array.name), None)
 
 

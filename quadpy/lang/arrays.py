@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -19,6 +20,7 @@ from quadpy.lang.dependencies import MISSING
 from quadpy.lang.levels import on_levels
 from quadpy.lang.parameters import member_parameter, passed_array
 from quadpy.lang.promotion import literal
+from quadpy.lang.quantised import pack_numbers, packed_numbers
 from quadpy.lang.scalars import to_integer, to_scalar
 from quadpy.lang.scope import import_value, outside, static_object
 from quadpy.lang.sparse_places import NodeParent
@@ -308,6 +310,8 @@ def places_of(ref: ElementRef, span: Span) -> tuple[ir.Element, ...]:
 
 
 def _loaded(t: Trace, ref: ElementRef, span: Span) -> list[ir.Expr]:
+    if ref.array.packed is not None:
+        return packed_numbers(t, ref, span)
     return [t.build.load(place, span, ref.array.name) for place in places_of(ref, span)]
 
 
@@ -329,8 +333,15 @@ def store_element(t: Trace, ref: ElementRef, value: Value, span: Span) -> None:
     places = written_places(t, ref, span)
     items = scalars_for(t, value, ref.shape, [place.type for place in places], span)
     with only_where(t, ref.inside, span):
-        for place, item in zip(places, items, strict=True):
-            t.build.emit(ir.Store(place, item, span=span))
+        _store_at(t, ref, places, items, span)
+
+
+def _store_at(t: Trace, ref: ElementRef, places: Sequence[ir.Element], items: Sequence[ir.Expr], span: Span) -> None:
+    if ref.array.packed is not None:
+        pack_numbers(t, ref, items, span)
+        return
+    for place, item in zip(places, items, strict=True):
+        t.build.emit(ir.Store(place, item, span=span))
 
 
 def _store_chosen(t: Trace, ref: ElementRef, value: Value, span: Span) -> None:
@@ -339,7 +350,8 @@ def _store_chosen(t: Trace, ref: ElementRef, value: Value, span: Span) -> None:
     items = [t.build.let(e) for e in scalars_for(t, value, parts[0].shape, parts[0].types, span)]
     with only_where(t, ref.inside, span):
         for number, part in enumerate(parts):
-            stores = [ir.Store(p, e, span=span) for p, e in zip(written_places(t, part, span), items, strict=True)]
+            with t.build.block() as stores:
+                _store_at(t, part, written_places(t, part, span), items, span)
             t.build.branch(is_number_at(at, number, span), stores, [], span)
 
 

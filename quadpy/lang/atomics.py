@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 from quadpy.dtypes import BY_NAME, u1
@@ -19,7 +20,9 @@ from quadpy.lang.frames import ChosenPart, MutableVar
 from quadpy.lang.names import base_name
 from quadpy.lang.operators import binary, bit_cast, select
 from quadpy.lang.promotion import literal
+from quadpy.lang.quantised import change_packed
 from quadpy.lang.retrace import LocalAtomicFound
+from quadpy.lang.scalars import cast
 from quadpy.lang.scope import lookup
 from quadpy.lang.values import ElementRef, Record, Value, Vec, elems_of, is_numeric, is_runtime, shaped
 from quadpy.lang.variables import freeze, freeze_all
@@ -94,15 +97,23 @@ def _atomic_on_local(
     """The plain operation on a variable of this thread; returns the old value."""
     name, part = local
     old = freeze(t, read_part(t, part, span))
-    new = values[-1]
-    if op is ir.AtomicOp.CAS:
-        new = select(t, _same_bits(t, old, values[0], span), new, old, span)
-    elif op in (ir.AtomicOp.MIN, ir.AtomicOp.MAX):
-        new = t.call(BUILTINS[op.value], [old, new], {}, span)
-    elif op is not ir.AtomicOp.EXCHANGE:
-        new = binary(t, _LOCAL_OPERATORS[op], old, new, span)
-    write_part(t, name, part, new, span)
+    write_part(t, name, part, _changed(t, op, old, values[-1], values[0], span), span)
     return old
+
+
+def _changed_number(
+    t: Trace, op: ir.AtomicOp, old: ir.Expr, new: ir.Expr, expected: ir.Expr | None, span: Span
+) -> ir.Expr:
+    return cast(t, _changed(t, op, old, new, expected, span), old.type, span)
+
+
+def _changed(t: Trace, op: ir.AtomicOp, old: ir.Expr | Vec | Record, new: Value, expected: Value, span: Span) -> Value:
+    """The value of a place that held ``old``, after the operation."""
+    if op is ir.AtomicOp.CAS:
+        return select(t, _same_bits(t, old, expected, span), new, old, span)
+    if op in (ir.AtomicOp.MIN, ir.AtomicOp.MAX):
+        return t.call(BUILTINS[op.value], [old, new], {}, span)
+    return new if op is ir.AtomicOp.EXCHANGE else binary(t, _LOCAL_OPERATORS[op], old, new, span)
 
 
 def _same_bits(t: Trace, old: ir.Expr | Vec | Record, expected: Value, span: Span) -> Value:
@@ -152,6 +163,12 @@ def atomic_update(
     compared = components_for(t, expected, target.shape, type, span) if expected is not None else [None] * len(places)
 
     def update() -> list[ir.Expr]:
+        if isinstance(target, ElementRef) and target.array.packed is not None:
+            changes = [
+                partial(_changed_number, t, op, new=item, expected=wanted_old, span=span)
+                for item, wanted_old in zip(items, compared, strict=True)
+            ]
+            return change_packed(t, target, changes, span, in_launch=in_launch)
         olds: list[ir.Expr] = []
         for place, item, wanted_old in zip(places, items, compared, strict=True):
             result = None if in_launch else t.build.var("old", type)
@@ -198,6 +215,8 @@ def _loaded_now(t: Trace, target: ElementRef | MutableVar | ChosenPart, span: Sp
         return _chosen_now(t, *chosen_parts(t, target, span), span)
     if isinstance(target, ChosenPart):
         return _chosen_now(t, target.parts, target.at, span)
+    if isinstance(target, ElementRef) and target.array.packed is not None:
+        return atomic_update(t, ir.AtomicOp.ADD, target, 0, span)
     places = [t.slot(var, span) for var in target.vars] if isinstance(target, MutableVar) else places_of(target, span)
 
     def read() -> list[ir.Expr]:

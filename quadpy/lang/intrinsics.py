@@ -244,6 +244,8 @@ def _get_addr(t: Trace, span: Span, x: Value, index: Value) -> Value:
         t.fail_type(f"get_addr takes an array, a field or the node of a field, not {shape_text(x)}", span)
     if array.type.space is Space.SHARED:
         t.fail_type("a SharedArray has no address that others could use", span)
+    if array.packed is not None:
+        t.fail_type("a quantised number has no address of its own", span)
     place = places_of(element_at(t, array, spread_indices((index,)), "this array", span), span)[0]
     var = t.build.var("address", u64)
     t.build.emit(ir.Locate(var, place, span=span))

@@ -60,7 +60,7 @@ def _seen(value: object) -> ir.Seen | None:
     if isinstance(value, Record):
         return _struct_seen(value.shape, value.elems)
     if isinstance(value, ArrayRef):
-        return ir.ArraySeen(value.name)
+        return ir.ArraySeen(value.name) if value.packed is None else ir.ObjectSeen(value.packed)
     if is_runtime(value):
         return value
     return None if holds_runtime(value) else ir.ObjectSeen(value)

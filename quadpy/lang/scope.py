@@ -38,6 +38,8 @@ def _field_ref(t: Trace, value: Any) -> ArrayRef:
         type = Array(Layout(members, size), len(extents), extents)
         name = f"{HIDDEN}field{len(t.signature.fields)}"
         offset, span = tuple(value.offset or ()), t.frames[0].source.span
+        if getattr(value.__class__, "__quadpy_quantised__", False):  # only its words are parameters
+            return ArrayRef("", type, offset, element=value.element_shape, blocks=value.blocks, packed=value)
         called = t.deps.text(value) or value.described
         param = ir.ArrayParam(name, type, is_field=True, offset=offset, blocks=value.blocks, called=called, span=span)
         t.signature.field_params.append(param)

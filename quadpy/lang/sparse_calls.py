@@ -173,6 +173,8 @@ def _append(t: Trace, span: Span, node: Value, index: Value, value: Value) -> Va
         t.fail_type(f"append needs a list of one field, but this node has {len(fields)}", span,
                     "place a field of structs; or append to one of the fields: x[i].append(value)")  # fmt: skip
     array = import_value(t, fields[0])
+    if hasattr(fields[0], "word"):
+        t.fail_type("the elements of this list are quantised", span, "append to the field: x.append(value)")
     return _append_to(t, array, found, indices_of(t, index, len(found.cells) - 1, "append", span), value, span)
 
 

@@ -76,6 +76,7 @@ class ArrayRef:
     """An array parameter or field; ``offset`` is what a field subtracts from each index.
 
     A field stored in blocks has an axis of ``type`` for each level of each of its axes: ``blocks`` are their extents.
+    ``packed`` is a quantised field, whose numbers are parts of words: see ``lang.quantised``.
     Its elements have the shape ``element``, and their first scalar is number ``first`` in the array: in an array of
     structs, an element may be a single member of each struct.  Indices of a ``clamped`` array are moved into its range.
     A slice of an array has ``count`` elements, the first of which is element ``begin`` of the whole array.
@@ -91,6 +92,7 @@ class ArrayRef:
     clamped: bool = False
     begin: Expr | int = 0
     count: Expr | int | None = None
+    packed: Any = None
 
     @property
     def ndim(self) -> int:

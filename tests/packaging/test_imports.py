@@ -33,6 +33,7 @@ LEAVES = {
     "formula",
     "output",
     "public",
+    "quantised",
     "flow",
     "records",
     "settings",

@@ -11,7 +11,7 @@ import quadpy as qp
 from quadpy.runtime.device.devices import current_device
 from quadpy.settings import settings
 
-CELLS = "bitmasked deactivate_all dense dynamic lazy_dual lazy_grad place pointer"
+CELLS = "bitmasked deactivate_all dense dynamic lazy_dual lazy_grad place pointer quant_array"
 ARRAY = "copy_from device dtype element_shape fill from_numpy from_torch grad nbytes ndim shape size to_dlpack to_numpy to_torch"
 FIELD = f"{ARRAY} dual get_scalar_field has_dual has_grad layout name offset parent placed snode"
 STRUCTS = "copy_from device dtype fill from_numpy from_torch get_member_field grad keys nbytes ndim shape size to_numpy to_torch"

@@ -300,8 +300,8 @@ def test_misuse_of_a_builder():
         node.place(qp.field(qp.f32))
     with pytest.raises(ArgumentError, match="3 is not a field"):
         qp.root.dense(qp.i, 3).place(3)
-    with pytest.raises(AttributeError, match="no quantised types: use dense"):
-        qp.root.quant_array  # noqa: B018 - the access raises
+    with pytest.raises(AttributeError, match=r"use qp\.BitpackedFields or quant_array"):
+        qp.root.bit_struct  # noqa: B018 - the access raises
 
 
 def test_elements_of_a_field_without_memory():

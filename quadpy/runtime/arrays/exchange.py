@@ -16,7 +16,6 @@ from quadpy.runtime.arrays.foreign_host import as_numpy
 from quadpy.runtime.device.current import current_config
 from quadpy.runtime.elements.numpy_types import STORAGE, Numbers, admit, cast, decode, encode
 from quadpy.runtime.launch.capturing import CAPTURES
-from quadpy.runtime.memory.blocked import BlockedStorage
 from quadpy.runtime.memory.device_storage import DeviceStorage
 from quadpy.runtime.memory.host_storage import HostStorage, Storage
 
@@ -167,9 +166,9 @@ class Exchange:
 
     def __dlpack__(self, **options: Any) -> Any:
         memory = self._memory()
-        if isinstance(memory, BlockedStorage):
+        if not isinstance(memory, (HostStorage, DeviceStorage)):
             raise BufferError(  # noqa: TRY004 - what the protocol raises
-                f"{self!r} is stored in blocks, which DLPack cannot describe: pass a copy, by to_numpy"
+                f"{self!r} is stored in blocks or in parts of words, which DLPack cannot describe: pass a copy, by to_numpy"
             )
         _mark_exported(memory)
         on_host = not isinstance(memory, DeviceStorage)

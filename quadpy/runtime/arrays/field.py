@@ -30,7 +30,7 @@ from quadpy.runtime.arrays.field_layout import (
 )
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.elements.numpy_types import STORAGE, Numbers
-from quadpy.runtime.elements.types import DType, element_of
+from quadpy.runtime.elements.types import DType, element_of, quantised_of
 from quadpy.runtime.memory.allocators.block import Block
 from quadpy.runtime.memory.blocked import BlockedStorage, Blocks, PartedStorage
 from quadpy.runtime.memory.host_storage import Storage
@@ -182,6 +182,10 @@ class Field(HasDerivatives, InNode[T_co, I_contra]):
         """Whether its components were placed one by one."""
         return isinstance(self._tree, _components().PartsTree) if self.parts else False
 
+    def enter(self, node: Any) -> None:
+        """Become a part of the cells of ``node``."""
+        self.container = node
+
     @property
     def placed(self) -> bool:
         """Whether it has memory."""
@@ -327,7 +331,14 @@ def field(
     if getattr(dtype, "__quadpy_constructor__", None) == "struct":
         options = {"order": order, "offset": offset, "layout": layout, "name": name}
         return dtype.field(shape, needs_grad=needs_grad, needs_dual=needs_dual, **options)  # type: ignore[union-attr, no-any-return]  # which ``hostmath`` has
-    made = Field(*element_of(dtype), name)
+    if (quant := quantised_of(dtype)) is not None:
+        made: Field = import_late("quadpy.runtime.arrays.quantised").made_of(*quant, name)
+        if shape is not None:
+            raise ArgumentError(
+                "a quantised field takes no shape", hint="place it in qp.BitpackedFields, and these under qp.root"
+            )
+    else:
+        made = Field(*element_of(dtype), name)
     if needs_grad or needs_dual:
         require_switch(needs_grad, "needs_grad")
         require_switch(needs_dual, "needs_dual")

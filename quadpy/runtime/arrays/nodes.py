@@ -117,7 +117,7 @@ class Tree:
                     own.free()
 
 
-@shows("bitmasked", "deactivate_all", "dense", "dynamic", "lazy_dual", "lazy_grad", "place", "pointer")
+@shows("bitmasked", "deactivate_all", "dense", "dynamic", "lazy_dual", "lazy_grad", "place", "pointer", "quant_array")
 class Node:
     """A node with cells: a place for fields, and for grids of more cells."""
 
@@ -153,9 +153,19 @@ class Node:
         """
         return self.child(NodeKind.DYNAMIC, axis, dimension)
 
+    @public
+    def quant_array(self, axes: Axes, dimensions: int | tuple[int, ...], max_num_bits: int) -> GridNode:
+        """A grid of ``axes`` and ``dimensions`` as by ``dense``, whose cells are in one word of ``max_num_bits``, 32 or 64.
+
+        One field of quantised integers or fixed-point numbers can be placed in it.
+        """
+        made = self.child(NodeKind.DENSE, axes, dimensions)
+        import_late("quadpy.runtime.arrays.quantised").put_in_words(made, max_num_bits)
+        return made
+
     def __getattr__(self, name: str) -> NoReturn:
-        if name in ("quant_array", "bit_struct", "bit_array"):
-            raise AttributeError(f"a layout has no {name!r}; quadpy has no quantised types: use dense")
+        if name in ("bit_struct", "bit_array"):
+            raise AttributeError(f"a layout has no {name!r}: use qp.BitpackedFields or quant_array")
         raise no_attribute("a layout", name, dir(self))
 
 
@@ -177,6 +187,7 @@ class GridNode(Node):
         self.placed: list[AnyField] = []
         self.activity: Field | None = None
         self.before: Field | None = None
+        self.words: Any = None  # the field whose words are the cells together, of a ``quant_array``
         if kind is not NodeKind.DENSE:
             self.activity, self.before = (_cells_field(self, name) for name in ("activity", "activity before"))
 
@@ -184,6 +195,8 @@ class GridNode(Node):
         self.tree.need_open()
         if self.kind is NodeKind.DYNAMIC:
             raise ArgumentError("a dynamic node can hold only fields", hint="place fields in it, or structs")
+        if self.words is not None:
+            raise ArgumentError("a quant_array can hold only a field", hint="place one quantised field in it")
         if not isinstance(axes, tuple):
             raise ArgumentError(f"{shown(axes)} does not name axes", hint="write qp.i, qp.ij, qp.ijk, or qp.axes(0, 1)")
         extents = shape_of(dimensions)
@@ -254,12 +267,15 @@ class GridNode(Node):
         x.grad)``.
         """
         self.tree.need_open()
+        if self.words is not None:
+            import_late("quadpy.runtime.arrays.quantised").place_in_words(self, fields, offset)
+            return self
         for member in _flat(fields):
             member.span(self.shape, offset, self.tree)
             self.placed.append(member)
             self.children += member.leaves()
             for leaf in member.leaves():
-                leaf.container = self
+                leaf.enter(self)
                 if leaf.parts or leaf.whole is not None:
                     import_late("quadpy.runtime.arrays.component_fields").settle(leaf)
         return self
@@ -329,6 +345,12 @@ def _flat(fields: Iterable[Any]) -> Iterator[AnyField]:
     for each in fields:
         if isinstance(each, (list, tuple)):
             yield from _flat(each)
+        elif hasattr(each, "place"):  # BitpackedFields
+            yield from each.leaves()
+        elif hasattr(each, "quant"):
+            raise ArgumentError(
+                f"{each!r} is quantised", hint="place it in qp.BitpackedFields(max_num_bits=32), and place these here"
+            )
         elif hasattr(each, "leaves"):
             yield each
         else:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from quadpy.dtypes import BY_NAME, Scalar, u1
 from quadpy.errors import ArgumentError
 from quadpy.runtime.device.current import Config, current_config
 
-__all__ = ["CompositeType", "DType", "ElementType", "ScalarLike", "element_of", "scalar_of"]
+if TYPE_CHECKING:
+    from quadpy.quantised import QuantType
+
+__all__ = ["CompositeType", "DType", "ElementType", "ScalarLike", "element_of", "quantised_of", "scalar_of"]
 
 ScalarLike: TypeAlias = Scalar | type[float] | type[int] | type[bool]
 """A Scalar, or ``float``, ``int``, ``bool`` for ``default_fp``, ``default_ip``, ``u1``."""
@@ -47,8 +50,16 @@ def scalar_of(dtype: object, config: Config | None = None) -> Scalar:
     raise ArgumentError(f"{dtype!r} is not a scalar type", hint=_instead_of(dtype))
 
 
+def quantised_of(dtype: object) -> tuple[QuantType, tuple[int, ...]] | None:
+    """The quantised type and the shape of the elements that ``dtype`` means; None for other types."""
+    number, shape = (dtype.dtype, dtype.element_shape) if isinstance(dtype, CompositeType) else (dtype, ())
+    return (number, shape) if getattr(type(number), "__quadpy_quantised__", False) else None  # type: ignore[return-value]  # it is one
+
+
 def _instead_of(dtype: object) -> str:
     """A hint for ``dtype``: for NumPy's types and for names of types, the counterpart."""
+    if quantised_of(dtype) is not None:
+        return "quantised types are for fields that are placed in qp.BitpackedFields or in a quant_array"
     name = dtype if isinstance(dtype, str) else getattr(dtype, "name", getattr(dtype, "__name__", ""))
     known = re.fullmatch(r"(f|i|u)(?:loat|nt|int)?(\d+)", str(name))
     found = known is not None and "".join(known.groups())
