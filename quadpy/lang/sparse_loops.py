@@ -10,9 +10,9 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
-from quadpy.dtypes import u1
+from quadpy.dtypes import i32
 from quadpy.ir import nodes as ir
 from quadpy.lang.activity import (
     Position,
@@ -22,7 +22,6 @@ from quadpy.lang.activity import (
     is_list,
     is_sparse,
     known,
-    place_in,
     position_of,
     writes,
 )
@@ -35,13 +34,10 @@ from quadpy.lang.iteration import Grouped
 from quadpy.lang.levels import on_levels
 from quadpy.lang.operators import binary
 from quadpy.lang.promotion import literal
-from quadpy.lang.scalars import cast, to_scalar
+from quadpy.lang.scalars import to_scalar
 from quadpy.lang.sparse_places import is_node, position_in
 from quadpy.lang.values import ArrayRef, Value
 from quadpy.source import Span
-
-_LANES: Final = 32
-"""How many iterations share the elements of a list."""
 
 __all__ = ["active_only", "cell_by_cell", "remember_cells"]
 
@@ -61,15 +57,12 @@ class CellByCell:
     around it, the outermost first, and the elements in a cell.
 
     ``indices`` are the indices of the user's loop, ``cells`` are the positions of the cells.  What a cell contains lies
-    together in memory, and one test tells for all of it whether the cell is active.  The elements of a list are divided
-    among the iterations of ``lanes``; those of a list that is alone are the only axis.
+    together in memory, and one test tells for all of it whether the cell is active.
     """
 
     axes: tuple[ir.Axis, ...]
     indices: tuple[tuple[ir.Var, ir.Expr], ...]
     cells: tuple[Position, ...]
-    lanes: ir.Axis | None = None
-    is_list: bool = False
 
 
 def cell_by_cell(t: Trace, items: Any, axes: Sequence[ir.Axis], span: Span) -> CellByCell | None:
@@ -78,23 +71,15 @@ def cell_by_cell(t: Trace, items: Any, axes: Sequence[ir.Axis], span: Span) -> C
     There is none under ``debug=True``, since index checks know only the axes of the user's loop.
     """
     nodes = _sparse_nodes(t, items)
-    if not nodes or t.checks is not None:
+    if not nodes or t.checks is not None or is_list(nodes[-1]):
         return None
     items = items.over if isinstance(items, Grouped) else items
     offset = (items.offset or (0,) * items.ndim) if isinstance(items, ArrayRef) else (0,) * len(axes)
     grid: Any = field_of(t, items).leaves()[0].container if isinstance(items, ArrayRef) else items
-    if 0 in grid.shape:
+    if math.prod(grid.shape) > i32.max_int or 0 in grid.shape:
         return None
-    if is_list(nodes[-1]):
-        *nodes, in_list = nodes
-        if math.prod(grid.shape[:-1]) == 1:
-            return _list_alone(t, in_list, grid, axes, offset, span)
-        around = dict(zip(tuple(grid.cells)[:-1], grid.shape[:-1], strict=True))
-    else:
-        in_list, around = None, dict(zip(grid.cells, grid.shape, strict=True))
-    if math.prod(around.values()) > t.options.index.max_int:
-        return None
-    levels = [*((node, dict(zip(node.cells, node.shape, strict=True))) for node in nodes), (None, around)]
+    levels = [*((node, dict(zip(node.cells, node.shape, strict=True))) for node in nodes),
+              (None, dict(zip(grid.cells, grid.shape, strict=True)))]  # fmt: skip
     counters: list[ir.Axis] = []
     cells: list[Position] = []
     at, zero = dict[int, Any](), literal(0, t.options.index, span)
@@ -115,37 +100,14 @@ def cell_by_cell(t: Trace, items: Any, axes: Sequence[ir.Axis], span: Span) -> C
                     for axis, levels_ in node.cells.items()
                     for each in on_levels(t, at.get(axis, zero), levels_, span)
                 ]
-                cells.append(Position(tuple(nodes[: len(cells) + 1]), node.cells, tuple(position)))
-        if len(counters) < 2 and in_list is None:
+                cells.append(Position(nodes[: len(cells) + 1], node.cells, tuple(position)))
+        if len(counters) < 2:
             return None
         indices = [
             (own.var, to_scalar(t, binary(t, ast.Add, at.get(axis, zero), first, span), span))
-            for own, axis, first in zip(axes, around, offset, strict=False)
+            for own, axis, first in zip(axes, grid.cells, offset, strict=True)
         ]
-        if in_list is None:
-            return CellByCell(tuple(counters), tuple(indices), tuple(cells))
-        first = [
-            each for axis, levels_ in grid.cells.items() for each in on_levels(t, at.get(axis, zero), levels_, span)
-        ]
-        cells.append(Position((*nodes, in_list), grid.cells, tuple(first)))
-    lanes = _counter(t, "lane", min(grid.shape[-1], _LANES), span)
-    return CellByCell((*counters, lanes), tuple(indices), tuple(cells), lanes, is_list=True)
-
-
-def _list_alone(
-    t: Trace, node: Any, grid: Any, axes: Sequence[ir.Axis], offset: Sequence[int], span: Span
-) -> CellByCell:
-    """A loop over the elements that the list has now."""
-    zero = literal(0, t.options.index, span)
-    first = Position((node,), grid.cells, (zero,) * sum(map(len, grid.cells.values())))
-    length = t.build.load(place_in(t, first, node, span), span, "length")
-    with quietly(t):
-        *outer, own = axes
-        start, stop = (to_scalar(t, binary(t, ast.Add, end, offset[-1], span), span) for end in (0, length))
-        indices = [(axis.var, literal(at, axis.var.type, span)) for axis, at in zip(outer, offset, strict=False)]
-        ends = [t.build.let(cast(t, end, own.var.type, span)) for end in (start, stop)]
-    counted = ir.Axis(own.var, *ends, literal(1, own.var.type, span), span=span)
-    return CellByCell((counted,), tuple(indices), (), is_list=True)
+    return CellByCell(tuple(counters), tuple(indices), tuple(cells))
 
 
 def _counter(t: Trace, name: str, count: int, span: Span) -> ir.Axis:
@@ -184,41 +146,12 @@ def active_only(
         t.cells.loops.pop()
     visit.changes = top and writes(stmts, activity_of(t, position.nodes[-1]).name)
     name = "before" if visit.changes or remembered else "activity"
-    if order is not None and not order.cells:  # a list that is alone: the length from before the loop is known
-        visit.changes = False
-        t.build.splice(stmts)
-        return
     *outer, inner = order.cells if order else (position,)
-    if order is not None and order.is_list:
-        stmts = _elements_of_list(t, inner, order, axes[-1], name, stmts, span)
-        cells = [] if name == "before" else outer
-    else:
-        cells = [inner] if name == "before" else [*outer, inner]  # only the innermost cells are remembered
-    for cell in reversed(cells):
+    for cell in [inner] if name == "before" else [inner, *reversed(outer)]:  # only the innermost cells are remembered
         with t.build.block() as tested:
             t.build.branch(is_active(t, cell, span, name), stmts, [], span)
         stmts = tested
     t.build.splice(stmts)
-
-
-def _elements_of_list(
-    t: Trace, first: Position, order: CellByCell, axis: ir.Axis, name: str, body: list[ir.Stmt], span: Span
-) -> list[ir.Stmt]:
-    """The elements that one of the lanes visits."""
-    assert order.lanes is not None
-    type = axis.var.type
-    with quietly(t), t.build.block() as stmts:
-        length = t.build.load(place_in(t, first, first.nodes[-1], span, name), span, "length")
-        ends = [
-            to_scalar(t, binary(t, ast.Add, cast(t, end, type, span), axis.start, span), span)
-            for end in (ir.VarRead(order.lanes.var, span=span), length)
-        ]
-        step = literal(_LANES, type, span)
-        with t.build.block() as some:
-            t.build.emit(ir.For(axis.var, *ends, step, ir.Block(tuple(body), span=span), span=span))
-        empty = ir.Compare(ir.CmpOp.GT, length, literal(0, length.type, span), u1, span=span)
-        t.build.branch(empty, some, [], span)
-    return stmts
 
 
 @dataclass(slots=True)
