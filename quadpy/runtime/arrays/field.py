@@ -18,6 +18,7 @@ from quadpy.runtime.arrays.derivatives import KINDS, WITH_SHAPE, HasDerivatives,
 from quadpy.runtime.arrays.element_types import I_contra, T_co
 from quadpy.runtime.arrays.field_layout import (
     FieldTree,
+    Freed,
     Layout,
     Placement,
     StoredMember,
@@ -150,12 +151,12 @@ class Field(HasDerivatives, InNode[T_co, I_contra]):
 
     def free(self) -> None:
         """Give the memory back: every later use is an error."""
-        self._tree, self._placement = _Freed(self.described), None
+        self._tree, self._placement = Freed(self.described), None
         if hasattr(self, "_storage"):
             del self._storage
         whole = self.whole() if self.whole is not None else None
         for other in [*self.components.values(), *((whole,) if whole is not None else ())]:
-            if not isinstance(other._tree, _Freed):  # noqa: SLF001 - of the same class
+            if not isinstance(other._tree, Freed):  # noqa: SLF001 - of the same class
                 other.free()
 
     def __getattr__(self, name: str) -> Any:
@@ -252,7 +253,7 @@ class Field(HasDerivatives, InNode[T_co, I_contra]):
 
     def __quadpy_fingerprint__(self) -> str:
         """What a compiled kernel depends on: type, shape and layout, not the address."""
-        if not hasattr(self, "shape") or isinstance(self._tree, _Freed):
+        if not hasattr(self, "shape") or isinstance(self._tree, Freed):
             return f"field:{self.dtype}:{self.element_shape}:none"
         sparse = [node.__quadpy_fingerprint__() for node in self.sparse_nodes]
         steps = self.stored_members() if self.placement.parts else self.strides
@@ -376,19 +377,6 @@ class _OwnTree:
                 field.put(Placement(allocate_lasting(field.nbytes), 0, self._strides))
         for hook in FIELD_HOOKS:
             hook()
-
-
-class _Freed:
-    """In place of the tree of a field whose memory was given back."""
-
-    def __init__(self, what: str) -> None:
-        self._what = what
-
-    def bind(self) -> None:
-        raise ArgumentError(
-            f"{self._what} was destroyed: its memory was freed",
-            hint="make another one, or destroy the tree of a FieldsBuilder only when its fields are no longer used",
-        )
 
 
 def _restored(

@@ -14,7 +14,7 @@ from quadpy.runtime.memory.blocked import Blocks
 from quadpy.runtime.memory.placement import Memory
 
 __all__ = [
-    "AXIS_NAMES", "FieldTree", "Layout", "Placement", "StoredMember", "axis_strides", "offset_of", "order_of",
+    "AXIS_NAMES", "FieldTree", "Freed", "Layout", "Placement", "StoredMember", "axis_strides", "offset_of", "order_of",
     "reach_of", "require_no_layout", "strides_of",
 ]  # fmt: skip
 
@@ -120,3 +120,16 @@ def offset_of(offset: object, ndim: int) -> tuple[int, ...]:
     if len(origin) != ndim or not all(isinstance(start, int) for start in origin):
         raise ArgumentError(f"offset={offset!r} must be {ndim} integers, one per axis")
     return origin
+
+
+class Freed:
+    """In place of the tree of a field whose memory was given back."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+
+    def bind(self) -> None:
+        raise ArgumentError(
+            f"{self._what} was destroyed: its memory was freed",
+            hint="make another one, or destroy the tree of a FieldsBuilder only when its fields are no longer used",
+        )
