@@ -71,6 +71,15 @@ class StructType:
         self.members, self.defaults, self.methods, self.name = members, defaults, {**found, **methods}, name
         self.cls = None
 
+    def __setattr__(self, name: str, value: object) -> None:
+        if name not in StructType.__slots__:
+            raise AttributeError(
+                f"{name!r} of {self!r} cannot be set: a struct type keeps the members and methods that it was made with. "
+                "Write it in the class, or in another class that inherits from this one",
+                name=name, obj=self,
+            )  # fmt: skip
+        object.__setattr__(self, name, value)
+
     def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type, ...]:
         """The base classes of ``class Q(P)``."""
         if self.cls is None:

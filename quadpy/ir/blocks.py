@@ -127,7 +127,8 @@ class _Finder:
         together = _has(stmt, self.kinds)
         follows = follows and isinstance(stmt, ir.LabelledBlock)
         blocks = (stmt.head, stmt.body) if isinstance(stmt, ir.While) else (stmt.body,)
-        for _ in range(2):
-            loops, labels = inside(together)
+        before = None
+        while together is not before:  # seldom again: each construct inside another one would double the work
+            before, (loops, labels) = together, inside(together)
             together = sum(self.block(block, loops, labels, follows=follows) for block in blocks) > 0 or together
         return together

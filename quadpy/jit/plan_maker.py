@@ -94,7 +94,7 @@ class PlanMaker:
             kind = cpu_plan_class(compiled.code) if entry is None else CpuPlan
             plan = kind(compiled.code, **self._facts_of(compiled), entry=entry)
             plan.footprints = functools.cache(lambda: self._footprints(options, compiled.code))
-            plan.limits.spans = lambda: self._places(options, compiled.code)
+            plan.limits.spans = functools.cache(lambda: self._places(options, compiled.code))
             return plan
         tasks = self._gpu_plan(options, device)
         if options.predicated or options.indirect or not options.graph or has_memory(tasks.code):
@@ -174,7 +174,7 @@ class PlanMaker:
             device, self._source.name, compiled.code, mode, lambda: self._traced(options)
         )
         plan.footprints = functools.cache(lambda: self._footprints(options, compiled.code))
-        plan.limits.spans = lambda: self._places(options, compiled.code)
+        plan.limits.spans = functools.cache(lambda: self._places(options, compiled.code))
         if not (options.predicated or options.indirect):
             plan.set_indirect(functools.cache(lambda: self._variant(options, plan, predicated=False, indirect=True)))
         return plan

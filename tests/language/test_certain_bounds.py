@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import quadpy as qp
+from quadpy.jit import compiler
 
 F32 = qp.types.ndarray(dtype=qp.f32, ndim=1)
 F32x2 = qp.types.ndarray(dtype=qp.f32, ndim=2)
@@ -411,6 +412,16 @@ def test_the_code_of_another_process_knows_the_line(arch, init):
         with pytest.raises(qp.BoundsError, match=r"y\[i\] = x\[i\]"):
             copy(*there(arch, (ones(9), ones(4))))
         init()  # the code comes from the cache
+
+
+def test_the_kernel_is_traced_once_for_its_lines(arch, monkeypatch):
+    """Each later error knows them: a program that tries shapes until one fits does not wait for traces."""
+    traces, traced_for = [], compiler.traced_for
+    for _ in range(3):
+        with pytest.raises(qp.BoundsError, match=r"y\[i\] = x\[i\]"):
+            copy(*there(arch, (ones(9), ones(4))))
+        monkeypatch.setattr(compiler, "traced_for", lambda request: traces.append(1) or traced_for(request))
+    assert not traces
 
 
 def test_graphs_and_replays(arch):

@@ -354,3 +354,34 @@ if child == 0:
 os.waitpid(child, 0)
 """
     assert output_of(tmp_path / "program.py", ENDLESS["while"], program) == ["True"]
+
+
+def test_where_the_pool_has_no_threads_handlers_run_after_the_loop(tmp_path):
+    """As on macOS and Windows: the kernel ends as usual, and then the exception is raised."""
+    program = """
+import quadpy.runtime.cpu.pool as pool
+pool.this_host = lambda: None
+pool._process._pool = pool._load()
+
+@qp.kernel
+def long(x: F64, n: qp.i32):
+    for i in x:
+        k = n
+        while k > 0:
+            k -= 1
+            x[i] += 1.0
+
+print(usable())
+x, n = np.zeros(4), 1_000_000
+long(x, n)
+after(0.05)
+began = time.perf_counter()
+try:
+    while time.perf_counter() - began < 20:
+        x[:] = 0
+        long(x, n)
+    print("no interrupt")
+except KeyboardInterrupt:
+    print((x == n).all() or not x.any(), usable())
+"""
+    assert output_of(tmp_path / "program.py", "", program) == ["True", "True True"]

@@ -196,3 +196,27 @@ def test_recursion_is_limited():
     with pytest.raises(qp.KernelSyntaxError, match="down calls itself more than 32 times") as caught:
         found.run(1000)
     assert "self.down(n - 1)" in str(caught.value)
+
+
+def test_deep_recursion_at_compile_time_compiles_in_linear_time(load):
+    """Loops in branches in loops: a pass that looked at each of them twice would look 4 million times at the innermost."""
+    module = load("""
+        @qp.func
+        def deepest(x, n: qp.template()):
+            found = 0
+            for j in range(2):
+                if x[j] > n:
+                    found += 1
+                if qp.static(n > 0):
+                    if x[j] > 1:
+                        found += deepest(x, n - 1)
+            return found
+
+        @qp.kernel
+        def k(x: qp.types.ndarray(dtype=qp.i32, ndim=1)):
+            for i in range(1):
+                x[2] = deepest(x, 22)
+    """)
+    x = np.array([9, 1, 0], np.int32)
+    module.k(x)
+    assert x[2] == sum(n < 9 for n in range(23)) + 1

@@ -541,3 +541,19 @@ def test_an_annotation_of_an_assignment_may_be_the_type_of_a_struct():
     masses[0] = Mass([2.0, 3.0], 4.0)
     assert total(masses) == 10
     assert masses[0].m == 4
+
+
+def test_a_type_keeps_its_methods():
+    @qp.dataclass
+    class P:
+        a: qp.f32
+
+        def get(self):
+            return self.a
+
+    for name in ("get", "a", "new"):
+        with pytest.raises(
+            AttributeError, match=f"'{name}' of P.* cannot be set: .* Write it in the class, or in another"
+        ):
+            setattr(P, name, lambda self: 2 * self.a)
+    assert P(3.0).get() == 3.0
