@@ -94,6 +94,7 @@ class TaskInfo:
     latch        whether it decides which part of a loop comes next
     cooperative  whether its blocks wait for each other, so that the device must hold all of them at once
     shared_bytes shared memory that the launch must ask for, since it is more than the code can declare
+    joined       the symbols that tasks would have which this launch runs too
     """
 
     symbol: str
@@ -109,6 +110,7 @@ class TaskInfo:
     latch: bool = False
     cooperative: bool = False
     shared_bytes: int = 0
+    joined: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The same, with formulas as ``formula_to_json`` writes them."""
@@ -117,9 +119,8 @@ class TaskInfo:
     @staticmethod
     def from_json(facts: dict[str, Any]) -> TaskInfo:
         formulas = {name: formula_from_json(facts[name]) for name in ("extent", "coarsened")}
-        return TaskInfo(
-            **facts | formulas | {"effects": tuple((array, letters) for array, letters in facts["effects"])}
-        )
+        effects = tuple((array, letters) for array, letters in facts["effects"])
+        return TaskInfo(**facts | formulas | {"effects": effects, "joined": tuple(facts["joined"])})
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from quadpy.artifact import AbiLayout, TaskInfo
@@ -9,6 +10,7 @@ from quadpy.codegen.extent import coarsened_extent, extent_of
 from quadpy.codegen.frames import BlockCopies, Blocks, Coarsened, GpuFrame, GridStride, Reduced
 from quadpy.codegen.plans.frame import block_of
 from quadpy.codegen.plans.fusion import dynamic_shared
+from quadpy.codegen.plans.joining import Joined
 from quadpy.codegen.predication import Latch
 from quadpy.codegen.targets.rules import GpuRules
 from quadpy.flow import conditions_of
@@ -58,9 +60,9 @@ def cpu_launch(kernel: ir.Kernel, number: int, layout: AbiLayout) -> TaskInfo:
 
 
 def gpu_launches(
-    kernel: ir.Kernel, number: int, frame: GpuFrame, layout: AbiLayout, gpu: GpuRules
+    kernel: ir.Kernel, number: int, frame: GpuFrame, layout: AbiLayout, gpu: GpuRules, joined: Joined
 ) -> tuple[TaskInfo, ...]:
-    """The kernels that run task ``number``, in order; one that is not parallel has one block."""
+    """The kernels that run task ``number`` and those that have ``joined`` it; one that is not parallel has one block."""
     task, symbol = kernel.tasks[number], task_symbol(kernel, number)
     effects, scratch, dim = print_effects(effects_of(task)), scratch_use(task), block_of(task, frame)
     if isinstance(task, ir.SerialTask):
@@ -73,7 +75,19 @@ def gpu_launches(
     )  # fmt: skip
     if not isinstance(frame, Reduced):
         return (first,)
-    return first, TaskInfo(symbol + _MERGE, False, dim, effects=effects, scratch=scratch)
+    others = [*joined.before, *joined.after]
+    together = _print_together([task, *(kernel.tasks[other] for other in others)])
+    symbols = tuple(task_symbol(kernel, other) for other in others)
+    return first, TaskInfo(symbol + _MERGE, False, dim, effects=together, scratch=scratch, joined=symbols)
+
+
+def _print_together(tasks: Iterable[ir.Task], conditions: Iterable[str] = ()) -> tuple[tuple[str, str], ...]:
+    """The effects of a launch of several tasks, which also reads ``conditions``."""
+    effects = dict.fromkeys(conditions, Access.READ)
+    for task in tasks:
+        for name, access in effects_of(task):
+            effects[name] = effects.get(name, Access(0)) | access
+    return print_effects(tuple(sorted(effects.items())))
 
 
 def latch_launch(kernel: ir.Kernel, number: int, latch: Latch) -> TaskInfo:
@@ -84,16 +98,13 @@ def latch_launch(kernel: ir.Kernel, number: int, latch: Latch) -> TaskInfo:
 
 def fused_launch(kernel: ir.Kernel, block_dim: int, layout: AbiLayout) -> TaskInfo:
     """The one launch of all tasks: its iterations are those of the largest task."""
-    effects = dict.fromkeys(conditions_of(kernel.flow), Access.READ)
     most: Formula = 1
     for task in kernel.tasks:
-        for name, access in effects_of(task):
-            effects[name] = effects.get(name, Access(0)) | access
         if isinstance(task, ir.ParallelTask):
             extent = extent_of(task, layout)
             most = Operation("max", (most, _UNKNOWN if extent is None else extent), 64)
     return TaskInfo(
-        f"{kernel.name}_fused", True, block_dim, effects=print_effects(tuple(sorted(effects.items()))),
+        f"{kernel.name}_fused", True, block_dim, effects=_print_together(kernel.tasks, conditions_of(kernel.flow)),
         grid_stride=True, extent=most, scratch="rw", cooperative=True,
     )  # fmt: skip
 

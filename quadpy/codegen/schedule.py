@@ -13,6 +13,7 @@ from quadpy.codegen.launches import cpu_launch, fused_launch, gpu_launches, latc
 from quadpy.codegen.limits import require_counts, require_parameters
 from quadpy.codegen.plans.frame import cpu_frame, cpu_grain, fused_frame, gpu_frame
 from quadpy.codegen.plans.fusion import fusion_of
+from quadpy.codegen.plans.joining import Joined, joined_tasks
 from quadpy.codegen.plans.phases import Step, steps_of
 from quadpy.codegen.predication import Latch, predicated_flow, predication_of
 from quadpy.codegen.reduction import MOST_CHUNKS, reduction_rows
@@ -61,6 +62,8 @@ class Schedule:
     segment    the segment of a predicated loop that the task belongs to
     constants  arrays that nothing writes during the task, if the target has special loads for them
     exchanged  arrays through which threads pass each other values, with barriers in between
+    before     serial tasks that the launch of the merge runs before its update; none of them has launches
+    after      the same, after the update
     """
 
     task: ir.Task
@@ -71,6 +74,8 @@ class Schedule:
     segment: int | None = None
     constants: frozenset[str] = frozenset()
     exchanged: frozenset[str] = frozenset()
+    before: tuple[ir.Task, ...] = ()
+    after: tuple[ir.Task, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,18 +159,21 @@ def _cpu(kernel: ir.Kernel, form: Form, rules: TargetRules, layout: AbiLayout) -
 def _gpu(kernel: ir.Kernel, form: Form, rules: TargetRules, gpu: GpuRules, layout: AbiLayout) -> KernelSchedule:
     first_cells, cells = _result_cells(kernel)
     found = predication_of(kernel.flow) if form.predicated else None
-    tasks = []
+    tasks, joined = [], joined_tasks(kernel)
+    elsewhere = {other for each in joined.values() for numbers in each for other in numbers}
     for number, task in enumerate(kernel.tasks):
-        frame = gpu_frame(kernel, task, first_cells[number])
+        frame, others = gpu_frame(kernel, task, first_cells[number]), joined.get(number, Joined())
         tasks.append(
             Schedule(
                 task,
                 task_symbol(kernel, number),
                 frame,
-                gpu_launches(kernel, number, frame, layout, gpu),
+                () if number in elsewhere else gpu_launches(kernel, number, frame, layout, gpu, others),
                 segment=found.segments.get(number) if found else None,
                 constants=_constants(kernel, task, form, gpu),
                 exchanged=_exchanged(task),
+                before=tuple(kernel.tasks[other] for other in others.before),
+                after=tuple(kernel.tasks[other] for other in others.after),
             )
         )
     ends = list(accumulate((len(schedule.launches) for schedule in tasks), initial=0))

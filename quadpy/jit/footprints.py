@@ -46,7 +46,10 @@ class KernelFootprints:
         known = {} if kernel is None else _by_symbol(kernel)
         arrays = {value.param for value in code.layout.values if value.part == "pointer"}
         self.tasks = tuple(
-            known[task.symbol] if task.symbol in known else tuple(_unknown(task, arrays)) for task in code.tasks
+            tuple(each for symbol in (task.symbol, *task.joined) for each in known[symbol])
+            if task.symbol in known
+            else tuple(_unknown(task, arrays))
+            for task in code.tasks
         )
         indices = {Given(v.param, v.part, v.axis): k for k, v in enumerate(code.layout.values) if v.part in _GIVEN}
         params = kernel.arrays if kernel is not None else {}

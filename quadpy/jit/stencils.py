@@ -68,7 +68,9 @@ class KernelStencils:
         known: dict[str, tuple[StencilFormula, ...]] = {}
         for number, task in enumerate(kernel.tasks):
             known |= dict.fromkeys(symbols_of(kernel, number), stencils_of(task, extents))
-        self._tasks = [known.get(task.symbol, ()) for task in code.tasks]
+        self._tasks = [
+            [each for symbol in (task.symbol, *task.joined) for each in known.get(symbol, ())] for task in code.tasks
+        ]
         every = [each for task in self._tasks for each in task]
         boxes = [(each.box, extents[each.array]) for each in every if each.box is not None]
         self._boxes, _ = boxes_function(boxes, indices)

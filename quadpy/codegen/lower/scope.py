@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from quadpy.codegen.lower.polls import Fuel
 from quadpy.codegen.lower.text import FunctionText
@@ -100,6 +100,12 @@ class Scope:
     merge_tag: str = ""
     results: tuple[Scalar, ...] | None = None
     fuel: Fuel | None = None
+
+    def fresh(self) -> Scope:
+        """A scope for another task in the same function, in which nothing but the kernel's parameters is known."""
+        return replace(
+            self, arrays=dict(self.arrays), values={}, wide={}, natural=set(), sums={}, cells={}, loops=[], labels={}
+        )
 
     @property
     def narrow(self) -> bool:

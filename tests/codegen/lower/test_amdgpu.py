@@ -63,8 +63,9 @@ def test_launches(b):
     code = compile_kernel(every_argument(b), parse_target("gfx942"))
     facts = [(t.symbol, t.parallel, t.block_dim, t.grid_stride) for t in code.tasks]
     assert facts == [
-        ("k_t0", True, 256, False), ("k_t1", True, 256, True), ("k_t1_merge", False, 256, False), ("k_t2", False, 1, False),
+        ("k_t0", True, 256, False), ("k_t1", True, 256, True), ("k_t1_merge", False, 256, False),
     ]  # fmt: skip
+    assert code.tasks[2].joined == ("k_t2",)
     assert code.slots > 4096
     assert all(t.grid_stride for t in compile_kernel(every_argument(b, i64), parse_target("gfx942")).tasks[:2])
 

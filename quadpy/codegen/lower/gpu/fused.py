@@ -9,7 +9,6 @@ same shape as in separate launches, and so the same bits.  Between tasks that de
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from functools import partial
 
 from quadpy.codegen.frames import BlockCopies, Blocks, Reduced
@@ -83,7 +82,7 @@ class _Writer:
         out.do(f"store i32 {out.op(f'zext i1 {more} to i32')}, {s.rules.pointer} {answer}, align 4")
 
     def phase(self, phase: Phase) -> None:
-        schedule, s = self.schedule.tasks[phase.task], self.fresh()
+        schedule, s = self.schedule.tasks[phase.task], self.base.fresh()
         match schedule.task, schedule.frame:
             case ir.SerialTask() as task, _:
                 self.first_thread(lower_iteration(s, task.body))
@@ -95,13 +94,6 @@ class _Writer:
                 if isinstance(frame, (Blocks, BlockCopies)):
                     barrier(s)  # another task may have used the same shared memory
                 lower_loop(s, schedule, task, self.fused.launch.block_dim)
-
-    def fresh(self) -> Scope:
-        """A scope for one task, in the same function."""
-        base = self.base
-        return replace(
-            base, arrays=dict(base.arrays), values={}, wide={}, natural=set(), sums={}, cells={}, loops=[], labels={}
-        )
 
     def first_thread(self, write: Callable[[], None]) -> None:
         """The first thread of the first block runs what ``write`` writes."""

@@ -6,6 +6,7 @@ chunks' results lie in scratch memory after the slots, a row of MOST_CHUNKS cell
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
@@ -17,7 +18,13 @@ from quadpy.codegen.lower.loops import strided
 from quadpy.codegen.lower.memory import load_at, store_at
 from quadpy.codegen.lower.reductions import chunks_of, for_each
 from quadpy.codegen.lower.scope import Family, Scope
-from quadpy.codegen.lower.statements import declare_variables, lower_block, set_variable, zero_variables
+from quadpy.codegen.lower.statements import (
+    declare_variables,
+    lower_block,
+    lower_iteration,
+    set_variable,
+    zero_variables,
+)
 from quadpy.codegen.lower.text import FunctionText, llvm_type, memory_type
 from quadpy.codegen.reduction import ACCUMULATORS, MOST_CHUNKS, STRANDS, WIDTH, Group, merge_op
 from quadpy.dtypes import Scalar
@@ -75,8 +82,10 @@ def lower_chunks(s: Scope, task: ir.ParallelTask, frame: Reduced) -> None:
     strided(out, first, count, stride, do_chunk)
 
 
-def lower_merge(s: Scope, task: ir.ParallelTask, frame: Reduced) -> None:
-    """One block merges the rows by halves; its first thread updates the destinations."""
+def lower_merge(
+    s: Scope, task: ir.ParallelTask, frame: Reduced, before: Sequence[ir.Task] = (), after: Sequence[ir.Task] = ()
+) -> None:
+    """One block merges the rows by halves; its first thread updates the destinations, between other tasks."""
     out, groups = s.text, frame.groups
     n = total_count(s, lower_axes(s, task.axes, 64), "i64")
     _, count = _chunks(s, n)
@@ -97,8 +106,14 @@ def lower_merge(s: Scope, task: ir.ParallelTask, frame: Reduced) -> None:
         for r in task.reductions:
             merge_total(s, r, out.op(f"load {llvm_type(r.var.type)}, {s.rules.private} {cells[r.var.name]}"))
 
-    some = out.op(f"icmp ne i64 {n}, 0")
-    only_where(s, out.op(f"and i1 {out.op(f'icmp eq i64 {thread}, 0')}, {some}"), update)
+    def lead() -> None:
+        for other in before:
+            lower_iteration(s.fresh(), other.body)()
+        only_where(s, out.op(f"icmp ne i64 {n}, 0"), update)
+        for other in after:
+            lower_iteration(s.fresh(), other.body)()
+
+    only_where(s, out.op(f"icmp eq i64 {thread}, 0"), lead)
 
 
 def _chunks(s: Scope, n: str) -> tuple[str, str]:

@@ -25,7 +25,7 @@ __all__ = ["lower_gpu_task", "lower_loop"]
 
 
 def lower_gpu_task(module: ModuleText, kernel: KernelSchedule, schedule: Schedule) -> None:
-    """Write the kernels of a task."""
+    """Write the kernels of a task; none for one that has joined another."""
     arguments = arguments_of(kernel)
     scopes = [new_function(module, kernel.kernel, kernel.rules, arguments) for _ in schedule.launches]
     for s in scopes:
@@ -33,11 +33,15 @@ def lower_gpu_task(module: ModuleText, kernel: KernelSchedule, schedule: Schedul
         if schedule.segment is not None:
             return_unless_turn(s, kernel, schedule.segment)
     match schedule.task, schedule.frame:
+        case _ if not scopes:
+            pass
         case ir.SerialTask() as task, Serial():
             lower_iteration(scopes[0], task.body)()
         case ir.ParallelTask() as task, Reduced() as frame:
             lower_chunks(scopes[0], task, frame)
-            lower_merge(scopes[1], task, frame)
+            if schedule.before or schedule.after:
+                scopes[1].constants = frozenset()
+            lower_merge(scopes[1], task, frame, schedule.before, schedule.after)
         case ir.ParallelTask() as task, _:
             lower_loop(scopes[0], schedule, task, schedule.launches[0].block_dim)
     for s, launch in zip(scopes, schedule.launches, strict=True):

@@ -1,0 +1,89 @@
+"""Serial tasks that a GPU runs with the merge of a reduction beside them, as each launch takes as long as a merge.
+
+The first thread of the merge runs those that follow the reduction, and before its update those that came before the
+reduction: the loop must not touch what they write, and not write what they read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from quadpy.ir import nodes as ir
+from quadpy.ir.walk import walk
+
+__all__ = ["Joined", "joined_tasks"]
+
+_MOVABLE: Final = (ir.Let, ir.Assign, ir.AssignOne, ir.Load, ir.Store)
+_TOGETHER: Final = (ir.Wave, ir.Barrier, ir.Fence)
+"""What threads of a block do together; a serial task has one, and a merge has many."""
+
+
+class Joined(NamedTuple):
+    """The numbers of the serial tasks whose statements run before and after the update."""
+
+    before: tuple[int, ...] = ()
+    after: tuple[int, ...] = ()
+
+
+def joined_tasks(kernel: ir.Kernel) -> dict[int, Joined]:
+    """The serial tasks that join each reduction, by the number of its task; each joins at most one."""
+    found: dict[int, Joined] = {}
+    if kernel.flow or kernel.sites or kernel.debug or not kernel.noalias:
+        return found
+    taken = -1
+    for number, task in enumerate(kernel.tasks):
+        if not isinstance(task, ir.ParallelTask) or not task.reductions:
+            continue
+        first = number
+        while first - 1 > taken and _may_move(kernel.tasks[first - 1], task):
+            first -= 1
+        end = number + 1
+        while end < len(kernel.tasks) and _may_follow(kernel.tasks[end]):
+            end += 1
+            if _has(kernel.tasks[end - 1], ir.Return):
+                break
+        taken = end - 1
+        found[number] = Joined(tuple(range(first, number)), tuple(range(number + 1, end)))
+    return found
+
+
+def _may_follow(task: ir.Task) -> bool:
+    return isinstance(task, ir.SerialTask) and not _has(task, *_TOGETHER)
+
+
+def _may_move(task: ir.Task, loop: ir.ParallelTask) -> bool:
+    """Whether ``task`` may run after the iterations of ``loop``."""
+    if not isinstance(task, ir.SerialTask) or not all(isinstance(stmt, _MOVABLE) for stmt in task.body.stmts):
+        return False
+    reads, writes = _touched([task.body])
+    loop_reads, loop_writes = _touched([*loop.axes, loop.body])
+    private = {each.array for each in loop.privates}
+    return not (writes & (loop_reads | loop_writes | private) or reads & (loop_writes | private))
+
+
+def _touched(nodes: Iterable[ir.Node]) -> tuple[set[object], set[object]]:
+    """The arrays, by name, and the slots, by number, that ``nodes`` may read and write."""
+    reads, writes = set[object](), set[object]()
+    for node in (each for parent in nodes for each in walk(parent)):
+        match node:
+            case ir.Load(place=place):
+                reads.add(_key(place))
+            case ir.Store(place=place):
+                writes.add(_key(place))
+            case ir.Atomic(place=place):
+                reads.add(_key(place))
+                writes.add(_key(place))
+            case ir.SlotRead(number=number):
+                reads.add(number)
+            case _:
+                pass
+    return reads, writes
+
+
+def _key(place: ir.Place) -> object:
+    return place.array if isinstance(place, ir.Element) else place.number
+
+
+def _has(node: ir.Node, *kinds: type[ir.Node]) -> bool:
+    return any(isinstance(n, kinds) for n in walk(node))
