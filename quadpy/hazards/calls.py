@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from quadpy.hazards.clocks import Lane
 from quadpy.hazards.leaves import Leaf, leaves_of
@@ -20,8 +20,10 @@ from quadpy.runtime.launch.observing import KernelAccess, ObservedCall, RawAcces
 
 __all__ = ["CallTouches", "Calls", "node_entries"]
 
+Handles: TypeAlias = tuple["Handle | None", ...]
+
 _MOST: Final = 256
-"""Runs that are kept."""
+"""Runs that are kept, and accesses of a layout."""
 
 
 class CallTouches(NamedTuple):
@@ -45,9 +47,55 @@ class _Place(NamedTuple):
     pointer: int
     nbytes: int
     leaves: tuple[Leaf, ...]
-    handle: Handle | None
-    is_view: bool
+    is_view: bool = False
     """For memory of the host that is not quadpy's."""
+
+
+class _Layout:
+    """Where the arrays of calls are, and the parts of them that they touch: regions take long to compute.
+
+    Calls with the same addresses and shapes have one, whatever memory is at the addresses.
+    """
+
+    __slots__ = ("_known", "_places")
+
+    def __init__(self, call: ObservedCall) -> None:
+        self._places = tuple([_place_of(array, is_view=isinstance(array, HostView)) for array in call.arrays])
+        self._known: dict[int, tuple[object, list[tuple[int, Entry]]]] = {}
+
+    def has_views(self, handles: Handles) -> bool:
+        """Whether there are arrays of the host that only the call refers to."""
+        return any(handle is None and place.is_view for place, handle in zip(self._places, handles, strict=True))
+
+    def touches(self, accesses: tuple[KernelAccess, ...], handles: Handles) -> tuple[Touched, tuple[Entry, ...]]:
+        """The entries of arrays that the checker knows, and of those that only the call refers to.
+
+        While the name of an array is the same, so is its entry, and the ledger keeps one.
+        """
+        _, found = self._known.get(id(accesses), (None, None))
+        if found is None:
+            found = list(self._entries(accesses))
+            if len(self._known) >= _MOST:
+                self._known.clear()
+            self._known[id(accesses)] = accesses, found
+        touched: list[tuple[Ledger, Entry]] = []
+        of_host: list[Entry] = []
+        for k, (number, entry) in enumerate(found):
+            handle = handles[number]
+            if handle is not None:
+                if entry.handle is not handle and entry.handle is not None:
+                    entry = entry.copy()
+                    found[k] = number, entry
+                touched.append((handle.ledger, handle.ledger.adopt(entry, handle)))
+            elif self._places[number].is_view:
+                of_host.append(entry)
+        return tuple(touched), tuple(of_host)
+
+    def _entries(self, accesses: Iterable[KernelAccess]) -> Iterator[tuple[int, Entry]]:
+        for access in accesses:
+            if access.array < len(self._places):  # a distributed field has more, which the ranks order
+                for entry in _entries(access, self._places[access.array]):
+                    yield access.array, entry
 
 
 @dataclass(slots=True)
@@ -55,9 +103,10 @@ class _Known:
     """A run, by the objects that must be the same; if the memory's ``version`` is the same, so are all others."""
 
     version: object
-    handles: tuple[Handle | None, ...]
+    handles: Handles
     ledgers: tuple[Ledger | None, ...]
     run: Run
+    layout: _Layout
 
 
 class Calls:
@@ -80,57 +129,35 @@ class Calls:
         if found is not None and (found.handles, found.ledgers) == (handles, ledgers):
             found.version = version
             return found.run
-        places = _places(call, handles)
-        if any(place.handle is None and place.is_view for place in places):
+        layout = _Layout(call) if found is None else found.layout
+        if layout.has_views(handles):
             return None
         if len(self._known) >= _MOST:
             self._known.clear()
         some = [ledger for ledger in ledgers if ledger is not None]
-        made = Run(lane, code, some, lambda accesses: _touches(accesses, places)[0], lent=_is_lent(call, handles))
-        self._known[key] = _Known(version, handles, ledgers, made)
+        made = Run(
+            lane, code, some, lambda accesses: layout.touches(accesses, handles)[0], lent=_is_lent(call, handles)
+        )
+        self._known[key] = _Known(version, handles, ledgers, made, layout)
         return made
 
     def touches(self, call: ObservedCall) -> CallTouches:
         """The memory that a call touches if it belongs to no run."""
-        handles = [self._memory.of_array(array) for array in call.arrays]
-        touched, of_host = _touches(call.code().accesses(call.values), _places(call, handles))
+        handles = tuple([self._memory.of_array(array) for array in call.arrays])
+        touched, of_host = _Layout(call).touches(call.code().accesses(call.values), handles)
         waits = any(entry.kind != READ for entry in of_host)
         return CallTouches(touched, of_host, waits, _is_lent(call, handles))
 
 
-def _is_lent(call: ObservedCall, handles: Sequence[Handle | None]) -> bool:
-    return any(
-        handle is not None and isinstance(array, (HostView, DeviceView))
-        for array, handle in zip(call.arrays, handles, strict=True)
-    )
+def _is_lent(call: ObservedCall, handles: Handles) -> bool:
+    for array, handle in zip(call.arrays, handles, strict=True):
+        if handle is not None and isinstance(array, (HostView, DeviceView)):
+            return True
+    return False
 
 
-def _places(call: ObservedCall, handles: Sequence[Handle | None]) -> tuple[_Place, ...]:
-    return tuple(
-        _place_of(array, handle, is_view=isinstance(array, HostView))
-        for array, handle in zip(call.arrays, handles, strict=True)
-    )
-
-
-def _place_of(array: ArrayMemory, handle: Handle | None = None, *, is_view: bool = False) -> _Place:
-    return _Place(array.pointer, array.nbytes, leaves_of(array), handle, is_view)
-
-
-def _touches(accesses: Sequence[KernelAccess], places: Sequence[_Place]) -> tuple[Touched, tuple[Entry, ...]]:
-    """The entries of arrays that the checker knows, and of those that only the call refers to."""
-    touched: list[tuple[Ledger, Entry]] = []
-    of_host: list[Entry] = []
-    for access in accesses:
-        if access.array >= len(places):  # a distributed field, whose parts the ranks order
-            continue
-        place = places[access.array]
-        handle = place.handle
-        for entry in _entries(access, place):
-            if handle is not None:
-                touched.append((handle.ledger, handle.ledger.adopt(entry, handle)))
-            elif place.is_view:
-                of_host.append(entry)
-    return tuple(touched), tuple(of_host)
+def _place_of(array: ArrayMemory, *, is_view: bool = False) -> _Place:
+    return _Place(array.pointer, array.nbytes, leaves_of(array), is_view)
 
 
 def node_entries(access: RawAccess | tuple[ArrayMemory, KernelAccess]) -> list[Entry]:

@@ -85,6 +85,10 @@ class Entry:
         self.handle: object = None
         self.fills = kind in _ALONE and not reason and region.dense
 
+    def copy(self) -> Entry:
+        """An equal access of other memory."""
+        return Entry(self.kind, self.region, self.reason, self.array, self.span)
+
 
 def merged(records: list[tuple[Entry, Operation]]) -> tuple[Entry, Operation]:
     """Records of one kind as one; the newest is the first."""
