@@ -41,11 +41,18 @@ def layout_of(kernel: Kernel) -> AbiLayout:
     return AbiLayout(tuple(values), -(-offset // 8) * 8)
 
 
-def hidden_of(layout: AbiLayout, *, scratch: bool) -> tuple[HiddenArgument, ...]:
-    """The arguments that a launch adds to the caller's; the address of ``scratch`` memory comes after the layout."""
+def hidden_of(layout: AbiLayout, *, scratch: bool, results: bool) -> tuple[HiddenArgument, ...]:
+    """The arguments that a launch adds to the caller's.
+
+    The address of ``scratch`` memory comes after the layout, and after that the address of the memory for ``results``.
+    """
     found = [value for value in layout.values if value.param.startswith(HIDDEN)]
     named = [HiddenArgument(value.param.removeprefix(HIDDEN).rstrip("0123456789"), value.offset) for value in found]
-    return (*named, HiddenArgument("scratch", layout.size)) if scratch else tuple(named)
+    if scratch:
+        named.append(HiddenArgument("scratch", layout.size))
+    if results:
+        named.append(HiddenArgument("results", layout.size + 8))
+    return tuple(named)
 
 
 def scalar_of(value: AbiValue, kernel: Kernel) -> Scalar:

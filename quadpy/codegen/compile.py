@@ -50,7 +50,7 @@ def code_object(schedule: KernelSchedule, spec: TargetSpec, image: bytes, asm: s
         tasks=schedule.launches,
         results=tuple(t.name for t in kernel.results),
         slots=schedule.cells,
-        hidden=hidden_of(layout, scratch=schedule.takes_scratch),
+        hidden=hidden_of(layout, scratch=schedule.takes_scratch, results=schedule.takes_results),
         flow=schedule.flow,
         messages=tuple(dict.fromkeys(node.message.text for node in walk(kernel) if isinstance(node, ir.Print))),
         asm=asm,
@@ -81,5 +81,7 @@ def _machine_code(text: str, spec: TargetSpec, argument_bytes: int, *, want_asm:
         case "amdgpu":
             return compile_amdgpu(text, spec, want_asm=want_asm)
         case "nvptx":
-            ptx = compile_nvptx(text, spec, parameter_bytes=argument_bytes + 8)  # and the address of scratch memory
+            ptx = compile_nvptx(
+                text, spec, parameter_bytes=argument_bytes + 16
+            )  # and the addresses of scratch memory and results
             return ptx.encode(), ptx

@@ -128,6 +128,11 @@ class KernelSchedule:
     limits: tuple[Limit, ...] = ()
 
     @property
+    def takes_results(self) -> bool:
+        """Whether GPU kernels take the address of memory for the results; otherwise these are in scratch memory."""
+        return self.rules.gpu is not None and self.form == PLAIN and bool(self.kernel.results)
+
+    @property
     def latch_launches(self) -> tuple[TaskInfo, ...]:
         return self.launches[len(self.launches) - len(self.latches) :]
 

@@ -39,7 +39,8 @@ class Row:
     """One hidden argument: a word that all launches of a plan share, or one that each launch computes.
 
     ``of_memory`` says that it is the address of memory that a launch gets from the host; ``jit.launch_memory`` fills
-    it in.  With none of these it is the address of scratch memory, which each launch allocates on its stream.
+    it in.  With none of these it is the address of scratch memory, which each launch allocates on its stream, or of the
+    memory for results: the beginning of scratch memory, if nothing else is given.
     """
 
     of_plan: Callable[[Sources], int] | None = None
@@ -56,6 +57,7 @@ ROWS: Final = {
     "fault": Row(of_plan=lambda sources: sources.device.faults.record() if sources.device else host_record()),
     "sites": Row(of_plan=lambda sources: number_of_first(sources.code.sites)),
     "scratch": Row(),
+    "results": Row(),
 }
 
 _WORD: Final = struct.Struct("=Q")
@@ -67,9 +69,10 @@ class HiddenArguments:
     fields          those that the kernel uses
     counts          whether a value depends on how many launches there were before
     scratch_offset  where the address of scratch memory goes in the argument block; None for a kernel without any
+    results_offset  the same for the memory for results
     """
 
-    __slots__ = ("_computed", "_memory", "_values", "counts", "fields", "scratch_offset", "seed")
+    __slots__ = ("_computed", "_memory", "_values", "counts", "fields", "results_offset", "scratch_offset", "seed")
 
     def __init__(
         self, code: CodeObject, fields: Iterable[FieldMemory] = (), seed: int = 0, device: Device | None = None
@@ -79,6 +82,7 @@ class HiddenArguments:
         self._values: list[int] = []
         self._computed: list[tuple[int, Callable[[], int]]] = []  # which of the values each launch computes
         self.scratch_offset: int | None = None
+        self.results_offset: int | None = None
         self._memory: dict[str, tuple[int, int]] = {}  # row -> number among the values, offset in the argument block
         for hidden in code.hidden:
             row = ROWS[hidden.name]
@@ -90,6 +94,8 @@ class HiddenArguments:
                 self._values.append(0)
             elif row.of_plan is not None:
                 self._values.append(row.of_plan(sources))
+            elif hidden.name == "results":
+                self.results_offset = hidden.offset
             else:
                 self.scratch_offset = hidden.offset
         self.counts = bool(self._computed)
@@ -120,11 +126,14 @@ class HiddenArguments:
         return block[:start] + _WORD.pack(address) + block[start + _WORD.size :]
 
     def pack_scratch(self, block: Buffer, address: int) -> None:
-        """Puts the address of scratch memory into an argument block."""
+        """Puts the address of scratch memory, which begins with the results, into an argument block."""
         assert self.scratch_offset is not None
         _WORD.pack_into(block, self.scratch_offset, address)
+        if self.results_offset is not None:
+            _WORD.pack_into(block, self.results_offset, address)
 
     def with_scratch(self, block: bytes, address: int) -> bytes:
         """``block``, which ends with the layout, and after it the address of scratch memory."""
         assert self.scratch_offset is not None
-        return block.ljust(self.scratch_offset, b"\0") + _WORD.pack(address)
+        words = 1 if self.results_offset is None else 2
+        return block.ljust(self.scratch_offset, b"\0") + words * _WORD.pack(address)

@@ -90,24 +90,30 @@ def test_on_a_gpu(answers, plan_of):
         (draw, "cpu", ["seed", "launch"]),
         (add, "cpu", ["field"]),
         (draw, "gfx942", ["seed", "launch"]),
-        (add, "gfx942", ["field", "scratch"]),
-        (add, "sm_90", ["field", "scratch"]),
+        (add, "gfx942", ["field", "scratch", "results"]),
+        (add, "sm_90", ["field", "scratch", "results"]),
     ],
 )
 def test_code_lists_what_the_launch_adds(kernel, target, names):
     code = code_of(kernel, target)
     assert [hidden.name for hidden in code.hidden] == names
     offsets = {slot.param: slot.offset for slot in code.layout.values if slot.param.startswith("$")}
-    assert [hidden.offset for hidden in code.hidden] == [*offsets.values(), code.layout.size][: len(names)]
+    assert [hidden.offset for hidden in code.hidden] == [*offsets.values(), code.layout.size, code.layout.size + 8][
+        : len(names)
+    ]
     assert CodeObject.from_parts(code.manifest(), code.image) == code
 
 
-def test_scratch_memory_comes_after_the_layout():
+def test_scratch_memory_and_results_come_after_the_layout():
+    """Scratch memory begins with the results, unless the launch has other memory for them."""
     code = code_of(add, "gfx942")
     hidden = HiddenArguments(code, [total], 7)
     block = hidden.with_scratch(bytes(code.layout.size - 4), 0x1234)
-    assert len(block) == code.block_bytes == code.layout.size + 8
-    assert int.from_bytes(block[-8:], "little") == 0x1234
+    assert len(block) == code.block_bytes == code.layout.size + 16
+    assert block[code.layout.size :] == 2 * (0x1234).to_bytes(8, "little")
+    again = bytearray(len(block))
+    hidden.pack_scratch(again, 0x1234)
+    assert again[code.layout.size :] == block[code.layout.size :]
     assert list(hidden.values()) == [total.pointer]
     assert not hidden.counts
 

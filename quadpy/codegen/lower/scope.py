@@ -71,6 +71,7 @@ class Scope:
     loop_tag  metadata of the parallel loop
     merge_tag metadata of the loops that merge partial results
     results   of a function; None in a task
+    returned  the address of the memory for a kernel's results; empty where its first slots have them
     fuel      how the CPU's long loops look for signals; None if there are none
     """
 
@@ -99,6 +100,7 @@ class Scope:
     loop_tag: str = ""
     merge_tag: str = ""
     results: tuple[Scalar, ...] | None = None
+    returned: str = ""
     fuel: Fuel | None = None
 
     def fresh(self) -> Scope:

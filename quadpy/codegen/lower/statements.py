@@ -12,7 +12,7 @@ from quadpy.codegen.lower.gpu.threads import barrier
 from quadpy.codegen.lower.gpu.waves import lower_wave
 from quadpy.codegen.lower.interleave import loads_ahead, lower_in_groups
 from quadpy.codegen.lower.loops import lower_for, lower_while, position, trip_count
-from quadpy.codegen.lower.memory import address, load, memory_of, store
+from quadpy.codegen.lower.memory import address, load, memory_of, store, store_at
 from quadpy.codegen.lower.records import lower_fault, lower_print
 from quadpy.codegen.lower.scope import Family, Scope
 from quadpy.codegen.lower.text import constant, llvm_type
@@ -197,11 +197,15 @@ def _call_many(s: Scope, stmt: ir.CallMany) -> None:
 
 
 def _return(s: Scope, stmt: ir.Return) -> None:
-    """A function returns; a kernel puts its results into its first slots and ends its task."""
+    """A function returns; a kernel puts its results into their memory, or its first slots, and ends its task."""
     values = [(lower_expr(s, value), value.type) for value in stmt.values]
     if s.results is None:
         for number, (value, t) in enumerate(values):
-            store(s, ir.Slot(number, t, span=stmt.span), value)
+            if s.returned:
+                where = s.text.op(f"getelementptr i64, {s.rules.pointer} {s.returned}, i64 {number}")
+                store_at(s, where, value, t)
+            else:
+                store(s, ir.Slot(number, t, span=stmt.span), value)
         s.text.end("ret void")
         return
     s.text.end(f"ret {returned(s, values)}")

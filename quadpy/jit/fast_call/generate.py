@@ -108,6 +108,17 @@ class GpuCalls:
             self.names |= {"allocate": device.allocate, "put_address": struct.Struct("=Q").pack_into}
             yield f"        scratch = allocate({8 * plan.code.slots}, on)"
             yield f"        put_address(block, {records.start + plan.hidden.scratch_offset}, scratch.pointer)"
+        lands = plan.hidden.results_offset is not None and "mapped" in device.driver.features
+        if lands:
+            self.names |= {
+                "landing": device.staging.landing,
+                "landed": device.staging.landed,
+                "broken": device.staging.settle,
+            }
+            yield "        landed_at = landing()"
+            yield f"        put_address(block, {records.start + plan.hidden.results_offset}, landed_at.buffers[0].pointer)"
+        elif plan.hidden.results_offset is not None:
+            yield f"        put_address(block, {records.start + plan.hidden.results_offset}, scratch.pointer)"
         yield "        code = submit()"
         yield "        if code and not settle(record, code): return False"
         yield told[1]
@@ -117,7 +128,10 @@ class GpuCalls:
                 "raise_first": device.faults.raise_first,
                 "read": plan.result.read,
             }
-            yield f"        found = fetch(scratch.pointer, {plan.result.nbytes}, owner.handle); raise_first(owner.handle)"
+            found = "landed(landed_at" if lands else "fetch(scratch.pointer"
+            yield f"        found = {found}, {plan.result.nbytes}, owner.handle); raise_first(owner.handle)"
+        if lands:
+            yield "    except BaseException: broken(owner.handle); raise"
         yield "    finally:"
         yield "        if timeline.ending: move_last(timeline, owner); owner = None; drain()"  # as Stream._call
         yield "    give_back(record)"

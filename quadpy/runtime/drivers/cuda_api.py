@@ -120,6 +120,8 @@ def _describe(cuda: Any, ordinal: int) -> tuple[DeviceInfo, frozenset[Feature]]:
         features.add("pool")
     if value(cuda.cuDeviceGetAttribute, of.CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, device):
         features.add("cooperative")
+    if value(cuda.cuDeviceGetAttribute, of.CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING, device):
+        features.add("mapped")
     total = value(cuda.cuDeviceTotalMem, device)
     units = value(cuda.cuDeviceGetAttribute, of.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device)
     ticks = 1000 * int(value(cuda.cuDeviceGetAttribute, of.CU_DEVICE_ATTRIBUTE_CLOCK_RATE, device))

@@ -50,7 +50,9 @@ DEFAULT_STREAM: Final = StreamHandle(0)
 AllocatorName = Literal["cache", "pool"]
 """quadpy's own cache over ``alloc``, or the driver's pool through ``alloc_async``."""
 
-Feature = Literal["host", "handles", "timing", "pool", "modules", "stream-device", "cooperative", "cooperative-apart"]
+Feature = Literal[
+    "host", "handles", "timing", "pool", "modules", "stream-device", "cooperative", "cooperative-apart", "mapped"
+]
 """``host``           work runs at once, in host memory: copies need no staging
 ``handles``        streams and events are the driver's; without it, every handle is 0
 ``timing``         events measure time on the device
@@ -58,6 +60,7 @@ Feature = Literal["host", "handles", "timing", "pool", "modules", "stream-device
 ``modules``        code objects can be loaded and launched
 ``cooperative``    has ``launch_cooperative``: launches whose blocks may wait for each other
 ``cooperative-apart``  such launches run on a separate queue: an event recorded right after one does not wait for it
+``mapped``         kernels can write pinned memory at the host's address
 ``stream-device``  ``stream_device`` knows the device of another library's stream
 """
 

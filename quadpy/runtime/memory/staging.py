@@ -11,13 +11,13 @@ import ctypes
 import functools
 import struct
 from collections.abc import Callable, Sized
-from typing import Final, Protocol, TypeVar
+from typing import Final, Protocol, TypeAlias, TypeVar
 
 from quadpy.errors import DeviceError
 from quadpy.runtime.device.reaper import Reaper
 from quadpy.runtime.drivers.driver import Driver, EventHandle, PinnedPointer, StreamHandle
 
-__all__ = ["Staging"]
+__all__ = ["Landing", "Staging"]
 
 T = TypeVar("T")
 
@@ -95,6 +95,9 @@ class _DoubleBuffer:
         return buffer.view
 
 
+Landing: TypeAlias = _DoubleBuffer
+
+
 class Reports(Protocol):
     """The reports of complete work, which the host reads after each wait; see ``Prints``."""
 
@@ -137,7 +140,7 @@ class Staging:
             try:
                 buffers.put(target, data, stream)
             except BaseException:
-                self._settle(stream)
+                self.settle(stream)
                 raise
             self._keep(buffers)
 
@@ -149,9 +152,24 @@ class Staging:
         try:
             found = bytes(buffers.fetch(source, nbytes, stream)[:nbytes])
         except BaseException:
-            self._settle(stream)
+            self.settle(stream)
             raise
         self._keep(buffers)
+        if self._reports is not None and self._reports.pending:
+            self._reports.drain()
+        return found
+
+    def landing(self) -> Landing:
+        """Pinned memory for up to ``CHUNK`` bytes that a kernel writes; on every way, ``landed`` or ``settle`` comes next."""
+        buffers = self._unused()
+        buffers.buffers[0].wait()
+        return buffers
+
+    def landed(self, landing: Landing, nbytes: int, stream: StreamHandle) -> bytes:
+        """The bytes that the work on ``stream`` has written there."""
+        self._driver.stream_synchronize(stream)
+        found = bytes(landing.buffers[0].view[:nbytes])
+        self._keep(landing)
         if self._reports is not None and self._reports.pending:
             self._reports.drain()
         return found
@@ -166,7 +184,7 @@ class Staging:
         try:
             (found,) = packing.unpack_from(buffers.fetch(source, packing.size, stream))
         except BaseException:
-            self._settle(stream)
+            self.settle(stream)
             raise
         self._keep(buffers)
         if self._reports is not None and self._reports.pending:
@@ -179,7 +197,7 @@ class Staging:
         try:
             result = copy(buffers, *arguments, stream)
         except BaseException:
-            self._settle(stream)
+            self.settle(stream)
             raise
         self._keep(buffers)
         return result
@@ -190,7 +208,8 @@ class Staging:
         except IndexError:
             return _DoubleBuffer(self._driver, self._reaper)
 
-    def _settle(self, stream: StreamHandle) -> None:
+    def settle(self, stream: StreamHandle) -> None:
+        """Wait for copies and kernels that were broken off, which may still use pinned memory."""
         with contextlib.suppress(DeviceError):
             self._driver.stream_synchronize(stream)
 

@@ -10,6 +10,8 @@ never while one runs.  The kernel's body is a function with the arguments of the
 
 from __future__ import annotations
 
+from typing import Final
+
 from quadpy.codegen.lower.arguments import Argument, arguments_of
 from quadpy.codegen.lower.gpu.threads import gpu_rules
 from quadpy.codegen.lower.scope import Scope
@@ -17,7 +19,11 @@ from quadpy.codegen.lower.text import FunctionText, symbol
 from quadpy.codegen.schedule import KernelSchedule
 from quadpy.ir import nodes as ir
 
-__all__ = ["finish_kernel"]
+__all__ = ["RETURNED", "finish_kernel"]
+
+
+RETURNED: Final = "%results"
+"""The parameter with the address of the memory for results."""
 
 
 def finish_kernel(
@@ -33,6 +39,8 @@ def finish_kernel(
     params = [_parameter(s, kernel, argument, exchanged) for argument in arguments_of(schedule)]
     if schedule.takes_scratch:
         params.append(f"{s.rules.pointer} %scratch")
+    if schedule.takes_results:
+        params.append(f"{s.rules.pointer} {RETURNED}")
     overlap = gpu.overlap_attributes(block_dim) if s.text.overlaps_loads else ""
     fast = gpu.fast_attributes if kernel.fast_math else ""
     attributes = " ".join(filter(None, (gpu.attributes(block_dim), overlap, fast, "nounwind")))

@@ -10,7 +10,7 @@ from quadpy.codegen.lower.axes import bind_axes, lower_axes, total_count, wide_t
 from quadpy.codegen.lower.gpu.blocks import lower_blocks
 from quadpy.codegen.lower.gpu.coarsened import lower_coarsened
 from quadpy.codegen.lower.gpu.copies import lower_copies
-from quadpy.codegen.lower.gpu.entry import finish_kernel
+from quadpy.codegen.lower.gpu.entry import RETURNED, finish_kernel
 from quadpy.codegen.lower.gpu.latch import return_unless_turn
 from quadpy.codegen.lower.gpu.reduce import lower_chunks, lower_merge
 from quadpy.codegen.lower.gpu.threads import grid_size, thread_number
@@ -30,6 +30,7 @@ def lower_gpu_task(module: ModuleText, kernel: KernelSchedule, schedule: Schedul
     scopes = [new_function(module, kernel.kernel, kernel.rules, arguments) for _ in schedule.launches]
     for s in scopes:
         s.constants = schedule.constants
+        s.returned = RETURNED if kernel.takes_results else ""
         if schedule.segment is not None:
             return_unless_turn(s, kernel, schedule.segment)
     match schedule.task, schedule.frame:
