@@ -42,11 +42,12 @@ class CpuPlan:
 
     ``fields`` are those that the kernel names, ``result_shape`` is the shape of what it returns, ``spans`` says where
     its tasks begin, ``checks_values`` whether a call checks values before it runs.  ``entry`` runs in place of machine
-    code, which stays mapped as long as the plan, or a call of it, lives.
+    code, which stays mapped as long as the plan, or a call of it, lives.  ``_checked`` is the last argument block that
+    looked as if an access were outside, and was found to be right: the same block need not be checked again.
     """
 
     __slots__ = (
-        "_apart", "_barrier_loops", "_entry", "_loaded", "_name", "_pack", "_result", "_slots", "_timed", "_unpack", "arrays", "checks_values", "code",
+        "_apart", "_barrier_loops", "_checked", "_entry", "_loaded", "_name", "_pack", "_result", "_slots", "_timed", "_unpack", "arrays", "checks_values", "code",
         "fields", "footprints", "hidden", "limits", "spans",
     )  # fmt: skip
 
@@ -63,7 +64,7 @@ class CpuPlan:
     ) -> None:
         self.code, self.hidden = code, HiddenArguments(code, fields, seed)
         self.fields, self.footprints = self.hidden.fields, unknown_footprints(code)
-        self._apart = entry is None
+        self._apart, self._checked = entry is None, b""
         self._timed: CpuPlan | None = None
         self._entry = entry or self._load(name, spans[0] if spans else None)
         form = struct.Struct(code.layout.format)
@@ -100,7 +101,7 @@ class CpuPlan:
     def launch(self, block: bytes) -> object:
         """Runs the kernel with an argument block, and returns its result."""
         scratch = (ctypes.c_uint64 * self._slots)() if self._slots else None
-        task = self._entry(block, scratch, 0)
+        task = self._entry(block, scratch, CHECKED if block == self._checked else 0)
         while task != -1:
             task = self._go_on(block, scratch, task)
         return None if self._result is None or scratch is None else self._result.read(scratch)
@@ -163,7 +164,7 @@ class CpuPlan:
             raise_kept()
         if task == OUT_OF_BOUNDS:
             self.limits.require(self._unpack(block))
-            task = CHECKED
+            task, self._checked = CHECKED, block
         if task == OUT_OF_MEMORY:
             raise OutOfDeviceMemory(
                 f"kernel {self._name}: no working memory for a loop's partial results or shared arrays",

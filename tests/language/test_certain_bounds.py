@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import random
 import re
 
@@ -588,3 +589,24 @@ def test_random_kernels_against_python(load, arch, request):
             reported += refused
             assert any(seen) if refused else not (certain and any(seen)), f"{body}\n{n, m, a, b, c}"
     assert reported > 20
+
+
+def test_a_call_that_was_found_to_be_right_is_not_checked_again(monkeypatch):
+    limits = importlib.import_module("quadpy.jit.limits").Limits
+    checks, require = [], limits.require
+    monkeypatch.setattr(limits, "require", lambda *args: checks.append(1) or require(*args))
+
+    @qp.kernel
+    def rows(x: F32, y: F32, m: qp.i32, n: qp.i32):
+        for i in range(m):
+            for j in range(n):
+                y[i] = x[j]
+
+    qp.init(arch=qp.cpu)
+    x, y, seen = qp.ndarray(qp.f32, 4), qp.ndarray(qp.f32, 4), []
+    for m, n in ((3, 1), (5, 0), (5, 0), (5, 0), (6, 0), (6, 0), (5, 0)):
+        rows(x, y, m, n)
+        seen.append(len(checks))
+    assert seen == [0, 1, 1, 1, 2, 2, 3]
+    with pytest.raises(qp.BoundsError, match="certain to reach index 4 of y"):
+        rows(x, y, 5, 1)
