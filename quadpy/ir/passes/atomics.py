@@ -18,7 +18,7 @@ from quadpy.ir.uniform import is_launch_uniform
 from quadpy.ir.variables import reads_of
 from quadpy.ir.walk import map_children, walk
 
-__all__ = ["demote_atomics", "drop_unused_results", "is_private", "updated_apart"]
+__all__ = ["demote_atomics", "drop_unused_results", "private_arrays", "updated_apart"]
 
 
 def drop_unused_results(kernel: ir.Kernel) -> ir.Kernel:
@@ -134,14 +134,15 @@ def _telling(
     return None
 
 
-def _elements(task: ir.Task) -> Iterator[ir.Element]:
-    return (node for node in walk(task) if isinstance(node, ir.Element))
-
-
-def is_private(task: ir.ParallelTask, array: str) -> bool:
-    """Whether every access to ``array`` uses the same index, which differs from iteration to iteration."""
-    indices = {place.index for place in _elements(task) if place.array == array}
-    if len(indices) != 1:
-        return False
-    variables = {part.var for part in indices.pop() if isinstance(part, ir.VarRead)}
-    return all(axis.var in variables for axis in task.axes)
+def private_arrays(task: ir.ParallelTask) -> set[str]:
+    """The arrays to which every access uses the same index, which differs from iteration to iteration."""
+    indices: dict[str, set[tuple[ir.Expr, ...]]] = {}
+    for node in walk(task):
+        if isinstance(node, ir.Element):
+            indices.setdefault(node.array, set()).add(node.index)
+    axes = {axis.var for axis in task.axes}
+    return {
+        array
+        for array, found in indices.items()
+        if len(found) == 1 and axes <= {part.var for part in next(iter(found)) if isinstance(part, ir.VarRead)}
+    }

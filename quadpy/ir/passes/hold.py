@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from quadpy.dtypes import u1
 from quadpy.ir import nodes as ir
-from quadpy.ir.passes.atomics import is_private
+from quadpy.ir.passes.atomics import private_arrays
 from quadpy.ir.types import Array, Space
 from quadpy.ir.walk import map_children, walk
 
@@ -40,11 +40,11 @@ def _held(task: ir.Task, arrays: dict[str, Array]) -> ir.Task:
         for node in walk(task.body)
         if isinstance(node, ir.Atomic) and isinstance(node.place, ir.Element)
     }
-    places = {place.array: place for place in elements}
+    places, private = {place.array: place for place in elements}, private_arrays(task)
     own = {
         name
         for name, place in places.items()
-        if name not in kept and is_private(task, name) and _is_inside(task, place, arrays.get(name))
+        if name not in kept and name in private and _is_inside(task, place, arrays.get(name))
     }
     return replace(task, body=_Holder(own).block(task.body)) if own else task
 

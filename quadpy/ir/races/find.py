@@ -9,7 +9,7 @@ from typing import Final
 from quadpy.ir import nodes as ir
 from quadpy.ir.effects import effects_of
 from quadpy.ir.loads import LOADING
-from quadpy.ir.passes.atomics import is_private
+from quadpy.ir.passes.atomics import private_arrays
 from quadpy.ir.races.accesses import Facts, Iteration, MemoryAccess
 from quadpy.ir.races.proofs import Space, are_apart
 from quadpy.ir.races.terms import Atom, Term, Terms, parts_of
@@ -39,7 +39,7 @@ def definite_races(task: ir.Task, *, noalias: bool = True) -> dict[str, Definite
     if not isinstance(task, ir.ParallelTask):
         return {}
     written = {name for name, access in effects_of(task) if ir.Access.WRITE in access}
-    written -= {array for array in written if is_private(task, array)}
+    written -= private_arrays(task)
     written |= {
         ir.slot_name(n.place.number)
         for n in walk(task.body)
