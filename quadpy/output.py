@@ -7,6 +7,7 @@ came from, the cache included, and whichever kernels were joined into one.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
@@ -28,6 +29,10 @@ Style = Literal["format", "percent"]
 
 
 _CONVERSIONS: Final[dict[str, Callable[[object], object]]] = {"": lambda value: value, "r": repr, "s": str, "a": ascii}
+
+
+_C_INTEGER: Final = re.compile(r"([-+ #0]*\d*(?:\.\d+)?)(?:hh?|ll?)?[diu]?")
+"""Formats of integers that C has besides Python's: ``i``, ``u``, ``ld`` and ``.3d``, at least three digits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +64,14 @@ def apply(value: object, conversion: str, spec: str, style: Style = "format") ->
     converted = _CONVERSIONS[conversion](value)
     if isinstance(converted, list) and spec:
         return f"[{', '.join(apply(item, '', spec) for item in converted)}]"
-    return format(converted, spec) if spec or isinstance(converted, str) else str(converted)
+    if not spec and not isinstance(converted, str):
+        return str(converted)
+    try:
+        return format(converted, spec)
+    except ValueError:
+        if isinstance(converted, int) and (c := _C_INTEGER.fullmatch(spec)):
+            return f"%{c[1]}d" % converted
+        raise
 
 
 @dataclass(frozen=True, slots=True)

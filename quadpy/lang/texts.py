@@ -17,13 +17,26 @@ from quadpy.forms import Fixed, Form, Items, Members, Number, Numbers
 from quadpy.ir import nodes as ir
 from quadpy.lang.context import Trace
 from quadpy.lang.scalars import cast, to_scalar
-from quadpy.lang.values import ArrayRef, Record, Text, TextField, Value, Vec, holds_runtime, is_direct, shape_text
+from quadpy.lang.values import (
+    ArrayRef,
+    Record,
+    Text,
+    TextField,
+    Value,
+    Vec,
+    holds_runtime,
+    is_direct,
+    is_runtime,
+    shape_text,
+)
 from quadpy.output import Field, Style, apply
 from quadpy.records import Plain, RecordType
 from quadpy.source import Span
 
 __all__ = ["TEXTS", "add_texts", "expr_JoinedStr", "format_text", "percent_text", "text_call", "text_of", "words_of"]
 
+_FIXED: Final = re.compile(r"[-+ #0]*\d*\.\d+")
+"""A precision without a type."""
 TEXTS: Final = (str, repr, ascii, format)
 """Python functions that return text."""
 _CONVERSIONS: Final[dict[object, str]] = {str: "s", repr: "r", ascii: "a"}
@@ -134,6 +147,8 @@ def parts_of_value(
     """The parts of a text that show ``value``."""
     if any(int(digits) > _MOST_WIDTH for digits in re.findall(r"\d+", spec)):
         t.fail_type(f"the width in {spec!r} is above {_MOST_WIDTH:,}", span)
+    if t.options.as_taichi and style == "format" and _FIXED.fullmatch(spec) and _is_float(value):
+        spec += "f"  # as in C
     if isinstance(value, Text):
         if conversion not in ("", "s") or spec not in ("", "%s"):
             t.fail_type("a string with run-time values cannot be formatted as a whole", span, "format the values in it")
@@ -143,6 +158,10 @@ def parts_of_value(
     form, words = reported(t, value, span)
     _checked(t, form.sample, conversion, spec, style, span, shape_text(value))
     return [TextField(Field(form, conversion, spec, style), tuple(map(t.build.freeze, words)))]
+
+
+def _is_float(value: Value) -> bool:
+    return isinstance(value, float) or ((is_runtime(value) or isinstance(value, Vec)) and value.type.is_float)
 
 
 def _checked(t: Trace, value: object, conversion: str, spec: str, style: Style, span: Span, what: str = "") -> str:
