@@ -64,7 +64,8 @@ class CpuPlan:
     ) -> None:
         self.code, self.hidden = code, HiddenArguments(code, fields, seed)
         self.fields, self.footprints = self.hidden.fields, unknown_footprints(code)
-        self._apart, self._checked = entry is None, b""
+        self._apart = entry is None
+        self._checked: bytes | None = None
         self._timed: CpuPlan | None = None
         self._entry = entry or self._load(name, spans[0] if spans else None)
         form = struct.Struct(code.layout.format)
