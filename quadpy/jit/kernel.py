@@ -18,7 +18,7 @@ from quadpy.lang.source import FunctionSource
 from quadpy.public import public_init, shortened
 from quadpy.runtime.device.current import State, current_config
 from quadpy.runtime.device.locks import LiveObjects
-from quadpy.runtime.launch.capturing import CAPTURES, replaying_here, set_launching_kernel
+from quadpy.runtime.launch.capturing import CAPTURES, replaying_here, set_launching_kernel, take_launching_kernel
 from quadpy.runtime.launch.fusion import Fusion
 
 if TYPE_CHECKING:
@@ -56,6 +56,18 @@ State.forget.append(_forget_plans)
 def _run_observed() -> Callable[..., object]:
     """Imported where work is observed; cached, since an import at each call takes a microsecond."""
     return import_late("quadpy.jit.observed_call").run_observed  # type: ignore[no-any-return]  # as annotated
+
+
+def _noted(
+    kernel: Kernel, args: tuple[Any, ...], run: Callable[[Values, Views, object], object], values: Values, views: Views,
+    stream: object,
+) -> object:  # fmt: skip
+    """``run`` while the thread notes the call for a capture, and no longer: the note keeps ``args`` alive."""
+    set_launching_kernel(kernel, args)
+    try:
+        return run(values, views, stream)
+    finally:
+        take_launching_kernel()
 
 
 @public_init
@@ -143,11 +155,9 @@ class Kernel(ByName):
 
     def _watched(self, plan: Plan, args: tuple[Argument, ...]) -> Callable[[Values, Views, object], object]:
         """``plan.run`` for a call that a capture records, or that is reported to an observer."""
-        if CAPTURES.count:
-            set_launching_kernel(self, args)
-        if (observer := CAPTURES.observer) is None:
-            return plan.run
-        return functools.partial(_run_observed(), observer, self.source, plan)
+        observer = CAPTURES.observer
+        run = plan.run if observer is None else functools.partial(_run_observed(), observer, self.source, plan)
+        return functools.partial(_noted, self, args, run) if CAPTURES.count else run
 
     def prepare(self, *args: Argument, **kwargs: Argument) -> Prepared | HostLaunch:
         """Return what a call with ``args`` and ``kwargs`` would launch, without launching it; a graph takes it as a node.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
+import weakref
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -123,6 +124,33 @@ def test_a_graph_holds_memory_until_it_is_gone(make: Callable[..., Any], what: s
 
     for ranks in (1, 2) if make is made_by_dist else (1,):
         run_ranks(ranks, program)
+
+
+def test_a_dropped_step_holds_no_array_until_the_collector_runs():
+    """Nor does a call that was refused while another rank captured."""
+
+    def program() -> list[bool]:
+        grid = qp.dist.Grid((16,), periodic=True)
+        u, v, w = (grid.ndarray(qp.f32) for _ in range(3))
+        far1(w, v, 1)
+        made = qp.dist.capture(partial(u.copy_from, w))
+        if grid.world.size > 1:
+            with pytest.raises(CaptureError):
+                far1(w, v, 3)
+        kept = [weakref.ref(each) for each in (u, v, w, made)]
+        del made, u, v, w
+        qp.sync()
+        return [each() is None for each in kept]
+
+    for ranks in (1, 2, 3):
+        run_ranks(ranks, program)
+        gc.collect()
+        gc.disable()
+        try:
+            found = run_ranks(ranks, program)
+        finally:
+            gc.enable()
+        assert found == [[True] * 4] * ranks
 
 
 def test_an_interrupt_leaves_no_capture_open():
