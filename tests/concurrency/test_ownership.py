@@ -360,7 +360,8 @@ def test_an_export_to_a_stream_of_another_library_makes_nobody_wait(allocator):
     assert driver.races() == []
 
 
-def test_a_finalizer_that_the_collector_runs_may_allocate_and_launch():
+@pytest.mark.parametrize("often", [7, 8, 9, 12])
+def test_a_finalizer_that_the_collector_runs_may_allocate_and_launch(often):
     """At any allocation of Python's, also in the middle of one of quadpy's: on its thread, and with whatever it holds."""
     driver, made = RecordingDriver(history=False), []
 
@@ -382,7 +383,7 @@ def test_a_finalizer_that_the_collector_runs_may_allocate_and_launch():
         x = qp.ndarray(qp.f32, N)
         add(x, x)
         try:
-            gc.set_threshold(7)
+            gc.set_threshold(often)
             for turn in range(200):
                 Solver()
                 y = qp.ndarray(qp.f32, 8 * (turn % 5 + 1))

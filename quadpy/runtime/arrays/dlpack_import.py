@@ -99,7 +99,7 @@ def _take_over(imported: ImportedTensor, struct: Managed | Versioned, capsule: A
             _rename(capsule, name)
         raise
     if len(_deaths) >= _Room.deaths:
-        for one in tuple(_deaths):
+        for one in list(_deaths):
             if one() is None:
                 _deaths.pop(one, None)
         _Room.deaths = 2 * len(_deaths) + _LEAST

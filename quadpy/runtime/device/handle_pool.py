@@ -136,7 +136,7 @@ class HandlePool(Generic[H]):
 
     def close(self) -> None:
         """Destroy all handles, even if they are still referred to."""
-        for record in tuple(self._records):
+        for record in list(self._records):
             give_back(self.destroy, record.cell)
 
     def abandon(self) -> None:

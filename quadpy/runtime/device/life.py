@@ -103,7 +103,7 @@ _mortal: Final[weakref.WeakSet[Life]] = weakref.WeakSet()
 
 def _in_child() -> None:
     """A GPU's runtime does not survive a fork: its first call in the child would abort the process."""
-    for life in tuple(_mortal):
+    for life in list(_mortal):
         for reaper in life.reapers:
             reaper.abandon()
         life.end(

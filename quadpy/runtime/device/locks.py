@@ -24,7 +24,7 @@ def new_lock() -> RLock:
 
 
 def _in_child() -> None:
-    for lock in tuple(_locks):
+    for lock in list(_locks):
         if not lock._is_owned():  # type: ignore[attr-defined]  # noqa: SLF001 - else the thread that forked releases it
             lock._at_fork_reinit()  # type: ignore[attr-defined]  # noqa: SLF001 - as the standard library does
 

@@ -88,7 +88,7 @@ class DeviceMemory:
         buffer = lookup(self._by_address, pointer)
         if buffer is not None and buffer.block is not None:
             return buffer.block
-        for block in tuple(self._blocks):  # an array's
+        for block in list(self._blocks):  # an array's
             if block.pointer == pointer and block.cell:
                 return block
         raise DeviceError(
@@ -197,7 +197,7 @@ class DeviceMemory:
         """Forget guests that have ended and are idle, so that a block does not remember every stream that ever used it."""
         if len(block.guests) < _MANY:
             return
-        for guest in tuple(block.guests):
+        for guest in list(block.guests):
             if guest.ended and self._timelines.idle(guest):
                 block.guests.discard(guest)
                 block.writers.discard(guest)
@@ -223,7 +223,7 @@ class DeviceMemory:
 
     def close(self) -> None:
         """Free everything, alive or not; the device is idle."""
-        for block in tuple(self._blocks):
+        for block in list(self._blocks):
             self._release(block)
         self._timelines.synchronize()
         self._allocator.trim()

@@ -131,7 +131,7 @@ class EventTable:
 
     def count(self) -> int:
         """How many events are alive."""
-        refs = [known() for known in tuple(self._events.values())] if self.has_handles else []
+        refs = [known() for known in list(self._events.values())] if self.has_handles else []
         return sum(ref is not None and ref.owner is not None for ref in refs)
 
 

@@ -118,7 +118,7 @@ class Timelines:
 
     def own(self) -> list[StreamHandle]:
         """The live streams that were created here."""
-        return [StreamHandle(handle) for handle in tuple(self.live) if self.owns(StreamHandle(handle))]
+        return [StreamHandle(handle) for handle in list(self.live) if self.owns(StreamHandle(handle))]
 
     def end(self, timeline: Timeline) -> bool:
         """End the stream of ``timeline``; its handle goes back when no call uses it any more.

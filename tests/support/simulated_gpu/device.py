@@ -8,13 +8,16 @@ import itertools
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 from quadpy.errors import DriverError, OutOfDeviceMemory
 from quadpy.runtime.drivers.driver import DEFAULT_STREAM, EventHandle, FunctionHandle, StreamHandle
 from quadpy.runtime.memory.host_memory import HOST, Buffer
 from simulated_gpu.simulation import Op, Queue, Range, Simulation
 
-__all__ = ["Call", "Event", "RecordedKernel", "SimulatedDevice", "unused"]
+__all__ = ["Call", "Event", "RecordedKernel", "SimulatedDevice", "numbered"]
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +104,12 @@ class SimulatedDevice:
         return found
 
 
-def unused(base: int, used: Iterable[int]) -> int:
-    """The first free number: drivers reuse the numbers of destroyed objects at once."""
-    taken = set(used)
-    return next(handle for handle in itertools.count(base, 16) if handle not in taken)
+def numbered(base: int, kept: dict[int, T], thing: T) -> int:
+    """The first free number, under which ``kept`` has ``thing`` now: drivers reuse those of destroyed objects at once.
+
+    One step finds it and takes it, since the collector may run a finalizer here that makes an object, too.
+    """
+    return next(handle for handle in itertools.count(base, 16) if kept.setdefault(handle, thing) is thing)
 
 
 class SimulatedMemory:
@@ -137,7 +142,8 @@ class SimulatedMemory:
 
     def release(self, pointer: int) -> None:
         if pointer:
-            self.used -= self.size(pointer)
+            nbytes = self.size(pointer)  # before ``used`` is read: see ``numbered``
+            self.used -= nbytes
             del self._blocks[pointer]
             self._starts.remove(pointer)
 

@@ -28,7 +28,7 @@ from quadpy.runtime.drivers.driver import (
     PoolPointer,
     StreamHandle,
 )
-from simulated_gpu.device import Call, Event, RecordedKernel, SimulatedDevice, unused
+from simulated_gpu.device import Call, Event, RecordedKernel, SimulatedDevice, numbered
 from simulated_gpu.graphs import RecordingGraphs
 from simulated_gpu.simulation import Clock, Op, merge
 
@@ -69,7 +69,7 @@ class RecordingDriver(SimulatedDevice):
         arch = "sm_90" if loops else "gfx942:sramecc+:xnack-"
         self.info = DeviceInfo("recorded device", arch, capacity, units=304)
         self._foreign: dict[int, int] = {}
-        self._modules: set[int] = set()
+        self._modules: dict[int, object] = {}
         self._freed: Clock = {}  # the frees that have run, after which their memory may be allocated again
         self.graphs = RecordingGraphs(self, loops=loops)
 
@@ -86,8 +86,7 @@ class RecordingDriver(SimulatedDevice):
 
     def foreign_stream(self, device: int | None = None) -> StreamHandle:
         """A stream of another library, on device ``device``."""
-        handle = StreamHandle(unused(0x9000, self._streams))
-        self._streams[handle] = self.simulation.queue()
+        handle = StreamHandle(numbered(0x9000, self._streams, self.simulation.queue()))
         self._foreign[handle] = self.ordinal if device is None else device
         return handle
 
@@ -95,9 +94,7 @@ class RecordingDriver(SimulatedDevice):
 
     @_recorded
     def stream_create(self, priority: int) -> StreamHandle:
-        handle = StreamHandle(unused(0x1000, self._streams))
-        self._streams[handle] = self.simulation.queue()
-        return handle
+        return StreamHandle(numbered(0x1000, self._streams, self.simulation.queue()))
 
     @_recorded
     def stream_destroy(self, stream: StreamHandle) -> None:
@@ -136,9 +133,7 @@ class RecordingDriver(SimulatedDevice):
 
     @_recorded
     def event_create(self, *, timing: bool) -> EventHandle:
-        handle = EventHandle(unused(0x5000, self._events))
-        self._events[handle] = Event(timing)
-        return handle
+        return EventHandle(numbered(0x5000, self._events, Event(timing)))
 
     @_recorded
     def event_destroy(self, event: EventHandle) -> None:
@@ -245,9 +240,7 @@ class RecordingDriver(SimulatedDevice):
     def module_load(self, image: bytes) -> ModuleHandle:
         if not image.startswith((b"\x7fELF", b"//")):  # PTX begins with a comment
             raise DriverError("module_load failed: the image is not a code object")
-        handle = ModuleHandle(unused(0xA000, self._modules))
-        self._modules.add(handle)
-        return handle
+        return ModuleHandle(numbered(0xA000, self._modules, object()))
 
     @_recorded
     def module_function(self, module: ModuleHandle, name: str) -> FunctionHandle:
@@ -260,7 +253,7 @@ class RecordingDriver(SimulatedDevice):
     def module_unload(self, module: ModuleHandle) -> None:
         if module not in self._modules:
             raise DriverError(f"module_unload failed: there is no module {module:#x}")
-        self._modules.remove(module)
+        del self._modules[module]
 
     def launch_arguments(self, address: int, nbytes: int) -> object:
         return address, nbytes

@@ -45,9 +45,9 @@ class CachingAllocator:
     size = staticmethod(size_class)
 
     def kept(self) -> int:
-        kept = [timeline.kept for timeline in tuple(self._keepers)]
-        free = sum(size * len(pointers) for sizes in (self._anyones, *kept) for size, pointers in tuple(sizes.items()))
-        waiting = (block for timeline in tuple(self._awaited) for block in tuple(timeline.waiting))
+        kept = [timeline.kept for timeline in list(self._keepers)]
+        free = sum(size * len(pointers) for sizes in (self._anyones, *kept) for size, pointers in list(sizes.items()))
+        waiting = (block for timeline in list(self._awaited) for block in list(timeline.waiting))
         return free + sum(block.nbytes * len(block.cell) for block in waiting)
 
     def fill(self, block: Block) -> None:
@@ -65,22 +65,26 @@ class CachingAllocator:
 
     def release(self, block: Block) -> None:
         if block.guests:
-            block.marks = [self._timelines.mark(guest) for guest in tuple(block.guests) if guest is not block.home]
+            block.marks = [self._timelines.mark(guest) for guest in list(block.guests) if guest is not block.home]
         self._await(block)
 
     def trim(self) -> None:
         self._settle()
-        for timeline in tuple(self._keepers):
+        for timeline in list(self._keepers):
             if self._timelines.idle(timeline):
                 self._share(timeline)
-        for pointers in tuple(self._anyones.values()):
+        for pointers in list(self._anyones.values()):
             give_back(self._driver.free, pointers)
 
     # helpers
 
     def _settle(self) -> None:
-        """Free the blocks whose marks have passed; on each stream, stop at the first mark that has not."""
-        for timeline in tuple(self._awaited):
+        """Free the blocks whose marks have passed; on each stream, stop at the first mark that has not.
+
+        Sets that finalizers change are copied by ``list``, as everywhere in the runtime: ``tuple`` allocates memory when it
+        has begun to iterate, and the collector may run finalizers then.
+        """
+        for timeline in list(self._awaited):
             waiting = timeline.waiting
             while waiting:
                 with suppress(IndexError, ValueError):  # another thread took it
@@ -121,14 +125,14 @@ class CachingAllocator:
 
     def _share_what_is_idle(self, home: Timeline, size: int) -> None:
         """Share the memory of ended streams that are idle, and memory of ``size`` from any other idle stream."""
-        for other in tuple(self._keepers):
+        for other in list(self._keepers):
             if other is not home and (other.ended or other.kept.get(size)) and self._timelines.idle(other):
                 self._share(other)
                 if self._anyones.get(size):
                     return
 
     def _share(self, timeline: Timeline) -> None:
-        for size, pointers in tuple(timeline.kept.items()):
+        for size, pointers in list(timeline.kept.items()):
             move(pointers, self._anyones.setdefault(size, []), len(pointers))
         if not any(timeline.kept.values()):
             self._keepers.discard(timeline)

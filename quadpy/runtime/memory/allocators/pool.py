@@ -94,7 +94,7 @@ class PoolAllocator:
     def trim(self) -> None:
         self._settle()
         if self._keepers:
-            for timeline in tuple(self._keepers):
+            for timeline in list(self._keepers):
                 self._free_kept(timeline)
             self._timelines.synchronize()  # pending frees cannot be returned to the system
         self._driver.trim_pool()
@@ -106,17 +106,17 @@ class PoolAllocator:
             owner = self._timelines.default.owner
             assert owner is not None
             self._timelines.order_on(timeline, owner)
-        for pointers in tuple(timeline.kept.values()):
+        for pointers in list(timeline.kept.values()):
             give_back(self._driver.free_async, pointers, owner.handle)
         if timeline.owner is None and not any(timeline.kept.values()):
             self._keepers.discard(timeline)
 
     def _settle(self) -> None:
         """Free the waiting blocks whose work can be waited for now, and what ended streams keep."""
-        for timeline in tuple(self._keepers):
+        for timeline in list(self._keepers):
             if timeline.owner is None and self._timelines.known(timeline):
                 self._free_kept(timeline)
-        for block in tuple(self._waiting):
+        for block in list(self._waiting):
             if all(map(self._timelines.known, block.users())):
                 self.release(block)
                 with suppress(ValueError):  # another thread did
