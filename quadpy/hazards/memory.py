@@ -73,8 +73,9 @@ class AddressRanges:
         """Forget a ledger; twice does nothing."""
         self._changed()
         if self._known.get(ledger.start) is ledger:
-            if ledger.start in self._starts:
-                self._starts.remove(ledger.start)
+            index = bisect.bisect_left(self._starts, ledger.start)  # there may be thousands
+            if self._starts[index : index + 1] == [ledger.start]:
+                del self._starts[index]
             del self._known[ledger.start]
 
 

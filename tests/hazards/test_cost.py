@@ -14,6 +14,7 @@ from simulated import AnyKernel, simulated
 from simulated_gpu.driver import RecordingDriver
 
 import quadpy as qp
+from quadpy.hazards import calls
 from quadpy.jit import compiler
 from quadpy.jit.offline import compile_with_asm
 from quadpy.target import parse_target
@@ -36,6 +37,12 @@ def mix(a: F32, b: F32, c: F32, d: F32, e: F32, f: F32):
 def double(a: F32):
     for i in a:
         a[i] = 2 * a[i]
+
+
+@qp.kernel
+def copy(a: F32, b: F32):
+    for i in a:
+        b[i] = a[i]
 
 
 @qp.kernel
@@ -262,6 +269,19 @@ def test_many_different_parts_cost_little_each(cpu):
     with qp.hazards.check():
         on = repeated(next_part, 1024)
     assert on <= 40
+
+
+def test_regions_are_computed_once_for_all_arrays_that_come_to_one_place(cpu, monkeypatch):
+    """Programs drop an array and make one like it all the time."""
+    computed, places, a = [], set(), qp.ndarray(qp.f32, N)
+    entries = calls._entries
+    monkeypatch.setattr(calls, "_entries", lambda *given: computed.append(given) or entries(*given))
+    with qp.hazards.check():
+        for _ in range(200):
+            b = qp.ndarray(qp.f32, N)
+            places.add(b.pointer)
+            copy(a, b)
+    assert 0 < len(computed) <= 2 * len(places)
 
 
 def test_streams_in_a_ring_cost_the_same_however_many_there_are(cpu):
