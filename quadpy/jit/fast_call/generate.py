@@ -108,17 +108,14 @@ class GpuCalls:
             self.names |= {"allocate": device.allocate, "put_address": struct.Struct("=Q").pack_into}
             yield f"        scratch = allocate({8 * plan.code.slots}, on)"
             yield f"        put_address(block, {records.start + plan.hidden.scratch_offset}, scratch.pointer)"
-        lands = plan.hidden.results_offset is not None and "mapped" in device.driver.features
-        if lands:
-            self.names |= {
-                "landing": device.staging.landing,
-                "landed": device.staging.landed,
-                "broken": device.staging.settle,
-            }
-            yield "        landed_at = landing()"
-            yield f"        put_address(block, {records.start + plan.hidden.results_offset}, landed_at.buffers[0].pointer)"
-        elif plan.hidden.results_offset is not None:
-            yield f"        put_address(block, {records.start + plan.hidden.results_offset}, scratch.pointer)"
+        lands = False
+        if (offset := plan.hidden.results_offset) is not None:
+            lands, staging, where = "mapped" in device.driver.features, device.staging, "scratch.pointer"
+            if lands:
+                self.names |= {"landing": staging.landing, "landed": staging.landed, "broken": staging.settle}
+                yield "        landed_at = landing()"
+                where = "landed_at.buffers[0].pointer"
+            yield f"        put_address(block, {records.start + offset}, {where})"
         yield "        code = submit()"
         yield "        if code and not settle(record, code): return False"
         yield told[1]
