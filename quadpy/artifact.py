@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any, Final, Literal, TypeAlias
 
 from quadpy.faults import Site
 from quadpy.flow import Flow, flow_from_json, flow_to_json
 from quadpy.formula import Formula, formula_from_json, formula_to_json, operand_from_json
+from quadpy.light import dataclass
 
 __all__ = [
     "CHECKED", "HIDDEN", "INTERRUPTED", "OUT_OF_BOUNDS", "SHADOW", "LOOP_DONE", "OUT_OF_MEMORY", "AbiLayout", "AbiValue", "CodeObject", "HiddenArgument", "Limit",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, replace
 from typing import Any, Final, Literal, TypeAlias
 
+from quadpy.light import dataclass
 from quadpy.source import Span
 
 __all__ = ["Hazard", "HazardAccess", "HazardKind", "Race", "race_access", "race_of_iterations"]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from quadpy.errors import (
@@ -23,6 +22,7 @@ from quadpy.errors import (
     KernelZeroDivisionError,
 )
 from quadpy.importing import import_late
+from quadpy.light import dataclass
 from quadpy.messages import users_index
 from quadpy.output import Message
 from quadpy.source import NOWHERE, Span

@@ -7,8 +7,9 @@ manifest spells them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any, TypeAlias
+
+from quadpy.light import dataclass
 
 __all__ = [
     "Flow", "Fork", "Loop", "Step", "conditions_of", "flow_from_json", "flow_to_json", "has_loop", "loop_ends",

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, TypeAlias
+
+from quadpy.light import dataclass
 
 __all__ = ["Fixed", "Form", "Items", "Members", "Number", "Numbers", "count_of_words", "form_from_json", "form_to_json"]
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from quadpy.forms import Form, count_of_words, form_from_json, form_to_json
+from quadpy.light import dataclass
 
 __all__ = [
     "CAPACITY_WORD", "HEADER_WORDS", "LOST_WORD", "NEXT_WORD", "Field", "Message", "Style", "apply",

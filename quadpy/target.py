@@ -7,10 +7,11 @@ LLVM's output.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, Literal
 
 from quadpy.errors import UnknownTargetError
+from quadpy.light import dataclass
 
 __all__ = [
     "AMD_ARCHS", "NVIDIA_ARCHS", "AmdArch", "Family", "TargetSpec", "amd_arch", "nvidia_shared_bytes", "parse_target", "with_waves",

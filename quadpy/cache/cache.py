@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import warnings
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +15,7 @@ from quadpy.cache.folder import CacheFolder
 from quadpy.cache.format import pack_parts, unpack_parts
 from quadpy.cache.keys import CacheKey, IndexKey, IndexRecord
 from quadpy.errors import CacheError
+from quadpy.light import dataclass
 from quadpy.settings import Settings, default_cache_dir
 
 __all__ = [

@@ -10,8 +10,9 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from dataclasses import dataclass
 from typing import ClassVar, Final
+
+from quadpy.light import dataclass
 
 __all__ = ["CacheKey", "IndexKey", "IndexRecord"]
 

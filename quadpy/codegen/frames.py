@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from quadpy.codegen.plans.privatise import BlockCopy, PrivatePlan
@@ -10,6 +9,7 @@ from quadpy.codegen.plans.rows import RowGuard
 from quadpy.codegen.plans.sections import SectionPlan
 from quadpy.codegen.plans.vectorise import VectorPlan
 from quadpy.codegen.reduction import Group
+from quadpy.light import dataclass
 
 __all__ = [
     "BlockCopies", "Blocks", "Coarsened", "CpuFrame", "GpuFrame", "GridStride", "Iterations", "Privatised", "Reduced",

@@ -7,11 +7,11 @@ blocks must fit into the wave slots that the registers leave.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, Literal
 
 from quadpy.codegen.objects.metadata import KernelInfo
 from quadpy.errors import CodegenError
+from quadpy.light import dataclass
 from quadpy.target import AmdArch, TargetSpec, amd_arch
 
 __all__ = ["Limit", "Occupancy", "occupancy"]

@@ -8,10 +8,11 @@ body, nested loops included, has the effect of the loop.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from quadpy.artifact import LOOP_DONE
 from quadpy.flow import Flow, Loop, Step, map_tasks, tasks_of
+from quadpy.light import dataclass
 
 __all__ = ["Latch", "Predication", "predicated_flow", "predication_of"]
 

@@ -23,13 +23,13 @@ a GPU needs several strands.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
 
 from quadpy.dtypes import Scalar
 from quadpy.flow import Fork, Loop, Step
 from quadpy.ir import nodes as ir
 from quadpy.ir.nodes import AtomicOp
+from quadpy.light import dataclass
 
 __all__ = [
     "ACCUMULATORS", "MOST_CHUNKS", "STRANDS", "WIDTH", "Group", "are_many", "chunk_shift", "chunk_size", "groups_of", "merge_op",

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Final
 
 from quadpy.codegen.objects.metadata import KernelInfo, read_metadata
 from quadpy.codegen.occupancy import Occupancy, occupancy
+from quadpy.light import dataclass
 from quadpy.target import TargetSpec
 
 __all__ = ["INSTRUCTION_CLASSES", "TaskReport", "classify", "format_reports", "instruction_mix", "report_tasks"]

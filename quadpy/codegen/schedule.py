@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import astuple, dataclass
+from dataclasses import astuple
 from itertools import accumulate, pairwise
 
 from quadpy.artifact import AbiLayout, Limit, TaskInfo
@@ -25,6 +25,7 @@ from quadpy.ir.blocks import has_barrier
 from quadpy.ir.effects import effects_of
 from quadpy.ir.nodes import Access
 from quadpy.ir.walk import walk
+from quadpy.light import dataclass
 from quadpy.target import TargetSpec
 
 __all__ = ["PLAIN", "Form", "FusedSchedule", "KernelSchedule", "Schedule", "schedule_of"]

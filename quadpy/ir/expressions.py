@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar, Final, TypeAlias
 
 from quadpy.dtypes import Scalar, i32
+from quadpy.light import dataclass
 from quadpy.source import Span
 
 __all__ = [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from quadpy.dtypes import Scalar
@@ -11,6 +10,7 @@ from quadpy.flow import Flow
 from quadpy.ir.expressions import AtomicOp, Expr, Node, Var
 from quadpy.ir.statements import Axis, Block, Place, SharedArray
 from quadpy.ir.types import Array
+from quadpy.light import dataclass
 
 __all__ = [
     "ArrayParam", "Function", "Kernel", "ParallelTask", "Param", "Private", "Reduction", "ScalarParam", "SerialTask", "Task",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from quadpy.ir.expressions import Expr, Node
+from quadpy.light import dataclass
 
 __all__ = [
     "ArraySeen", "Breakpoint", "Enter", "Exit", "Line", "Mark", "Names", "ObjectSeen", "Seen", "StructSeen", "VectorSeen",

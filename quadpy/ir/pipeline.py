@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from quadpy.ir.meetings import check_meetings
@@ -16,6 +15,7 @@ from quadpy.ir.passes.atomics import demote_atomics, drop_unused_results
 from quadpy.ir.passes.hold import hold_elements
 from quadpy.ir.passes.split_tasks import split_tasks
 from quadpy.ir.passes.watch_races import watch_races
+from quadpy.light import dataclass
 
 __all__ = ["TASK_PASSES", "TRACE", "Observer", "Pass", "run_passes"]
 

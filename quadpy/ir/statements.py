@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from quadpy.dtypes import Scalar
 from quadpy.ir.expressions import AtomicOp, Expr, Node, ParamRead, Var
 from quadpy.ir.marks import Breakpoint, Enter, Exit, Line, Names
 from quadpy.ir.types import Array
+from quadpy.light import dataclass
 from quadpy.output import Message
 
 __all__ = [

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import enum
 import math
-from dataclasses import dataclass
 
 from quadpy.dtypes import Scalar, element_text
+from quadpy.light import dataclass
 
 __all__ = ["Array", "Layout", "Member", "Space", "array_of"]
 

@@ -6,7 +6,6 @@ import ast
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from quadpy.artifact import CodeObject, ResultShape
@@ -23,6 +22,7 @@ from quadpy.lang.dependencies import Dependencies, reads_of
 from quadpy.lang.guard import guarded
 from quadpy.lang.members_found import MembersFound
 from quadpy.lang.source import FunctionSource
+from quadpy.light import dataclass
 from quadpy.runtime.arrays.field import Field
 from quadpy.source import Span
 from quadpy.target import TargetSpec

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final, TypeAlias
 
@@ -23,6 +22,7 @@ from quadpy.jit.parameters import (
 from quadpy.lang.arguments import ArgType, ContainerArg, StaticArg
 from quadpy.lang.decorators import Method
 from quadpy.lang.tensors import rank_of
+from quadpy.light import dataclass
 from quadpy.messages import counted, shown
 from quadpy.runtime.elements.types import CompositeType, scalar_of
 

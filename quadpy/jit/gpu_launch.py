@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import ctypes
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from quadpy.artifact import CodeObject, TaskInfo
@@ -14,6 +13,7 @@ from quadpy.flow import Flow, Fork, Loop, has_loop
 from quadpy.importing import import_late
 from quadpy.jit.formula import Evaluator, compile_formula
 from quadpy.jit.plan import ArgumentValue
+from quadpy.light import dataclass
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.modules import Label, Module
 from quadpy.runtime.drivers.driver import Driver, FunctionHandle

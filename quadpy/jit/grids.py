@@ -5,7 +5,6 @@ accesses are certain to leave their arrays.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from operator import itemgetter
 
 from quadpy.artifact import CodeObject
@@ -15,6 +14,7 @@ from quadpy.jit.formula import Evaluator, compile_formula
 from quadpy.jit.gpu_launch import TaskLaunch
 from quadpy.jit.limits import Limits
 from quadpy.jit.plan import ArgumentValue
+from quadpy.light import dataclass
 from quadpy.source import Span
 
 __all__ = ["BarrierLoop", "Grids", "barrier_loops", "deciding_values"]

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
 from quadpy.jit.array_arguments import ArrayArguments
 from quadpy.jit.plan import Values, Views
+from quadpy.light import dataclass
 from quadpy.runtime.arrays.foreign_host import HostView, TypeKey
 from quadpy.runtime.arrays.view import ArrayView
 from quadpy.runtime.device.device import Device

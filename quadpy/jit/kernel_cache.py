@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import os
 from pathlib import Path
 from typing import Final
 
@@ -29,10 +30,20 @@ FOLDERS: Final = (
 def _own_files() -> str:
     """A digest of quadpy's own files: in a checkout they change while its version does not."""
     root = Path(__file__).parent.parent
-    files = [*root.glob("*.py"), *(file for folder in FOLDERS for file in (root / folder).rglob("*.py"))]
-    stats = [(file.name, file.stat()) for file in sorted(files)]
-    text = repr([(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats])
+    files = [file for file in os.scandir(root) if file.is_file()]
+    for folder in FOLDERS:
+        files += _files_in(root / folder)
+    stats = [(file.path, file.stat()) for file in files if file.name.endswith(".py")]
+    text = repr(sorted((path[len(str(root)) :], stat.st_size, stat.st_mtime_ns) for path, stat in stats))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _files_in(folder: str | Path) -> list[os.DirEntry[str]]:
+    """The files in a folder and the folders in it; paths as text, because every process reads them."""
+    found = [*os.scandir(folder)]
+    return [file for file in found if file.is_file()] + [
+        file for inner in found if inner.is_dir() and inner.name != "__pycache__" for file in _files_in(inner.path)
+    ]
 
 
 TOOLCHAIN: Final = f"quadpy-{__version__}-{_own_files()};llvmlite-{llvmlite.__version__}"

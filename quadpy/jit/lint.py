@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Final, Literal, TypeAlias
 
@@ -15,6 +14,7 @@ from quadpy.jit.kernel import BoundKernel, Kernel
 from quadpy.jit.offline import trace_for
 from quadpy.jit.parameters import Argument
 from quadpy.jit.races import race_of
+from quadpy.light import dataclass
 from quadpy.messages import shown
 from quadpy.source import Span
 

@@ -7,12 +7,13 @@ import json
 import os
 import time
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Final
 
 from quadpy.completion import shows
 from quadpy.errors import ArgumentError
+from quadpy.light import dataclass
 from quadpy.messages import one_of, shown
 from quadpy.public import made_by, public
 from quadpy.runtime.device.devices import current_device

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeAlias
 
 from quadpy.dtypes import i32, u1, u8
@@ -20,6 +19,7 @@ from quadpy.lang.promotion import literal
 from quadpy.lang.scalars import cast
 from quadpy.lang.scope import import_value
 from quadpy.lang.values import ArrayRef, ElementRef
+from quadpy.light import dataclass
 from quadpy.source import Span
 
 __all__ = [

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple, TypeAlias
 
 from quadpy.dtypes import Scalar, f32, i32
 from quadpy.errors import ArgumentError
 from quadpy.ir.types import Array
+from quadpy.light import dataclass
 from quadpy.records import RecordType
 
 __all__ = [

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import walk
+from quadpy.light import dataclass
 from quadpy.source import Span
 
 __all__ = ["OpenFork", "Use", "use_of"]

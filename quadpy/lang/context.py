@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from quadpy.dtypes import Scalar, u1
@@ -32,6 +31,7 @@ from quadpy.lang.trace_state import (
     TaskOrder,
 )
 from quadpy.lang.values import Value
+from quadpy.light import dataclass
 from quadpy.source import Span
 
 __all__ = ["Grammar", "Trace"]

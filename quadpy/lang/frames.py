@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, TypeAlias
 
 from quadpy.dtypes import Scalar, u1
@@ -12,6 +12,7 @@ from quadpy.ir import nodes as ir
 from quadpy.lang.promotion import literal
 from quadpy.lang.source import FunctionSource
 from quadpy.lang.values import Record, Vec, shaped
+from quadpy.light import dataclass
 from quadpy.records import RecordType, Shape, shape_of_member
 from quadpy.source import NOWHERE, Span
 

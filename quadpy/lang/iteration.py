@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from quadpy.dtypes import Scalar, i64, u1
@@ -25,6 +24,7 @@ from quadpy.lang.scope import static_object
 from quadpy.lang.sparse_places import is_node
 from quadpy.lang.values import ArrayRef, Container, Value, Vec, holds_runtime, is_runtime, shape_text
 from quadpy.lang.variables import bind_index, release_index
+from quadpy.light import dataclass
 from quadpy.messages import counted, shown, with_article
 from quadpy.source import Span
 

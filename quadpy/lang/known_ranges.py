@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, TypeAlias
 
 from quadpy.dtypes import Scalar, bounds_of
 from quadpy.ir import nodes as ir
+from quadpy.light import dataclass
 
 __all__ = ["Range", "Ranges"]
 

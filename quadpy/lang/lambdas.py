@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from quadpy.lang.context import Trace
 from quadpy.lang.frames import Frame
 from quadpy.lang.values import Value, holds_runtime, shape_text
 from quadpy.lang.variables import freeze_all
+from quadpy.light import dataclass
 from quadpy.source import Span
 
 __all__ = ["Lambda", "call_lambda", "expr_Lambda"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from quadpy.dtypes import i32, u1
@@ -37,6 +37,7 @@ from quadpy.lang.scalars import to_integer, to_scalar
 from quadpy.lang.scope import import_value, outside, static_object
 from quadpy.lang.sparse_places import NodeParent, indices_of, node_of, position_in
 from quadpy.lang.values import ArrayRef, ScalarValue, Value, Vec
+from quadpy.light import dataclass
 from quadpy.records import RecordType
 from quadpy.source import Span
 

@@ -9,7 +9,6 @@ import ast
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from typing import Any
 
 from quadpy.dtypes import i32
@@ -37,6 +36,7 @@ from quadpy.lang.promotion import literal
 from quadpy.lang.scalars import to_scalar
 from quadpy.lang.sparse_places import is_node, position_in
 from quadpy.lang.values import ArrayRef, Value
+from quadpy.light import dataclass
 from quadpy.source import Span
 
 __all__ = ["active_only", "cell_by_cell", "remember_cells"]

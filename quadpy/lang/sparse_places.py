@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from quadpy.ir import nodes as ir
@@ -14,6 +13,7 @@ from quadpy.lang.levels import on_levels
 from quadpy.lang.scalars import to_integer, to_scalar
 from quadpy.lang.scope import import_value
 from quadpy.lang.values import ArrayRef, Value, Vec, shape_text
+from quadpy.light import dataclass
 from quadpy.messages import counted
 from quadpy.source import Span
 

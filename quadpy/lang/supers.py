@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from types import MethodType
 from typing import Any
 
@@ -14,6 +13,7 @@ from quadpy.lang.references import named_place
 from quadpy.lang.scope import import_value, lookup
 from quadpy.lang.structs import changes_self, fail_to_change
 from quadpy.lang.values import Container, ElementRef, Record, Value, is_direct, is_struct_type
+from quadpy.light import dataclass
 from quadpy.source import Span
 
 __all__ = ["Super", "class_attribute", "import_attribute", "make_super", "super_attribute"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import CodeType
 from typing import Any, Final
 
@@ -37,6 +36,7 @@ from quadpy.lang.scope import import_value
 from quadpy.lang.sine_pairs import paired
 from quadpy.lang.source import FunctionSource
 from quadpy.lang.variables import bind_index
+from quadpy.light import dataclass
 from quadpy.mathlib.library import LibraryFunction
 
 __all__ = ["Traced", "trace_kernel"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 from quadpy.artifact import ResultShape
@@ -17,6 +17,7 @@ from quadpy.lang.frames import Outline
 from quadpy.lang.known_ranges import Ranges
 from quadpy.lang.retrace import LoopLocation
 from quadpy.lang.values import ArrayRef, Value
+from quadpy.light import dataclass
 from quadpy.source import Span
 
 __all__ = [

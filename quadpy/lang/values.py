@@ -13,7 +13,7 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, overload
 
 from quadpy.dtypes import Scalar
@@ -22,6 +22,7 @@ from quadpy.ir.types import Array
 from quadpy.ir.walk import unhandled
 from quadpy.lang.arguments import ContainerArg, MemberPath
 from quadpy.lang.fingerprints import is_our_module
+from quadpy.light import dataclass
 from quadpy.output import Field
 from quadpy.records import Plain, RecordType, Shape, count_of, shape_of_member
 

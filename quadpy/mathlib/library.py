@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeVar, cast, get_args
 
 from quadpy.dtypes import Scalar, f32, f64
+from quadpy.light import dataclass
 
 __all__ = ["LibraryFunction", "PerWidth", "expand", "library", "per_width"]
 

@@ -30,6 +30,7 @@ LEAVES = {
     "messages",
     "narrow",
     "forms",
+    "light",
     "formula",
     "output",
     "public",

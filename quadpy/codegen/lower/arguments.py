@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from quadpy.artifact import AbiValue
 from quadpy.codegen.abi import scalar_of, value_name
 from quadpy.codegen.lower.scope import FAST_FLAGS, ArrayOperands, Scope
@@ -13,6 +11,7 @@ from quadpy.codegen.targets.rules import TargetRules
 from quadpy.dtypes import Scalar
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import walk
+from quadpy.light import dataclass
 
 __all__ = ["Argument", "arguments_of", "bind_arguments", "names_used", "new_function"]
 

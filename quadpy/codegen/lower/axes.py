@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from quadpy.codegen.lower.casts import resize
 from quadpy.codegen.lower.expressions import lower_expr
 from quadpy.codegen.lower.loops import trip_count
@@ -11,6 +9,7 @@ from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.text import llvm_type
 from quadpy.dtypes import Scalar
 from quadpy.ir import nodes as ir
+from quadpy.light import dataclass
 
 __all__ = ["AxisOperands", "bind_axes", "bind_axis", "coordinates", "lower_axes", "total_count", "wide_total"]
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from quadpy.codegen.lower.expressions import slot_address
 from quadpy.codegen.lower.offsets import element_address
 from quadpy.codegen.lower.scope import Scope
@@ -11,6 +9,7 @@ from quadpy.codegen.lower.text import llvm_type, memory_type
 from quadpy.dtypes import Scalar
 from quadpy.ir import nodes as ir
 from quadpy.ir.types import Space
+from quadpy.light import dataclass
 
 __all__ = ["Memory", "address", "load", "load_at", "memory_in", "memory_of", "store", "store_at"]
 

@@ -12,10 +12,10 @@ The call may touch no memory that a kernel can see, so that LLVM moves loads and
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 from quadpy.codegen.lower.text import FunctionText
+from quadpy.light import dataclass
 
 __all__ = ["POLL", "Fuel", "is_stopped", "strips"]
 

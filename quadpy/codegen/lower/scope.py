@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from quadpy.codegen.lower.polls import Fuel
 from quadpy.codegen.lower.text import FunctionText
@@ -10,6 +10,7 @@ from quadpy.codegen.targets.rules import TargetRules
 from quadpy.dtypes import Scalar
 from quadpy.ir.nodes import Function, Var
 from quadpy.ir.types import Array
+from quadpy.light import dataclass
 
 __all__ = ["FAST_FLAGS", "ArrayOperands", "Family", "Scope"]
 

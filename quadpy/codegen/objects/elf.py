@@ -6,10 +6,10 @@ Every offset and count is checked before it is used, so that a damaged file is a
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from quadpy.errors import LinkError
+from quadpy.light import dataclass
 
 __all__ = ["ElfFile", "ElfHeader", "Relocation", "Section", "SectionHeader", "Symbol", "read_elf"]
 

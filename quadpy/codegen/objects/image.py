@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import groupby
 from typing import Final
 
 from quadpy.codegen.objects import elf
 from quadpy.errors import LinkError
+from quadpy.light import dataclass
 
 __all__ = ["Chunk", "Strings", "align_up", "place", "serialize"]
 

@@ -6,7 +6,6 @@ The keys are those of code object versions 5 and 6 in LLVM's AMDGPU documentatio
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from quadpy.codegen.objects import elf
@@ -14,6 +13,7 @@ from quadpy.codegen.objects.elf import read_elf, take
 from quadpy.codegen.objects.image import align_up
 from quadpy.codegen.objects.msgpack import Value, unpack
 from quadpy.errors import LinkError
+from quadpy.light import dataclass
 
 __all__ = ["CodeObjectInfo", "KernelArg", "KernelInfo", "read_metadata"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from quadpy.codegen.plans.privatise import block_copies, scalar_count
@@ -12,6 +11,7 @@ from quadpy.errors import CodegenError
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import DEFAULT_BLOCK, uses_block
 from quadpy.ir.walk import walk
+from quadpy.light import dataclass
 
 __all__ = [
     "NotFusable", "dynamic_shared", "fusion_of", "shared_bytes",

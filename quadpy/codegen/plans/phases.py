@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from quadpy.codegen.reduction import reduction_rows
@@ -19,6 +18,7 @@ from quadpy.ir import nodes as ir
 from quadpy.ir.effects import effects_of
 from quadpy.ir.nodes import Access
 from quadpy.ir.walk import walk
+from quadpy.light import dataclass
 
 __all__ = ["Again", "Meet", "Phase", "Step", "steps_of"]
 

@@ -22,12 +22,12 @@ floats do not, and keep their atomics.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Final
 
 from quadpy.ir import nodes as ir
 from quadpy.ir.nodes import AtomicOp
 from quadpy.ir.types import Array
+from quadpy.light import dataclass
 
 __all__ = [
     "COPY_COST", "LARGE_COPIES", "LINE", "MOST_BYTES", "MOST_COPIES", "MOST_THREADS", "MOST_TOGETHER", "BlockCopy", "PrivatePlan", "block_copies",

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TypeGuard
 
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import walk
+from quadpy.light import dataclass
 
 __all__ = ["Bound", "Guard", "RowGuard", "row_guard"]
 
@@ -55,10 +54,8 @@ def row_guard(task: ir.ParallelTask) -> RowGuard | None:
         block, cond = ir.Block(before, span=last.span), last.cond
         if len(before) < len(stmts) - 1 or bound is not None:
             break
-        if _is_below(cond, task.axes[-1]) and _depth(task, [*asked, *before, cond.rhs]) < len(task.axes):
-            bound = Bound(block, cond.rhs, int(task.axes[-1].start.value))
-            asked += [*before, cond.rhs]
-        else:
+        bound = _bound(task, asked, block, cond)
+        if bound is None:
             asked += [*before, cond]
             depth = max(1, _depth(task, asked))
             if depth >= len(task.axes):
@@ -68,12 +65,16 @@ def row_guard(task: ir.ParallelTask) -> RowGuard | None:
     return RowGuard(tuple(guards), bound, body) if guards or bound else None
 
 
-def _is_below(cond: ir.Expr, axis: ir.Axis) -> TypeGuard[ir.Compare]:
-    """Whether ``cond`` is ``the variable < something``, and the variable steps by 1 from a constant on."""
-    fits = axis.var.type.kind == "int" or axis.var.type.bits < 64  # the bound is a signed number of 64 bits
-    is_plain = fits and isinstance(axis.start, ir.Const) and isinstance(axis.step, ir.Const) and axis.step.value == 1
-    below = isinstance(cond, ir.Compare) and cond.op is ir.CmpOp.LT and isinstance(cond.lhs, ir.VarRead)
-    return is_plain and below and cond.lhs.var == axis.var
+def _bound(task: ir.ParallelTask, asked: Sequence[ir.Node], before: ir.Block, cond: ir.Expr) -> Bound | None:
+    """The bound if ``cond`` says ``the last variable < something``, and the variable steps by 1 from a constant on."""
+    match task.axes[-1], cond:
+        case (
+            ir.Axis(var=var, start=ir.Const(value=start), step=ir.Const(value=1)),
+            ir.Compare(op=ir.CmpOp.LT, lhs=ir.VarRead(var=below), rhs=stop),
+        ) if below == var and (var.type.kind == "int" or var.type.bits < 64):  # a signed number of 64 bits holds it
+            if _depth(task, [*asked, *before.stmts, stop]) < len(task.axes):
+                return Bound(before, stop, int(start))
+    return None
 
 
 def _depth(task: ir.ParallelTask, asked: Sequence[ir.Node]) -> int:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from quadpy.ir import nodes as ir
 from quadpy.ir.variables import assigned_in, bound_by, reads_of
 from quadpy.ir.walk import walk
+from quadpy.light import dataclass
 
 __all__ = ["SectionPlan", "plan_sections", "split"]
 

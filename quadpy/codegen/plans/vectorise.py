@@ -9,7 +9,6 @@ Each does what it would do alone, in the same order, so the bits are the same.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import takewhile
 from typing import Final
 
@@ -23,6 +22,7 @@ from quadpy.ir.types import Array
 from quadpy.ir.uniform import decided_by, varying
 from quadpy.ir.variables import assigned_in, bound_by, reads_of
 from quadpy.ir.walk import children, walk
+from quadpy.light import dataclass
 
 __all__ = ["Closeness", "VectorPlan", "carried_by", "is_unrolled", "plan_vector", "step_of"]
 

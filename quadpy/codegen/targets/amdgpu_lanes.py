@@ -6,12 +6,12 @@ instructions that only some generations have: see ``_CROSSINGS``.  LLVM aborts o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from quadpy.codegen.targets.lanes import Writer
 from quadpy.dtypes import Scalar
 from quadpy.ir.nodes import AtomicOp, WaveOp
+from quadpy.light import dataclass
 from quadpy.target import TargetSpec, amd_arch
 
 __all__ = ["AmdLanes"]

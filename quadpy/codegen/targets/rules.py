@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from quadpy.codegen.targets.lanes import Lanes, Writer
 from quadpy.dtypes import Scalar
 from quadpy.ir.nodes import AtomicOp, Reach
+from quadpy.light import dataclass
 from quadpy.target import Family
 
 __all__ = ["GpuRules", "Saturation", "TargetRules"]

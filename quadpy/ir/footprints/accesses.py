@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import cast
 
 from quadpy.dtypes import bounds_of
@@ -29,6 +28,7 @@ from quadpy.ir.jumps import CONTINUE, OF_LOOPS, assigned_in, jumps_from
 from quadpy.ir.loads import is_load, unread_in
 from quadpy.ir.passes.unprinted import unchecked
 from quadpy.ir.walk import walk
+from quadpy.light import dataclass
 from quadpy.source import Span
 
 __all__ = ["Accesses", "Reached", "accesses_of"]

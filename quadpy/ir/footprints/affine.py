@@ -7,10 +7,11 @@ a minimum or a load.  Therefore, every integer has a form, and a value that is n
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, TypeAlias
 
 from quadpy.ir.footprints.numbers import ONE, ZERO, Number, number
+from quadpy.light import dataclass
 
 __all__ = ["AtLeastZero", "Between", "Bounded", "Chosen", "Condition", "Counter", "Digit", "Entered", "Every", "Fact", "Form", "Guards", "Limited", "Loop", "Maybe", "Need",
     "NotZero", "Some", "constant_form", "counter_form", "fixed"]  # fmt: skip

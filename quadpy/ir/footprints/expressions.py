@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import product
 from typing import Final
 
@@ -30,6 +30,7 @@ from quadpy.ir.footprints.affine import (
 from quadpy.ir.footprints.forms import Forms, Part
 from quadpy.ir.footprints.guards import assume, denied, equals, is_certain, is_impossible, needs_in, truth_of
 from quadpy.ir.footprints.numbers import Given, TooComplex, given, made, number, select
+from quadpy.light import dataclass
 
 __all__ = ["Known", "Reader"]
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from quadpy.ir.expressions import Access, AtomicOp
 from quadpy.ir.footprints.numbers import FALSE, Number
+from quadpy.light import dataclass
 from quadpy.source import Span
 
 __all__ = ["Box", "BoxFormula", "Footprint", "Indices"]

@@ -6,8 +6,10 @@ The arithmetic is that of unbounded integers: a separate condition tells whether
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, Literal, TypeAlias
+
+from quadpy.light import dataclass
 
 __all__ = [
     "FALSE", "ONE", "TRUE", "ZERO", "Given", "Made", "Number", "TooComplex", "at_most", "atoms_of", "both", "either", "equal", "given",

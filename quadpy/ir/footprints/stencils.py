@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from quadpy.artifact import SHADOW
 from quadpy.ir import nodes as ir
@@ -29,6 +28,7 @@ from quadpy.ir.footprints.boxes import box_of
 from quadpy.ir.footprints.model import BoxFormula
 from quadpy.ir.footprints.numbers import ONE, Number, TooComplex, greater, lesser
 from quadpy.ir.footprints.ranges import bounds
+from quadpy.light import dataclass
 from quadpy.source import Span
 
 __all__ = ["Followed", "Shift", "StencilFormula", "stencils_of"]

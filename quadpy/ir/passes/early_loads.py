@@ -8,7 +8,7 @@ a group of iterations side by side it would load all their elements again in eac
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from quadpy.dtypes import u1
 from quadpy.ir import nodes as ir
@@ -16,6 +16,7 @@ from quadpy.ir.passes.hold import fits
 from quadpy.ir.types import Array
 from quadpy.ir.variables import reads_of
 from quadpy.ir.walk import map_children, walk
+from quadpy.light import dataclass
 
 __all__ = ["with_early_loads"]
 

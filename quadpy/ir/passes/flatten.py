@@ -8,7 +8,7 @@ same places, each place is stored to once.
 from __future__ import annotations
 
 from collections.abc import Container, Generator, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import combinations, product
 from typing import Final, TypeVar
 
@@ -17,6 +17,7 @@ from quadpy.ir import nodes as ir
 from quadpy.ir.passes.stores_last import apart
 from quadpy.ir.variables import assigned_in
 from quadpy.ir.walk import map_children, walk
+from quadpy.light import dataclass
 
 __all__ = ["flatten_branches", "flatten_stores"]
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from quadpy.ir import nodes as ir
 from quadpy.ir.variables import assigned_in, reads_of, set_in
 from quadpy.ir.walk import walk
+from quadpy.light import dataclass
 
 __all__ = ["Forked", "Item", "Repeated", "Segment", "carried", "defined_in", "segments_of"]
 

@@ -9,7 +9,6 @@ whether the access was an update; and whether another iteration did the same, of
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import count
 from typing import Final
 
@@ -19,6 +18,7 @@ from quadpy.errors import KernelRaceError
 from quadpy.faults import MOST_VALUES, Site
 from quadpy.ir import nodes as ir
 from quadpy.ir.passes.shadow_words import other_iteration
+from quadpy.light import dataclass
 from quadpy.source import Span
 
 __all__ = ["Marks", "Place"]

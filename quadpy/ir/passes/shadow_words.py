@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from typing import Final
 
@@ -12,6 +12,7 @@ from quadpy.dtypes import Scalar, i64, u1, u64
 from quadpy.ir import nodes as ir
 from quadpy.ir.types import Array
 from quadpy.ir.walk import map_children
+from quadpy.light import dataclass
 from quadpy.source import Span
 
 __all__ = ["WORDS", "Words", "number_of_iteration", "other_iteration", "words_of"]

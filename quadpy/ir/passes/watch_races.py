@@ -10,7 +10,7 @@ A loop clears its shadow memory before it begins.  Loops whose iterations wait f
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, TypeAlias
 
 from quadpy.artifact import SHADOW
@@ -25,6 +25,7 @@ from quadpy.ir.passes.shadow_words import Words, number_of_iteration, words_of
 from quadpy.ir.races import Proved, orders_itself, races_of
 from quadpy.ir.types import array_of
 from quadpy.ir.walk import map_children, walk
+from quadpy.light import dataclass
 
 __all__ = ["Index", "watch_races", "watched_in", "with_watches"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, NamedTuple
 
 from quadpy.ir import nodes as ir
@@ -13,6 +13,7 @@ from quadpy.ir.jumps import BREAK, CONTINUE, OF_LOOPS, RETURN, assigned_in, jump
 from quadpy.ir.loads import chosen_in, unread_in
 from quadpy.ir.races.terms import Atom, Term, Terms, constant_of, parts_of, wrapped
 from quadpy.ir.walk import unhandled, walk
+from quadpy.light import dataclass
 from quadpy.source import Span
 
 __all__ = ["Facts", "Iteration", "MemoryAccess"]

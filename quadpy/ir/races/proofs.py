@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from quadpy.ir.races.accesses import MemoryAccess
 from quadpy.ir.races.terms import Poly, Term, Terms, parts_of
+from quadpy.light import dataclass
 
 __all__ = ["Space", "are_apart"]
 

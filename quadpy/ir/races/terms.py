@@ -8,11 +8,11 @@ may wrap, so only constants of it are computed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from quadpy.dtypes import Scalar
 from quadpy.ir import nodes as ir
+from quadpy.light import dataclass
 
 __all__ = ["Atom", "Monomial", "Poly", "Term", "Terms", "constant_of", "parts_of"]
 

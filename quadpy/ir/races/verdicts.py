@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from quadpy.light import dataclass
 from quadpy.source import Span
 
 __all__ = ["AccessPoint", "Definite", "Proved", "Unknown", "Verdict"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from quadpy.ir import nodes as ir
@@ -12,6 +11,7 @@ from quadpy.ir.blocks import has_wave
 from quadpy.ir.races.accesses import Facts, Iteration, MemoryAccess
 from quadpy.ir.races.terms import Term, Terms
 from quadpy.ir.walk import walk
+from quadpy.light import dataclass
 
 __all__ = ["Collision", "Point", "collisions", "counts_of", "orders_itself"]
 

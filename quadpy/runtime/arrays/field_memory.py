@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
 from quadpy.dtypes import Scalar
+from quadpy.light import dataclass
 from quadpy.runtime.arrays.field import Field
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.memory.allocators.block import Block

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
+from quadpy.light import dataclass
 from quadpy.runtime.cpu.orc import LLVM_LOCK, LoadedObject, assemble, link
 
 __all__ = ["HELPERS", "helper_address", "helper_ir"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from quadpy.errors import CodegenError
+from quadpy.light import dataclass
 
 __all__ = ["Symbols", "read_symbols", "section_around"]
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
+from quadpy.light import dataclass
 from quadpy.runtime.streams.timeline import Mark, Timeline, Timelines
 
 __all__ = ["Releasable", "DeferredRelease"]

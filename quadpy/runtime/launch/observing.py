@@ -7,9 +7,9 @@ If there are several, ``Observers`` passes every call on to each of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, Protocol
 
+from quadpy.light import dataclass
 from quadpy.runtime.device.life import Life
 from quadpy.runtime.device.reaper import Owner
 from quadpy.runtime.drivers.driver import EventHandle, FunctionHandle, StreamHandle

@@ -5,11 +5,11 @@ from __future__ import annotations
 import gc
 import warnings
 from collections.abc import Collection
-from dataclasses import dataclass
 from operator import index
 from typing import Final
 
 from quadpy.errors import ArgumentError, DeviceError, OutOfDeviceMemory
+from quadpy.light import dataclass
 from quadpy.runtime.device.reaper import Reaper
 from quadpy.runtime.drivers.driver import AllocatorName, Driver
 from quadpy.runtime.memory.accounting import Accounting

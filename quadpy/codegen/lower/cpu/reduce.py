@@ -117,9 +117,9 @@ def _by_stretches(
             high = out.intrinsic("llvm.smin.i64", "i64", ("i64", stop), ("i64", past))
             counted(out, low, high, one, tag=s.loop_tag)
 
-        low, high = (out.op(f"add i64 {moved}, {at}") for at in (first, stop))
-        padded = out.op(f"add i64 {high}, {ACCUMULATORS - 1}")
-        counted(out, *(out.op(f"ashr i64 {at}, {_SHIFT}") for at in (low, padded)), stretch)
+        low = out.op(f"add i64 {moved}, {first}")
+        padded = out.op(f"add i64 {moved}, {out.op(f'add i64 {stop}, {ACCUMULATORS - 1}')}")
+        counted(out, out.op(f"ashr i64 {low}, {_SHIFT}"), out.op(f"ashr i64 {padded}, {_SHIFT}"), stretch)
 
     def add(number: str) -> None:
         _adds(s, groups, sums, start)(number)

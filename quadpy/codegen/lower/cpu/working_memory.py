@@ -11,10 +11,10 @@ does nothing; then the entry function returns ``artifact.OUT_OF_MEMORY``.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from quadpy.codegen.lower.text import FunctionText
+from quadpy.light import dataclass
 
 __all__ = ["MOST_ON_STACK", "WORKING", "Record", "Table", "has_failed", "lend", "new_working_record"]
 

@@ -12,7 +12,7 @@ launches use the whole device.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from quadpy.codegen.extent import LONG_ROW, ROW_UNIT
 from quadpy.codegen.frames import Coarsened
@@ -24,6 +24,7 @@ from quadpy.codegen.lower.loops import counted
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.statements import lower_block
 from quadpy.ir import nodes as ir
+from quadpy.light import dataclass
 
 __all__ = ["lower_coarsened"]
 

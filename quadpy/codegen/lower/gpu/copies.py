@@ -6,7 +6,7 @@ The launch finds out whether a copy is too large or not worth making; then the l
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from quadpy.codegen.lower.atomics import atomic_update, identity
@@ -23,6 +23,7 @@ from quadpy.codegen.reduction import merge_op
 from quadpy.ir import nodes as ir
 from quadpy.ir.nodes import AtomicOp
 from quadpy.ir.types import Space
+from quadpy.light import dataclass
 
 __all__ = ["lower_copies"]
 

@@ -8,11 +8,11 @@ cell is set to 0 once, when the memory is allocated.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from quadpy.codegen.lower.gpu.threads import barrier, block_number, gpu_rules, grid_size, thread_in_block
 from quadpy.codegen.lower.scope import Scope
+from quadpy.light import dataclass
 
 __all__ = ["GridBarrier"]
 

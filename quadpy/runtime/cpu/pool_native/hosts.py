@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import platform
 import sys
-from dataclasses import dataclass
 from typing import Final
+
+from quadpy.light import dataclass
 
 __all__ = ["HOSTS", "HostTable", "this_host"]
 
