@@ -5,6 +5,8 @@ Every seed that a target may give is tried for every significand, so this is a p
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -81,6 +83,25 @@ def test_cpus_do_not_scale_subnormal_numbers_and_get_the_same_bits():
     code = compile_with_asm(inverse_roots, parse_target("cpu:x86-64-v3"), {}).asm
     assert "sqrtps" in code
     assert "cmpltps" not in code
+
+
+@qp.kernel
+def wrong_on_the_cpu(first: qp.u32, count: qp.i32, step: qp.u32) -> qp.i32:
+    wrong = 0
+    for k in range(count):
+        x = qp.bit_cast(first + step * qp.u32(k), qp.f32)
+        if qp.rsqrt(x) != qp.f32(1.0 / qp.sqrt(qp.f64(x))):
+            wrong += 1
+    return wrong
+
+
+def test_roots_of_the_cpu_are_correctly_rounded():
+    """From its own square root and quotient, in fewer steps: all significands of two binades, and some of all others."""
+    assert wrong_on_the_cpu(0x3F800000, 1 << 24, 1) == 0
+    assert wrong_on_the_cpu(1, 0x7F800000 // 509, 509) == 0
+    code = compile_with_asm(inverse_roots, parse_target("cpu:x86-64-v3"), {}).asm
+    fused, roots = (len(re.findall(rf"^\s+v{name}", code, re.MULTILINE)) for name in ("fn?m(?:add|sub)", "sqrt"))
+    assert fused == 4 * roots > 0
 
 
 @qp.func

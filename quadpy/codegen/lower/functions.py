@@ -44,9 +44,9 @@ def _lower_function(
     for var, name in zip(function.params, names, strict=True):
         s.params[var.name] = s.values[var.name] = name
     takes_fuel = rules.gpu is None and calls_long(function.name, by_name)
-    fast = _fast_body(function.name, rules) if kernel.fast_math else None
-    if fast is not None:
-        text.end(f"ret float {fast(text, *names)}")
+    body = _fast_body(function.name, rules) if kernel.fast_math else _strict_body(function.name, rules)
+    if body is not None:
+        text.end(f"ret float {body(text, *names)}")
     else:
         if takes_fuel:
             s.fuel = Fuel(text, "%fuel", f"ret {result_type(function.results)} zeroinitializer")
@@ -87,6 +87,33 @@ def _rsqrt(out: FunctionText, x: str) -> str:
     return out.op(f"fdiv contract float {constant(1, f32)}, {root}")
 
 
+def _strict_body(name: str, rules: TargetRules) -> Callable[..., str] | None:
+    return _STRICT_ON_CPU.get(plain_name(name)) if rules.gpu is None else None
+
+
+def _inverse_root(out: FunctionText, x: str) -> str:
+    """The library's function, in fewer steps: a CPU's square root and quotient are correctly rounded, a GPU's seed is not.
+
+    ``rest`` is ``x*y - root``, so that ``residual`` is ``1 - x*y*y``.  Half of it is the correction; the factor below 1/2
+    stands for its second order, and rounds correctly for each of the 2**32 arguments.
+    """
+
+    def fma(a: str, b: str, c: str) -> str:
+        return out.intrinsic("llvm.fma.f32", "float", ("float", a), ("float", b), ("float", c))
+
+    one = constant(1, f32)
+    root = out.intrinsic("llvm.sqrt.f32", "float", ("float", x))
+    y = out.op(f"fdiv float {one}, {root}")
+    rest = fma(x, y, out.op(f"fneg float {root}"))
+    minus = out.op(f"fneg float {y}")
+    residual = fma(minus, rest, fma(minus, root, one))
+    less = out.op(f"fcmp olt float {residual}, {one}")  # it is NaN where y is 0 or infinite, which y keeps being
+    kept = out.op(f"select i1 {less}, float {residual}, float {one}")
+    return fma(out.op(f"fmul float {y}, {constant(_HALF, f32)}"), kept, y)
+
+
+_HALF: Final = 0.5 - 2.0**-24
+_STRICT_ON_CPU: Final[Mapping[str, Callable[..., str]]] = {"inverse_root.f32": _inverse_root}
 _FAST_ON_CPU: Final[Mapping[str, Callable[..., str]]] = {"rsqrt.f32": _rsqrt}
 """Writers of functions under ``fast_math``, by symbol, given ``out`` and the operands."""
 
