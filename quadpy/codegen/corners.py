@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Container, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, NamedTuple, TypeAlias, cast
 
 from quadpy.codegen.extent import NotOnHost
@@ -16,6 +16,7 @@ from quadpy.codegen.polynomials import Polynomial, Quotient, compared, mentions,
 from quadpy.dtypes import Scalar, i64
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import map_children, walk
+from quadpy.light import dataclass
 
 __all__ = ["Corner", "Loop", "Numbers", "corners_of", "put"]
 

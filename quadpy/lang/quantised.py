@@ -7,7 +7,6 @@ below the front end knows of quantised numbers.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partialmethod
 from typing import Any, Final
 
@@ -19,6 +18,7 @@ from quadpy.lang.promotion import literal
 from quadpy.lang.scalars import cast
 from quadpy.lang.scope import import_value
 from quadpy.lang.values import ArrayRef, ElementRef
+from quadpy.light import dataclass
 from quadpy.quantised import Bits, Member, Word
 from quadpy.source import Span
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from quadpy.lang.context import Trace
 from quadpy.lang.values import Value
+from quadpy.light import dataclass
 from quadpy.source import Span
 
 __all__ = ["ONLY_IN_LOOPS", "Range"]
