@@ -34,7 +34,7 @@ def init(arch: str | Sequence[str] | None = None, **options: Any) -> None:
     for name in {"default_fp", "default_ip"} & set(options):
         options[name] = _DEFAULTS.get(options[name], options[name])
     quadpy.init(arch=arch, **{"fast_math": True, **options})
-    set_config(current_config()._replace(casts_arrays=True))
+    set_config(current_config()._replace(as_taichi=True))
 
 
 def func(fn: Callable[..., Any]) -> Func:

@@ -77,7 +77,7 @@ class Exchange:
     def _admitted(self, source: Numbers) -> Numbers:
         """``source`` as values of the type; ArgumentError for floats where the type has integers, unless they are cast."""
         if (
-            current_config().casts_arrays
+            current_config().as_taichi
             and source.dtype.kind in "iuf"
             and not np.can_cast(source.dtype, STORAGE[self.dtype])
         ):

@@ -21,8 +21,8 @@ class Config(NamedTuple):
     ``ordinal`` is the number of the device among those of ``arch``; ``wave_size`` is None for the device's own.
     ``interpreted`` says that Python runs the kernels; everything else is as on the CPU.  ``check_out_of_bound`` asks
     for checks of indices when ``debug`` is off.  ``gpu_block_dim``, ``unrolling_limit`` and
-    ``raise_on_templated_floats`` are options of the other languages.  ``casts_arrays`` says that arrays of the host are
-    cast to the type of the array that takes them, as there; its own rules are stricter.
+    ``raise_on_templated_floats`` are options of the other languages.  ``as_taichi`` says that arrays of the host are
+    cast to the type of the array that takes them, and that vectors are true, as there; quadpy's own rules are stricter.
     """
 
     arch: str = "cpu"
@@ -41,7 +41,7 @@ class Config(NamedTuple):
     gpu_block_dim: int | None = None
     unrolling_limit: int = 0
     raise_on_templated_floats: bool = False
-    casts_arrays: bool = False
+    as_taichi: bool = False
 
 
 def require_wave_size(size: int | None) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 import math
+import warnings
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
@@ -14,6 +15,7 @@ from quadpy.dtypes import BY_NAME, Scalar
 from quadpy.errors import ArgumentError, BoundsError
 from quadpy.messages import shown
 from quadpy.public import public
+from quadpy.runtime.device.current import current_config
 from quadpy.runtime.elements.arithmetic import Typed, apply, meeting_type
 from quadpy.runtime.elements.numpy_types import SCALAR_OF, Numbers, admit, cast
 from quadpy.runtime.elements.types import ScalarLike, scalar_of
@@ -197,7 +199,12 @@ class Elements(NDArrayOperatorsMixin):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Numbers:
         return self._data.copy() if dtype is None else self._data.astype(dtype)
 
-    def __bool__(self) -> NoReturn:
+    def __bool__(self) -> bool:
+        if current_config().as_taichi:
+            warnings.warn(
+                f"every {type(self).__name__} is true, as in Taichi: call .all() or .any()", RuntimeWarning, 2
+            )
+            return True
         raise ArgumentError(
             f"a {type(self).__name__} is neither true nor false: comparison is element-wise",
             hint="call .all() or .any()",
