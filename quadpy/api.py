@@ -43,6 +43,7 @@ def init(
     default_ip: Scalar | None = None,
     fast_math: bool | None = None,
     debug: bool | None = None,
+    synchronous: bool | None = None,
     random_seed: int | None = 0,
     wave_size: int | None = None,
     cpu_max_num_threads: int | None = None,
@@ -66,6 +67,8 @@ def init(
         fast_math: permit contraction, reassociation and approximations; results are then exact only to a tolerance.
         debug: check indices, overflow, divisions, shifts, casts and ``assert`` inside kernels; a failed check is an
             exception at the next synchronize, on the CPU at the call.
+        synchronous: calls of kernels and launches of graphs on a GPU return when their work is done, so that a failed check is
+            an exception of the call, and what kernels print appears at once; on the CPU they always do.
         random_seed: the seed of ``qp.random``, modulo 2**64.
         wave_size: lanes of a wave (``qp.simt.subgroup``), 32 or 64, where the device has both, as RDNA and the CPU have; by
             default the device's own, on the CPU 32.  A kernel's own ``wave_size`` comes first.
@@ -97,6 +100,7 @@ def init(
     require_wave_size(wave_size)
     require_switch(fast_math, "fast_math")
     require_switch(debug, "debug")
+    require_switch(synchronous, "synchronous")
     require_switch(enable_fallback, "enable_fallback")
     require_switch(print_full_traceback, "print_full_traceback")
     _check_number(cpu_max_num_threads, 1, "cpu_max_num_threads must be at least 1")
@@ -114,6 +118,7 @@ def init(
         default_ip=default_ip or _IP[env.default_ip or 32],
         fast_math=bool(env.fast_math) if fast_math is None else fast_math,
         debug=debug,
+        synchronous=bool(synchronous),
         random_seed=(random_seed or 0) % (1 << 64),
         num_threads=threads,
         full_traceback=bool(print_full_traceback) or env.full_traceback,

@@ -30,10 +30,13 @@ INTERNAL: Final = {
 
 
 def init(arch: str | Sequence[str] | None = None, **options: Any) -> None:
-    """Like ``quadpy.init``, with the default ``fast_math=True``; options that mean nothing here are ignored."""
+    """Like ``quadpy.init``, with the defaults ``fast_math=True``, and ``synchronous=True`` under ``debug=True``.
+
+    Options that mean nothing here are ignored.
+    """
     for name in {"default_fp", "default_ip"} & set(options):
         options[name] = _DEFAULTS.get(options[name], options[name])
-    quadpy.init(arch=arch, **{"fast_math": True, **options})
+    quadpy.init(arch=arch, **{"fast_math": True, "synchronous": bool(options.get("debug")), **options})
     set_config(current_config()._replace(as_taichi=True))
 
 

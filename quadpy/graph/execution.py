@@ -30,8 +30,10 @@ from quadpy.importing import import_late
 from quadpy.messages import counted
 from quadpy.public import called_often, made_by, shortened
 from quadpy.runtime.device.callbacks import Runs
+from quadpy.runtime.device.current import current_config
 from quadpy.runtime.device.life import refuse_in_host_function
 from quadpy.runtime.device.locks import new_lock
+from quadpy.runtime.device.synchronous import complete
 from quadpy.runtime.launch.captured_work import GraphLaunch
 from quadpy.runtime.launch.capturing import CAPTURES, Session, session_of
 from quadpy.runtime.launch.fusion import TOO_LARGE, Fuse, Fusion
@@ -137,6 +139,8 @@ class GraphExec(OneProcess):
                     event.mark_recorded()
                 if told is not None:
                     told.done()
+            if current_config().synchronous:
+                complete(self.device, on)
         except QuadpyError as error:
             raise shortened(error)
 

@@ -23,9 +23,12 @@ from quadpy.lang.arguments import ArgType, Options
 from quadpy.lang.source import FunctionSource
 from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.device.current import Config
+from quadpy.runtime.device.devices import current_device
 from quadpy.runtime.device.locks import new_lock
+from quadpy.runtime.device.synchronous import complete
 from quadpy.runtime.launch.fusion import Fuse
 from quadpy.runtime.launch.launch import Binder, Bound
+from quadpy.runtime.memory.device_storage import stream_of
 from quadpy.runtime.memory.host_storage import is_exported
 from quadpy.target import TargetSpec
 
@@ -38,6 +41,8 @@ T = TypeVar("T")
 
 Resolved: TypeAlias = "tuple[Specialisation, Values, list[ArrayView]]"
 """A resolved call: the code for the types of its arguments, the values of the argument block, and the arrays."""
+Run: TypeAlias = "Callable[[Values, Views, object], object]"
+"""``Plan.run``."""
 Resolver: TypeAlias = Callable[[Sequence[Argument]], Resolved]
 """``Dispatcher.resolve``."""
 
@@ -66,12 +71,27 @@ class Specialisation:
             if isinstance(self._disjoint, CpuPlan) and arrays >= FEWEST_ARRAYS and not self.sections
             else None
         )
+        self.waits = config.synchronous and not isinstance(self._disjoint, CpuPlan)
         self.has_fast_calls = self._repeated is not None or (
-            isinstance(self._disjoint, GpuPlan) and not has_memory(self._disjoint.code) and not self._overlaps.sorted
+            isinstance(self._disjoint, GpuPlan)
+            and not self.waits
+            and not has_memory(self._disjoint.code)
+            and not self._overlaps.sorted
         )
-        self.is_plain = not self.has_fast_calls and self.sections is None
+        self.is_plain = not self.has_fast_calls and not self.waits and self.sections is None
         self._fast_calls: dict[Hashable, FastCall | None] = {}
         self._binds: dict[Hashable, Bind | None] = {}
+
+    def waiting(self, run: Run) -> Run:
+        """``run``, which then waits until the work is done; for ``qp.init(synchronous=True)``."""
+
+        def run_and_wait(values: Values, views: Views, stream: object) -> object:
+            done = run(values, views, stream)
+            device = current_device()
+            complete(device, stream_of(device, stream))
+            return done
+
+        return run_and_wait
 
     def pick(self, views: Views) -> Plan:
         """The plan for arrays with these addresses: ranges are compared if at least one of the two is written."""

@@ -23,6 +23,7 @@ class Config(NamedTuple):
     for checks of indices when ``debug`` is off.  ``gpu_block_dim``, ``unrolling_limit`` and
     ``raise_on_templated_floats`` are options of the other languages.  ``as_taichi`` says that arrays of the host are
     cast to the type of the array that takes them, and that vectors are true, as there; quadpy's own rules are stricter.
+    ``synchronous`` says that launches on a GPU return when their work is done.
     """
 
     arch: str = "cpu"
@@ -42,6 +43,7 @@ class Config(NamedTuple):
     unrolling_limit: int = 0
     raise_on_templated_floats: bool = False
     as_taichi: bool = False
+    synchronous: bool = False
 
 
 def require_wave_size(size: int | None) -> None:
