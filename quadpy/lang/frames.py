@@ -23,7 +23,7 @@ Outline: TypeAlias = 'Literal["scalar"] | Shape | list[Outline] | dict[object, O
 """The shape of what a function returns: of a number, a vector or struct, a tuple, or nothing."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)  # each is itself, also in sets
 class MutableVar:
     """A name bound to variables: one for a scalar (``shape`` is ``()``), one for each scalar of a vector or struct.
 
