@@ -10,9 +10,9 @@ from quadpy.messages import shown
 from quadpy.public import public
 from quadpy.runtime.device.current import current_config
 from quadpy.runtime.device.devices import device_of
-from quadpy.target import amd_arch, nvidia_shared_bytes, parse_target
+from quadpy.target import amd_arch, nvidia_shared_bytes, parse_target, with_waves
 
-__all__ = ["get_cuda_compute_capability", "get_max_shared_memory_bytes", "is_arch_supported"]
+__all__ = ["get_cuda_compute_capability", "get_max_shared_memory_bytes", "is_arch_supported", "lanes_of_waves"]
 
 _ON_CPU: Final = 64 << 10
 """A CPU has no limit; this is what AMD's GPUs have."""
@@ -33,6 +33,13 @@ def get_max_shared_memory_bytes(*, is_lowerbound_ok: bool = False) -> int:
         return _LEAST
     target = parse_target(device_of(config).driver.info.arch)
     return amd_arch(target.arch).lds_bytes if target.family == "amdgpu" else nvidia_shared_bytes(target.arch)
+
+
+def lanes_of_waves() -> int:
+    """The number of lanes in a wave on the device of ``qp.init``; a kernel's own ``wave_size`` may differ."""
+    config = current_config()
+    arch = "cpu" if config.arch == "cpu" else device_of(config).driver.info.arch
+    return with_waves(parse_target(arch), config.wave_size).wave_size
 
 
 @public

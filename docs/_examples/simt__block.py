@@ -158,3 +158,17 @@ def example_reduce() -> None:
     out = np.zeros((4, 32), np.int32)
     composed(maps, out)
     print(out[:, 3])  # [196605 196605      9      4]
+
+
+def example_radix_rank_match_atomic_or() -> None:
+    @qp.kernel
+    def ranks(keys: qp.Array1D[qp.u32], out: qp.Array2D[qp.i32]) -> None:
+        qp.loop_config(block_dim=64)
+        for i in keys:
+            bins, before = qp.simt.block.SharedArray((64,), qp.i32), qp.simt.block.SharedArray((64,), qp.i32)
+            out[0, i] = qp.simt.block.radix_rank_match_atomic_or(keys[i], 64, 6, 0, 6, bins, before)
+            out[1, i], out[2, i] = bins[i], before[i]
+
+    out = np.zeros((3, 64), np.int32)
+    ranks(np.arange(64, dtype=np.uint32) % 4, out)
+    print(out[:, :5].tolist())  # [[0, 16, 32, 48, 1], [16, 16, 16, 16, 0], [0, 16, 32, 48, 64]]

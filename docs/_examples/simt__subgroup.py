@@ -272,3 +272,32 @@ def example_segmented_reduce_add_tiled() -> None:
     out = np.zeros((7, 32), np.int32)
     combined(out)
     print(out[:, 11])  # [21  2 10 11 10 11  1]
+
+
+def example_bitonic_sort_kv() -> None:
+    @qp.kernel
+    def arrange(keys: qp.Array1D[qp.i32], out: qp.Array2D[qp.i32]) -> None:
+        qp.loop_config(block_dim=32)
+        for i in keys:
+            out[0, i], out[1, i] = qp.simt.subgroup.bitonic_sort_kv(keys[i], i)
+            out[2, i], out[3, i] = qp.simt.subgroup.bitonic_sort_kv_tiled(keys[i], i, 2)
+
+    out = np.zeros((4, 32), np.int32)
+    arrange(np.arange(32, dtype=np.int32)[::-1] // 2, out)
+    print(
+        out[:, :6].tolist()
+    )  # [[0, 0, 1, 1, 2, 2], [30, 31, 28, 29, 26, 27], [14, 14, 15, 15, 12, 12], [2, 3, 0, 1, 6, 7]]
+
+
+def example_all_true_tiled() -> None:
+    @qp.kernel
+    def votes(x: qp.Array1D[qp.i32], out: qp.Array2D[qp.i32]) -> None:
+        qp.loop_config(block_dim=32)
+        for i in x:
+            out[0, i] = qp.simt.subgroup.all_true_tiled(x[i] > 0, 2)
+            out[1, i] = qp.simt.subgroup.any_true_tiled(x[i] > 0, 2)
+            out[2, i] = qp.simt.subgroup.all_equal_tiled(x[i], 2)
+
+    out = np.zeros((3, 32), np.int32)
+    votes(np.repeat([0, 1, 2, 2], 8).astype(np.int32) + (np.arange(32, dtype=np.int32) == 5), out)
+    print(out[:, ::4].tolist())  # [[0, 0, 1, 1, 1, 1, 1, 1], [0, 1, 1, 1, 1, 1, 1, 1], [1, 0, 1, 1, 1, 1, 1, 1]]

@@ -70,6 +70,10 @@ GROUPS: Final = {
         *_combined("inclusive", "The {} of the values of the block's iterations up to and including this one."),
         *_combined("exclusive", "The {} of the values of the block's iterations before this one; the identity of the operation in the first."),
         *(_by_function(signature, doc) for signature, doc in _BY_FUNCTION.items()),
+        Row("block.radix_rank_match_atomic_or", "key, block_dim, radix_bits, bit_start, num_bits, bins, excl_prefix",
+            "The place of this iteration's ``key`` when the block sorts by the ``num_bits`` bits from ``bit_start``; equal digits keep their order. ``bins`` and "
+            "``excl_prefix``, shared arrays of ``1 << radix_bits`` i32, get the number of keys of each digit and of smaller ones. ``block_dim`` is ``1 << radix_bits``.",
+            _TRACED, effects=Effect.CONVERGES, per_block=True),
         _vote("sync_count_nonzero", "Like ``sync``; returns the number of iterations of the block in which ``cond`` is true."),
         _vote("sync_count", "Another name for ``sync_count_nonzero``."),
         _vote("sync_any_nonzero", "Like ``sync``; returns whether ``cond`` is true in any iteration of the block."),

@@ -43,8 +43,8 @@ _TILED: Final = {
 
 GROUPS: Final = {
     "Lanes of a wave": (
-        _known("group_size", "The number of lanes in a wave, 32 or 64; known at compile time."),
-        _known("log2_group_size", "The logarithm to base 2 of the number of lanes in a wave, 5 or 6; known at compile time."),
+        _known("group_size", "The number of lanes in a wave, 32 or 64; known at compile time. Outside kernels, that of ``qp.init``."),
+        _known("log2_group_size", "The logarithm to base 2 of the number of lanes in a wave, 5 or 6; known at compile time. Outside kernels, that of ``qp.init``."),
         _known("invocation_id", "The number of this lane in its wave, as i32."),
         _known("subgroup_id", "The number of this wave in its block, as i32."),
         _known("num_subgroups", "The number of waves in a block; known at compile time."),
@@ -70,10 +70,14 @@ GROUPS: Final = {
     ),
     "Votes of a wave": (
         _together("ballot", "cond", "A u64 with the bit set of each lane in which ``cond`` is true."),
+        _together("ballot_full_subgroup", "cond", "Another name for ``ballot``."),
         _together("ballot_first_n", "cond, n", "Like ``ballot``, for the first ``n`` lanes only, as u32; ``n`` is at most 32."),
         _together("all_true", "cond", "Whether ``cond`` is true in all lanes."),
         _together("any_true", "cond", "Whether ``cond`` is true in any lane."),
         _together("all_equal", "value", "Whether all lanes have the same value, bit for bit."),
+        _together("all_true_tiled", "cond, log2_size", "Whether ``cond`` is true in all lanes of this lane's tile of ``2**log2_size`` lanes."),
+        _together("any_true_tiled", "cond, log2_size", "Whether ``cond`` is true in any lane of this lane's tile of ``2**log2_size`` lanes."),
+        _together("all_equal_tiled", "value, log2_size", "Whether all lanes of this lane's tile of ``2**log2_size`` lanes have the same value, bit for bit."),
         _together("match_any", "value", "A u64 with the bit set of each lane that has the same value as this lane, bit for bit."),
         _together("match_all", "value", "A u64 with the bits of all lanes set if they have the same value, bit for bit; else 0."),
     ),
@@ -84,6 +88,11 @@ GROUPS: Final = {
           for op, name in OPERATIONS.items()),
         *(_together(f"exclusive_{op}", "value", f"The {name} of the values of the lanes before this one; the identity of the operation in the first.")
           for op, name in OPERATIONS.items()),
+    ),
+    "Sorts of a wave": (
+        _together("bitonic_sort_kv", "key, value", "The pairs of all lanes in ascending order, by key and then by value: the smallest one in lane 0. Returns the "
+                  "key and the value."),
+        _together("bitonic_sort_kv_tiled", "key, value, log2_size", "Like ``bitonic_sort_kv``, in each tile of ``2**log2_size`` lanes."),
     ),
     "Tiles and segments of a wave": (
         *(_together(f"{kind}_{op}_tiled", "value, log2_size", text.format(name))

@@ -21,6 +21,7 @@ from quadpy.lang.context import Trace
 from quadpy.lang.fractions import FORMS, fraction_and_exponent
 from quadpy.lang.functions import inline
 from quadpy.lang.iteration import Grouped, NdRange
+from quadpy.lang.lane_sorts import SORT_RULES
 from quadpy.lang.lane_trees import TILE_RULES
 from quadpy.lang.literals import greatest, least
 from quadpy.lang.operators import binary, bit_cast, select
@@ -267,6 +268,7 @@ TRACED: Final[Mapping[str, Rule]] = {
     **BLOCK_RULES,
     **FUNCTION_RULES,
     **TILE_RULES,
+    **SORT_RULES,
     **WARP_RULES,
     **SPARSE_RULES,
     **{name: _rounding(name) for name in _ROUNDING},

@@ -21,7 +21,20 @@ from quadpy.lang.values import Record, Value, Vec, elems_of, shape_text, shaped
 from quadpy.records import Shape
 from quadpy.source import Span
 
-__all__ = ["TILE_RULES", "Combine", "Numbers", "choose", "compare", "exchange", "has_bit", "scan", "shape_of", "tree"]
+__all__ = [
+    "TILE_RULES",
+    "Combine",
+    "Numbers",
+    "choose",
+    "compare",
+    "exchange",
+    "has_bit",
+    "integer",
+    "lanes_of_tile",
+    "scan",
+    "shape_of",
+    "tree",
+]
 
 Rule: TypeAlias = Callable[..., Any]
 Numbers: TypeAlias = ir.Expr | Vec | Record
@@ -32,7 +45,8 @@ _ROW: Final = 16
 """Lanes in which scans double distances."""
 
 
-def _integer(op: BinOp, a: ir.Expr, b: int) -> ir.Expr:
+def integer(op: BinOp, a: ir.Expr, b: int) -> ir.Expr:
+    """``a`` and a number of its type."""
     return ir.Binary(op, a, ir.Const(b, a.type, span=a.span), a.type, span=a.span)
 
 
@@ -43,7 +57,7 @@ def compare(op: CmpOp, a: ir.Expr, b: int) -> ir.Expr:
 
 def has_bit(number: ir.Expr, bit: int) -> ir.Expr:
     """Whether a lane's or a wave's number has this bit."""
-    return compare(CmpOp.NE, _integer(BinOp.AND, number, bit), 0)
+    return compare(CmpOp.NE, integer(BinOp.AND, number, bit), 0)
 
 
 def exchange(t: Trace, op: WaveOp, value: Numbers, number: ir.Expr | int, span: Span) -> Numbers:
@@ -70,8 +84,8 @@ def tree(t: Trace, value: Numbers, count: int, combine: Combine, span: Span) -> 
         other, is_upper = exchange(t, WaveOp.XOR, value, distance, span), has_bit(lane, distance)
         both = combine(choose(t, is_upper, other, value), choose(t, is_upper, value, other))
         if count % (2 * distance):  # the last one may have no neighbour
-            start = _integer(BinOp.AND, lane, -2 * distance)
-            both = choose(t, compare(CmpOp.LT, _integer(BinOp.ADD, start, distance), count), both, value)
+            start = integer(BinOp.AND, lane, -2 * distance)
+            both = choose(t, compare(CmpOp.LT, integer(BinOp.ADD, start, distance), count), both, value)
         value, distance = both, 2 * distance
     return value
 
@@ -82,10 +96,10 @@ def scan(t: Trace, value: Numbers, count: int, combine: Combine, span: Span) -> 
     while distance < count:
         if distance < _ROW:
             below = exchange(t, WaveOp.UP, value, distance, span)
-            within = _integer(BinOp.AND, lane, min(count, _ROW) - 1)
+            within = integer(BinOp.AND, lane, min(count, _ROW) - 1)
             is_above = compare(CmpOp.GE, within, distance)
         else:
-            last = _integer(BinOp.AND, _integer(BinOp.OR, lane, distance - 1), ~distance)
+            last = integer(BinOp.AND, integer(BinOp.OR, lane, distance - 1), ~distance)
             below, is_above = exchange(t, WaveOp.SHUFFLE, value, last, span), has_bit(lane, distance)
         value = choose(t, is_above, combine(below, value), value)
         distance *= 2
@@ -101,7 +115,7 @@ def _by_operation(t: Trace, how: AtomicOp) -> Combine:
     return combine
 
 
-def _lanes(t: Trace, log2_size: Value, span: Span) -> int:
+def lanes_of_tile(t: Trace, log2_size: Value, span: Span) -> int:
     """The lanes of a tile."""
     most = whole_waves(t, span).bit_length() - 1
     if not isinstance(log2_size, int) or not 0 <= log2_size <= most:
@@ -115,7 +129,7 @@ def _tiled(make: Callable[[Trace, Span, ir.Expr, AtomicOp, int], Value], how: At
     """``make`` for each component of a value, in tiles."""
 
     def run(t: Trace, span: Span, value: Value, log2_size: Value) -> Value:
-        size = _lanes(t, log2_size, span)
+        size = lanes_of_tile(t, log2_size, span)
 
         def one(t: Trace, span: Span, each: ir.Expr) -> Value:
             own, number = combinable(t, how, each, span)
@@ -136,7 +150,7 @@ def _scanned(t: Trace, span: Span, value: ir.Expr, how: AtomicOp, size: int) -> 
 
 def _scanned_before(t: Trace, span: Span, value: ir.Expr, how: AtomicOp, size: int) -> Value:
     before = exchange(t, WaveOp.UP, scan(t, value, size, _by_operation(t, how), span), 1, span)
-    is_first = compare(CmpOp.EQ, _integer(BinOp.AND, lane_of(t, span), size - 1), 0)
+    is_first = compare(CmpOp.EQ, integer(BinOp.AND, lane_of(t, span), size - 1), 0)
     return choose(t, is_first, ir.Const(first_of_scan(how, value.type), value.type, span=span), before)
 
 
@@ -144,7 +158,7 @@ def _steps_to_head(t: Trace, head: Value, size: int, span: Span) -> ir.Expr:
     """How many lanes the segment's first lane is below this one; a tile begins a segment."""
     lane = lane_of(t, span)
     heads = wave(t, WaveOp.BALLOT, (t.build.let(to_condition(t, head, span)),), span)
-    start = _integer(BinOp.AND, lane, -size)
+    start = integer(BinOp.AND, lane, -size)
     bit = ir.Binary(BinOp.SHL, ir.Const(1, u64, span=span), ir.Cast(start, u64, span=span), u64, span=span)
     heads = ir.Binary(BinOp.OR, heads, bit, u64, span=span)
     shift = ir.Binary(BinOp.SUB, ir.Const(63, i32, span=span), lane, i32, span=span)
@@ -176,7 +190,7 @@ def _segments_of_waves(how: AtomicOp) -> Rule:
 
 def _segments_of_tiles(how: AtomicOp) -> Rule:
     def run(t: Trace, span: Span, value: Value, head: Value, log2_size: Value) -> Value:
-        return _segmented(t, span, value, head, how, _lanes(t, log2_size, span))
+        return _segmented(t, span, value, head, how, lanes_of_tile(t, log2_size, span))
 
     return run
 

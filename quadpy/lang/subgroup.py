@@ -20,7 +20,7 @@ from quadpy.lang.values import Value, Vec, shape_text
 from quadpy.lang.vectors import make_vector, map_vec
 from quadpy.source import Span
 
-__all__ = ["OPERATIONS", "SUBGROUP_RULES", "by_component", "combinable", "wave"]
+__all__ = ["OPERATIONS", "SUBGROUP_RULES", "by_component", "combinable", "same_bits", "wave"]
 
 Rule: TypeAlias = Callable[..., Any]
 
@@ -100,12 +100,16 @@ def _ballot_first_n(t: Trace, span: Span, cond: Value, n: Value) -> Value:
     return cast(t, low, u32, span)
 
 
+def same_bits(t: Trace, value: ir.Expr, other: ir.Expr, span: Span) -> ir.Expr:
+    """Whether two numbers of one type have the same bits."""
+    word = BY_NAME[f"u{value.type.bits}"]
+    own, theirs = (bit_cast(t, each, word, span) if each.type.is_float else each for each in (value, other))
+    return to_scalar(t, compare(t, ast.Eq, own, theirs, span), span)
+
+
 def _equal(t: Trace, value: ir.Expr, span: Span) -> ir.Expr:
     """Whether this lane's value has the same bits as lane 0's."""
-    first = wave(t, WaveOp.BROADCAST, (value, ir.Const(0, i32, span=span)), span)
-    word = BY_NAME[f"u{value.type.bits}"]
-    own, other = (bit_cast(t, each, word, span) if each.type.is_float else each for each in (value, first))
-    return to_scalar(t, compare(t, ast.Eq, own, other, span), span)
+    return same_bits(t, value, wave(t, WaveOp.BROADCAST, (value, ir.Const(0, i32, span=span)), span), span)
 
 
 def _all_equal(t: Trace, span: Span, value: Value) -> Value:
@@ -171,6 +175,7 @@ SUBGROUP_RULES: Final[dict[str, Rule]] = {
     "subgroup.memory_barrier": lambda t, span: t.build.emit(ir.Fence(ir.Reach.WAVE, span=span)),
     "subgroup.mem_fence": lambda t, span: t.build.emit(ir.Fence(ir.Reach.WAVE, span=span)),
     "subgroup.ballot": _vote(WaveOp.BALLOT),
+    "subgroup.ballot_full_subgroup": _vote(WaveOp.BALLOT),
     "subgroup.ballot_first_n": _ballot_first_n,
     "subgroup.all_true": _vote(WaveOp.ALL),
     "subgroup.any_true": _vote(WaveOp.ANY),

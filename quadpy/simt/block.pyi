@@ -3,7 +3,7 @@
 from typing import Any
 
 
-__all__ = ["SharedArray", "sync", "mem_fence", "mem_sync", "thread_idx", "block_idx", "block_dim", "global_thread_idx", "reduce_add", "reduce_mul", "reduce_min", "reduce_max", "reduce_and", "reduce_or", "reduce_xor", "reduce_all_add", "reduce_all_mul", "reduce_all_min", "reduce_all_max", "reduce_all_and", "reduce_all_or", "reduce_all_xor", "inclusive_add", "inclusive_mul", "inclusive_min", "inclusive_max", "inclusive_and", "inclusive_or", "inclusive_xor", "exclusive_add", "exclusive_mul", "exclusive_min", "exclusive_max", "exclusive_and", "exclusive_or", "exclusive_xor", "reduce", "reduce_all", "inclusive_scan", "exclusive_scan", "sync_count_nonzero", "sync_count", "sync_any_nonzero", "sync_all_nonzero"]
+__all__ = ["SharedArray", "sync", "mem_fence", "mem_sync", "thread_idx", "block_idx", "block_dim", "global_thread_idx", "reduce_add", "reduce_mul", "reduce_min", "reduce_max", "reduce_and", "reduce_or", "reduce_xor", "reduce_all_add", "reduce_all_mul", "reduce_all_min", "reduce_all_max", "reduce_all_and", "reduce_all_or", "reduce_all_xor", "inclusive_add", "inclusive_mul", "inclusive_min", "inclusive_max", "inclusive_and", "inclusive_or", "inclusive_xor", "exclusive_add", "exclusive_mul", "exclusive_min", "exclusive_max", "exclusive_and", "exclusive_or", "exclusive_xor", "reduce", "reduce_all", "inclusive_scan", "exclusive_scan", "radix_rank_match_atomic_or", "sync_count_nonzero", "sync_count", "sync_any_nonzero", "sync_all_nonzero"]
 
 def SharedArray(shape: Any, dtype: Any) -> Any: """An array that belongs to the block.  ``shape`` is an int or a tuple, known at compile time; ``dtype`` is a scalar or vector type.  Elements that have not been written have arbitrary values."""
 def sync() -> Any: """Waits for all iterations of the block; each then sees what the others wrote before."""
@@ -45,6 +45,7 @@ def reduce(value: Any, block_dim: Any = ..., op: Any = ..., dtype: Any = ...) ->
 def reduce_all(value: Any, block_dim: Any = ..., op: Any = ..., dtype: Any = ...) -> Any: """Another name for ``reduce``."""
 def inclusive_scan(value: Any, block_dim: Any = ..., op: Any = ..., dtype: Any = ...) -> Any: """Combines the values of the block's iterations up to and including this one by ``op``."""
 def exclusive_scan(value: Any, block_dim: Any = ..., op: Any = ..., identity: Any = ..., dtype: Any = ...) -> Any: """Combines the values of the block's iterations before this one by ``op``; in the first iteration, the result is ``identity``."""
+def radix_rank_match_atomic_or(key: Any, block_dim: Any, radix_bits: Any, bit_start: Any, num_bits: Any, bins: Any, excl_prefix: Any) -> Any: """The place of this iteration's ``key`` when the block sorts by the ``num_bits`` bits from ``bit_start``; equal digits keep their order. ``bins`` and ``excl_prefix``, shared arrays of ``1 << radix_bits`` i32, get the number of keys of each digit and of smaller ones. ``block_dim`` is ``1 << radix_bits``."""
 def sync_count_nonzero(cond: Any) -> Any: """Like ``sync``; returns the number of iterations of the block in which ``cond`` is true."""
 def sync_count(cond: Any) -> Any: """Another name for ``sync_count_nonzero``."""
 def sync_any_nonzero(cond: Any) -> Any: """Like ``sync``; returns whether ``cond`` is true in any iteration of the block."""

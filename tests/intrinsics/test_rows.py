@@ -192,7 +192,7 @@ def test_an_emitted_row_without_an_entry_is_refused(monkeypatch):
 
 def test_builtins_without_a_meaning_on_the_host_refuse_to_run_there():
     for name, builtin in BUILTINS.items():
-        if not builtin.row.is_kernel_only or name in ("ndrange", "static"):
+        if not builtin.row.is_kernel_only or name in ("ndrange", "static") or name.endswith("group_size"):
             continue
         with pytest.raises(qp.KernelSyntaxError, match=re.escape(f"{name} exists inside kernels only")):
             builtin()

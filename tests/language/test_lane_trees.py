@@ -224,3 +224,101 @@ def test_every_gpu_has_them(target, load):
     module = load(tiled("add", 3))
     given = {"x": A(dtype=qp.f32, ndim=1), "out": A(dtype=qp.f32, ndim=2)}
     assert module.k.compile(target, **given).image
+
+
+def test_votes_in_tiles(size):
+    @qp.kernel
+    def run(x: A(dtype=qp.i32, ndim=1), f: A(dtype=qp.f32, ndim=1), out: A(dtype=qp.i32, ndim=2)):
+        qp.loop_config(block_dim=64)
+        for i in x:
+            for k in qp.static(range(6)):
+                out[3 * k, i] = subgroup.all_true_tiled(x[i] > 0, k)
+                out[3 * k + 1, i] = subgroup.any_true_tiled(x[i], k)
+                out[3 * k + 2, i] = subgroup.all_equal_tiled([x[i], f[i]], k)
+            out[18, i] = subgroup.ballot_full_subgroup(x[i] > 0) == subgroup.ballot(x[i] > 0)
+
+    x = np.repeat(np.random.default_rng(1).integers(0, 3, 32), 4).astype(np.int32)
+    f = np.where(np.arange(128) < 64, np.float32("nan"), np.arange(128) // 16).astype(np.float32)
+    out = np.zeros((19, 128), np.int32)
+    run(x, f, out)
+    for k in range(6):
+        tiles, pairs = x.reshape(-1, 1 << k), np.stack([x, f.view(np.int32)], 1).reshape(-1, 1 << k, 2)
+        for row, expected in enumerate([(tiles > 0).all(1), (tiles > 0).any(1), (pairs == pairs[:, :1]).all((1, 2))]):
+            np.testing.assert_array_equal(
+                out[3 * k + row].reshape(tiles.shape), np.broadcast_to(expected[:, None], tiles.shape)
+            )
+    assert out[18].all()
+
+
+@pytest.mark.parametrize(("key", "value"), [("f32", "i32"), ("i64", "f64"), ("u8", "u64")])
+def test_pairs_are_sorted_in_waves_and_tiles(load, size, key, value):
+    k = load(f"""
+        @qp.kernel
+        def k(x: qp.types.ndarray(ndim=1), y: qp.types.ndarray(ndim=1), keys: qp.types.ndarray(ndim=2), values: qp.types.ndarray(ndim=2)):
+            qp.loop_config(block_dim=64)
+            for i in x:
+                keys[0, i], values[0, i] = qp.simt.subgroup.bitonic_sort_kv(x[i], y[i])
+                for n in qp.static(range({size.bit_length()})):
+                    keys[n + 1, i], values[n + 1, i] = qp.simt.subgroup.bitonic_sort_kv_tiled(x[i], y[i], n)
+    """).k
+    rng = np.random.default_rng(2)
+    named = lambda name: np.dtype({"f": "float", "i": "int", "u": "uint"}[name[0]] + name[1:])  # noqa: E731 - a shorthand
+    x, y = rng.integers(0, 9, 128).astype(named(key)), rng.integers(0, 5, 128).astype(named(value))
+    keys, values = np.zeros((size.bit_length() + 1, 128), x.dtype), np.zeros((size.bit_length() + 1, 128), y.dtype)
+    k(x, y, keys, values)
+    for row, lanes in enumerate([size, *(1 << n for n in range(size.bit_length()))]):
+        pairs = [
+            pair
+            for at in range(0, 128, lanes)
+            for pair in sorted(zip(x[at : at + lanes], y[at : at + lanes], strict=True))
+        ]
+        assert [*zip(keys[row], values[row], strict=True)] == pairs
+
+
+def test_ranks_of_digits_in_a_block(size):
+    @qp.kernel
+    def run(key: A(dtype=qp.u32, ndim=1), rank: A(dtype=qp.i32, ndim=1), counts: A(dtype=qp.i32, ndim=2)):
+        qp.loop_config(block_dim=256)
+        for i in key:
+            bins, before = block.SharedArray((256,), qp.i32), block.SharedArray((256,), qp.i32)
+            rank[i] = block.radix_rank_match_atomic_or(key[i], 256, 8, 4, 6, bins, before)
+            counts[0, i], counts[1, i] = bins[block.thread_idx()], before[block.thread_idx()]
+
+    key = np.random.default_rng(3).integers(0, 1 << 32, 512, dtype=np.uint32)
+    rank, counts = np.zeros(512, np.int32), np.zeros((2, 512), np.int32)
+    run(key, rank, counts)
+    for at in (0, 256):
+        digits = (key[at : at + 256] >> 4) & 63
+        expected = np.empty(256, np.int32)
+        expected[np.argsort(digits, kind="stable")] = np.arange(256)
+        np.testing.assert_array_equal(rank[at : at + 256], expected)
+        found = np.bincount(digits, minlength=256)
+        np.testing.assert_array_equal(counts[:, at : at + 256], [found, np.cumsum(found) - found])
+
+
+def test_blocks_of_other_sizes_have_no_ranks(size):
+    @qp.kernel
+    def run(key: A(dtype=qp.u32, ndim=1)):
+        qp.loop_config(block_dim=128)
+        for i in key:
+            bins = block.SharedArray((256,), qp.i32)
+            key[i] = block.radix_rank_match_atomic_or(key[i], 128, 8, 0, 8, bins, bins)
+
+    with pytest.raises(qp.CompilationError, match="block_dim == 1 << radix_bits"):
+        run(np.zeros(256, np.uint32))
+
+
+def test_the_host_knows_the_lanes_of_waves(size):
+    assert (subgroup.group_size(), subgroup.log2_group_size()) == (size, size.bit_length() - 1)
+
+    @qp.kernel
+    def run(x: A(dtype=qp.i32, ndim=1), log2: qp.template()):
+        qp.loop_config(block_dim=64)
+        for i in range(64):
+            x[i] = subgroup.reduce_add_tiled(1, log2)
+
+    x = np.zeros(64, np.int32)
+    run(x, subgroup.log2_group_size())
+    assert (x == size).all()
+    with pytest.raises(qp.KernelSyntaxError, match="inside kernels only"):
+        subgroup.invocation_id()
