@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 
 import _conformance
+import _differences
 import _entries
 import _faults
 import _hazards
@@ -26,6 +27,7 @@ PRINTERS: dict[str, Callable[..., str]] = {
     "constants": _entries.print_constants,
     "commands": _tables.print_commands,
     "conformance": _conformance.print_conformance,
+    "differences": _differences.print_differences,
     "crash": _faults.print_crash,
     "fault": _faults.print_fault,
     "lengths": _structure.print_lengths,

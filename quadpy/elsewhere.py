@@ -38,14 +38,36 @@ _TABLE: Final = {
     "use qp.kernel, which takes pure=True": "pure",
     "use qp.real_func": "experimental",
     "use qp.profiler.{name}, after qp.init(timeline=True)": "timeline_save timeline_clear",
-    "use qp.algorithms.sort": "bitonic_sort_kv bitonic_sort_kv_tiled radix_rank_match_atomic_or",
-    "use qp.simt.subgroup.ballot": "ballot_full_subgroup",
     "use qp.root.pointer, bitmasked or dynamic": "sparse",
     "use qp.types.quant": "quant",
     "use qp.BitpackedFields": "bit_struct BitStruct",
     "quadpy has no meshes as a data structure: use arrays of indices": "Mesh mesh MeshTaichi mesh_local mesh_patch_idx MeshBuilder MeshInstance",
     "use qp.cuda, qp.amdgpu or qp.gpu": "vulkan opengl gles metal dx11 dx12 hip rocm",
     "use qp.cpu": "cc",
+    "use to_numpy and from_numpy: quadpy knows nothing of Paddle": "to_paddle from_paddle",
+    "use x.dtype, x.element_shape and x.shape": "get_type",
+    "make a qp.Matrix: a vector is not one of its rows or columns": """
+        cols rows determinant diag frobenius_inner identity inverse trace transpose
+    """,
+    "use the rows or columns, which are vectors: m[i, :]": "cross dot outer_product",
+    "pass a dataclass of Python's: its members become parameters": "ArgPack argpack",
+    "use SparseSolver, or scipy.sparse.linalg.cg with numpy.asarray of fields": """
+        LinearOperator MatrixFreeBICGSTAB MatrixFreeCG SparseCG
+    """,
+    "use qp.profile, and Nsight Compute for counters": """
+        CuptiMetric collect_kernel_profiler_metrics get_predefined_cupti_metrics set_kernel_profiler_metrics
+    """,
+    "use qp.algorithms.reduce(x, op)": "reduce_add reduce_min reduce_max",
+    "use qp.algorithms.exclusive_scan(x, op)": "exclusive_scan_add exclusive_scan_min exclusive_scan_max",
+    "use qp.algorithms.reduce_by_key(keys, values)": "reduce_by_key_add",
+    "use qp.algorithms.scratch_size": """
+        exclusive_scan_scratch_slots reduce_by_key_scratch_slots reduce_scratch_slots select_scratch_slots sort_scratch_slots
+    """,
+    "quadpy has no Metal": "interop get_mps_command_queue",
+    "use qp.is_extension_enabled": "DeviceCapability",
+    "pass members: DLPack has no structs": "to_dlpack",
+    "use to_numpy of the members, and a file of NumPy": "print_header sanity_check",
+    "read its method from the class": "methods",
 }
 
 INSTEAD: Final = {name: text.format(name=name) for text, names in _TABLE.items() for name in names.split()}

@@ -8,6 +8,8 @@ from quadpy import Field as _Field, NDArray as _NDArray
 from quadpy.errors import ArgumentError
 from quadpy.hostmath import NDArrayType
 from quadpy.hostmath.struct_field import StructField
+from quadpy.runtime.arrays.activity import FieldNode
+from quadpy.runtime.arrays.nodes import Node
 from quadpy.runtime.arrays.ordered import OrderedNDArray
 
 __all__ = [
@@ -15,6 +17,7 @@ __all__ = [
     "MatrixField",
     "MatrixNdarray",
     "Ndarray",
+    "SNode",
     "ScalarField",
     "ScalarNdarray",
     "StructField",
@@ -57,6 +60,12 @@ class MatrixField(Field):
     """A field of vectors or matrices."""
 
     classes, ranks = (_Field,), (1, 2)
+
+
+class SNode(metaclass=_Kind):
+    """Any node of a tree of fields."""
+
+    classes, ranks = (Node, FieldNode), ()
 
 
 class Ndarray(metaclass=_Kind):

@@ -9,6 +9,7 @@ import numpy as np
 
 import quadpy as qp
 from quadpy.compat._painting import array_of
+from quadpy.compat._refusals import Refusing
 from quadpy.errors import ArgumentError
 
 __all__ = ["Format", "Texture", "rw_texture", "texture"]
@@ -45,7 +46,7 @@ def rw_texture(num_dimensions: int, *_: object, **__: object) -> Any:
 
 
 @qp.data_oriented
-class Texture:
+class Texture(Refusing):
     """A picture of ``shape`` (one to three axes), whose pixels are vectors of four; colours are from 0 to 1.
 
     Channels that ``fmt`` does not have read as 0, and the fourth as 1.  Each texture has its own kernels.

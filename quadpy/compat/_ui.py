@@ -13,6 +13,7 @@ import numpy.typing as npt
 from quadpy.compat._frames import Frames
 from quadpy.compat._gui import GUI
 from quadpy.compat._painting import Array, Color, SceneInSpace, Shape, array_of, points_of
+from quadpy.compat._refusals import Refusing
 from quadpy.compat._window import BaseWindow
 from quadpy.tools.pictures import picture_of
 
@@ -27,7 +28,7 @@ class ProjectionMode:
     Perspective, Orthogonal = 0, 1
 
 
-class Camera:
+class Camera(Refusing):
     """The point of view of a scene."""
 
     def __init__(self) -> None:
@@ -77,7 +78,7 @@ class Camera:
         return np.stack([x, y], axis=-1), depth, scale
 
 
-class Scene:
+class Scene(Refusing):
     """Particles, lines and meshes in space."""
 
     def __init__(self) -> None:
@@ -135,7 +136,7 @@ class Scene:
         self._shapes, self._lights = [], []
 
 
-class Canvas:
+class Canvas(Refusing):
     """The contents of a window, in coordinates from 0 to 1."""
 
     def __init__(self, frames: Frames) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quadpy.compat._frames import Frames
+from quadpy.compat._refusals import Refusing
 from quadpy.view.events import Event as Input
 
 __all__ = ["BaseWindow", "Event"]
@@ -34,7 +35,7 @@ class Event:
     delta: tuple[float, float] = (0.0, 0.0)
 
 
-class BaseWindow:
+class BaseWindow(Refusing):
     """A window that shows ``frames``."""
 
     PRESS, RELEASE = "press", "release"

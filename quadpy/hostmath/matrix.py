@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, overload
 
 import numpy as np
 
@@ -12,7 +12,8 @@ from quadpy.errors import ArgumentError
 from quadpy.hostmath.descriptors import MatrixType, VectorType
 from quadpy.hostmath.elimination import determinant, inverse, solution
 from quadpy.hostmath.vector import Vector
-from quadpy.messages import shown
+from quadpy.importing import import_late
+from quadpy.messages import no_attribute, shown
 from quadpy.public import public
 from quadpy.runtime.arrays.field import Field
 from quadpy.runtime.arrays.ndarray import NDArray
@@ -39,6 +40,10 @@ class Matrix(Elements):
         @overload
         def __matmul__(self, other: Vector, /) -> Vector: ...
         def __matmul__(self, other: Any, /) -> Any: ...
+
+    def __getattr__(self, name: str) -> NoReturn:
+        instead = {} if name.startswith("_") else import_late("quadpy.elsewhere").INSTEAD
+        raise no_attribute("a Matrix", name, dir(type(self)), instead)
 
     def transpose(self) -> Matrix:
         """Rows as columns."""

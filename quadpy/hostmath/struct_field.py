@@ -14,6 +14,7 @@ from quadpy.hostmath.struct_layout import StructTree, places_of
 from quadpy.hostmath.struct_leaves import OfLeaves
 from quadpy.hostmath.struct_types import StructType
 from quadpy.hostmath.structs import Struct, made_of
+from quadpy.importing import import_late
 from quadpy.messages import one_of
 from quadpy.public import call_site, public
 from quadpy.records import RecordType
@@ -164,7 +165,8 @@ class StructField(OfLeaves):
             return getattr(self.leaves()[0], name)
         if name == "field_dict":
             return dict(self._members)
-        raise AttributeError(f"a field of {self.dtype!r} has no member {name!r}; {one_of(name, self._members)}")
+        instead = import_late("quadpy.elsewhere").INSTEAD.get(name) or one_of(name, self._members)
+        raise AttributeError(f"a field of {self.dtype!r} has no member {name!r}; {instead}")
 
     def __setattr__(self, name: str, value: object) -> None:
         if not hasattr(type(self), name) and name in self._members:

@@ -8,6 +8,8 @@ import numpy as np
 
 from quadpy.errors import ArgumentError
 from quadpy.hostmath.descriptors import VectorType
+from quadpy.importing import import_late
+from quadpy.messages import no_attribute
 from quadpy.public import public
 from quadpy.runtime.arrays.field import Field
 from quadpy.runtime.arrays.ndarray import NDArray
@@ -36,7 +38,8 @@ class Vector(Elements):
             if len(name) <= 4 and set(name) <= set(names[: self.n]):
                 picked = [names.index(letter) for letter in name]
                 return self[picked[0]] if len(picked) == 1 else self[picked]
-        raise AttributeError(f"a Vector of {self.n} has no attribute {name!r}", name=name, obj=self)
+        instead = {} if name.startswith("_") else import_late("quadpy.elsewhere").INSTEAD
+        raise no_attribute(f"a Vector of {self.n}", name, (), instead)
 
     def __setattr__(self, name: str, value: object) -> None:
         """``v.x = 1`` and ``v.xy = [1, 2]``."""

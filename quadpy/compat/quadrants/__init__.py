@@ -13,12 +13,17 @@ from typing import Any, Final
 import quadpy
 from quadpy import *  # noqa: F403  (all of it, under the other name)
 from quadpy import Layout
-from quadpy.compat import _kinds, _modules
+from quadpy.compat import _kinds, _linalg as linalg, _modules
 from quadpy.compat._kinds import *  # type: ignore[assignment]  # noqa: F403  (its Field in place of quadpy's)
 from quadpy.compat._language import INTERNAL, func, init, kernel  # type: ignore[no-redef, assignment]  # in place of quadpy's
+from quadpy.compat._textures import Format
+from quadpy.compat._types import sparse_matrix_builder
 from quadpy.compat.quadrants._runtime import PyQuadrants, get_runtime
 
-__all__ = ["func", "init", "install", "kernel"]
+__all__ = [
+    "Format", "func", "graph_do_while", "graph_parallel", "graph_parallel_context", "init", "install", "kernel", "linalg", "pure",
+    "sparse_matrix_builder",
+]  # fmt: skip
 __all__ += _kinds.__all__
 __all__ += quadpy.__all__
 
@@ -27,6 +32,14 @@ __version__ = (1, 3, 3)  # type: ignore[assignment]  # quadpy's is a text
 __version_str__ = ".".join(map(str, __version__))
 vulkan = metal = "gpu"
 AOS, SOA = Layout.AOS, Layout.SOA
+graph_do_while, graph_parallel, graph_parallel_context = (
+    quadpy.graph.do_while, quadpy.graph.parallel, quadpy.graph.parallel_context,
+)  # fmt: skip
+
+
+def pure(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns the kernel ``fn`` unchanged: every kernel is compiled once and kept on disk."""
+    return fn
 
 
 def _get_logging(name: str) -> Callable[..., None]:

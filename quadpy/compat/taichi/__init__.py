@@ -27,6 +27,7 @@ from quadpy.compat._gui import GUI, hex_to_rgb, rgb_to_hex
 from quadpy.compat._kinds import *  # type: ignore[assignment]  # noqa: F403  (its Field in place of quadpy's)
 from quadpy.compat._language import INTERNAL, func, init, kernel  # type: ignore[no-redef, assignment]  # in place of quadpy's
 from quadpy.compat._textures import Format, Texture
+from quadpy.compat._types import sparse_matrix_builder
 from quadpy.tools.meshes import TYPES
 from quadpy.view.surfaces import has_display
 
@@ -42,6 +43,7 @@ __all__ = [
     "kernel",
     "linalg",
     "rgb_to_hex",
+    "sparse_matrix_builder",
     "types",
     "ui",
 ]

@@ -225,6 +225,14 @@ class DenseArray(Exchange, OfElements[T_co, I_contra]):
 
         def __iter__(self) -> Iterator[Any]: ...
 
+    def has_grad(self) -> bool:
+        """Whether there is a gradient with a shape."""
+        return getattr(self, "grad", None) is not None
+
+    def has_dual(self) -> bool:
+        """Whether there is a dual with a shape; only fields have them."""
+        return False
+
     def __len__(self) -> int:
         if getattr(self, "shape", None) is None:  # a field that is not placed
             raise TypeError(f"{self!r} has no length: it has no shape yet")
@@ -243,7 +251,8 @@ class DenseArray(Exchange, OfElements[T_co, I_contra]):
             return import_late("quadpy.hostmath.descriptors").type_of(self._dtype, self._element_shape)
         if name == "layout":
             return Layout.AOS
-        raise no_attribute(self._kind, name, getattr(type(self), "__shown__", ()))
+        instead = {} if name.startswith("_") else import_late("quadpy.elsewhere").INSTEAD
+        raise no_attribute(self._kind, name, getattr(type(self), "__shown__", ()), instead)
 
 
 def shape_of(shape: object) -> tuple[int, ...]:
