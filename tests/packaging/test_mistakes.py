@@ -375,7 +375,6 @@ def test_a_name_that_others_have_says_where_it_is(name):
         ("quadpy.graph", "Grap", "did you mean 'Graph'?"),
         ("quadpy", "Tile16x16", "use qp.simt.Tile16x16"),
         ("quadpy.simt", "Tile16", "did you mean 'Tile16x16'"),
-        ("quadpy.simt.subgroup", "bitonic_sort_kv", "use qp.algorithms.sort"),
         ("quadpy.simt.subgroup", "reduce_add_tile", "did you mean 'reduce_add_tiled'?"),
         ("quadpy.compat.taichi", "feild", "did you mean 'field'?"),
         ("quadpy.compat.taichi", "ad", "quadpy computes no derivatives"),
