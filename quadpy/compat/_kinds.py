@@ -34,7 +34,9 @@ class _Kind(type):
     def __instancecheck__(cls, thing: Any) -> bool:
         if not cls.ranks or not isinstance(thing, cls.classes):
             return isinstance(thing, cls.classes)
-        return not hasattr(thing, "keys") and len(thing.element_shape) in cls.ranks  # those of structs have keys
+        return (
+            not hasattr(thing, "keys") and len(getattr(thing, "element_shape", ())) in cls.ranks
+        )  # those of structs have keys
 
     def __call__(cls, *_: object, **__: object) -> NoReturn:
         raise ArgumentError(
@@ -45,50 +47,55 @@ class _Kind(type):
 class Field(metaclass=_Kind):
     """Any field."""
 
-    classes, ranks = (_Field, StructField), ()
+    classes: ClassVar[tuple[type, ...]] = (_Field, StructField)
+    ranks: ClassVar[tuple[int, ...]] = ()
     __quadpy_annotation__ = NDArrayType()
-    __class_getitem__ = _Field.__class_getitem__
+    __class_getitem__ = _Field.__class_getitem__  # type: ignore[attr-defined]  # annotations of quadpy's
 
 
 class ScalarField(Field):
     """A field of numbers."""
 
-    classes, ranks = (_Field,), (0,)
+    classes: ClassVar[tuple[type, ...]] = (_Field,)
+    ranks: ClassVar[tuple[int, ...]] = (0,)
 
 
 class MatrixField(Field):
     """A field of vectors or matrices."""
 
-    classes, ranks = (_Field,), (1, 2)
+    classes: ClassVar[tuple[type, ...]] = (_Field,)
+    ranks: ClassVar[tuple[int, ...]] = (1, 2)
 
 
 class SNode(metaclass=_Kind):
     """Any node of a tree of fields."""
 
-    classes, ranks = (Node, FieldNode), ()
+    classes: ClassVar[tuple[type, ...]] = (Node, FieldNode)
+    ranks: ClassVar[tuple[int, ...]] = ()
 
 
 class Ndarray(metaclass=_Kind):
     """Any ndarray."""
 
-    classes, ranks = (_NDArray, OrderedNDArray), ()
+    classes: ClassVar[tuple[type, ...]] = (_NDArray, OrderedNDArray)
+    ranks: ClassVar[tuple[int, ...]] = ()
     __quadpy_annotation__ = NDArrayType()
-    __class_getitem__ = _NDArray.__class_getitem__
+    __class_getitem__ = _NDArray.__class_getitem__  # type: ignore[attr-defined]  # as above
 
 
 class ScalarNdarray(Ndarray):
     """An ndarray of numbers."""
 
-    ranks = (0,)
+    ranks: ClassVar[tuple[int, ...]] = (0,)
 
 
 class VectorNdarray(Ndarray):
     """An ndarray of vectors."""
 
-    ranks = (1,)
+    ranks: ClassVar[tuple[int, ...]] = (1,)
 
 
 class MatrixNdarray(Ndarray):
     """An ndarray of matrices."""
 
-    ranks = (2,)
+    ranks: ClassVar[tuple[int, ...]] = (2,)

@@ -104,7 +104,9 @@ def _part(t: Trace, array: ArrayRef, start: ScalarValue, stop: ScalarValue, span
     if array.count is not None:
         with quietly(t):
             begin = scalar_binary(t, ast.Add, array.begin, begin, span)
-    return replace(array, offset=(), begin=t.build.freeze(begin) if is_runtime(begin) else begin, count=count)
+    begin = t.build.freeze(begin) if is_runtime(begin) else begin
+    assert not isinstance(begin, float)
+    return replace(array, offset=(), begin=begin, count=count)
 
 
 def _check(t: Trace, start: ir.Expr, stop: ir.Expr, extent: ir.Expr, span: Span) -> None:

@@ -183,7 +183,7 @@ def _call_method(t: Trace, method: BoundMethod, args: list[Value], kwargs: dict[
             return list(shape)
         if method.name != "subview":
             t.fail_syntax(f"arrays have no {method.name}() inside a kernel", span, "call it from Python, outside")
-    rule = subview if isinstance(method.receiver, ArrayRef) else METHODS[method.name]
+    rule: Any = subview if isinstance(method.receiver, ArrayRef) else METHODS[method.name]
     try:
         return rule(t, method.receiver, span, *args, **kwargs)
     except TypeError as exc:
@@ -228,7 +228,10 @@ def _construct(t: Trace, fn: Any, args: list[Value], kwargs: dict[str, Value], s
         defaults = {name: import_value(t, value) for name in record.names if (value := fn.default(name)) is not None}
         return make_record(t, record, defaults, args, kwargs, span)
     if kind == "view":
-        return _call_method(t, BoundMethod(args[0], "subview"), args[1:], kwargs, span) if args else None
+        array = args[0] if args else None
+        if not isinstance(array, ArrayRef):
+            t.fail_type(f"a BufferView takes an array of the kernel, not {shape_text(array)}", span)
+        return _call_method(t, BoundMethod(array, "subview"), args[1:], kwargs, span)
     if kind == "struct value":
         return struct_value(t, args, kwargs, span)
     if kind in _OF_STRUCT_TYPES:

@@ -49,7 +49,7 @@ def _made(field: Field, at: int, index: str) -> Field:
     made.is_component = True
     made.made = field.made
     if not hasattr(field, "shape"):
-        made.whole = weakref.ref(field)
+        made.part_of = weakref.ref(field)
         field.parts[at] = made
         return made
     made.container = field.snode.outer
@@ -74,7 +74,7 @@ def give_shape(whole: Field) -> None:
 
 def derivative_of(part: Field, kind: str) -> Field:
     """The same component of the derivative of the field that ``part`` is a component of."""
-    whole = part.whole() if part.whole is not None else None
+    whole = part.part_of() if part.part_of is not None else None
     if whole is None:  # nothing but its parts is left
         return Field(part.dtype, (), f"{part.name}.{kind}" if part.name else "", kind)
     at = next(at for at, each in whole.parts.items() if each is part)
@@ -85,7 +85,7 @@ def settle(placed: Field) -> None:
     """``placed`` is a component that was placed by itself, or has components without a shape: the others follow."""
     for part in placed.parts.values():
         part.container = placed.container
-    whole = placed.whole() if placed.whole is not None else None
+    whole = placed.part_of() if placed.part_of is not None else None
     count = 0 if whole is None else int(np.prod(whole.element_shape))
     if whole is None or len(whole.parts) < count or not all(hasattr(part, "shape") for part in whole.parts.values()):
         return

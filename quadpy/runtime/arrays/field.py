@@ -70,8 +70,8 @@ class Field(HasDerivatives, InNode[T_co, I_contra]):
         "made",
         "name",
         "offset",
+        "part_of",
         "parts",
-        "whole",
     )  # fmt: skip
     _kind = "a field"
     __quadpy_field__ = True  # a kernel that names one takes it as a parameter
@@ -91,7 +91,7 @@ class Field(HasDerivatives, InNode[T_co, I_contra]):
         self.is_component = False  # whether a field of vectors or matrices has its memory, too
         self.components: weakref.WeakValueDictionary[int, Field] = weakref.WeakValueDictionary()
         self.parts: dict[int, Field] = {}  # the components that were asked for before there was a shape
-        self.whole: weakref.ref[Field] | None = None  # the field that it is such a component of
+        self.part_of: weakref.ref[Field] | None = None  # the field that it is such a component of
         self.follows = False  # whether its shape is that of another field, and not given
 
     def span(self, shape: tuple[int, ...], offset: object = None, tree: FieldTree | None = None) -> None:
@@ -117,7 +117,7 @@ class Field(HasDerivatives, InNode[T_co, I_contra]):
 
     def declare(self, kind: str) -> Field:
         """The derivative, without a shape if it is new."""
-        if kind not in self.derivatives and self.whole is not None:
+        if kind not in self.derivatives and self.part_of is not None:
             self.derivatives[kind] = _components().derivative_of(self, kind)
         elif kind not in self.derivatives:
             name = f"{self.name}.{kind}" if self.name else ""
@@ -154,7 +154,7 @@ class Field(HasDerivatives, InNode[T_co, I_contra]):
         self._tree, self._placement = Freed(self.described), None
         if hasattr(self, "_storage"):
             del self._storage
-        whole = self.whole() if self.whole is not None else None
+        whole = self.part_of() if self.part_of is not None else None
         for other in [*self.components.values(), *((whole,) if whole is not None else ())]:
             if not isinstance(other._tree, Freed):  # noqa: SLF001 - of the same class
                 other.free()

@@ -276,7 +276,7 @@ class GridNode(Node):
             self.children += member.leaves()
             for leaf in member.leaves():
                 leaf.enter(self)
-                if leaf.parts or leaf.whole is not None:
+                if leaf.parts or leaf.part_of is not None:
                     import_late("quadpy.runtime.arrays.component_fields").settle(leaf)
         return self
 
