@@ -17,7 +17,7 @@ from quadpy.messages import no_attribute, shown
 from quadpy.public import shortened
 from quadpy.runtime.arrays.element_types import I_contra, OfElements, Part as PartIndex, T_co
 from quadpy.runtime.arrays.exchange import Exchange
-from quadpy.runtime.arrays.field_layout import Layout
+from quadpy.runtime.arrays.field_layout import Layout, integers_of
 from quadpy.runtime.arrays.parts import Part, has_slices, part_of
 from quadpy.runtime.elements.numpy_types import Numbers, admit, decode, encode
 from quadpy.runtime.elements.types import DType
@@ -256,9 +256,9 @@ class DenseArray(Exchange, OfElements[T_co, I_contra]):
 
 
 def shape_of(shape: object) -> tuple[int, ...]:
-    """An int or a sequence of ints as a tuple; zero is a legal extent."""
+    """An int, or a sequence or NumPy array of ints, as a tuple; zero is a legal extent."""
     try:
-        extents = tuple(map(operator.index, shape if isinstance(shape, (tuple, list)) else (shape,)))
+        extents = integers_of(shape)
     except TypeError:
         raise ArgumentError(f"{shown(shape)} is not a shape: pass an int or a tuple of ints") from None
     if any(extent < 0 for extent in extents):

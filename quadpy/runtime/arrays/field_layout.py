@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import enum
 import math
+import operator
 from collections.abc import Iterable
-from typing import Final, NamedTuple, NoReturn, Protocol
+from typing import Any, Final, NamedTuple, NoReturn, Protocol
 
 from quadpy.dtypes import Scalar
 from quadpy.errors import ArgumentError
@@ -14,8 +15,8 @@ from quadpy.runtime.memory.blocked import Blocks
 from quadpy.runtime.memory.placement import Memory
 
 __all__ = [
-    "AXIS_NAMES", "FieldTree", "Freed", "Layout", "Placement", "StoredMember", "axis_strides", "offset_of", "order_of",
-    "reach_of", "require_no_layout", "strides_of",
+    "AXIS_NAMES", "FieldTree", "Freed", "Layout", "Placement", "StoredMember", "axis_strides", "integers_of", "offset_of",
+    "order_of", "reach_of", "require_no_layout", "strides_of",
 ]  # fmt: skip
 
 AXIS_NAMES: Final = "ijklmnopqrst"
@@ -116,10 +117,19 @@ def order_of(order: object, ndim: int) -> list[int]:
 
 
 def offset_of(offset: object, ndim: int) -> tuple[int, ...]:
-    origin = tuple(offset) if isinstance(offset, (tuple, list)) else (offset,)
-    if len(origin) != ndim or not all(isinstance(start, int) for start in origin):
+    try:
+        origin = integers_of(offset)
+    except TypeError:
+        origin = None
+    if origin is None or len(origin) != ndim:
         raise ArgumentError(f"offset={offset!r} must be {ndim} integers, one per axis")
     return origin
+
+
+def integers_of(given: Any) -> tuple[int, ...]:
+    """An int, or a sequence or NumPy array of ints, as a tuple; TypeError for anything else."""
+    is_sequence = isinstance(given, (tuple, list)) or getattr(given, "ndim", 0) == 1
+    return tuple(map(operator.index, given if is_sequence else (given,)))
 
 
 class Freed:
