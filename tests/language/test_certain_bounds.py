@@ -610,3 +610,14 @@ def test_a_call_that_was_found_to_be_right_is_not_checked_again(monkeypatch):
     assert seen == [0, 1, 1, 1, 2, 2, 3]
     with pytest.raises(qp.BoundsError, match="certain to reach index 4 of y"):
         rows(x, y, 5, 1)
+
+
+def test_a_kernel_without_arguments_runs():
+    """Whose argument block is empty."""
+
+    @qp.kernel
+    def seven() -> qp.i32:
+        return 7
+
+    qp.init(arch=qp.cpu)
+    assert [seven() for _ in range(3)] == [7] * 3
