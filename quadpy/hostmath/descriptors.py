@@ -131,7 +131,8 @@ class NDArrayType:
     ``boundary="clamp"`` moves indices that are out of range to the nearest element.
 
     Names from Taichi: ``element_shape`` makes ``dtype`` a type of vectors or matrices, ``element_dim`` says that each
-    call takes it from its argument, ``field_dim`` is ``ndim``, and ``needs_grad`` has no effect.
+    call takes it from its argument (of another library's array, the last axes), ``field_dim`` is ``ndim``, and
+    ``needs_grad`` has no effect.
     """
 
     dtype: DType | None = None  # or a struct type, whose module imports this one
@@ -141,6 +142,8 @@ class NDArrayType:
     field_dim: dataclasses.InitVar[int | None] = None
     needs_grad: dataclasses.InitVar[bool | None] = None
     boundary: str = "unsafe"
+    rank: int | None = dataclasses.field(default=None, init=False, repr=False)
+    """How many axes the elements have, if only that is known."""
 
     __quadpy_called__: ClassVar[str] = "ndarray"
 
@@ -179,10 +182,11 @@ class NDArrayType:
             scalar, (n, *m) = scalar_of(self.dtype), shape
             found = MatrixType(n, m[0], scalar) if m else VectorType(n, scalar)
         object.__setattr__(self, "dtype", found)
+        object.__setattr__(self, "rank", dim if found is None else None)
 
     def __quadpy_fingerprint__(self) -> str:
         tell = getattr(self.dtype, "__quadpy_fingerprint__", None)
-        return f"ndarray:{self.ndim}:{self.boundary}:{repr(self.dtype) if tell is None else tell()}"
+        return f"ndarray:{self.ndim}:{self.boundary}:{self.rank}:{repr(self.dtype) if tell is None else tell()}"
 
     def __class_getitem__(cls, key: Any) -> NDArrayType:
         return cls(*key) if isinstance(key, tuple) else cls(key)

@@ -154,12 +154,13 @@ def _template(name: str, annotation: Template, config: Config) -> TemplateParame
 
 def _array(name: str, annotation: NDArrayType, config: Config, rank: int | None = None) -> ArrayParameter:
     struct: object = annotation.dtype
-    clamped = annotation.boundary == "clamp"
+    clamped, splits = annotation.boundary == "clamp", annotation.rank is not None
+    rank = annotation.rank if splits else rank
     if isinstance(struct, StructType):
         record = struct.record(lambda dtype: scalar_of(dtype, config))
-        return ArrayParameter(name, None, (), annotation.ndim, record, clamped, rank)
+        return ArrayParameter(name, None, (), annotation.ndim, record, clamped, rank, splits)
     dtype, element = _elements(annotation.dtype, config)
-    return ArrayParameter(name, dtype, element, annotation.ndim, None, clamped, rank)
+    return ArrayParameter(name, dtype, element, annotation.ndim, None, clamped, rank, splits)
 
 
 def _elements(dtype: object, config: Config) -> tuple[Scalar | None, tuple[int, ...]]:

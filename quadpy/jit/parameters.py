@@ -146,7 +146,8 @@ class StructParameter:
 class ArrayParameter:
     """An array: quadpy's, NumPy's, a CPU tensor, or any object that exports its memory.
 
-    ``rank`` is the rank of its elements, 1 for vectors and 2 for matrices, if only that is known.
+    ``rank`` is the rank of its elements, 1 for vectors and 2 for matrices, if only that is known; ``splits`` says that as
+    many of the last axes of another library's array are those of its elements.
     """
 
     name: str
@@ -156,6 +157,7 @@ class ArrayParameter:
     record: RecordType | None = None
     clamped: bool = False
     rank: int | None = None
+    splits: bool = False
 
     def view(self, given: Argument) -> ArrayView:
         """``given`` as a launch sees it.
@@ -176,12 +178,19 @@ class ArrayParameter:
             raise ArgumentError(f"{self.name} takes an array, not {type(given).__name__}", hint=hint)
         try:
             if current_config().arch != "cpu" and is_on_gpu(given):
-                return describe_device_array(given, current_device(), self.element)
+                return describe_device_array(given, current_device(), self._element_in(given))
             if isinstance(given, np.ndarray) and given.dtype.names is not None:
                 return describe_struct_array(given, self.record)
-            return describe_host_array(given, self.element)
+            return describe_host_array(given, self._element_in(given))
         except ArgumentError as error:
             raise ArgumentError(f"{self.name}: {error.message}", hint=error.hint) from error.__cause__
+
+    def _element_in(self, given: Argument) -> tuple[int, ...]:
+        """The shape of an element of another library's array, whose last axes these are."""
+        if not self.splits or not self.rank:
+            return self.element
+        shape = tuple(given.shape) if hasattr(given, "shape") else np.asarray(given).shape
+        return shape[-self.rank :] if len(shape) >= self.rank else ()
 
     def values(self, given: ArrayView) -> tuple[int, ...]:
         """The part of the argument block."""
