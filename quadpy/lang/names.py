@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
 
 __all__ = ["base_name", "item_targets", "local_names", "reads", "single_assignment", "statics", "stored_names"]
+
+T = TypeVar("T")
 
 
 def local_names(body: Iterable[ast.AST]) -> frozenset[str]:
@@ -37,6 +41,26 @@ def base_name(node: ast.expr) -> str | None:
     return part.id if isinstance(part, ast.Name) and part is not node else None
 
 
+def _kept(find: Callable[[list[ast.stmt]], T]) -> Callable[[Iterable[ast.AST]], T]:
+    """``find``, whose result for the body of a function or statement is kept in its first statement.
+
+    A function is traced at each call of it, so its body is asked about again and again.
+    """
+    key = f"_quadpy_{find.__name__}"
+
+    @functools.wraps(find)
+    def found(nodes: Any) -> T:
+        if not isinstance(nodes, list) or not nodes:
+            return find(nodes)
+        known, which = vars(nodes[0]), tuple(map(id, nodes))
+        if key not in known or known[key][0] != which:
+            known[key] = which, find(nodes)
+        return known[key][1]  # type: ignore[no-any-return]  # as it was kept
+
+    return found
+
+
+@_kept
 def stored_names(nodes: Iterable[ast.AST]) -> Counter[str]:
     """How often each name is assigned below ``nodes``; an augmented assignment counts twice.
 
@@ -91,6 +115,7 @@ def reads(name: str, body: Iterable[ast.AST]) -> bool:
     )
 
 
+@_kept
 def single_assignment(body: Sequence[ast.stmt]) -> frozenset[str]:
     """Names that are assigned once and read only after that, in the same block or below it.
 
