@@ -39,13 +39,14 @@ from quadpy.lang.values import (
     Value,
     Vec,
     holds_runtime,
+    is_number,
     is_runtime,
     kind_of,
     shape_text,
 )
 from quadpy.lang.variables import check_assigned
 from quadpy.lang.vecmethods import METHODS
-from quadpy.lang.vectors import names_of_components, vec_attribute, vec_index
+from quadpy.lang.vectors import make_vector, names_of_components, vec_attribute, vec_index
 from quadpy.messages import closest, one_of, with_article
 from quadpy.records import RecordType
 from quadpy.source import Span
@@ -123,11 +124,21 @@ def _vector_attribute(t: Trace, value: Vec, name: str, span: Span) -> Value:
                 closest(name, METHODS) or names_of_components(value))  # fmt: skip
 
 
+def _sequence_attribute(t: Trace, value: Any, name: str, span: Span) -> Value:
+    """A list of numbers is also a vector: it may be the index of an unrolled ``grouped`` loop."""
+    if isinstance(value, list) and value and all(map(is_number, value)):
+        if name in METHODS:
+            return BoundMethod(make_vector(t, value, span), name)
+        if len(name) == 1 and name in "xyzw"[: len(value)]:
+            return value["xyzw".index(name)]  # still known at compile time
+    return object_attribute(t, value, name, span)
+
+
 ATTRIBUTES: Final[Mapping[Kind, Attribute]] = {
     Kind.NUMBER: object_attribute,
     Kind.OBJECT: object_attribute,
     Kind.SCALAR: _scalar_attribute,
-    Kind.SEQUENCE: object_attribute,
+    Kind.SEQUENCE: _sequence_attribute,
     Kind.VECTOR: _vector_attribute,
     Kind.RECORD: record_attribute,
     Kind.ARRAY: array_attribute,
