@@ -83,6 +83,7 @@ __all__ = [
     "Event",
     "Field",
     "FieldsBuilder",
+    "GraphStatus",
     "Kernel",
     "Layout",
     "Matrix",
@@ -203,6 +204,7 @@ if _typing.TYPE_CHECKING:
         is_arch_supported as is_arch_supported,
     )
     from quadpy.clock import clock_freq_hz as clock_freq_hz
+    from quadpy.jit.checkpoints import GraphStatus as GraphStatus
     from quadpy.jit.perf_dispatch import PerfDispatch as PerfDispatch, perf_dispatch as perf_dispatch
     from quadpy.lang.tensors import (
         MatrixTensor as MatrixTensor,
@@ -217,6 +219,7 @@ if _typing.TYPE_CHECKING:
 _LATE: _typing.Final = {
     "clock": "clock_freq_hz",
     "capabilities": "get_max_shared_memory_bytes is_arch_supported",
+    "jit.checkpoints": "GraphStatus",
     "jit.perf_dispatch": "PerfDispatch perf_dispatch",
     "lang.tensors": "MatrixTensor Tensor VectorTensor wrap",
     "profiler": "profile",

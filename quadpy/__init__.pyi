@@ -129,6 +129,7 @@ from quadpy.intrinsics.top import cache_read_only as cache_read_only
 from quadpy.intrinsics.top import cast as cast
 from quadpy.intrinsics.top import cbrt as cbrt
 from quadpy.intrinsics.top import ceil as ceil
+from quadpy.intrinsics.top import checkpoint as checkpoint
 from quadpy.intrinsics.top import clock_counter as clock_counter
 from quadpy.intrinsics.top import clz as clz
 from quadpy.intrinsics.top import copysign as copysign
@@ -191,6 +192,7 @@ from quadpy.intrinsics.top import tgamma as tgamma
 from quadpy.intrinsics.top import trunc as trunc
 from quadpy.intrinsics.top import volatile_load as volatile_load
 from quadpy.intrinsics.top import zero as zero
+from quadpy.jit.checkpoints import GraphStatus as GraphStatus
 from quadpy.jit.kernel import Kernel as Kernel
 from quadpy.jit.perf_dispatch import PerfDispatch as PerfDispatch
 from quadpy.jit.perf_dispatch import perf_dispatch as perf_dispatch
@@ -300,6 +302,7 @@ __all__ = [
     "Field",
     "FieldsBuilder",
     "GraphError",
+    "GraphStatus",
     "GraphUpdateError",
     "HazardError",
     "HazardWarning",
@@ -387,6 +390,7 @@ __all__ = [
     "cbrt",
     "ceil",
     "cfg",
+    "checkpoint",
     "cholesky",
     "clock_counter",
     "clock_freq_hz",

@@ -11,7 +11,7 @@ from quadpy.formula import Formula, formula_from_json, formula_to_json, operand_
 from quadpy.light import dataclass
 
 __all__ = [
-    "CHECKED", "HIDDEN", "INTERRUPTED", "OUT_OF_BOUNDS", "SHADOW", "LOOP_DONE", "OUT_OF_MEMORY", "AbiLayout", "AbiValue", "CodeObject", "HiddenArgument", "Limit",
+    "CHECKED", "CHECKPOINT", "HIDDEN", "INTERRUPTED", "OUT_OF_BOUNDS", "PAUSED", "SHADOW", "LOOP_DONE", "OUT_OF_MEMORY", "TURN", "AbiLayout", "AbiValue", "CodeObject", "HiddenArgument", "Limit",
     "ResultShape", "TaskInfo",
 ]  # fmt: skip
 
@@ -65,6 +65,13 @@ HIDDEN: Final = "$"
 
 SHADOW: Final = "$shadow"
 """The name of the memory in which checks for races keep who touched each element: a parameter that is not an array of a call."""
+
+CHECKPOINT: Final = "checkpoint.state"
+"""The name of an array of two i32 that each call of a kernel with checkpoints passes: whether a loop goes on, and the turn."""
+TURN: Final = 1
+"""The element that holds the turn: 0 where all parts of the kernel run; the number of the checkpoint at which it resumes."""
+PAUSED: Final = 1 << 24
+"""Added to the turn when the checkpoint of that number has paused the kernel: nothing runs from then on."""
 
 
 @dataclass(frozen=True, slots=True)

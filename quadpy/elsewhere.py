@@ -32,7 +32,7 @@ _TABLE: Final = {
     "quadpy computes no derivatives: write the gradient's kernel; qp.torch.custom_op registers it with torch": """
         ad autodiff Tape tape FwdMode grad stop_grad no_grad grad_for grad_replaced clear_all_gradients
     """,
-    "quadpy's graphs have no checkpoints: launch parts of the work as separate graphs": "checkpoint GraphStatus resume",
+    "use @qp.kernel(graph=True, checkpoints=True)": "resume",
     "use qp.graph.do_while": "graph_do_while",
     "use qp.graph.parallel": "graph_parallel graph_parallel_context",
     "use qp.kernel, which takes pure=True": "pure",

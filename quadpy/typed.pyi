@@ -23,6 +23,7 @@ from typing_extensions import Unpack, dataclass_transform
 
 from quadpy.hostmath import Matrix, MatrixType, Vector, VectorType
 from quadpy.jit import kernel as _jit
+from quadpy.jit.checkpoints import CheckpointKernel
 from quadpy.lang import decorators as _lang
 from quadpy.runtime.arrays.field import Field
 from quadpy.runtime.arrays.field_layout import Layout
@@ -138,6 +139,11 @@ def kernel(
     *, fastcache: bool = False, graph: bool = False, fuse: _Fuse = "auto", wave_size: int | None = None,
     debug: bool | None = None,
 ) -> Callable[[Callable[_P, _R]], Kernel[_P, _R]]: ...  # fmt: skip
+@overload
+def kernel(
+    *, fastcache: bool = False, graph: Literal[True], checkpoints: Literal[True], fuse: _Fuse = "auto",
+    wave_size: int | None = None, debug: bool | None = None,
+) -> Callable[[Callable[..., object]], CheckpointKernel]: ...  # fmt: skip
 @dataclass_transform()
 def dataclass(cls: type[_T], /) -> type[_T]: ...
 def func(fn: Callable[_P, _R], /) -> Func[_P, _R]: ...

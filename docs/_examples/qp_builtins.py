@@ -446,6 +446,22 @@ def example_stream_parallel() -> None:
     print(x, y)  # [1. 1.] [2. 2.]
 
 
+def example_checkpoint() -> None:
+    @qp.kernel(graph=True, checkpoints=True)
+    def count(x: qp.types.ndarray(qp.i32, 1), full: qp.types.ndarray(qp.i32, 0)) -> None:
+        with qp.checkpoint(1, yield_on=full):
+            full[()] = x.shape[0] < 3
+        for i in x:
+            x[i] = i
+
+    x, full = np.zeros(2, np.int32), np.zeros((), np.int32)
+    status = count(x, full)
+    if status.yielded:
+        x = np.zeros(4, np.int32)
+        status = count.resume(x, full, from_checkpoint=status.checkpoint)
+    print(status, x)  # GraphStatus(yielded=False) [0 1 2 3]
+
+
 def example_is_active() -> None:
     x = qp.field(qp.f32)
     block = qp.root.pointer(qp.i, 4)

@@ -131,6 +131,18 @@ def example_Kernel() -> None:
     print(code.target, len(code.image) > 0)  # gfx942 True
 
 
+def example_GraphStatus() -> None:
+    @qp.kernel(graph=True, checkpoints=True)
+    def step(x: qp.Array1D[qp.f32], stop: qp.types.ndarray(qp.i32, 0)) -> None:
+        with qp.checkpoint(7, yield_on=stop):
+            x[0] += 1.0
+
+    x, stop = np.zeros(1, np.float32), np.ones((), np.int32)
+    status = step(x, stop)
+    assert isinstance(status, qp.GraphStatus)
+    print(status.yielded, status.checkpoint)  # True 7
+
+
 def example_template() -> None:
     @qp.kernel
     def fill(f: qp.template(), value: qp.template()) -> None:

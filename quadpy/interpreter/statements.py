@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from quadpy.artifact import CHECKPOINT, TURN
 from quadpy.dtypes import BY_NAME, bf16
 from quadpy.interpreter.expressions import Constants, Expressions, constructor
 from quadpy.interpreter.lanes import Meeting
@@ -205,6 +206,10 @@ class Statements:
                     self.block(body.stmts)
                     whole = self.scope.given(f"{condition}{OWN}0")
                     self.code.put(f"if not {whole}.flat[0]: break")
+            case ir.Gate(number=number, body=body):
+                turn = f"{self.scope.given(f'{CHECKPOINT}{OWN}0')}.flat[{TURN}]"
+                with self.code.block(f"if {turn} <= {number}:"):
+                    self.block(body.stmts)
             case ir.ParallelFor():
                 self.parallel(stmt)
             case ir.Breakpoint():

@@ -32,7 +32,7 @@ def _block(block: ir.Block, known: set[ir.Var], assigned: set[ir.Var], found: di
                 for e in (stmt.start, stmt.stop, stmt.step):
                     _reads(e, known, assigned, found)
                 _block(body, set(known), assigned, found)
-            case ir.LabelledBlock(body=body) | ir.DoWhile(body=body):
+            case ir.LabelledBlock(body=body) | ir.DoWhile(body=body) | ir.Gate(body=body):
                 _block(body, set(known), assigned, found)
             case ir.Sections(branches=branches):
                 for branch in branches:

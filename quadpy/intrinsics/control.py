@@ -56,6 +56,9 @@ GROUPS: Final = {
             Syntax("with qp.stream_parallel():")),
         Row("graph.do_while", "cond", "In a graph kernel: runs the body once, and repeats it while element 0 of ``cond`` is not 0.",
             Syntax("while qp.graph.do_while(cond):")),
+        Row("checkpoint", "cp_id, yield_on", "In a graph kernel with ``checkpoints=True``: when the body is done and ``yield_on[()]`` is not 0, the kernel "
+            "pauses. The call returns, and ``kernel.resume(…, from_checkpoint=cp_id)`` goes on with the body. ``cp_id`` is an int or a member of an IntEnum.",
+            Syntax("with qp.checkpoint(cp_id, yield_on=flag):")),
         Row("graph.parallel", "", "In a graph kernel: adjacent blocks of this kind run at the same time.", Syntax("with qp.graph.parallel():")),
         Row("graph.parallel_context", "", "In a graph kernel, around ``parallel()`` blocks: they run at the same time, and are "
             "joined at the end of this block.", Syntax("with qp.graph.parallel_context():")),

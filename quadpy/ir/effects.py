@@ -30,6 +30,8 @@ def effects_of(node: ir.Node) -> tuple[tuple[str, ir.Access], ...]:
             case _:
                 continue
         found[name] = found.get(name, ir.Access(0)) | access
+    if isinstance(node, (ir.SerialTask, ir.ParallelTask)) and node.gate is not None:
+        found[node.gate.state] = found.get(node.gate.state, ir.Access(0)) | ir.Access.READ
     if isinstance(node, ir.ParallelTask):
         for each in node.privates:
             found[each.array] = found.get(each.array, ir.Access(0)) | ir.Access.ATOMIC

@@ -75,13 +75,14 @@ class _Renaming:
 
     def task(self, task: ir.Task) -> ir.Task:
         """Shared arrays have the names of their types: tasks of all kernels take turns with that memory."""
+        gate = None if task.gate is None else task.gate._replace(state=self.names[task.gate.state])
         if isinstance(task, ir.SerialTask):
-            return replace(self.node(task), name=self.prefix + task.name)
+            return replace(self.node(task), name=self.prefix + task.name, gate=gate)
         own = self.names
         shared = {array.name: f"shared.{k}.{array.type!r}" for k, array in enumerate(task.shared)}
         self.names = own | shared
         privates = tuple(each._replace(array=self.names[each.array]) for each in task.privates)
-        found = replace(self.node(task), name=self.prefix + task.name, privates=privates, allowed=())
+        found = replace(self.node(task), name=self.prefix + task.name, privates=privates, allowed=(), gate=gate)
         self.names = own
         return found
 

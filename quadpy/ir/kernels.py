@@ -13,7 +13,7 @@ from quadpy.ir.types import Array
 from quadpy.light import dataclass
 
 __all__ = [
-    "ArrayParam", "Function", "Kernel", "ParallelTask", "Param", "Private", "Reduction", "ScalarParam", "SerialTask", "Task",
+    "ArrayParam", "Function", "Kernel", "ParallelTask", "Param", "Private", "Reduction", "ScalarParam", "SerialTask", "Task", "TaskGate",
 ]  # fmt: skip
 
 
@@ -40,13 +40,21 @@ class Private(NamedTuple):
     in_launch: bool
 
 
+class TaskGate(NamedTuple):
+    """The ``number`` of the ``Gate`` around a task, and the array that holds the turn."""
+
+    state: str
+    number: int
+
+
 @dataclass(frozen=True, slots=True)
 class SerialTask(Node):
-    """Statements that one thread runs."""
+    """Statements that one thread runs; ``gate`` as in ``ParallelTask``."""
 
     CHILDREN = ("body",)
     name: str
     body: Block
+    gate: TaskGate | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +64,7 @@ class ParallelTask(Node):
     ``privates`` are small arrays that the loop only accumulates into: the target may give groups of iterations
     their own copies and merge these in order.  ``shared`` are the arrays of which
     each block of ``block_dim`` iterations has its own.  ``allowed`` has the arrays, and the slots of variables by
-    name, for which the user lets iterations race, each with the reason.
+    name, for which the user lets iterations race, each with the reason.  Nothing runs where ``gate`` is closed.
     """
 
     CHILDREN = ("axes", "body", "reductions", "shared")
@@ -68,6 +76,7 @@ class ParallelTask(Node):
     block_dim: int | None = None
     shared: tuple[SharedArray, ...] = ()
     allowed: tuple[tuple[str, str], ...] = ()
+    gate: TaskGate | None = None
 
 
 Task: TypeAlias = SerialTask | ParallelTask

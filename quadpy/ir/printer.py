@@ -123,7 +123,8 @@ def print_function(function: ir.Function) -> str:
 def _task(task: ir.Task) -> Iterator[str]:
     effects = ", ".join(f"{name}: {letters}" for name, letters in print_effects(effects_of(task)))
     kind = "serial" if isinstance(task, ir.SerialTask) else "parallel"
-    yield f"  task {task.name} {kind} [{effects}]"
+    gate = "" if task.gate is None else f" gate {task.gate.state} {task.gate.number}"
+    yield f"  task {task.name} {kind}{gate} [{effects}]"
     if isinstance(task, ir.ParallelTask):
         if task.block_dim is not None:
             yield f"    block_dim {task.block_dim}"
@@ -186,6 +187,9 @@ def _stmt(stmt: ir.Stmt, indent: str) -> Iterator[str]:
                 yield from _block(branch, inner)
         case ir.DoWhile(condition=condition, body=body):
             yield f"{indent}do while {condition}"
+            yield from _block(body, inner)
+        case ir.Gate(number=number, body=body):
+            yield f"{indent}gate {number}"
             yield from _block(body, inner)
         case ir.ParallelFor(axes=axes, body=body, block_dim=block_dim, name=name):
             options = (f" block_dim={block_dim}" if block_dim else "") + (f" name={name!r}" if name else "")

@@ -14,7 +14,7 @@ from quadpy.output import Message
 
 __all__ = [
     "Assign", "AssignOne", "Atomic", "Axis", "Barrier", "Block", "Break", "CallMany", "Continue", "DoWhile", "Element", "Fault", "Fence",
-    "For", "If", "Leave", "Let", "Load", "Locate", "ParallelFor", "Place", "Print", "Reach", "ReadClock", "LabelledBlock", "Return", "Sections",
+    "For", "Gate", "If", "Leave", "Let", "Load", "Locate", "ParallelFor", "Place", "Print", "Reach", "ReadClock", "LabelledBlock", "Return", "Sections",
     "SharedArray", "Simple", "Slot", "Stmt", "Store", "Wave", "WaveOp", "While",
 ]  # fmt: skip
 
@@ -357,6 +357,15 @@ class DoWhile(Node):
     body: Block
 
 
+@dataclass(frozen=True, slots=True)
+class Gate(Node):
+    """Part of a kernel's top level, which runs unless the turn is greater than ``number``: see ``lang.checkpoints``."""
+
+    CHILDREN = ("body",)
+    number: int
+    body: Block
+
+
 Simple: TypeAlias = (
     Let | Assign | AssignOne | Load | Store | Atomic | ReadClock | Locate | CallMany | Break | Continue | Leave | Return | Barrier | Fence | Print | Wave
     | Fault
@@ -372,6 +381,7 @@ Stmt: TypeAlias = (
     | ParallelFor
     | Sections
     | DoWhile
+    | Gate
     | Line
     | Names
     | Enter

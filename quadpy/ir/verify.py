@@ -184,7 +184,7 @@ class _Verifier:
                 self.returns(stmt, values)
             case ir.Barrier() | ir.Fence():
                 self.check(self.parallel, stmt, "outside of a parallel task")
-            case ir.ParallelFor() | ir.Sections() | ir.DoWhile():
+            case ir.ParallelFor() | ir.Sections() | ir.DoWhile() | ir.Gate():
                 self.fail(stmt, "left over: tasks have not been split")
             case ir.Mark():
                 self.fail(stmt, "a mark: such a kernel is for Python only")

@@ -11,7 +11,8 @@ from typing import Any, Final, get_args, get_origin
 
 import numpy as np
 
-from quadpy.dtypes import Scalar, bf16, f16, f32, meant, u1
+from quadpy.artifact import CHECKPOINT
+from quadpy.dtypes import Scalar, bf16, f16, f32, i32, meant, u1
 from quadpy.errors import ArgumentError, KernelTypeError, QuadpyError
 from quadpy.hostmath import MatrixType, NDArrayType, StructType, VectorType, element_of, scalar_of
 from quadpy.jit.compile_time_parameters import ContainerParameter, Declared, TemplateParameter, TensorParameter
@@ -42,8 +43,8 @@ _ARRAYS: Final[dict[object, NDArrayType]] = {
 """Classes that are also annotations, and their meanings."""
 
 
-def parameters_of(source: FunctionSource, config: Config) -> tuple[Declared, ...]:
-    """The parameters of a kernel, from its annotations.
+def parameters_of(source: FunctionSource, config: Config, *, checkpoints: bool = False) -> tuple[Declared, ...]:
+    """The parameters of a kernel, from its annotations; with ``checkpoints`` also the one for their state.
 
     Raises:
         KernelTypeError: a parameter has no annotation, or one that is not a kernel type.
@@ -72,6 +73,8 @@ def parameters_of(source: FunctionSource, config: Config) -> tuple[Declared, ...
                 "a dataclass, or qp.template()",
             )  # fmt: skip
         made.append(found)
+    if checkpoints:
+        made.append(ArrayParameter(CHECKPOINT, i32, (), 1))
     return tuple(made)
 
 

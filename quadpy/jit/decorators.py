@@ -4,36 +4,47 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import overload
+from typing import TYPE_CHECKING, Literal, overload
 
 from quadpy.errors import KernelSourceError
+from quadpy.importing import import_late
 from quadpy.jit.kernel import Kernel
 from quadpy.jit.options import KernelOptions
 from quadpy.public import public, require_switch
 from quadpy.runtime.launch.fusion import Fuse
+
+if TYPE_CHECKING:
+    from quadpy.jit.checkpoints import CheckpointKernel
 
 __all__ = ["kernel"]
 
 
 @overload
 def kernel(
-    fn: Callable[..., object], /, *, fastcache: bool = False, graph: bool = False, fuse: Fuse = "auto",
-    wave_size: int | None = None, debug: bool | None = None, pure: bool | None = None,
+    fn: Callable[..., object], /, *, fastcache: bool = False, graph: bool = False, checkpoints: Literal[False] = False,
+    fuse: Fuse = "auto", wave_size: int | None = None, debug: bool | None = None, pure: bool | None = None,
 ) -> Kernel: ...  # fmt: skip
 @overload
 def kernel(
-    *, fastcache: bool = False, graph: bool = False, fuse: Fuse = "auto", wave_size: int | None = None,
-    debug: bool | None = None, pure: bool | None = None,
+    *, fastcache: bool = False, graph: bool = False, checkpoints: Literal[False] = False, fuse: Fuse = "auto",
+    wave_size: int | None = None, debug: bool | None = None, pure: bool | None = None,
 ) -> Callable[[Callable[..., object]], Kernel]: ...  # fmt: skip
+@overload
+def kernel(
+    *, fastcache: bool = False, graph: Literal[True], checkpoints: Literal[True], fuse: Fuse = "auto",
+    wave_size: int | None = None, debug: bool | None = None, pure: bool | None = None,
+) -> Callable[[Callable[..., object]], CheckpointKernel]: ...  # fmt: skip
 @public
 def kernel(
-    fn: Callable[..., object] | None = None, /, *, fastcache: bool = False, graph: bool = False, fuse: Fuse = "auto",
-    wave_size: int | None = None, debug: bool | None = None, pure: bool | None = None,
+    fn: Callable[..., object] | None = None, /, *, fastcache: bool = False, graph: bool = False, checkpoints: bool = False,
+    fuse: Fuse = "auto", wave_size: int | None = None, debug: bool | None = None, pure: bool | None = None,
 ) -> Kernel | Callable[[Callable[..., object]], Kernel]:  # fmt: skip
     """Makes a kernel of a function: its top-level ``for`` loops run in parallel.
 
     ``graph=True`` makes a graph kernel of it: its tasks become one graph, with loops over tasks (``qp.graph.do_while``)
     and sections that run at once (``qp.graph.parallel``); it returns nothing.
+    ``checkpoints=True`` lets a graph kernel pause at its ``qp.checkpoint(…)`` blocks: a call returns a ``GraphStatus``, and
+    ``kernel.resume(…, from_checkpoint=…)`` goes on.
     ``fuse`` says whether its tasks, loops included, run as one launch on a GPU: ``True`` wherever that is possible,
     ``"auto"`` where it is also expected to be faster, ``False`` never; ``Kernel.fusion`` says what a call would do.
     ``wave_size``, 32 or 64, is the number of lanes of its waves (``qp.simt.subgroup``) where the processor has both, as RDNA
@@ -44,17 +55,20 @@ def kernel(
 
     Raises:
         KernelSourceError: ``fn`` is not a Python function.
-        ArgumentError: ``fuse`` is none of the three, or True without ``graph=True``; ``wave_size`` is neither 32 nor 64;
+        ArgumentError: ``fuse`` is none of the three; it or ``checkpoints`` is True without ``graph=True``; ``wave_size`` is neither 32 nor 64;
             another option is neither True nor False, or there is no such option.
     """
     require_switch(fastcache, "fastcache")
     require_switch(pure, "pure")
-    options = KernelOptions(graph, fuse, wave_size, debug).require()
+    options = KernelOptions(graph, fuse, wave_size, debug, checkpoints=checkpoints).require()
     if fn is None:
-        return functools.partial(kernel, graph=graph, fuse=fuse, wave_size=wave_size, debug=debug)
+        return functools.partial(
+            kernel, graph=graph, checkpoints=checkpoints, fuse=fuse, wave_size=wave_size, debug=debug
+        )
     if not hasattr(fn, "__code__"):
         hint = "put @qp.kernel above a def"
         if isinstance(fn, (staticmethod, classmethod, property)):
             hint = f"put @{type(fn).__name__} above @qp.kernel"
         raise KernelSourceError(f"{fn!r} is not a Python function", hint=hint)
-    return Kernel(fn, options)
+    made: type[Kernel] = import_late("quadpy.jit.checkpoints").CheckpointKernel if checkpoints else Kernel
+    return made(fn, options)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar, overload
 
 from quadpy.completion import shows
 from quadpy.copying import ByName, Recipe
@@ -82,6 +82,7 @@ class Kernel(ByName):
     __quadpy_kernel__ = True
     _passes_members = False
     receiver: object = None
+    bound_class: ClassVar[type[BoundKernel]]
     _arrange: Callable[..., tuple[Argument, ...]]
 
     def __init__(self, fn: Callable[..., object], options: KernelOptions) -> None:
@@ -100,7 +101,7 @@ class Kernel(ByName):
 
     def _take(self, options: KernelOptions) -> None:
         self.options = options
-        self.graph, self.fuse, self.wave_size, self.debug, _ = options
+        self.graph, self.fuse, self.wave_size, self.debug, *_ = options
 
     def __call__(self, /, *args: Argument, stream: object = None, **kwargs: Argument) -> Any:
         """Runs the kernel and returns its result.
@@ -282,7 +283,7 @@ class Kernel(ByName):
         try:
             return self._arrange(*args, **kwargs)
         except TypeError:
-            names = [parameter.name for parameter in dispatcher.parameters]
+            names = [parameter.name for parameter in dispatcher.parameters if parameter.name.isidentifier()]
             why, hint = import_late("quadpy.jit.annotations").not_arranged(self, names, self._by_keyword, args, kwargs)
             raise self.named(ArgumentError(why, hint=hint)) from None
 
@@ -344,6 +345,9 @@ class BoundKernel(Kernel):
         return f"<quadpy kernel {self.source.name} of {self.__self__!r}>"
 
 
+Kernel.bound_class = BoundKernel
+
+
 class _BoundKernels(dict[Kernel, BoundKernel]):
     """The kernels of one object, by the kernel of its class.  It is in the object, so that both end together."""
 
@@ -353,7 +357,7 @@ class _BoundKernels(dict[Kernel, BoundKernel]):
         self.owner = owner
 
     def __missing__(self, kernel: Kernel) -> BoundKernel:
-        return self.setdefault(kernel, BoundKernel(kernel, self.owner))
+        return self.setdefault(kernel, kernel.bound_class(kernel, self.owner))
 
     def __reduce__(self) -> tuple[Any, ...]:  # a copy of the object has its own kernels
         return _BoundKernels, ()

@@ -95,7 +95,7 @@ def _complete(kernel: Kernel, given: Mapping[str, Argument], target: TargetSpec,
 
 
 def _arg_types(kernel: Kernel, given: Mapping[str, Argument]) -> dict[str, ArgType]:
-    parameters = parameters_of(kernel.source, current_config())
+    parameters = parameters_of(kernel.source, current_config(), checkpoints=kernel.options.checkpoints)
     if kernel.receiver is not None:
         given = {**given, parameters[0].name: kernel.receiver}
     names = [parameter.name for parameter in parameters]

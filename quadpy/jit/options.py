@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from quadpy.errors import ArgumentError
 from quadpy.public import require_switch
 from quadpy.runtime.device.current import require_wave_size
 from quadpy.runtime.launch.fusion import Fuse, require_fuse
@@ -21,11 +22,17 @@ class KernelOptions(NamedTuple):
     wave_size: int | None = None
     debug: bool | None = None
     as_taichi: bool = False
+    checkpoints: bool = False
 
     def require(self) -> KernelOptions:
         """The same; ArgumentError for an option that a kernel cannot have."""
         require_switch(self.graph, "graph")
         require_switch(self.debug, "debug")
+        require_switch(self.checkpoints, "checkpoints")
+        if self.checkpoints and not self.graph:
+            raise ArgumentError(
+                "checkpoints are parts of graph kernels", hint="write @qp.kernel(graph=True, checkpoints=True)"
+            )
         require_fuse(self.fuse, graph=bool(self.graph))
         require_wave_size(self.wave_size)
         return self

@@ -49,7 +49,7 @@ def dispatcher_for(
     Raises:
         KernelTypeError: as ``parameters_of``; a method has no parameter for its object.
     """
-    declared = parameters_of(source, config)
+    declared = parameters_of(source, config, checkpoints=options.checkpoints)
     if receiver is not None and not declared:
         raise KernelTypeError(
             f"{source.name} is called as a method, and has no parameter for its object", source.span,

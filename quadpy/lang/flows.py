@@ -10,11 +10,12 @@ from quadpy.intrinsics import Builtin
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import walk
 from quadpy.lang.allowed_races import is_allowance, with_allowed_races
+from quadpy.lang.checkpoints import has_checkpoints, pausing, require_checkpoint
 from quadpy.lang.concurrent import OpenFork, use_of
 from quadpy.lang.context import Trace
-from quadpy.lang.graph_blocks import FORMS, do_while, parallel, parallel_context, stream_parallel
+from quadpy.lang.graph_blocks import FORMS, checkpoint, do_while, parallel, parallel_context, stream_parallel
 from quadpy.lang.promotion import literal
-from quadpy.lang.scope import lookup, static_object
+from quadpy.lang.scope import static_object
 from quadpy.lang.values import ArrayRef, shape_text
 from quadpy.source import Span
 
@@ -29,14 +30,16 @@ def stmt_With(t: Trace, node: ast.With) -> bool:
         return with_allowed_races(t, node)
     span = t.span(node.items[0].context_expr)
     marker = marker_of(t, node.items[0].context_expr)
-    if marker not in (*_SECTIONS, parallel_context):
+    if marker not in (*_SECTIONS, parallel_context, checkpoint):
         t.fail_syntax("with is not part of the kernel language", t.span(node),
                       "only with qp.stream_parallel():, with qp.hazards.allow(…): and, in graph kernels, "
-                      "with qp.graph.parallel():")  # fmt: skip
+                      "with qp.graph.parallel(): and with qp.checkpoint(…):")  # fmt: skip
     assert marker is not None
     _check_form(t, marker, node, span)
     _check_place(t, marker, span)
-    if marker is parallel_context:
+    if marker is checkpoint:
+        _checkpoint(t, node, span)
+    elif marker is parallel_context:
         _sections_of_context(t, node, span)
     else:
         _one_section(t, node, span)
@@ -63,7 +66,7 @@ def _check_form(t: Trace, marker: Builtin, node: ast.With, span: Span) -> None:
         )
     if item.optional_vars is not None:
         t.fail_syntax(f"{marker.__name__} has no value to bind with as", span, f"write {form}")
-    if not isinstance(call, ast.Call) or call.args or call.keywords:
+    if not isinstance(call, ast.Call) or (marker is not checkpoint and (call.args or call.keywords)):
         t.fail_syntax(f"{marker.__name__} takes no arguments, and must be called", span, f"write {form}")
 
 
@@ -119,18 +122,40 @@ def _one_section(t: Trace, node: ast.With, span: Span) -> None:
 
 def _condition_array(t: Trace, call: ast.expr, span: Span) -> str:
     """The array parameter that ``do_while(cond)`` names."""
-    if not isinstance(call, ast.Call) or len(call.args) != 1 or call.keywords or not isinstance(call.args[0], ast.Name):
+    if not isinstance(call, ast.Call) or len(call.args) != 1 or call.keywords:
         t.fail_syntax("do_while takes the name of one array", span, f"write {FORMS['graph.do_while']}")
-    value = lookup(t, call.args[0].id, span)
+    return _integer(t, do_while, call.args[0], span, ndim=0 if has_checkpoints(t) else 1).name
+
+
+def _integer(t: Trace, marker: Builtin, node: ast.expr, span: Span, ndim: int) -> ArrayRef:
+    """The array parameter, or array in an argument, that ``node`` names: of one integer, and at most ``ndim`` axes."""
+    if not isinstance(node, (ast.Name, ast.Attribute)):
+        t.fail_syntax(f"{marker.__name__} takes the name of one array", span, f"write {FORMS[marker.row.name]}")
+    value, what = t.expr(node), marker.__name__.rpartition(".")[2]
     params = {param.name for param in t.signature.params if isinstance(param, ir.ArrayParam)}
     if not isinstance(value, ArrayRef) or value.name not in params:
-        t.fail_type(f"do_while takes an array parameter, not {shape_text(value)}", span,
+        t.fail_type(f"{what} takes an array parameter, not {shape_text(value)}", span,
                     "such as cond: qp.types.ndarray(dtype=qp.i32, ndim=0)")  # fmt: skip
     type = value.type
-    if type.elem.kind not in ("int", "uint") or type.components != 1 or type.ndim > 1:
-        t.fail_type(f"do_while takes an array of one integer, not {type!r}", span,
+    if type.elem.kind not in ("int", "uint") or type.components != 1 or type.ndim > ndim:
+        t.fail_type(f"{what} takes an array of one integer, not {type!r}", span,
                     "such as cond: qp.types.ndarray(dtype=qp.i32, ndim=0)")  # fmt: skip
-    return value.name
+    return value
+
+
+def _checkpoint(t: Trace, node: ast.With, span: Span) -> None:
+    """Part of the kernel at whose end it may pause, and at whose beginning it resumes."""
+    call = node.items[0].context_expr
+    assert isinstance(call, ast.Call)
+    number, flag_name = require_checkpoint(t, call, span)
+    flag = _integer(t, checkpoint, flag_name, span, ndim=0)
+    t.tasks.fork, t.tasks.checkpoint = None, True
+    try:
+        with t.build.block() as stmts:
+            t.block(node.body)
+    finally:
+        t.tasks.fork, t.tasks.checkpoint = None, False
+    t.build.emit(pausing(t, number, flag, stmts, span))
 
 
 def _repeated_body(t: Trace, node: ast.While) -> list[ir.Stmt]:

@@ -7,9 +7,10 @@ from typing import Final
 from quadpy.intrinsics import BUILTINS, Builtin
 from quadpy.intrinsics.rows import Syntax
 
-__all__ = ["FORMS", "do_while", "parallel", "parallel_context", "stream_parallel"]
+__all__ = ["FORMS", "checkpoint", "do_while", "parallel", "parallel_context", "stream_parallel"]
 
 stream_parallel: Final = BUILTINS["stream_parallel"]
+checkpoint: Final = BUILTINS["checkpoint"]
 do_while: Final = BUILTINS["graph.do_while"]
 parallel: Final = BUILTINS["graph.parallel"]
 parallel_context: Final = BUILTINS["graph.parallel_context"]
@@ -20,5 +21,7 @@ def _form(marker: Builtin) -> str:
     return marker.row.lowering.form
 
 
-FORMS: Final = {marker.__name__: _form(marker) for marker in (stream_parallel, do_while, parallel, parallel_context)}
+FORMS: Final = {
+    marker.__name__: _form(marker) for marker in (stream_parallel, do_while, parallel, parallel_context, checkpoint)
+}
 """How each is written; there is no other way."""

@@ -21,6 +21,7 @@ from quadpy.lang.arguments import (
     StructArg,
     VecArg,
 )
+from quadpy.lang.checkpoints import has_checkpoints, with_gates
 from quadpy.lang.context import Trace
 from quadpy.lang.dependencies import Dependencies, reads_of
 from quadpy.lang.fingerprints import is_our_module
@@ -163,6 +164,8 @@ def _traced(t: Trace, source: FunctionSource, args: Mapping[str, ArgType], obser
         _bind_parameters(t, args)
         with t.own_loops():
             t.block(body)
+    if has_checkpoints(t):
+        stmts = with_gates(t, stmts)
     if signature.found:
         raise MembersFound(signature.found)
     if signature.outline is None:

@@ -72,7 +72,7 @@ class TaskOrder:
 
     ``graph`` says that the kernel is a graph kernel; ``fork`` holds the sections that an adjacent one joins;
     ``section`` is the place of the section around, ``repeats`` the number of do_while loops around, and ``allowed`` what the
-    parallel loops that follow may race for, with the reasons.
+    parallel loops that follow may race for, with the reasons.  ``checkpoint`` says whether one is around.
     """
 
     graph: bool
@@ -80,6 +80,7 @@ class TaskOrder:
     section: Span | None = None
     repeats: int = 0
     allowed: tuple[tuple[str | ir.Var, str], ...] = ()
+    checkpoint: bool = False
 
 
 @dataclass(slots=True)

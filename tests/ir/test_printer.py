@@ -20,7 +20,7 @@ def test_every_node(golden, every):
     found = {type(node) for node in walk(every)}
     nodes = {cls for cls in vars(ir).values() if isinstance(cls, type) and issubclass(cls, ir.Node)} - {ir.Node}
     concrete = {cls for cls in nodes if not issubclass(cls, ir.Mark)}  # no pass sees marks
-    assert concrete - found == {ir.ParallelFor, ir.Sections, ir.DoWhile}, "there before tasks are split"
+    assert concrete - found == {ir.ParallelFor, ir.Sections, ir.DoWhile, ir.Gate}, "there before tasks are split"
     golden.check("every.qir", print_ir(every))
 
 
@@ -122,6 +122,25 @@ def test_the_top_level_shows_before_tasks_are_split(every):
     body = ir.Block(
         (ir.Sections((stores[0], stores[1]), span=NOWHERE), ir.DoWhile("p", stores[2], span=NOWHERE)), span=NOWHERE
     )
+    body = replace(body, stmts=(*body.stmts, ir.Gate(3, stores[0], span=NOWHERE)))
     text = print_ir(replace(every, body=body))
-    shown = ["body:", "section", "  leave one", "section", "  leave two", "do while p", "  leave three"]
+    shown = [
+        "body:",
+        "section",
+        "  leave one",
+        "section",
+        "  leave two",
+        "do while p",
+        "  leave three",
+        "gate 3",
+        "  leave one",
+    ]
     assert "\n    ".join(shown) in text
+
+
+def test_gates_of_tasks_show(every):
+    first, *others = every.tasks
+    gated = replace(first, gate=ir.TaskGate("state", 2))
+    text = print_ir(replace(every, tasks=(gated, *others)))
+    assert " gate state 2 [" in text
+    assert "state: r" in text

@@ -343,7 +343,9 @@ def test_kernels_say_what_they_lack():
 
     with pytest.raises(AttributeError, match="a kernel has no attribute 'grad'; quadpy computes no derivatives"):
         run.grad(1.0)
-    with pytest.raises(AttributeError, match="a kernel has no attribute 'resume'; quadpy's graphs have no checkpoints"):
+    with pytest.raises(
+        AttributeError, match=r"a kernel has no attribute 'resume'; use @qp.kernel\(graph=True, checkpoints=True\)"
+    ):
         run.resume(1.0)
     with pytest.raises(AttributeError, match="a kernel has no attribute 'compil'; did you mean 'compile'"):
         run.compil()

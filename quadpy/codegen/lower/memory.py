@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from quadpy.artifact import TURN
 from quadpy.codegen.lower.expressions import slot_address
 from quadpy.codegen.lower.offsets import element_address
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.text import llvm_type, memory_type
-from quadpy.dtypes import Scalar
+from quadpy.dtypes import Scalar, i32
 from quadpy.ir import nodes as ir
 from quadpy.ir.types import Space
 from quadpy.light import dataclass
 
-__all__ = ["Memory", "address", "load", "load_at", "memory_in", "memory_of", "store", "store_at"]
+__all__ = ["Memory", "address", "is_open", "load", "load_at", "memory_in", "memory_of", "store", "store_at"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,3 +80,9 @@ def store_at(s: Scope, where: str, value: str, t: Scalar, tags: str = "", memory
     if t.bits == 1:
         value = s.text.op(f"zext i1 {value} to i8")
     s.text.do(f"store {memory_type(t)} {value}, {pointer} {where}, align {t.nbytes}{tags}")
+
+
+def is_open(s: Scope, gate: ir.TaskGate) -> str:
+    """Whether it is the turn of a task with this gate; the same for all threads, since other tasks decide it."""
+    cell = s.text.op(f"getelementptr i8, {s.rules.pointer} {s.arrays[gate.state].pointer}, i64 {TURN * i32.nbytes}")
+    return s.text.op(f"icmp sle i32 {load_at(s, cell, i32)}, {gate.number}")

@@ -117,7 +117,7 @@ def _lower_stmt(s: Scope, stmt: ir.Stmt) -> None:
             _fence(s, reach)
         case ir.Wave():
             lower_wave(s, stmt, [lower_expr(s, arg) for arg in stmt.args])
-        case ir.ParallelFor() | ir.Sections() | ir.DoWhile() | ir.Mark():
+        case ir.ParallelFor() | ir.Sections() | ir.DoWhile() | ir.Gate() | ir.Mark():
             raise AssertionError("the verifier admits no kernel that has not been split")
         case _:
             raise unhandled(stmt)

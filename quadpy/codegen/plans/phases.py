@@ -175,6 +175,12 @@ class _Planner:
                     yield from self.touches(part, path)
 
     def touches(self, phase: Phase, path: _Path) -> list[_Access]:
+        """All blocks see whether a task's gate is open."""
+        gate = self.kernel.tasks[phase.task].gate
+        seen = [] if gate is None else [_Access(self.array(gate.state), writes=False, alone=False, path=path)]
+        return [*seen, *self.touched(phase, path)]
+
+    def touched(self, phase: Phase, path: _Path) -> list[_Access]:
         task = self.kernel.tasks[phase.task]
         if isinstance(task, ir.SerialTask):
             return [*self.arrays(task, path, alone=True), *_slots(task, path, alone=True)]

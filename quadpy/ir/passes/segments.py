@@ -10,7 +10,7 @@ from quadpy.ir.variables import assigned_in, reads_of, set_in
 from quadpy.ir.walk import walk
 from quadpy.light import dataclass
 
-__all__ = ["Forked", "Item", "Repeated", "Segment", "carried", "defined_in", "segments_of"]
+__all__ = ["Forked", "Gated", "Item", "Repeated", "Segment", "carried", "defined_in", "segments_of"]
 
 Segment: TypeAlias = ir.ParallelFor | list[ir.Stmt]
 """The source of one task: a parallel loop, or a run of other statements."""
@@ -31,7 +31,15 @@ class Repeated:
     body: tuple[Item, ...]
 
 
-Item: TypeAlias = "Segment | Forked | Repeated"
+@dataclass(frozen=True, slots=True)
+class Gated:
+    """A part with checkpoints around it."""
+
+    number: int
+    body: tuple[Item, ...]
+
+
+Item: TypeAlias = "Segment | Forked | Repeated | Gated"
 
 
 def segments_of(items: Iterable[Item]) -> Iterator[Segment]:
@@ -40,7 +48,7 @@ def segments_of(items: Iterable[Item]) -> Iterator[Segment]:
         if isinstance(item, Forked):
             for branch in item.branches:
                 yield from segments_of(branch)
-        elif isinstance(item, Repeated):
+        elif isinstance(item, (Repeated, Gated)):
             yield from segments_of(item.body)
         else:
             yield item

@@ -12,9 +12,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import permutations
 
+from quadpy.artifact import CHECKPOINT
 from quadpy.flow import Flow, Fork, Loop, Step
 from quadpy.ir import nodes as ir
-from quadpy.ir.passes.segments import Forked, Item, Repeated, Segment, carried, defined_in, segments_of
+from quadpy.ir.passes.segments import Forked, Gated, Item, Repeated, Segment, carried, defined_in, segments_of
 from quadpy.ir.uniform import is_launch_uniform
 from quadpy.ir.variables import assigned_in, reads_of
 from quadpy.ir.walk import map_children, walk
@@ -38,6 +39,7 @@ class _Splitter:
         self.slots = {var: self.shift + number for number, var in enumerate(kernel.crossing)}
         self.stored: set[ir.Var] = set()
         self.tasks: list[ir.Task] = []
+        self.gate: ir.TaskGate | None = None
 
     def run(self) -> ir.Kernel:
         items = self.cut(self.kernel.body.stmts)
@@ -57,7 +59,7 @@ class _Splitter:
         for stmt in stmts:
             if isinstance(stmt, ir.Let) and is_launch_uniform(stmt.value, self.uniform):
                 self.uniform[stmt.var] = stmt
-            elif isinstance(stmt, (ir.ParallelFor, ir.Sections, ir.DoWhile)):
+            elif isinstance(stmt, (ir.ParallelFor, ir.Sections, ir.DoWhile, ir.Gate)):
                 items += [run] if run else []
                 items.append(self.part(stmt))
                 run = []
@@ -65,12 +67,14 @@ class _Splitter:
                 run.append(stmt)
         return (*items, run) if run else tuple(items)
 
-    def part(self, stmt: ir.ParallelFor | ir.Sections | ir.DoWhile) -> Item:
+    def part(self, stmt: ir.ParallelFor | ir.Sections | ir.DoWhile | ir.Gate) -> Item:
         match stmt:
             case ir.Sections(branches=branches):
                 return Forked(tuple(self.cut(branch.stmts) for branch in branches))
             case ir.DoWhile(body=body):
                 return Repeated(stmt, self.cut(body.stmts))
+            case ir.Gate(number=number, body=body):
+                return Gated(number, self.cut(body.stmts))
             case ir.ParallelFor():
                 return stmt
 
@@ -85,6 +89,10 @@ class _Splitter:
                 case Repeated(node=node, body=body):
                     flow += self.add(self.begin(item))
                     flow.append(Loop(node.condition, self.build(body)))
+                case Gated(number=number, body=body):
+                    self.gate = ir.TaskGate(CHECKPOINT, number)
+                    flow += self.build(body)
+                    self.gate = None
                 case ir.ParallelFor():
                     flow += self.add(self.parallel(item))
                 case _:
@@ -95,7 +103,7 @@ class _Splitter:
         """Appends ``task``, if there is one; its number."""
         if task is None:
             return ()
-        self.tasks.append(replace(task, name=f"{self.kernel.name}_t{len(self.tasks)}"))
+        self.tasks.append(replace(task, name=f"{self.kernel.name}_t{len(self.tasks)}", gate=self.gate))
         return (len(self.tasks) - 1,)
 
     def find_crossing(self, segments: list[Segment]) -> None:

@@ -180,7 +180,7 @@ class Iteration:
                     self.bound[stmt.result] = self.terms.unknown(stmt.result.name)
             case ir.Fence() | ir.Print() | ir.Fault():
                 pass
-            case ir.ParallelFor() | ir.Sections() | ir.DoWhile() | ir.Mark():
+            case ir.ParallelFor() | ir.Sections() | ir.DoWhile() | ir.Gate() | ir.Mark():
                 raise AssertionError("a task has none of these")
             case _:
                 raise unhandled(stmt)

@@ -23,6 +23,7 @@ from quadpy.codegen.lower.cpu.private import call_private
 from quadpy.codegen.lower.cpu.reduce import call_chunks
 from quadpy.codegen.lower.cpu.vectorised import piece_count
 from quadpy.codegen.lower.cpu.working_memory import Table, has_failed, new_working_record
+from quadpy.codegen.lower.memory import is_open
 from quadpy.codegen.lower.polls import Fuel, is_stopped
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.text import ModuleText, llvm_type, symbol
@@ -68,7 +69,7 @@ def lower_cpu_entry(module: ModuleText, schedule: KernelSchedule, recorded: Sequ
     out.end(f"switch i32 {chosen}, label %{done} [ {cases} ]")
     for number, task in enumerate(schedule.tasks):
         out.start(labels[number])
-        _run(s, task, tables, refused, recorded=recorded[number])
+        _run_if_open(s, task, tables, refused, recorded=recorded[number])
         if isinstance(task.task, ir.ParallelTask) or has_long(task.task, s.functions):
             onward = out.label("onward")
             out.branch(is_stopped(out), stopped, onward)
@@ -162,6 +163,7 @@ def _entry_scope(module: ModuleText, schedule: KernelSchedule) -> Scope:
     kernel = schedule.kernel
     used = set(conditions_of(kernel.flow))
     for task in kernel.tasks:
+        used.update([] if task.gate is None else [task.gate.state])
         if isinstance(task, ir.ParallelTask):
             used.update(*(names_used(node) for node in (*task.axes, *task.reductions)))
             used.update(each.array for each in task.privates)
@@ -171,6 +173,17 @@ def _entry_scope(module: ModuleText, schedule: KernelSchedule) -> Scope:
         s.text.define(argument.operand, argument.load(s.text))
     bind_arguments(s, kernel, arguments)
     return s
+
+
+def _run_if_open(s: Scope, schedule: Schedule, tables: Table, refused: str, *, recorded: bool) -> None:
+    """``_run`` unless the task's gate is closed."""
+    after = s.text.label("gate")
+    if (gate := schedule.task.gate) is not None:
+        opened = s.text.label("open")
+        s.text.branch(is_open(s, gate), opened, after)
+        s.text.start(opened)
+    _run(s, schedule, tables, refused, recorded=recorded)
+    s.text.start(after)
 
 
 def _run(s: Scope, schedule: Schedule, tables: Table, refused: str, *, recorded: bool) -> None:

@@ -18,7 +18,7 @@ from quadpy.codegen.lower.gpu.grid_barrier import GridBarrier
 from quadpy.codegen.lower.gpu.reduce import lower_chunks, lower_merge
 from quadpy.codegen.lower.gpu.tasks import lower_loop
 from quadpy.codegen.lower.gpu.threads import barrier, block_number, only_where
-from quadpy.codegen.lower.memory import load_at
+from quadpy.codegen.lower.memory import is_open, load_at
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.statements import lower_iteration
 from quadpy.codegen.lower.text import ModuleText
@@ -82,6 +82,13 @@ class _Writer:
         out.do(f"store i32 {out.op(f'zext i1 {more} to i32')}, {s.rules.pointer} {answer}, align 4")
 
     def phase(self, phase: Phase) -> None:
+        gate = self.schedule.tasks[phase.task].task.gate
+        if gate is None:
+            self.run(phase)
+        else:
+            only_where(self.base, is_open(self.base, gate), lambda: self.run(phase))
+
+    def run(self, phase: Phase) -> None:
         schedule, s = self.schedule.tasks[phase.task], self.base.fresh()
         match schedule.task, schedule.frame:
             case ir.SerialTask() as task, _:

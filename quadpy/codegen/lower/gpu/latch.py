@@ -15,7 +15,7 @@ from quadpy.codegen.lower.text import ModuleText, memory_type
 from quadpy.codegen.predication import Latch
 from quadpy.codegen.schedule import KernelSchedule
 
-__all__ = ["lower_latch", "return_unless_turn"]
+__all__ = ["lower_latch", "return_unless", "return_unless_turn"]
 
 _COUNT: Final = 4
 """The position of the number of iterations in the cell."""
@@ -46,8 +46,14 @@ def return_unless_turn(s: Scope, schedule: KernelSchedule, segment: int) -> None
     """At the beginning of a kernel: return unless it is the turn of ``segment``."""
     out = s.text
     turn = out.op(f"load i32, {s.rules.pointer} {_cell(s, schedule)}, align 4")
+    return_unless(s, out.op(f"icmp eq i32 {turn}, {segment}"))
+
+
+def return_unless(s: Scope, condition: str) -> None:
+    """Go on where ``condition`` holds, which is the same for all threads."""
+    out = s.text
     mine, other = out.label("turn"), out.label("other")
-    out.branch(out.op(f"icmp eq i32 {turn}, {segment}"), mine, other)
+    out.branch(condition, mine, other)
     out.start(other)
     out.end("ret void")
     out.start(mine)

@@ -11,10 +11,11 @@ from quadpy.codegen.lower.gpu.blocks import lower_blocks
 from quadpy.codegen.lower.gpu.coarsened import lower_coarsened
 from quadpy.codegen.lower.gpu.copies import lower_copies
 from quadpy.codegen.lower.gpu.entry import RETURNED, finish_kernel
-from quadpy.codegen.lower.gpu.latch import return_unless_turn
+from quadpy.codegen.lower.gpu.latch import return_unless, return_unless_turn
 from quadpy.codegen.lower.gpu.reduce import lower_chunks, lower_merge
 from quadpy.codegen.lower.gpu.threads import grid_size, thread_number
 from quadpy.codegen.lower.loops import strided
+from quadpy.codegen.lower.memory import is_open
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.statements import lower_iteration
 from quadpy.codegen.lower.text import ModuleText
@@ -33,6 +34,8 @@ def lower_gpu_task(module: ModuleText, kernel: KernelSchedule, schedule: Schedul
         s.returned = RETURNED if kernel.takes_results else ""
         if schedule.segment is not None:
             return_unless_turn(s, kernel, schedule.segment)
+        if schedule.task.gate is not None:
+            return_unless(s, is_open(s, schedule.task.gate))
     match schedule.task, schedule.frame:
         case _ if not scopes:
             pass
