@@ -61,4 +61,4 @@ def kernel(fn: Callable[..., object] | None = None, /, **options: Any) -> Any:
         quadpy.kernel(**options)  # says what is wrong with them
         return functools.partial(kernel, **options)
     made = quadpy.kernel(fn, **options)
-    return quadpy.Kernel(fn, made.options._replace(as_taichi=True))
+    return type(made)(fn, made.options._replace(as_taichi=True))
