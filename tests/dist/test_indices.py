@@ -416,6 +416,13 @@ def until_small(u: A1, v: A1, error: qp.types.ndarray(qp.i32, ndim=1)):
         error[0] = 0
 
 
+@qp.kernel(graph=True, checkpoints=True)
+def pausing(u: A1, v: A1, stop: qp.types.ndarray(qp.i32, ndim=0)):
+    with qp.checkpoint(1, yield_on=stop):
+        for i in v:
+            v[i] = u[i]
+
+
 @qp.kernel(graph=True)
 def side_by_side(u: A1, v: A1):
     with qp.graph.parallel():
@@ -435,6 +442,7 @@ REFUSED: list[tuple[Any, str, str, str]] = [
     (in_blocks, "blocks and waves of a loop", "qp.simt.block.thread_idx()", "without shared arrays"),
     (wraps_where_nothing_repeats, "reads all of axis 0", "v[i] = u[(i + 1) % n]", "make the axis periodic"),
     (side_by_side, "parallel sections", "@qp.kernel(graph=True)", "a kernel of each task"),
+    (pausing, "checkpoints or loops over tasks", "@qp.kernel(graph=True, checkpoints=True)", "qp.dist.capture"),
     (until_small, "loops over tasks cannot take distributed arrays", "@qp.kernel(graph=True)", "qp.dist.capture"),
 ]
 
@@ -443,7 +451,9 @@ REFUSED: list[tuple[Any, str, str, str]] = [
 def test_refused_with_its_line(kernel: Any, words: str, line: str, hint: str):
     def program() -> None:
         grid = Grid((40,))
-        more = {under_an_if: [1], until_small: [np.ones(1, np.int32)]}.get(kernel, [])
+        more = {under_an_if: [1], until_small: [np.ones(1, np.int32)], pausing: [np.zeros((), np.int32)]}.get(
+            kernel, []
+        )
         kernel(grid.ndarray(qp.f32), grid.ndarray(qp.f32), *more)
 
     with pytest.raises((DistributedError, KernelSyntaxError), match=words) as caught:

@@ -17,14 +17,14 @@ _WITHOUT_BLOCKS: Final = "write the loop without shared arrays, and let iteratio
 
 
 def require_tasks_in_order(kernel: ir.Kernel) -> None:
-    """Refuses parallel sections and loops over tasks, and random numbers.
+    """Refuses parallel sections, checkpoints and loops over tasks, and random numbers.
 
     Raises:
         KernelSyntaxError: as all of this module.
     """
-    if kernel.flow:
+    if kernel.flow or any(task.gate for task in kernel.tasks):
         raise KernelSyntaxError(
-            f"{kernel.name}: kernels with parallel sections or loops over tasks cannot take distributed arrays",
+            f"{kernel.name}: kernels with parallel sections, checkpoints or loops over tasks cannot take distributed arrays",
             kernel.span, hint="make a kernel of each task, and call them in a Python loop; qp.dist.capture makes graphs of them",
         )  # fmt: skip
     if any(param.name in _RANDOM for param in kernel.params):
