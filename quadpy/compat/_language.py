@@ -17,7 +17,7 @@ __all__ = ["INTERNAL", "func", "init", "kernel"]
 _DEFAULTS: Final[dict[object, object]] = {float: f32, int: i32}
 """The meaning of Python's types as ``default_fp`` and ``default_ip``."""
 
-INTERNAL: Final = {
+INTERNAL: Final[dict[str, dict[str, Any]]] = {
     "lang.impl": {
         "current_cfg": lambda: quadpy.cfg,
         "get_cuda_compute_capability": get_cuda_compute_capability,

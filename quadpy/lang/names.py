@@ -52,7 +52,7 @@ def _kept(find: Callable[[list[ast.stmt]], T]) -> Callable[[Iterable[ast.AST]], 
     def found(nodes: Any) -> T:
         if not isinstance(nodes, list) or not nodes:
             return find(nodes)
-        known, which = vars(nodes[0]), tuple(map(id, nodes))
+        known, which = nodes[0].__dict__, tuple(map(id, nodes))
         if key not in known or known[key][0] != which:
             known[key] = which, find(nodes)
         return known[key][1]  # type: ignore[no-any-return]  # as it was kept

@@ -45,7 +45,7 @@ WITHOUT_F32_ADD = {"gfx1030", "gfx1030:w64", "gfx9-generic", "gfx10-1-generic", 
 FLUSHES = ("gfx90a", "gfx11")
 """Targets that add floats without their subnormal numbers, so that small ones take a loop; named by how they begin."""
 
-SCRATCH = 8  # bytes of the pointer to scratch memory, the last argument of a kernel that has slots
+ADDRESS = 8  # bytes of the pointer to scratch memory, the last argument of a kernel that has slots
 
 
 @functools.cache
@@ -107,10 +107,11 @@ def check(codes, target):
             assert report.instruction_count
         kernels = read_metadata(code.image).kernels
         assert [kernel.name for kernel in kernels] == [task.symbol for task in code.tasks]
-        expected = [slot.offset for slot in code.layout.values] + [code.layout.size] * (code.slots > 0)
+        added = [each.offset for each in code.hidden if each.name in ("scratch", "results")]
+        expected = [slot.offset for slot in code.layout.values] + added
         for kernel in kernels:
             assert [arg.offset for arg in kernel.args] == expected
-            assert -(-kernel.kernarg_bytes // 8) * 8 == code.layout.size + SCRATCH * (code.slots > 0)
+            assert -(-kernel.kernarg_bytes // 8) * 8 == code.layout.size + ADDRESS * len(added)
 
 
 def test_float_sums_use_the_hardware_where_it_has_them(each_target):

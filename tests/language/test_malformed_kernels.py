@@ -60,7 +60,7 @@ EXPRESSIONS = {
     "isinstance(n)|getattr(n, 'x')|3 in 5|3 in o|1 < 'a'|1 < n < 'a'|n < None|n == 'a'|'a' + 1|'abc'[n]|f'{3:zz}'|f'{n:zz}'|"
     "{}['a']|{[1]: 2}|[1][5]|[*3]|[*n]|[*o]|f(*n)|f(**{'q': 1})|f(**3)|f()|f(1, 2, 3)|f(c=1)|f(o)|f(None)|"
     "(lambda: n)(1)|(lambda *a: 1)()|(yield)|{n}|{n for j in (1,)}|{n: 1 for j in (1,)}|{*n}|[j for j in 3]|[j for j in range(n)]|[j for j, k in [1]]|undefined|undefined.x",
-    "arrays": "o + 1|1 + o|-o|~o|o == o|o @ o|o()|o.x|o.shape()|o.shape[1]|o.shape[n]|o[0, 0]|o['a']|o[1.5]|o[0:1]|o[m]|o[o]|"
+    "arrays": "o + 1|1 + o|-o|~o|o == o|o @ o|o()|o.x|o.shape()|o.shape[1]|o.shape[n]|o[0, 0]|o['a']|o[1.5]|o[0:1:2]|o[m]|o[o]|"
     "o[-1]|SCALAR[0]|SCALAR + 1|SCALAR.foo|SCALAR.fill()|TABLE[i]|TABLE[n, n]|TABLE[10]|TABLE['x']|o if o else 1",
     "vectors": "v[3]|v[-4]|v[1.5]|v['x']|v[o[i]]|v[0, 0]|v[None]|v[::0]|v[n:]|m[0, 0, 0]|m[5, 0]|m[0][5]|v.xyzw|v.x.y|"
     "v.norm('x')|v.dot()|v.dot(m)|m.cross(m)|v.transpose()|v.inverse()|v.foo()|v()|v + m|v @ 1|m @ v|v and 1|1 if v else 2|"

@@ -30,12 +30,14 @@ class PyQuadrants:
     @property
     def default_fp(self) -> Scalar:
         """The type of floats."""
-        return quadpy.cfg.default_fp
+        found: Scalar = quadpy.cfg.default_fp
+        return found
 
     @property
     def default_ip(self) -> Scalar:
         """The type of integers."""
-        return quadpy.cfg.default_ip
+        found: Scalar = quadpy.cfg.default_ip
+        return found
 
     def materialize(self) -> None:
         """Nothing: fields get their memory one by one."""

@@ -7,6 +7,7 @@ parts of words, on the host and in kernels.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any, Final, NoReturn
 
 import numpy as np
@@ -19,7 +20,6 @@ from quadpy.public import made_by, public, public_init
 from quadpy.quantised import Member, QuantFloat, QuantType, Word
 from quadpy.runtime.arrays.field import Field
 from quadpy.runtime.arrays.field_layout import Layout, Placement, StoredMember, strides_of
-from quadpy.runtime.arrays.tree_layout import Cells
 from quadpy.runtime.memory.blocked import Blocks
 from quadpy.runtime.memory.packed import Lanes, PackedStorage
 
@@ -166,7 +166,7 @@ class QuantField(Field):
     @property
     def blocks(self) -> Blocks:
         """As of other fields; the last level of an axis may be in the words."""
-        cells: Cells = {} if self.container is None else self.container.cells
+        cells: Mapping[int, tuple[int, ...]] = {} if self.container is None else self.container.cells
         return tuple(cells.values()) if any(len(levels) > 1 for levels in cells.values()) else ()
 
     @property
@@ -181,7 +181,7 @@ class QuantField(Field):
         *axes, component = strides_of(self.shape, list(range(self.ndim)), math.prod(self.element_shape), Layout.AOS)
         return [StoredMember(self.dtype, component * item, self.element_shape, 0, tuple(n * item for n in axes))]
 
-    def _memory(self) -> PackedStorage:  # type: ignore[override]  # the words have the memory
+    def _memory(self) -> PackedStorage:
         words = self.words
         if not hasattr(self, "shape") or len(words) < len(self.members):
             raise ArgumentError(
@@ -213,7 +213,7 @@ def made_of(quant: QuantType, element: tuple[int, ...], name: str) -> QuantField
 def _word_type(max_num_bits: object) -> Scalar:
     if max_num_bits not in _WORDS:
         raise ArgumentError(f"max_num_bits={shown(max_num_bits)} is not 32 or 64")
-    return _WORDS[max_num_bits]  # type: ignore[index]  # it is a key
+    return _WORDS[max_num_bits]
 
 
 def _quantised(field: object) -> QuantField:

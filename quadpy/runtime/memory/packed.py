@@ -84,6 +84,7 @@ class PackedStorage:
 
     def _value(self, member: Member, storage: Storage, where: Where, stream: object) -> Numbers:
         assert member.word is not None
+        lane: Numbers | int
         if not self.lanes:
             words, lane = np.asarray(storage.read(where, stream)), 0
         else:
@@ -137,7 +138,9 @@ class PackedStorage:
         grids = iter(np.ix_(*spread))
         positions = [next(grids) if each.ndim else each for each in positions]
         lane = sum(at % own.extent * own.step for at, own in zip(positions, self.lanes, strict=True))
-        index = [at // own.extent for at, own in zip(positions, self.lanes, strict=True) if own.in_words] or [0]
+        index: list[Any] = [
+            at // own.extent for at, own in zip(positions, self.lanes, strict=True) if own.in_words
+        ] or [0]
         *index, lane = np.broadcast_arrays(*index, lane)
         return tuple(index), lane.astype(STORAGE[word.scalar])
 
