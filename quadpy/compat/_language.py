@@ -17,7 +17,7 @@ __all__ = ["INTERNAL", "func", "init", "kernel"]
 _DEFAULTS: Final[dict[object, object]] = {float: f32, int: i32}
 """The meaning of Python's types as ``default_fp`` and ``default_ip``."""
 
-INTERNAL: Final[dict[str, dict[str, Any]]] = {
+INTERNAL: Final[dict[str, dict[str, object]]] = {
     "lang.impl": {
         "current_cfg": lambda: quadpy.cfg,
         "get_cuda_compute_capability": get_cuda_compute_capability,
@@ -30,14 +30,11 @@ INTERNAL: Final[dict[str, dict[str, Any]]] = {
 
 
 def init(arch: str | Sequence[str] | None = None, **options: Any) -> None:
-    """Like ``quadpy.init``, with the defaults ``fast_math=True``, and ``synchronous=True`` under ``debug=True``.
-
-    Options that mean nothing here are ignored.
-    """
+    """Like ``quadpy.init``, with the default ``fast_math=True``; options that mean nothing here are ignored."""
     for name in {"default_fp", "default_ip"} & set(options):
         options[name] = _DEFAULTS.get(options[name], options[name])
-    quadpy.init(arch=arch, **{"fast_math": True, "synchronous": bool(options.get("debug")), **options})
-    set_config(current_config()._replace(as_taichi=True))
+    quadpy.init(arch=arch, **{"fast_math": True, **options})
+    set_config(current_config()._replace(casts_arrays=True))
 
 
 def func(fn: Callable[..., Any]) -> Func:
@@ -61,4 +58,4 @@ def kernel(fn: Callable[..., object] | None = None, /, **options: Any) -> Any:
         quadpy.kernel(**options)  # says what is wrong with them
         return functools.partial(kernel, **options)
     made = quadpy.kernel(fn, **options)
-    return type(made)(fn, made.options._replace(as_taichi=True))
+    return quadpy.Kernel(fn, made.options._replace(as_taichi=True))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import quadpy
 from quadpy.dtypes import Scalar
 from quadpy.runtime.arrays.field import FIELD_HOOKS
+from quadpy.runtime.device.current import current_config
 
 __all__ = ["PyQuadrants", "get_runtime"]
 
@@ -30,14 +31,12 @@ class PyQuadrants:
     @property
     def default_fp(self) -> Scalar:
         """The type of floats."""
-        found: Scalar = quadpy.cfg.default_fp
-        return found
+        return current_config().default_fp
 
     @property
     def default_ip(self) -> Scalar:
         """The type of integers."""
-        found: Scalar = quadpy.cfg.default_ip
-        return found
+        return current_config().default_ip
 
     def materialize(self) -> None:
         """Nothing: fields get their memory one by one."""
