@@ -284,9 +284,8 @@ def example_bitonic_sort_kv() -> None:
 
     out = np.zeros((4, 32), np.int32)
     arrange(np.arange(32, dtype=np.int32)[::-1] // 2, out)
-    print(
-        out[:, :6].tolist()
-    )  # [[0, 0, 1, 1, 2, 2], [30, 31, 28, 29, 26, 27], [14, 14, 15, 15, 12, 12], [2, 3, 0, 1, 6, 7]]
+    print(out[:2, :4].tolist())  # [[0, 0, 1, 1], [30, 31, 28, 29]]
+    print(out[2:, :4].tolist())  # [[14, 14, 15, 15], [2, 3, 0, 1]]
 
 
 def example_all_true_tiled() -> None:
@@ -297,7 +296,8 @@ def example_all_true_tiled() -> None:
             out[0, i] = qp.simt.subgroup.all_true_tiled(x[i] > 0, 2)
             out[1, i] = qp.simt.subgroup.any_true_tiled(x[i] > 0, 2)
             out[2, i] = qp.simt.subgroup.all_equal_tiled(x[i], 2)
+            out[3, i] = qp.simt.subgroup.ballot_full_subgroup(x[i] > 0) == qp.simt.subgroup.ballot(x[i] > 0)
 
-    out = np.zeros((3, 32), np.int32)
+    out = np.zeros((4, 32), np.int32)
     votes(np.repeat([0, 1, 2, 2], 8).astype(np.int32) + (np.arange(32, dtype=np.int32) == 5), out)
-    print(out[:, ::4].tolist())  # [[0, 0, 1, 1, 1, 1, 1, 1], [0, 1, 1, 1, 1, 1, 1, 1], [1, 0, 1, 1, 1, 1, 1, 1]]
+    print(out[:, :12:4].tolist())  # [[0, 0, 1], [0, 1, 1], [1, 0, 1], [1, 1, 1]]
