@@ -39,7 +39,7 @@ class Vector(Elements):
                 picked = [names.index(letter) for letter in name]
                 return self[picked[0]] if len(picked) == 1 else self[picked]
         instead = {} if name.startswith("_") else import_late("quadpy.elsewhere").INSTEAD
-        raise no_attribute(f"a Vector of {self.n}", name, (), instead)
+        raise no_attribute(f"a Vector of {self.n}", name, dir(type(self)), instead)
 
     def __setattr__(self, name: str, value: object) -> None:
         """``v.x = 1`` and ``v.xy = [1, 2]``."""
