@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import numpy as np
 
@@ -27,6 +27,8 @@ from quadpy.runtime.memory.strided_layout import StridedLayout
 
 __all__ = ["BYTE", "ArrayMember", "StructAccess", "StructMember", "members_to_numpy"]
 
+_MEMBERS_FIRST: Final = ("n", "m", "element_type", "layout", "get_type")
+"""Attributes of other arrays that structs have only as members."""
 BYTE: Final = np.dtype("u1")
 """The numbers that the memory of structs consists of."""
 
@@ -42,6 +44,12 @@ class StructAccess(DenseArray):
     __slots__ = ()
 
     record: RecordType
+
+    @property
+    def _member_first(self) -> NoReturn:
+        raise AttributeError  # ``__getattr__`` finds the member of this name, or says that there is none
+
+    n = m = element_type = layout = get_type = _member_first  # type: ignore[assignment]  # of other arrays
 
     @property
     def _struct(self) -> StructType:
@@ -97,7 +105,7 @@ class StructAccess(DenseArray):
         return self.get_member_field(name)
 
     def __setattr__(self, name: str, value: object) -> None:
-        if not hasattr(type(self), name) and name in self.record.names:
+        if (name in _MEMBERS_FIRST or not hasattr(type(self), name)) and name in self.record.names:
             raise AttributeError(
                 f"the member {name!r} of {self!r} cannot be replaced: write to its elements, a.{name}[i] = ..."
             )

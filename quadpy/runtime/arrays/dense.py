@@ -6,7 +6,7 @@ import functools
 import math
 import operator
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar, Final, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, overload
 
 import numpy as np
 
@@ -70,9 +70,6 @@ class DenseArray(Exchange, OfElements[T_co, I_contra]):
     if TYPE_CHECKING:
         ndim: int
         size: int
-        n: int
-        m: int
-        element_type: DType
     else:
         dtype, element_shape, ndim, shape, size = map(fixed, ("dtype", "element_shape", "ndim", "shape", "size"))
 
@@ -243,16 +240,41 @@ class DenseArray(Exchange, OfElements[T_co, I_contra]):
     def _element(self) -> str:
         return element_text(self.dtype, self.element_shape)
 
-    def __getattr__(self, name: str) -> Any:
-        """``n`` and ``m``, the extents of vectors and matrices, ``element_type`` and ``layout``: structs may have such members."""
-        if name in ("n", "m") and self._element_shape:
-            return (*self._element_shape, 1)["nm".index(name)]
-        if name == "element_type":
-            return import_late("quadpy.hostmath.descriptors").type_of(self._dtype, self._element_shape)
-        if name == "layout":
-            return Layout.AOS
+    # ``__getattr__`` would make each access to an attribute slower, also those of a launch.
+
+    def missing(self, name: str) -> AttributeError:
+        """The error for an attribute that this array does not have."""
         instead = {} if name.startswith("_") else import_late("quadpy.elsewhere").INSTEAD
-        raise no_attribute(self._kind, name, getattr(type(self), "__shown__", ()), instead)
+        return no_attribute(self._kind, name, getattr(type(self), "__shown__", ()), instead)
+
+    @property
+    def n(self) -> int:
+        """The length of vectors, or the rows of matrices."""
+        return self._extent_of_element("n")
+
+    @property
+    def m(self) -> int:
+        """The columns of matrices; 1 for vectors."""
+        return self._extent_of_element("m")
+
+    def _extent_of_element(self, name: str) -> int:
+        if not self._element_shape:
+            raise self.missing(name)
+        return (*self._element_shape, 1)["nm".index(name)]
+
+    @property
+    def element_type(self) -> DType:
+        """The type of the elements: a scalar, vector or matrix type."""
+        return import_late("quadpy.hostmath.descriptors").type_of(self._dtype, self._element_shape)  # type: ignore[no-any-return]  # as annotated
+
+    @property
+    def layout(self) -> Layout:
+        """How the components of vectors and matrices are stored."""
+        return Layout.AOS
+
+    @property
+    def get_type(self) -> NoReturn:
+        raise self.missing("get_type")
 
 
 def shape_of(shape: object) -> tuple[int, ...]:

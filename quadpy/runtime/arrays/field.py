@@ -172,7 +172,7 @@ class Field(HasDerivatives, InNode[T_co, I_contra]):
             )
         if name in KINDS:
             raise AttributeError(self.why_none(name))
-        return super().__getattr__(name)
+        raise self.missing(name)
 
     def leaves(self) -> tuple[Field, ...]:
         """The field itself; a field of structs has several, and one whose components were placed one by one has these."""

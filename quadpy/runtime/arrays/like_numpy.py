@@ -33,7 +33,7 @@ class LikeNumPy(NDArrayOperatorsMixin, DenseArray):
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or not hasattr(np.ndarray, name):
-            return super().__getattr__(name)
+            raise self.missing(name)
         copy = self.to_numpy()
         copy.flags.writeable = False
         return getattr(copy, name)
