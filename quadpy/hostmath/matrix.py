@@ -24,16 +24,6 @@ from quadpy.runtime.elements.values import Elements, full, require_extents, wrap
 __all__ = ["Matrix"]
 
 
-class _OfVectors:
-    """A method of vectors, which matrices do not have; ``__getattr__`` would make every access to a matrix slower."""
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    def __get__(self, value: object, owner: type) -> NoReturn:
-        raise no_attribute("a Matrix", self._name, (), import_late("quadpy.elsewhere").INSTEAD)
-
-
 class Matrix(Elements):
     """``n`` rows of ``m`` numbers of one type: ``qp.Matrix([[a, b], [c, d]], dt=None)``.
 
@@ -51,7 +41,9 @@ class Matrix(Elements):
         def __matmul__(self, other: Vector, /) -> Vector: ...
         def __matmul__(self, other: Any, /) -> Any: ...
 
-    cross, dot, outer_product = _OfVectors(), _OfVectors(), _OfVectors()
+    def __getattr__(self, name: str) -> NoReturn:
+        instead = {} if name.startswith("_") else import_late("quadpy.elsewhere").INSTEAD
+        raise no_attribute("a Matrix", name, dir(type(self)), instead)
 
     def transpose(self) -> Matrix:
         """Rows as columns."""
