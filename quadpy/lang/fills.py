@@ -24,12 +24,13 @@ def filled(x: Any, value: Any) -> None:
 
 @func
 def copied(source: Any, target: Any) -> None:
-    """Every element is copied to an array of the same shape."""
+    """Every element is copied to an array of the same shape; what is the same is not written, since memory may only be reserved."""
     if static(source.ndim == 0):
         target[None] = source[None]
     else:
         for index in grouped(source):
-            target[index] = source[index]
+            if target[index] != source[index]:
+                target[index] = source[index]
 
 
 @func

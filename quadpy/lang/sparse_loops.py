@@ -76,7 +76,7 @@ def cell_by_cell(t: Trace, items: Any, axes: Sequence[ir.Axis], span: Span) -> C
     items = items.over if isinstance(items, Grouped) else items
     offset = (items.offset or (0,) * items.ndim) if isinstance(items, ArrayRef) else (0,) * len(axes)
     grid: Any = field_of(t, items).leaves()[0].container if isinstance(items, ArrayRef) else items
-    if math.prod(grid.shape) > i32.max_int or 0 in grid.shape:
+    if 0 in grid.shape:
         return None
     levels = [*((node, dict(zip(node.cells, node.shape, strict=True))) for node in nodes),
               (None, dict(zip(grid.cells, grid.shape, strict=True)))]  # fmt: skip
@@ -87,6 +87,8 @@ def cell_by_cell(t: Trace, items: Any, axes: Sequence[ir.Axis], span: Span) -> C
     with quietly(t):
         for node, extents in levels:
             inside = {axis: extent // max(above.get(axis, 1), 1) for axis, extent in extents.items()}
+            if math.prod(inside.values()) > i32.max_int:
+                return None
             if math.prod(inside.values()) > 1:
                 counters.append(_counter(t, "cell" if node else "inside", math.prod(inside.values()), span))
                 parts = on_levels(t, ir.VarRead(counters[-1].var, span=span), list(inside.values()), span)

@@ -25,7 +25,9 @@ from quadpy.runtime.arrays.dense import shape_of
 from quadpy.runtime.arrays.field import Field
 from quadpy.runtime.arrays.tree_layout import Cells, Levels, assign, blocks_of, measure
 from quadpy.runtime.device.locks import new_lock
-from quadpy.runtime.memory.placement import allocate_lasting
+from quadpy.runtime.launch.capturing import CAPTURES
+from quadpy.runtime.memory.host_memory import Buffer
+from quadpy.runtime.memory.placement import Memory, allocate_lasting
 
 __all__ = ["AnyField", "Axes", "GridNode", "Node", "NodeKind", "Tree", "contain", "nodes_of"]
 
@@ -50,8 +52,10 @@ class NodeKind(enum.Enum):
 class Tree:
     """Everything below one node of a root; fields can be added until one of them needs memory."""
 
-    def __init__(self, root: object = None) -> None:
+    def __init__(self, root: object = None, *, is_sparse: bool = False) -> None:
         self.root = root
+        self._is_sparse = is_sparse  # also if no node is: where it has numbers of the cells of sparse nodes
+        self.memory: Memory | None = None
         self.top = GridNode(self, None, NodeKind.DENSE, ())
         self._bound = False
         self._joined = [self]
@@ -65,13 +69,16 @@ class Tree:
                 for tree in self._joined:
                     starts.append(-(-end // _LINE) * _LINE)
                     end = starts[-1] + measure(tree.top)[0]
+                nodes = [node for tree in self._joined for node in nodes_of(tree.top)]
+                is_sparse = self._is_sparse or any(node.activity is not None for node in nodes)
                 try:
-                    memory = allocate_lasting(end)
+                    memory = allocate_lasting(end, is_sparse=is_sparse)
                 except OutOfDeviceMemory as error:
-                    if any(node.activity is not None for tree in self._joined for node in nodes_of(tree.top)):
-                        error.hint = "inactive cells of sparse trees also need memory: use smaller extents"
+                    if is_sparse:
+                        error.hint = "inactive cells of sparse trees also need memory on a GPU, and addresses elsewhere: use smaller extents"
                     raise
                 for tree, start in zip(self._joined, starts, strict=True):
+                    tree.memory = memory
                     assign(tree.top, memory, start, ())
                     tree._bound = True  # noqa: SLF001 - as above
 
@@ -83,6 +90,19 @@ class Tree:
             self._joined += other._joined
             for tree in other._joined:
                 tree._joined = self._joined  # noqa: SLF001 - as above
+
+    @property
+    def is_reserved(self) -> bool:
+        """Whether pages that were never written take no memory, and should stay so; captures treat all memory alike."""
+        return isinstance(self.memory, Buffer) and self.memory.reserved is not None and not CAPTURES.count
+
+    def forget(self) -> bool:
+        """Set all to zero by giving the memory back; False, and nothing, if it is not reserved or watched."""
+        if not self.is_reserved or CAPTURES.observer is not None or len(self._joined) > 1:
+            return False
+        assert isinstance(self.memory, Buffer)
+        self.memory.forget()
+        return True
 
     def need_open(self) -> None:
         if self._bound:
@@ -107,6 +127,7 @@ class Tree:
                     node.place(placed.declare(kind), offset=placed.offset)
 
     def free(self) -> None:
+        self.memory = None
         for node in nodes_of(self.top):
             for placed in node.placed:
                 placed.free()
@@ -294,13 +315,14 @@ class GridNode(Node):
     def deactivate_all(self) -> None:
         """Make all cells inactive, and their contents zero; for a dense node, those of the sparse nodes in it."""
         for node in (self,) if self.activity is not None else self.nodes_below:
+            is_empty = node.outer is self.tree.top and self.tree.forget()
             for inside in nodes_of(node):
-                for placed in inside.placed:
-                    for leaf in placed.leaves():
-                        if leaf.placed:
-                            leaf.clear()
-                if inside.activity is not None and inside.activity.placed:
-                    inside.activity.clear()
+                for leaf in (leaf for placed in inside.placed for leaf in placed.leaves()):
+                    if leaf.placed and not is_empty:
+                        leaf.clear()
+            for inside in nodes_of(node):  # which the fields needed until now
+                if (found := inside.activity) is not None and found.placed and not found.container.tree.forget():
+                    found.clear()
 
     def __quadpy_fingerprint__(self) -> str:
         return f"node:{self.kind.value}:{[(each.kind.value, each.levels) for each in _path(self)]}"
@@ -332,7 +354,8 @@ def _path(node: GridNode | None) -> Iterator[GridNode]:
 def _cells_field(node: GridNode, name: str) -> Field:
     """A field with an element for each cell of a node, or for each list; stored in the order of the cells."""
     is_list = node.kind is NodeKind.DYNAMIC
-    made, tree = Field(i32 if is_list else u8, (), f"{name} of a {node.kind.value} node"), Tree()
+    made = Field(i32 if is_list else u8, (), f"{name} of a {node.kind.value} node")
+    tree = Tree(is_sparse=True)
     levels = node.above if is_list else node.all_levels
     inside = GridNode(tree, tree.top, NodeKind.DENSE, levels)
     tree.top.children.append(inside)

@@ -58,7 +58,8 @@ class BlockedStorage:
         """Like ``Storage.read``; all but one element is a copy."""
         if where is not ... and not any(isinstance(i, slice) for i in where):
             return self.inner.read(self._levels(where), stream)
-        return self.inner.read(..., stream).reshape(self.shape)[where]
+        whole = self.inner.read(..., stream)
+        return whole.reshape(self.shape)[where] if where is ... or 0 in self.shape else whole[self._part(where)]
 
     def number(self, where: tuple[int, ...]) -> int | float | None:
         return self.inner.number(self._levels(where))
@@ -81,17 +82,22 @@ class BlockedStorage:
             self.inner.write(self._levels(where), values, stream)
 
     def _write_part(self, where: tuple[int | slice, ...], values: Numbers, stream: object) -> None:
-        whole = self.read(..., stream)  # in a capture, this raises
-        spread = np.broadcast_to(values, whole[where].shape)
+        part = self._part(where)
         if isinstance(self.inner, HostStorage):
-            numbers = np.arange(whole.size).reshape(self.shape)[where]
-            self.inner.view[self._levels_of(np.unravel_index(numbers, self.shape))] = spread
+            self.inner.read(..., stream)  # in a capture, this raises
+            self.inner.view[part] = values
             return
         assert isinstance(self.inner, DeviceStorage)
         with self.inner.region.lock:
-            whole = self.read(..., stream)
-            whole[where] = spread
-            self.write(..., whole, stream)
+            whole = self.inner.read(..., stream)
+            whole[part] = values
+            self.inner.write(..., whole, stream)
+
+    def _part(self, where: tuple[int | slice, ...]) -> tuple[Any, ...]:
+        """The positions on each level of each axis, as indices of NumPy that give the part."""
+        at = [np.arange(n)[item] for n, item in zip(self.shape, where, strict=False)]
+        grids = iter(np.ix_(*(each for each in at if each.ndim)))
+        return self._levels_of([next(grids) if each.ndim else each for each in at])
 
     def copy_from(self, source: Storage, stream: object = None) -> None:
         if type(source) is BlockedStorage and source.blocks == self.blocks:

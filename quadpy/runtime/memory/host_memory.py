@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import mmap
+import sys
 import weakref
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -11,27 +13,39 @@ import numpy as np
 
 from quadpy.errors import OutOfDeviceMemory
 from quadpy.runtime.drivers.driver import DEFAULT_STREAM
+from quadpy.runtime.elements.numpy_types import address_of
 from quadpy.runtime.memory.accounting import Accounting
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-__all__ = ["ALIGNMENT", "HOST", "Buffer", "HostAllocator"]
+__all__ = ["ALIGNMENT", "HOST", "RESERVED", "Buffer", "HostAllocator"]
 
 ALIGNMENT: Final = 64
 """Bytes of a cache line and of the widest vector register, so that aligned vectors never straddle two lines."""
+RESERVED: Final = 1 << 30
+"""Sparse trees of this many bytes have reserved memory; smaller ones have the same as other arrays, with huge pages."""
+_NO_RESERVE: Final = getattr(mmap, "MAP_NORESERVE", 0x4000)
+"""The number is that of Linux on x86 and Arm, for versions of Python that have no name for it."""
 
 
 @dataclass(slots=True, eq=False)  # not frozen: those are slow to make
 class Buffer:
     """``nbytes`` bytes at the address ``pointer``, valid as long as this object lives.
 
-    ``bytes`` is a view for the host, which also keeps them alive.
+    ``bytes`` is a view for the host, which also keeps them alive.  Of ``reserved`` bytes, only pages that were written
+    take memory.
     """
 
     pointer: int
     nbytes: int
     bytes: npt.NDArray[np.uint8]
+    reserved: mmap.mmap | None = None
+
+    def forget(self) -> None:
+        """Make all bytes 0; reserved memory is given back."""
+        assert self.reserved is not None
+        self.reserved.madvise(mmap.MADV_DONTNEED)
 
 
 class HostAllocator:
@@ -51,6 +65,20 @@ class HostAllocator:
             told(None, nbytes, DEFAULT_STREAM)
             weakref.finalize(block, _given_back, nbytes).atexit = False
         return Buffer(base + skip, nbytes, block[skip : skip + nbytes])
+
+    def reserve(self, nbytes: int) -> Buffer:
+        """Like ``allocate``, for memory of which little will be written: there need not be as much."""
+        if nbytes < RESERVED or sys.platform != "linux":
+            return self.allocate(nbytes)
+        try:
+            block = mmap.mmap(-1, nbytes, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_RESERVE)
+        except (OSError, ValueError, OverflowError) as error:
+            raise OutOfDeviceMemory(
+                f"the system has no addresses for {nbytes / 2**30:.1f} GiB", hint="use smaller extents"
+            ) from error
+        block.madvise(mmap.MADV_NOHUGEPAGE)  # a huge page of 2 MiB for a cell would be too much
+        view = np.frombuffer(block, np.uint8)
+        return Buffer(address_of(view), nbytes, view, block)
 
 
 def _given_back(nbytes: int) -> None:

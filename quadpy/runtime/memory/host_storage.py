@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from types import EllipsisType
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
@@ -133,6 +134,20 @@ class HostStorage:
             told.done()
             return
         self._put(where, values)
+
+    def write_at(self, places: Iterable[Any], values: Iterable[Numbers]) -> None:
+        """Write the values at NumPy's indices ``places``, and touch no other memory; outside captures only."""
+        observer = CAPTURES.observer
+        on = None if observer is None else _observed(None)
+        told = (
+            None
+            if observer is None or on is None
+            else observer.writing(on, self._access(...), written_by(self.view[:0]))
+        )
+        for where, each in zip(places, values, strict=False):
+            self.view[where] = each
+        if told is not None:
+            told.done()
 
     def _put(self, where: Where, values: Numbers) -> None:
         if where is ... and values.ndim < self.view.ndim:

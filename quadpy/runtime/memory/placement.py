@@ -51,11 +51,14 @@ def allocate_unset(nbytes: int, stream: object = None) -> Buffer:
     return HOST.allocate(nbytes)
 
 
-def allocate_lasting(nbytes: int) -> Memory:
-    """Like ``allocate`` outside any capture: for fields, which keep their values between launches of a graph."""
+def allocate_lasting(nbytes: int, *, is_sparse: bool = False) -> Memory:
+    """Like ``allocate`` outside any capture: for fields, which keep their values between launches of a graph.
+
+    Of a tree that ``is_sparse``, little may be written.
+    """
     if current_config().arch != "cpu":
         return lasting_zero_bytes(current_device(), nbytes)
-    return HOST.allocate(nbytes)
+    return HOST.reserve(nbytes) if is_sparse else HOST.allocate(nbytes)
 
 
 def storage_at(memory: Memory, layout: StridedLayout) -> Storage:
