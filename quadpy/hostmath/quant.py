@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-from typing import TypeAlias
 
 from quadpy.dtypes import Scalar, f32, f64
 from quadpy.errors import ArgumentError
@@ -14,12 +13,9 @@ from quadpy.runtime.elements.types import ScalarLike, scalar_of
 
 __all__ = ["fixed", "float", "int"]
 
-_Int: TypeAlias = builtins.int
-_Float: TypeAlias = builtins.float
-
 
 @public
-def int(bits: _Int, signed: bool = True, compute: ScalarLike | None = None) -> QuantInt:  # noqa: A001 - Taichi's name
+def int(bits: builtins.int, signed: bool = True, compute: ScalarLike | None = None) -> QuantInt:  # noqa: A001 - Taichi's name
     """Integers of ``bits`` bits, in two's complement if they are ``signed``; a number that does not fit wraps.
 
     Args:
@@ -27,19 +23,19 @@ def int(bits: _Int, signed: bool = True, compute: ScalarLike | None = None) -> Q
         signed: whether there are negative numbers.
         compute: the type of the numbers in computations; by default that of integers.
     """
-    type = scalar_of(_Int if compute is None else compute)
-    if type.is_float or type.bits not in (8, 16, 32, 64):
+    type = scalar_of(builtins.int if compute is None else compute)
+    if type.kind not in ("int", "uint"):
         raise ArgumentError(f"compute={type} is not a type of integers")
     return QuantInt(_count(bits, "bits", 1, type.bits), _switch(signed), type)
 
 
 @public
 def fixed(
-    bits: _Int,
+    bits: builtins.int,
     signed: bool = True,
-    max_value: _Float = 1.0,
+    max_value: builtins.float = 1.0,
     compute: ScalarLike | None = None,
-    scale: _Float | None = None,
+    scale: builtins.float | None = None,
 ) -> QuantFixed:
     """Multiples of a number from ``-max_value`` to ``max_value``, or from 0 if they are not ``signed``.
 
@@ -54,13 +50,13 @@ def fixed(
     """
     count = _count(bits, "bits", 1, 32)
     step = max_value / (1 << (count - _switch(signed))) if scale is None else scale
-    if not 0 < step < _Float("inf"):
+    if not 0 < step < builtins.float("inf"):
         raise ArgumentError("max_value and scale must be positive", hint="for example max_value=2.0")
     return QuantFixed(count, signed, _floats(compute), step)
 
 
 @public
-def float(exp: _Int, frac: _Int, signed: bool = True, compute: ScalarLike | None = None) -> QuantFloat:  # noqa: A001 - as above
+def float(exp: builtins.int, frac: builtins.int, signed: bool = True, compute: ScalarLike | None = None) -> QuantFloat:  # noqa: A001 - as above
     """Floats of ``exp + frac`` bits.
 
     A number is rounded to the nearest one; one that is too large becomes the largest, one that is too small becomes 0.
@@ -83,13 +79,13 @@ def _switch(signed: bool) -> bool:
 
 
 def _floats(compute: ScalarLike | None) -> Scalar:
-    type = scalar_of(_Float if compute is None else compute)
+    type = scalar_of(builtins.float if compute is None else compute)
     if type not in (f32, f64):
         raise ArgumentError(f"compute={type} is not f32 or f64")
     return type
 
 
-def _count(given: object, name: str, least: _Int, most: _Int) -> _Int:
-    if not isinstance(given, _Int) or not least <= given <= most:
+def _count(given: object, name: str, least: builtins.int, most: builtins.int) -> builtins.int:
+    if not isinstance(given, builtins.int) or not least <= given <= most:
         raise ArgumentError(f"{name}={shown(given)} must be an integer from {least} to {most}")
     return given

@@ -66,7 +66,7 @@ class _Traced:
     __lt__ = partialmethod(_compare, op=ir.CmpOp.LT)
     __gt__ = partialmethod(_compare, op=ir.CmpOp.GT)
     __hash__ = None  # type: ignore[assignment]  # as for all that compares element by element
-    __eq__ = partialmethod(_compare, op=ir.CmpOp.EQ)  # a value of the kernel
+    __eq__ = partialmethod(_compare, op=ir.CmpOp.EQ)
 
     def __invert__(self) -> _Traced:
         return self.bound(ir.Unary(ir.UnOp.NOT, self.value, self.value.type, span=self.value.span))

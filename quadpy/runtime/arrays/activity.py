@@ -144,8 +144,7 @@ class InNode(DenseArray[T_co, I_contra]):
             return
         super().copy_from(other, stream=stream)
         if self.sparse_nodes:
-            theirs = _active(other) if isinstance(other, InNode) else np.ones(self.shape, np.bool_)
-            _activate(self, theirs)
+            _activate(self, _active(other) if isinstance(other, InNode) else np.ones(self.shape, np.bool_))
 
     def _copies_cells(self, other: InNode[Any, Any]) -> bool:
         """Whether both have reserved memory, with the same cells."""
@@ -218,8 +217,9 @@ def _active_cells(field: InNode[Any, Any]) -> Iterator[tuple[Grid, dict[tuple[in
 
 def _numbers_of(node: Grid) -> Any:
     """The activity of the cells on the host, with an axis for each level."""
-    stored = node.activity.storage
-    return (stored.inner if isinstance(stored, BlockedStorage) else stored).view
+    stored: Any = node.activity.storage
+    inner: Any = stored.inner if isinstance(stored, BlockedStorage) else stored
+    return inner.view
 
 
 def _active_places(field: InNode[Any, Any]) -> Iterator[Any]:

@@ -321,7 +321,8 @@ class GridNode(Node):
                     if leaf.placed and not is_empty:
                         leaf.clear()
             for inside in nodes_of(node):  # which the fields needed until now
-                if (found := inside.activity) is not None and found.placed and not found.container.tree.forget():
+                found: Any = inside.activity
+                if found is not None and found.placed and not found.container.tree.forget():
                     found.clear()
 
     def __quadpy_fingerprint__(self) -> str:

@@ -7,7 +7,6 @@ parts of words, on the host and in kernels.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any, Final, NoReturn
 
 import numpy as np
@@ -166,7 +165,7 @@ class QuantField(Field):
     @property
     def blocks(self) -> Blocks:
         """As of other fields; the last level of an axis may be in the words."""
-        cells: Mapping[int, tuple[int, ...]] = {} if self.container is None else self.container.cells
+        cells = {} if self.container is None else self.container.cells
         return tuple(cells.values()) if any(len(levels) > 1 for levels in cells.values()) else ()
 
     @property

@@ -84,7 +84,7 @@ class PackedStorage:
 
     def _value(self, member: Member, storage: Storage, where: Where, stream: object) -> Numbers:
         assert member.word is not None
-        lane: Numbers | int
+        lane: Any
         if not self.lanes:
             words, lane = np.asarray(storage.read(where, stream)), 0
         else:
