@@ -17,7 +17,7 @@ __all__ = ["INTERNAL", "func", "init", "kernel"]
 _DEFAULTS: Final[dict[object, object]] = {float: f32, int: i32}
 """The meaning of Python's types as ``default_fp`` and ``default_ip``."""
 
-INTERNAL: Final[dict[str, dict[str, object]]] = {
+INTERNAL: Final[dict[str, dict[str, Any]]] = {
     "lang.impl": {
         "current_cfg": lambda: quadpy.cfg,
         "get_cuda_compute_capability": get_cuda_compute_capability,
@@ -30,11 +30,14 @@ INTERNAL: Final[dict[str, dict[str, object]]] = {
 
 
 def init(arch: str | Sequence[str] | None = None, **options: Any) -> None:
-    """Like ``quadpy.init``, with the default ``fast_math=True``; options that mean nothing here are ignored."""
+    """Like ``quadpy.init``, with the defaults ``fast_math=True``, and ``synchronous=True`` under ``debug=True``.
+
+    Options that mean nothing here are ignored.
+    """
     for name in {"default_fp", "default_ip"} & set(options):
         options[name] = _DEFAULTS.get(options[name], options[name])
-    quadpy.init(arch=arch, **{"fast_math": True, **options})
-    set_config(current_config()._replace(casts_arrays=True))
+    quadpy.init(arch=arch, **{"fast_math": True, "synchronous": bool(options.get("debug")), **options})
+    set_config(current_config()._replace(as_taichi=True))
 
 
 def func(fn: Callable[..., Any]) -> Func:
@@ -58,4 +61,4 @@ def kernel(fn: Callable[..., object] | None = None, /, **options: Any) -> Any:
         quadpy.kernel(**options)  # says what is wrong with them
         return functools.partial(kernel, **options)
     made = quadpy.kernel(fn, **options)
-    return quadpy.Kernel(fn, made.options._replace(as_taichi=True))
+    return type(made)(fn, made.options._replace(as_taichi=True))
