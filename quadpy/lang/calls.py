@@ -93,9 +93,18 @@ def expr_Call(t: Trace, node: ast.Call) -> Value:
     if fn is BUILTINS["static"] or fn is BUILTINS["static_assert"]:
         with t.frame.at_compile_time():
             return call_value(t, fn, display_items(t, node.args), _keywords(t, node, span), span)
-    places = argument_places(t, fn, node)
+    places: dict[ast.expr, Value] = {**argument_places(t, fn, node)}
+    if isinstance(fn, (Func, Method)):
+        places |= _objects_passed_on(t, node)
     args = [v for arg in node.args for v in ([places[arg]] if arg in places else display_items(t, [arg]))]
     return call_value(t, fn, args, _keywords(t, node, span, places), span)
+
+
+def _objects_passed_on(t: Trace, node: ast.Call) -> dict[ast.expr, Value]:
+    """The names among the arguments that stand for objects of which only attributes are known: the function reads those."""
+    given = (*node.args, *(keyword.value for keyword in node.keywords))
+    held = {arg: t.frame.env.get(arg.id) for arg in given if isinstance(arg, ast.Name)}
+    return {arg: value for arg, value in held.items() if t.deps.is_opaque(value)}
 
 
 def _keywords(

@@ -118,7 +118,10 @@ def _listed(t: Trace, made: Any) -> Any:
 
 
 def _is_pure(fn: Callable[..., Any]) -> bool:
-    """Whether ``fn`` gives the same result for the same arguments in every process: some of Python's own functions do."""
+    """Whether ``fn`` gives the same result for the same arguments in every process, as some functions of Python and NumPy."""
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and getattr(numpy, getattr(fn, "__name__", ""), None) is fn:
+        return isinstance(fn, numpy.ufunc) or (isinstance(fn, type) and issubclass(fn, numpy.generic))
     receiver = getattr(fn, "__self__", None)
     return getattr(fn, "__module__", None) in ("math", "operator", "_operator") or type(receiver) in _CONTAINERS
 

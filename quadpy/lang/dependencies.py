@@ -119,8 +119,12 @@ class Dependencies:
 
     def uses(self, value: Any) -> None:
         """Records that a value itself is used, not just one of its attributes."""
-        if id(value) in self._opaque:
+        if self.is_opaque(value):
             self.complete = False
+
+    def is_opaque(self, value: Any) -> bool:
+        """Whether ``value`` is an object that no fingerprint describes: only what is read of it is known."""
+        return id(value) in self._opaque
 
     def spot(self, value: Any) -> Spot | None:
         """Where ``value`` comes from; None where no read gave it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import marshal
 import struct
 import sys
 from types import BuiltinFunctionType, FunctionType, GenericAlias, MethodType, ModuleType
@@ -14,6 +15,7 @@ from quadpy.importing import import_late
 __all__ = ["Fingerprints", "is_our_module", "text_digest"]
 
 _SIMPLE: Final = (type(None), bool, bytes, str, type(...), Scalar)
+_TEXTS: Final = {"__repr__", "__str__", "__format__"}
 _NUMPY_KINDS: Final = "biufc?"
 _LONGEST: Final = 128
 """Characters of a fingerprint; of a longer one its digest is kept."""
@@ -81,8 +83,11 @@ class Fingerprints:
         return None if None in found else f"{name}({','.join(map(str, found))})"
 
     def _numpy(self, value: Any) -> str | None:
-        """Numbers of NumPy, and arrays of them, by their bits."""
+        """Numbers of NumPy, and arrays of them, by their bits; its functions and types by their names."""
         numpy = sys.modules.get("numpy")
+        is_named = numpy is not None and isinstance(value, (numpy.ufunc, type))
+        if is_named and getattr(numpy, value.__name__, None) is value:
+            return f"name:numpy.{value.__name__}:{numpy.__version__}"
         if numpy is None or not isinstance(value, (numpy.generic, numpy.ndarray)):
             return None
         if type(value).__module__ != "numpy" or value.dtype.kind not in _NUMPY_KINDS:
@@ -93,18 +98,29 @@ class Fingerprints:
 
 
 def _enumerated(value: Any) -> str | None:
-    """A member of a plain enumeration: one whose class defines members and nothing else."""
+    """A member of a plain enumeration: one whose classes define members, and at most how these are shown."""
     kind = type(value)
-    if not isinstance(value, enum.Enum) or not all(
-        base.__module__ in ("enum", "builtins") for base in kind.__mro__[1:]
-    ):
+    if not isinstance(value, enum.Enum):
         return None
-    plain = Fingerprints()
+    plain, classes = Fingerprints(), [base for base in kind.__mro__ if base.__module__ not in ("enum", "builtins")]
     members = {name: plain.of(member.value) for name, member in kind.__members__.items()}
-    if None in members.values() or any(not name.startswith("_") and name not in members for name in vars(kind)):
+    found = {name: each for base in reversed(classes) for name, each in vars(base).items()}
+    if None in members.values() or any(not name.startswith("_") and name not in members for name in found):
         return None
-    own = [found for found in vars(kind).values() if callable(found) and not _of_the_language(found)]
-    return None if own else f"enum:{kind.__module__}.{kind.__qualname__}.{value.name}:{members}"
+    own = {name: each for name, each in found.items() if callable(each) and not _of_the_language(each)}
+    if own.keys() - _TEXTS or not all(map(_stands_alone, own.values())):
+        return None
+    shown = {name: _digest(marshal.dumps(each.__code__)) for name, each in own.items()}
+    return f"enum:{kind.__module__}.{kind.__qualname__}.{value.name}:{members}{shown or ''}"
+
+
+def _stands_alone(function: Any) -> bool:
+    """Whether what a function does follows from its code."""
+    return (
+        isinstance(function, FunctionType)
+        and not function.__closure__
+        and not any(step.opname == "LOAD_GLOBAL" for step in import_late("dis").get_instructions(function))
+    )
 
 
 def _of_the_language(found: Any) -> bool:
