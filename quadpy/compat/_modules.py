@@ -59,11 +59,21 @@ class _Submodule(ModuleType):
     _sources: tuple[object, ...] = ()
 
     def __getattr__(self, name: str) -> Any:
+        if name == "__all__":
+            return list(self._names())
         if not name.startswith("__"):
             for source in self._sources:
                 if (found := _member(source, name)) is not _ABSENT:
                     return found
         return found_in(self.__name__, name, dir(self))
+
+    def _names(self) -> Iterator[str]:
+        """What ``import *`` gives: the names of its own table and module; where it has no module, those of the one above."""
+        for source in self._sources:
+            found = source if isinstance(source, Mapping) else getattr(source, "__all__", None) or dir(source)
+            yield from (name for name in found if not name.startswith("_"))
+            if not isinstance(source, Mapping):
+                return
 
     def __dir__(self) -> list[str]:
         return sorted({*vars(self), *(name for source in self._sources for name in dir(source))})

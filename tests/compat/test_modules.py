@@ -146,6 +146,17 @@ def test_modules_have_the_names_of_the_package_and_their_own():
     assert qd.algorithms.sort is qp.algorithms.sort
 
 
+@pytest.mark.parametrize("package", ["taichi", "quadrants"])
+def test_all_names_of_a_module_can_be_imported(package):
+    found: dict[str, object] = {}
+    exec(f"from quadpy.compat.{package}.math import *", found)
+    assert found["vec3"] is qp.math.vec3
+    assert found["dot"] is qp.math.dot
+    assert "init" not in found
+    exec(f"from quadpy.compat.{package}.lang.ops import *", found)
+    assert found["sqrt"] is qp.sqrt
+
+
 def test_every_module_of_the_layout_can_be_imported():
     for package in ("taichi", "quadrants"):
         for parent, names in _modules._LAYOUT.items():
