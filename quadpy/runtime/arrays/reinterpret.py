@@ -42,7 +42,8 @@ def storage_over(array: DenseArray, dtype: Scalar, shape: tuple[int, ...], start
     if not isinstance(stored, HostStorage):
         return None
     numbers = stored.view if stored is storage else storage.read(...)
-    if not (numbers.flags.c_contiguous and np.may_share_memory(numbers, stored.view)):  # blocks may need a copy
+    shared = not numbers.size or np.may_share_memory(numbers, stored.view)
+    if not (numbers.flags.c_contiguous and shared):  # blocks may need a copy
         return None
     nbytes = math.prod(shape) * dtype.nbytes
     taken = numbers.reshape(-1).view(np.uint8)[start : start + nbytes].view(item).reshape(shape)
