@@ -49,7 +49,7 @@ class StructAccess(DenseArray):
     def _member_first(self) -> NoReturn:
         raise AttributeError  # ``__getattr__`` finds the member of this name, or says that there is none
 
-    n = m = element_type = layout = get_type = _member_first  # type: ignore[assignment]  # of other arrays
+    n = m = element_type = layout = get_type = _member_first
 
     @property
     def _struct(self) -> StructType:
