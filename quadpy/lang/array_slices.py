@@ -100,7 +100,10 @@ def _part(t: Trace, array: ArrayRef, start: ScalarValue, stop: ScalarValue, span
                 first,
                 t.build.let(cast(t, scalar_binary(t, ast.Sub, end, first, span), t.options.index, span)),
             )
-        _check(t, first, end, whole, span)
+        if t.checks is not None:
+            holds = t.build.let(_check(t, first, end, whole, span))
+            none = ir.Const(0, count.type, span=span)
+            count = t.build.let(ir.Select(holds, count, none, count.type, span=span))  # nothing outside is touched
     if array.count is not None:
         with quietly(t):
             begin = scalar_binary(t, ast.Add, array.begin, begin, span)
@@ -109,14 +112,12 @@ def _part(t: Trace, array: ArrayRef, start: ScalarValue, stop: ScalarValue, span
     return replace(array, offset=(), begin=begin, count=count)
 
 
-def _check(t: Trace, start: ir.Expr, stop: ir.Expr, extent: ir.Expr, span: Span) -> None:
-    """Requires ``0 <= start <= stop <= extent`` under ``debug=True``."""
-    if t.checks is None:
-        return
+def _check(t: Trace, start: ir.Expr, stop: ir.Expr, extent: ir.Expr, span: Span) -> ir.Expr:
+    """Requires ``0 <= start <= stop <= extent``; returns whether it holds."""
     zero = ir.Const(0, start.type, span=span)
     pairs = (zero, start), (start, stop), (stop, extent)
     holds = [ir.Compare(ir.CmpOp.LE, low, high, u1, span=span) for low, high in pairs]
     text = "the slice from {0} to {1} is not inside an array of {2} elements"
-    require(
-        t, both(holds[0], both(holds[1], holds[2], span), span), KernelIndexError, text, (start, stop, extent), span
-    )
+    inside = both(holds[0], both(holds[1], holds[2], span), span)
+    require(t, inside, KernelIndexError, text, (start, stop, extent), span)
+    return inside

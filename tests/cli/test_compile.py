@@ -35,10 +35,11 @@ def test_the_manifest_of_a_gpu_agrees_with_the_code_object(sample, tmp_path):
     assert entry["entry"] is None
     assert entry["scratch_slots"] > 0
     assert [task["symbol"] for task in entry["tasks"]] == [kernel.name for kernel in info.kernels]
-    scratch = (entry["argument_bytes"], 8)
+    assert entry["results"]
+    scratch, results = ((entry["argument_bytes"] + after, 8) for after in (0, 8))
     for task, kernel in zip(entry["tasks"], info.kernels, strict=True):
         laid_out = [(argument["offset"], argument["bytes"]) for argument in entry["arguments"]]
-        assert [(arg.offset, arg.size) for arg in kernel.args if not arg.hidden] == [*laid_out, scratch]
+        assert [(arg.offset, arg.size) for arg in kernel.args if not arg.hidden] == [*laid_out, scratch, results]
         resources = entry["resources"][task["symbol"]]
         assert (resources["vgprs"], resources["kernarg_bytes"]) == (kernel.vgprs, kernel.kernarg_bytes)
         assert task["block_dim"] == kernel.max_block_size

@@ -35,6 +35,7 @@ SMALL = {
     },
     "one subject, which stands alone": {
         "algorithms.kernels.random_keys", "codegen.plans.loads", "dist.grid", "lang.graph_blocks",
+        "runtime.device.synchronous",
     },
     "all nodes under one name": {"ir.nodes"},
     "of Python's packaging": {"__main__", "_version", "compat.quadrants.__main__", "compat.taichi.__main__"},

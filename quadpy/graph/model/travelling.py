@@ -164,7 +164,7 @@ def _derivatives(array: Any) -> Iterable[Any]:
 
 def _range(array: Any) -> MemoryRange:
     if isinstance(array, DenseArray):
-        return array.pointer, array.nbytes
+        return array.pointer, array.nbytes  # type: ignore[attr-defined]  # which arrays and fields have
     try:
         view = describe_device_array(array, current_device()) if is_on_gpu(array) else describe_host_array(array)
     except ArgumentError:  # no kernel has it as an array

@@ -25,7 +25,9 @@ ROWS_OF_BLOCKS = [row for row in ROWS if row.name.startswith(("grid.", "warp."))
 TARGETS = [
     "cpu", "cpu:w64", *AMD_ARCHS, *(f"{a.name}:w64" for a in AMD_ARCHS.values() if a.wave_sizes == (32, 64)), *NVIDIA_ARCHS,
 ]  # fmt: skip
-FAR = re.compile(r"subgroup\.(shuffle|segmented_|(inclusive|exclusive)_.*_tiled)")
+FAR = re.compile(
+    r"subgroup\.(shuffle|bitonic_|(all_true|any_true|all_equal)_tiled|segmented_|(inclusive|exclusive)_.*_tiled)"
+)
 """What waves of 64 on RDNA 1 and 2 cannot do."""
 
 
@@ -45,8 +47,9 @@ def call_of(row):
     """A call with a value ``v`` where the row wants one, and small constants for the rest."""
     needed = [p for p in row.parameters.split(", ") if p and ("=" not in p or p.startswith(("lane", "op", "identity")))]
     given = {"value": "v", "cond": "v != 0", "predicate": "v != 0", "lane": "k", "distance": "k", "offset": "k", "n": "7",
-             "head": "v != 0", "log2_size": "3", "op": "op=qp.max", "identity": "identity=0", "mask": "-1" if row.name.startswith("warp") else "k"}  # fmt: skip
-    return f"{row.name}({', '.join(given[p.partition('=')[0]] for p in needed)})"
+             "head": "v != 0", "key": "v", "log2_size": "3", "op": "op=qp.max", "identity": "identity=0", "mask": "-1" if row.name.startswith("warp") else "k"}  # fmt: skip
+    call = f"{row.name}({', '.join(given[p.partition('=')[0]] for p in needed)})"
+    return f"{call}[0]" if "sort_kv" in row.name else call
 
 
 def kernel_of(load, rows, dtype):
