@@ -26,7 +26,7 @@ TARGETS = [
     "cpu", "cpu:w64", *AMD_ARCHS, *(f"{a.name}:w64" for a in AMD_ARCHS.values() if a.wave_sizes == (32, 64)), *NVIDIA_ARCHS,
 ]  # fmt: skip
 FAR = re.compile(
-    r"subgroup\.(shuffle|bitonic_|(all_true|any_true|all_equal)_tiled|segmented_|(inclusive|exclusive)_.*_tiled)"
+    r"subgroup\.(shuffle|bitonic_|all_equal_tiled|segmented_|(inclusive|exclusive)_.*_tiled)"
 )
 """What waves of 64 on RDNA 1 and 2 cannot do."""
 
