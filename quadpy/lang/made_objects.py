@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 import enum
+from inspect import getattr_static
 from types import FunctionType
 from typing import Any, Final
 
@@ -38,7 +39,9 @@ def is_made_by_kernels(cls: object) -> bool:
 def made_object(t: Trace, cls: Any, args: list[Value], kwargs: dict[str, Value], span: Span) -> Record:
     """The struct that ``cls(*args, **kwargs)`` is: its members are what ``__init__`` assigns, its methods those of ``cls``."""
     init = t.deps.attribute(cls, "__init__")
-    members = inline(t, _initialiser(init), [cls, *args], kwargs, span)
+    initialiser = _initialiser(init)
+    _require_no_object(t, cls, initialiser.source, span)
+    members = inline(t, initialiser, [cls, *args], kwargs, span)
     if not isinstance(members, dict):
         t.fail_type(f"__init__ of {cls.__name__} sets no attributes of its first parameter", span,
                     "an object that a kernel makes is a struct of what __init__ assigns: self.x = x")  # fmt: skip
@@ -48,6 +51,18 @@ def made_object(t: Trace, cls: Any, args: list[Value], kwargs: dict[str, Value],
                         "it holds numbers, vectors and structs; make the object outside kernels, or use the value itself")  # fmt: skip
     record = struct_value(t, [members], {}, span)
     return Record(RecordType(record.shape.members, _methods(t, cls, members), cls), record.elems)
+
+
+def _require_no_object(t: Trace, cls: type, init: FunctionSource, span: Span) -> None:
+    """Fails where ``__init__`` uses the object that it makes: in a kernel there is none before its end."""
+    first = next(iter(init.signature.parameters))
+    for node in ast.walk(init.tree):
+        used = getattr_static(cls, node.attr, None) if isinstance(node, ast.Attribute) and _is_of(node, first) else None
+        is_super = isinstance(node, ast.Name) and node.id == "super"
+        if is_super or isinstance(used, (Func, property)):
+            t.fail_type(f"__init__ of {cls.__name__} uses {'super()' if is_super else ast.unparse(node)}, but in a kernel"
+                        " there is no object before the end of __init__", span,
+                        "assign all attributes in this __init__, and write a function for what methods compute")  # fmt: skip
 
 
 def _methods(t: Trace, cls: type, members: dict[Any, Value]) -> tuple[tuple[str, object], ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
+from types import FunctionType
 from typing import Any, NoReturn
 
 from quadpy.dtypes import Scalar
@@ -193,14 +194,20 @@ def record_attribute(t: Trace, value: Record, name: str, span: Span) -> Value:
         return t.call(func_of(method.fget), [value], {}, span)
     if method is not None:  # a static method
         return function_of(method)
-    t.fail_type(f"{shape_text(value)} has no member {name!r}", span, one_of(name, value.shape.names))
+    t.fail_type(f"{shape_text(value)} has no member {name!r}", span, _instead(value.shape, name))
 
 
 def no_member(t: Trace, type: RecordType, node: ast.expr, span: Span) -> NoReturn:
     """Raises the error for ``s.x`` and ``s[i]`` where the struct ``s`` has no such part."""
     if isinstance(node, ast.Attribute):
-        t.fail_type(f"{type!r} has no member {node.attr!r}", span, one_of(node.attr, type.names))
+        t.fail_type(f"{type!r} has no member {node.attr!r}", span, _instead(type, node.attr))
     t.fail_type(f"{type!r} cannot be indexed", span, one_of(None, type.names))
+
+
+def _instead(type: RecordType, name: str) -> str:
+    if isinstance(getattr(type.cls, name, None), FunctionType):
+        return f"mark the method {name} with @qp.func"
+    return one_of(name, type.names)
 
 
 def changes_self(t: Trace, method: Func) -> bool:

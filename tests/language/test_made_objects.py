@@ -144,6 +144,11 @@ REFUSED = {
     "a member that one path sets": ("if FLAG[0] > 1:\n        self.x = 1", "Ball()", "not defined here"),
     "an argument too many": ("self.x = 1", "Ball(1)", "__init__"),
     "a member that is not there": ("self.x = 1", "Ball().y", "has no member 'y'"),
+    "a method of Python's": ("self.x = 1\n  def f(self):\n    return 1", "Ball().f()", "mark the method f with @qp.func"),
+    "one of a variable": ("self.x = 1\n  def f(self):\n    return 1", "Ball(); b.f()", "mark the method f with @qp.func"),
+    "super() in __init__": ("super().__init__()\nself.x = 1", "Ball()", r"__init__ of Ball uses super\(\), but"),
+    "a method in __init__": ("self.x = self.f()\n  @qp.func\n  def f(self):\n    return 1", "Ball()", "uses self.f, but in a"),
+    "a property in __init__": ("self.x = self.f\n  @property\n  def f(self):\n    return 1", "Ball()", "uses self.f, but in a"),
 }  # fmt: skip
 
 
@@ -152,7 +157,7 @@ def test_what_it_cannot_hold(load, case):
     body, made, message = REFUSED[case]
     module = load(
         "FIELD = FLAG = qp.field(qp.i32, 1)\nclass Ball:\n  def __init__(self):\n"
-        + "".join(f"    {line}\n" for line in body.splitlines())
+        + "".join(f"{'' if line[0] == ' ' else '    '}{line}\n" for line in body.splitlines())
         + f"@qp.kernel\ndef kernel():\n    b = {made}\n"
     )
     with pytest.raises(qp.CompilationError, match=message) as caught:
