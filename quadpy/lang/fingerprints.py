@@ -84,9 +84,9 @@ class Fingerprints:
 
     def _numpy(self, value: Any) -> str | None:
         """Numbers of NumPy, and arrays of them, by their bits; its functions and types by their names."""
-        numpy = sys.modules.get("numpy")
+        numpy: Any = sys.modules.get("numpy")
         is_named = numpy is not None and isinstance(value, (numpy.ufunc, type))
-        if is_named and getattr(numpy, value.__name__, None) is value:
+        if is_named and vars(numpy).get(value.__name__) is value:  # its __getattr__ would warn of old names
             return f"name:numpy.{value.__name__}:{numpy.__version__}"
         if numpy is None or not isinstance(value, (numpy.generic, numpy.ndarray)):
             return None
