@@ -88,7 +88,7 @@ VALUES = [
            recorded=False),
     Change("a member of an enumeration", "o[i] = E.A", *_each("import enum\nclass E(enum.IntEnum):\n    A = NUMBER\n")),
     Change("a member of an enumeration that prints alike", "o[i] = E.A", *_each(
-        "import enum\nclass E(enum.IntEnum):\n    A = NUMBER\n    def __repr__(self): return 'A'\n"), recorded=False),
+        "import enum\nclass E(enum.IntEnum):\n    A = NUMBER\n    def __repr__(self): return 'A'\n")),
     Change("which member of an enumeration", "o[i] = A", *_each(
         "import enum\nclass E(enum.IntEnum):\n    a = 1\n    b = 2\nA = E(NUMBER)\n")),
     Change("a number of NumPy", "o[i] = N", *_each("import numpy as np\nN = np.float32(NUMBER)\n")),

@@ -367,6 +367,7 @@ def test_debug_finds_indices(init):
 
     with pytest.raises(qp.KernelIndexError, match="a"):
         leave(N + 1)
+        qp.sync()
 
 
 KERNELS = """

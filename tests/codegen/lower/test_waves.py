@@ -25,9 +25,7 @@ ROWS_OF_BLOCKS = [row for row in ROWS if row.name.startswith(("grid.", "warp."))
 TARGETS = [
     "cpu", "cpu:w64", *AMD_ARCHS, *(f"{a.name}:w64" for a in AMD_ARCHS.values() if a.wave_sizes == (32, 64)), *NVIDIA_ARCHS,
 ]  # fmt: skip
-FAR = re.compile(
-    r"subgroup\.(shuffle|bitonic_|all_equal_tiled|segmented_|(inclusive|exclusive)_.*_tiled)"
-)
+FAR = re.compile(r"subgroup\.(shuffle|bitonic_sort_kv$|all_equal_tiled|segmented_|(inclusive|exclusive)_.*_tiled)")
 """What waves of 64 on RDNA 1 and 2 cannot do."""
 
 
