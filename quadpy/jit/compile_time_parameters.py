@@ -172,7 +172,12 @@ class Members:
         self._parameter, self._given = parameter, given
 
     def type_of(self, name: str) -> ArgType:
-        return type_of_argument(self._parameter.members[name], getattr(self._given, name))
+        parameter = self._parameter.members[name]
+        if not hasattr(self._given, name):
+            raise ArgumentError(
+                f"{parameter.name} is missing: the {type(self._given).__name__} has no attribute {name!r}"
+            )
+        return type_of_argument(parameter, getattr(self._given, name))
 
     def release(self) -> None:
         """Releases the arguments: the code is made, and needs no more types."""
