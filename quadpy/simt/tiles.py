@@ -124,7 +124,8 @@ class TileType:
     - ``T.zeros(dtype=)`` and ``T.eye(dtype=)`` make a tile; the default of ``dtype`` is the default float type.
     - ``t[:] = x[r0:r1, c0:c1]`` loads a part of an array, a field or a ``SharedArray``; ``x[r0:r1, c0:c1] = t`` stores it.
       Indices may precede the slices (``x[b, r0:r1, c0:c1]``).  Elements outside the slices or the array keep their values.
-    - ``v = x[r0:r1, c]`` gives iteration r the element ``x[r0 + r, c]``, and 0 beyond the slice and the array.
+    - ``v = x[r0:r1, c]`` gives iteration r the element ``x[r0 + r, c]``, and 0 beyond the slice and the array; so does
+      ``v = x[r0:r1]`` of an array of one axis, of which ``x.subview(r0, r1 - r0)`` is a part.
     - ``t -= qp.outer(a, b)`` subtracts the products of the ``a`` of each row and the ``b`` of each column.
     - ``t.eye_()`` makes ``t`` the identity.
     - ``t.cholesky_(eps)`` replaces ``t``, of which it reads the lower triangle, by the lower triangular L with L L^T = t.
