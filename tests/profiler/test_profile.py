@@ -129,7 +129,8 @@ def test_copies_and_fills_have_their_bytes(device):
     moved = [record for record in p.records if record.kind in ("copy", "fill")]
     assert [record.nbytes for record in moved] == [4 * N] * 4
     assert moved[-1].kind == "fill"
-    assert all(record.duration > 0 and record.call.file == __file__ for record in moved)
+    assert [record.call.file for record in moved] == [__file__] * 4
+    assert min(record.duration for record in moved) > 0
     assert "GB/s" in p.table()
 
 

@@ -156,7 +156,7 @@ def test_captures_fill_reserved_memory(reserved):
 
 
 def test_dense_fields_that_do_not_fit_are_refused():
-    x = qp.field(qp.f64, (1 << 23, 1 << 20))
+    x = qp.field(qp.f64, (1 << 24, 1 << 24))
     with pytest.raises(qp.OutOfDeviceMemory):
         x[0, 0] = 1
     y = qp.field(qp.f64)
