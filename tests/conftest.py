@@ -6,6 +6,7 @@ import difflib
 import gc
 import os
 import signal
+import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,6 +54,16 @@ def collections_pass_over_older_objects():
     """Many tests collect garbage at each of many steps; the hundred thousands of objects of pytest need no look then."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def options_end_with_their_module():
+    """What one module of tests asks for with ``init`` must not change what the next one compiles."""
+    yield
+    if runtime := sys.modules.get("quadpy.runtime.device.current"):
+        config = runtime.current_config()
+        left = {name for name in ("fast_math", "debug") if getattr(config, name)}
+        assert not left, f"this module leaves options behind: {config}"
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,7 @@ from quadpy.errors import ArgumentError
 
 @pytest.fixture(autouse=True)
 def cpu():
-    yield ti.init(arch=ti.cpu)
-    qp.init(arch=qp.cpu)
+    ti.init(arch=ti.cpu)
 
 
 def _in_blocks(dtype):

@@ -26,8 +26,7 @@ def shift(x: ti.types.ndarray(ndim=1), y: ti.types.ndarray(ndim=1), d: ti.math.v
 
 @pytest.fixture(autouse=True)
 def cpu():
-    yield ti.init(arch=ti.cpu)
-    qp.init(arch=qp.cpu)
+    ti.init(arch=ti.cpu)
 
 
 @pytest.fixture

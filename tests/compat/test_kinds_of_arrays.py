@@ -17,8 +17,7 @@ Pair = ti.types.struct(n=ti.f32, m=ti.types.vector(2, ti.i32))
 
 @pytest.fixture(autouse=True)
 def cpu():
-    yield ti.init(arch=ti.cpu)
-    qp.init(arch=qp.cpu)
+    ti.init(arch=ti.cpu)
 
 
 MAKERS = {

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import quadpy as qp
 import quadpy.compat.taichi as ti
 from quadpy.errors import ArgumentError, KernelSyntaxError, QuadpyError
 
@@ -14,8 +13,7 @@ pytest.importorskip("scipy.sparse", reason="sparse matrices need SciPy")
 
 @pytest.fixture(autouse=True)
 def cpu():
-    yield ti.init(arch=ti.cpu)
-    qp.init(arch=qp.cpu)
+    ti.init(arch=ti.cpu)
 
 
 @ti.kernel

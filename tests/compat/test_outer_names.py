@@ -20,8 +20,6 @@ def mode(request):
         ]
     )
     F.from_numpy(np.array([0, 1, 2, 3], np.float32))
-    yield
-    qp.init(arch=qp.cpu)
 
 
 def test_in_a_parallel_loop():

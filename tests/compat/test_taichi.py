@@ -21,8 +21,7 @@ Image = pytest.importorskip("PIL.Image", reason="pictures need Pillow, an extra 
 
 @pytest.fixture(autouse=True)
 def cpu():
-    yield ti.init(arch=ti.cpu)
-    qp.init(arch=qp.cpu)
+    ti.init(arch=ti.cpu)
 
 
 @pytest.fixture

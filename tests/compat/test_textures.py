@@ -5,15 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import quadpy as qp
 import quadpy.compat.taichi as ti
 from quadpy.errors import ArgumentError
 
 
 @pytest.fixture(autouse=True)
 def cpu():
-    yield ti.init(arch=ti.cpu)
-    qp.init(arch=qp.cpu)
+    ti.init(arch=ti.cpu)
 
 
 @ti.kernel
