@@ -62,7 +62,9 @@ def options_end_with_their_module():
     yield
     if runtime := sys.modules.get("quadpy.runtime.device.current"):
         config = runtime.current_config()
-        left = {name for name in ("fast_math", "debug") if getattr(config, name)}
+        left = {name for name in ("fast_math", "debug", "interpreted", "as_taichi") if getattr(config, name)}
+        if left:
+            runtime.set_config(config._replace(**dict.fromkeys(left, False)))
         assert not left, f"this module leaves options behind: {config}"
 
 

@@ -46,6 +46,7 @@ def way(request):
             graphs = current_device().driver.graphs
             patch.setattr(graphs, "features", graphs.features - {"loops"})
         yield {"one launch": True}.get(how, False)
+    qp.init(arch=qp.cpu)
 
 
 def kernel(function, way, **options):
