@@ -58,7 +58,7 @@ class Replay(ByName):
         functools.update_wrapper(self, function)
         self._fuse: Fuse = fuse
         self._function, self._warmup = function, warmup
-        self._lock = new_lock()  # for the warm-up calls
+        self._lock = new_lock()  # for the warm-up calls and changes of ``state``
         self._variants = Variants()
         self._failures = self._misses = 0
         self._verification = Verification() if settings().graph_verify else None
@@ -110,9 +110,7 @@ class Replay(ByName):
 
     def clear(self) -> None:
         """Release all graphs and what they keep alive; the next call captures again."""
-        for variant in self._variants.clear():
-            variant.run.destroy()
-        self.state, self._failures, self._misses = "eager", 0, 0
+        self._release("eager")
 
     @property
     def variants(self) -> tuple[GraphExec, ...]:
@@ -219,12 +217,29 @@ class Replay(ByName):
             if other.arena is variant.arena:
                 other.run.order_before(stream)
         run.launch()
-        self.fusion, self.state = run.fusion, "captured"
+        self.fusion = run.fusion
         self._counters.replays += 1
         for superseded in self._variants.put(variant):
             superseded.run.destroy()
+        if self.state != "captured":
+            self._has_captured()
         if self._misses >= MAX_MISSES and self._misses >= MAX_MISSES * self._variants.thread_count:
             self._fall_back(_TOO_EXPENSIVE, broken=True)
+
+    def _has_captured(self) -> None:
+        with self._lock:
+            if self.state == "broken":  # since another thread's call ended while this one ran
+                self._release("broken")
+            else:
+                self.state = "captured"
+
+    def _release(self, state: State) -> None:
+        """Release all graphs; the function is in ``state`` then."""
+        with self._lock:
+            self.state, self._failures, self._misses = state, 0, 0
+            released = self._variants.clear()
+        for variant in released:
+            variant.run.destroy()
 
     # eager calls
 
@@ -239,8 +254,7 @@ class Replay(ByName):
             level = logging.INFO if reason == _TOO_EXPENSIVE else logging.WARNING
             _log.log(level, "%s runs without a graph: %s", self._name, reason)
         if broken:
-            self.clear()
-            self.state = "broken"
+            self._release("broken")
 
     def _run_eagerly(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         self._counters.fallbacks += 1

@@ -124,7 +124,7 @@ class Variant:
 
 
 class _VariantList:
-    """The variants of a thread; the one that was launched last is at the end.  ``used`` after the first one."""
+    """The variants of a thread; the one that was launched last is at the end.  ``used`` from its first call on."""
 
     def __init__(self) -> None:
         self.variants: list[Variant] = []
@@ -146,7 +146,7 @@ class Variants:
 
     def take(self, device: Device, hint: Hint) -> Variant | None:
         """Remove the variant that a call most likely repeats, and return it."""
-        best = None
+        best, self._own.list.used = None, True  # before the call can be a miss, so that no thread's misses count alone
         for one in self.alike(device, hint):
             if one.hint.values == hint.values:
                 best = one
@@ -158,8 +158,7 @@ class Variants:
 
     def put(self, variant: Variant) -> list[Variant]:
         """Add a variant of the calling thread; returns those that had to be removed for it."""
-        own = self._own.list
-        own.used, variants = True, own.variants
+        variants = self._own.list.variants
         variants.append(variant)
         return [variants.pop(0)] if len(variants) > MAX_VARIANTS else []
 
@@ -192,5 +191,5 @@ class Variants:
 
     @property
     def thread_count(self) -> int:
-        """How many of the threads that live have made variants."""
+        """How many of the threads that live have called the function."""
         return sum(each.used for each in self._lists)

@@ -10,6 +10,7 @@ import pytest
 
 import quadpy as qp
 from quadpy.graph.replays.function import MAX_MISSES
+from quadpy.graph.replays.variants import Variants
 
 WAIT = 20  # seconds in which threads meet, unless they never do
 
@@ -81,18 +82,45 @@ def test_what_a_thread_is_given_no_other_thread_writes(here):
     assert replayed.stats.fallbacks == 0
 
 
-def test_many_threads_may_begin_at_once(here):
+def test_many_threads_may_begin_at_once(here, monkeypatch):
     replayed, count = qp.graph.replay(lambda x: [here.add(1, x) for _ in range(40)]), MAX_MISSES + 4
-    arrays, all_began = [here.array(0) for _ in range(count)], threading.Barrier(count)
+    arrays, put, all_recorded = [here.array(0) for _ in range(count)], Variants.put, threading.Barrier(count)
+
+    def late(variants, variant):
+        all_recorded.wait(WAIT)
+        return put(variants, variant)
+
+    monkeypatch.setattr(Variants, "put", late)
 
     def work(x):
         replayed(x)
-        all_began.wait(WAIT)
         replayed(x)
 
     in_threads(*(lambda x=x: work(x) for x in arrays))
     assert [numbers(x) for x in arrays] == [[80]] * count
     assert (replayed.stats.fallbacks, replayed.stats.captures) == (0, count)
+
+
+def test_a_call_that_ends_after_another_gave_up_keeps_no_graph(here):
+    inside, gave_up = threading.Event(), threading.Event()
+
+    def step(x, waits):
+        here.add(1, x)
+        if not waits:
+            return numbers(x)  # which no graph can do
+        inside.set()
+        assert gave_up.wait(WAIT)
+        return None
+
+    replayed, arrays = qp.graph.replay(step), [here.array(0), here.array(0)]
+
+    def give_up():
+        assert inside.wait(WAIT)
+        replayed(arrays[1], False)
+        gave_up.set()
+
+    in_threads(lambda: replayed(arrays[0], True), give_up)
+    assert ([numbers(x) for x in arrays], replayed.state, replayed.variants) == ([[1], [1]], "broken", ())
 
 
 def test_threads_that_call_once_each_do_not_pay(here):
