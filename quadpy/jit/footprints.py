@@ -13,7 +13,6 @@ from quadpy.ir import nodes as ir
 from quadpy.ir.footprints import Box, Footprint, footprints_of, with_numbers
 from quadpy.ir.footprints.evaluate import Ends, Numbers, boxes_function, ends_function
 from quadpy.ir.footprints.numbers import Given, Number, given, number
-from quadpy.jit.stencils import KernelStencils, Stencil, Stencils
 
 __all__ = ["KernelFootprints", "LaunchFootprint", "LaunchFootprints"]
 
@@ -96,25 +95,10 @@ class KernelFootprints:
                 found.append(LaunchFootprint(footprint, Box(axes, exact=False, always=False)))
         return tuple(touch for touch in found if touch.box.axes is None or all(touch.box.axes))
 
-    def stencils(self, values: Sequence[float]) -> Stencils:
-        """How far around its own index each iteration of each launch reaches, with ``values`` as in ``at``."""
-        if self._stencils is not None:
-            return self._stencils.at(values)
-        return tuple(
-            tuple(Stencil(*each, None, None) for each in dict.fromkeys((f.array, f.access, f.operation) for f in task))
-            for task in self.tasks
-        )
-
     @functools.cached_property
     def _ends(self) -> Callable[[Numbers], tuple[Ends | None, ...]]:
         boxes = [(each.box, self._extents[each.array]) for task in self.tasks for each in task if each.box is not None]
         return ends_function(boxes, self._indices)
-
-    @functools.cached_property
-    def _stencils(self) -> KernelStencils | None:
-        if self._kernel is None:
-            return None
-        return KernelStencils(self._code, self._kernel, self._extents, self._indices)
 
     def _touches(self, values: Numbers) -> LaunchFootprints:
         if self._kernel is not None and self._numbers:

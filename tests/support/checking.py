@@ -12,7 +12,6 @@ from quadpy.codegen.abi import layout_of
 from quadpy.codegen.launches import task_symbol
 from quadpy.ir import nodes as ir
 from quadpy.jit.footprints import KernelFootprints, LaunchFootprint
-from quadpy.jit.stencils import Far, Near, Stencil
 
 __all__ = ["check_kernel", "footprints_for", "values_for"]
 
@@ -43,7 +42,7 @@ def check_kernel(kernel: ir.Kernel, choose: random.Random, launches: int = 6, ru
         shapes = {p.name: p.type.shape or tuple(choose.randrange(7) for _ in range(p.type.ndim))
                   for p in kernel.params if isinstance(p, ir.ArrayParam)}  # fmt: skip
         values = values_for(kernel, numbers, shapes)
-        for task, each, near in zip(kernel.tasks, found.at(values), found.stencils(values), strict=True):
+        for task, each in zip(kernel.tasks, found.at(values), strict=True):
             boxes, exact = boxes + len(each), exact + sum(touch.box.exact for touch in each)
             certain += sum(touch.box.exact and touch.box.always for touch in each)
             for _ in range(runs):
@@ -53,7 +52,6 @@ def check_kernel(kernel: ir.Kernel, choose: random.Random, launches: int = 6, ru
                 except Endless:
                     continue
                 _check(each, run, shapes, f"{numbers} {shapes}")
-                _check_stencils(near, run, shapes, f"{numbers} {shapes}")
     return boxes, exact, certain
 
 
@@ -73,31 +71,6 @@ def _check(touches: tuple[LaunchFootprint, ...], run: Recorder, shapes: dict[str
             elements = {one.index for one in inside}
             missing = [index for index in itertools.product(*touch.box.axes) if index not in elements]
             assert not missing, f"{touch} did not touch {missing[:3]} with {about}"
-
-
-def _check_stencils(
-    stencils: tuple[Stencil, ...], run: Recorder, shapes: dict[str, tuple[int, ...]], about: str
-) -> None:
-    for loop, one in run.around:
-        if one.array in shapes:
-            assert any(_reaches(stencil, loop, one, shapes[one.array]) for stencil in stencils), (
-                f"{one} at {loop} is in none of {stencils} with {about}"
-            )
-
-
-def _reaches(stencil: Stencil, loop: tuple[int, ...], one: Touched, shape: tuple[int, ...]) -> bool:
-    if (stencil.array, stencil.access) != (one.array, one.access) or stencil.axes is None:
-        return False
-    return all(_meets(axis, loop, i, n) for axis, i, n in zip(stencil.axes, one.index, shape, strict=True))
-
-
-def _meets(axis: Near | Far, loop: tuple[int, ...], index: int, extent: int) -> bool:
-    if isinstance(axis, Far):
-        return axis.indices is None or index in axis.indices
-    shift = index - loop[axis.axis]
-    if axis.wraps:
-        return any((shift - each) % extent == 0 for each in range(axis.low, axis.last + 1))
-    return axis.low <= shift <= axis.last
 
 
 def _holds(touch: LaunchFootprint, one: Touched) -> bool:

@@ -45,9 +45,6 @@ class Recorder:
     shapes: Mapping[str, tuple[int, ...]]
     data: random.Random
     touched: set[Touched] = field(default_factory=set)
-    around: set[tuple[tuple[int, ...], Touched]] = field(default_factory=set)
-    """What is touched, with the variables of the parallel loop there."""
-    variables_of_loop: tuple[int, ...] = ()
     missed: set[tuple[str, ir.Access, int]] = field(default_factory=set)
     """Accesses outside of the array: its name, the access, and the component."""
     memory: dict[object, float] = field(default_factory=dict)
@@ -68,9 +65,7 @@ class Recorder:
 
     def axes(self, task: ir.ParallelTask, number: int) -> None:
         if number == len(task.axes):
-            self.variables_of_loop = tuple(int(self.variables[axis.var]) for axis in task.axes)
             self.iteration(task.body)
-            self.variables_of_loop = ()
             return
         axis = task.axes[number]
         start, stop, step = (int(self.value(e)) for e in (axis.start, axis.stop, axis.step))
@@ -182,7 +177,6 @@ class Recorder:
             return 0
         touched = Touched(place.array, access, index, place.component)
         self.touched.add(touched)
-        self.around.add((self.variables_of_loop, touched))
         key = (place.array, index, place.component)
         if key not in self.memory:
             self.memory[key] = self.anything(place.type)

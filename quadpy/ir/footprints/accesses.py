@@ -31,7 +31,7 @@ from quadpy.ir.walk import walk
 from quadpy.light import dataclass
 from quadpy.source import Span
 
-__all__ = ["Accesses", "Reached", "accesses_of"]
+__all__ = ["Reached", "accesses_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,22 +50,15 @@ class Reached:
     is_merge: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Accesses:
-    """The accesses of a task, in the order of its text, and the forms of its loop variables, one for each axis."""
-
-    found: tuple[Reached, ...]
-    axes: tuple[Form, ...]
-
-
-def accesses_of(task: ir.Task) -> Accesses:
-    """The accesses of ``task`` to arrays, shared ones too; unused loads are left out, and all checks hold."""
+def accesses_of(task: ir.Task) -> list[Reached]:
+    """The accesses of ``task`` to arrays, in the order of its text; unused loads are left out, and all checks hold."""
     task = cast("ir.Task", unchecked(task))
     walker, known = _Walker(task), Known()
-    axes = walker.enter_axes(task, known) if isinstance(task, ir.ParallelTask) else ()
+    if isinstance(task, ir.ParallelTask):
+        walker.enter_axes(task, known)
     walker.block(task.body, known)
     walker.finish()
-    return Accesses(tuple(walker.found), axes)
+    return walker.found
 
 
 class _Walker:
@@ -196,14 +189,13 @@ class _Walker:
         for var in variables:
             known.values[var] = self.reader.anything(var.type)
 
-    def enter_axes(self, task: ir.ParallelTask, known: Known) -> tuple[Form, ...]:
-        """The forms of the loop's variables."""
+    def enter_axes(self, task: ir.ParallelTask, known: Known) -> None:
+        """Binds the loop's variables."""
         linear: Form | None = constant_form(0)
         for axis in task.axes:
             number, count = enter_loop(self.reader, axis, known)
             linear = None if linear is None or number is None else linear.times(count) + number
         self.reader.linear, self.reader.block_dim = linear, task.block_dim
-        return tuple(form for axis in task.axes if isinstance(form := self.reader.lets[axis.var], Form))
 
     def loop(self, stmt: ir.For, known: Known) -> None:
         assigned = assigned_in([stmt.body])

@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 from quadpy.ir.footprints.model import Box, BoxFormula
 from quadpy.ir.footprints.numbers import TRUE, Given, Made, Number
 
-__all__ = ["Ends", "Extents", "Numbers", "boxes_function", "ends_function", "numbers_function"]
+__all__ = ["Ends", "Extents", "Numbers", "boxes_function", "ends_function"]
 
 Numbers: TypeAlias = Sequence[float]
 """The values of an argument block."""
@@ -42,16 +42,6 @@ def ends_function(
     results = [writer.ends(formula, extents) for formula, extents in boxes]
     found: Callable[[Numbers], tuple[Ends | None, ...]] = writer.function(results)  # type: ignore[assignment]  # by the text
     return found
-
-
-def numbers_function(
-    numbers: Iterable[Number], indices: Mapping[Given, int]
-) -> tuple[Callable[[Numbers], dict[Number, int]], list[int]]:
-    """A function that gives the value of each number, and what it uses; ``indices`` as above."""
-    writer, wanted = _Writer(indices), list(dict.fromkeys(numbers))
-    results = [writer.number(each) for each in wanted]
-    found: Callable[[Numbers], Sequence[int]] = writer.function(results)  # type: ignore[assignment]  # by the text
-    return lambda values: dict(zip(wanted, found(values), strict=True)), sorted(writer.used)
 
 
 class _Writer:

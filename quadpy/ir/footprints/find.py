@@ -30,7 +30,7 @@ def footprints_of(
     """
     own = {SHADOW, *(array.name for array in task.shared)} if isinstance(task, ir.ParallelTask) else {SHADOW}
     found: dict[_Key, tuple[set[int], Span]] = {}
-    accesses = (each for each in accesses_of(task).found if each.place.array not in own)
+    accesses = (each for each in accesses_of(task) if each.place.array not in own)
     for reached in accesses:
         for each in ways(reached):
             key = (each.place.array, each.access, each.operation, box_of(each))
