@@ -23,7 +23,7 @@ from quadpy.dist.transport.agreement import agree
 from quadpy.dist.transport.checked import is_debugging
 from quadpy.errors import CaptureError
 from quadpy.ir import nodes as ir
-from quadpy.ir.footprints.numbers import Given
+from quadpy.ir.index.numbers import Given
 from quadpy.jit.plan import Plan, Values, Views
 from quadpy.jit.timed_entry import TIMED
 from quadpy.runtime.arrays.ndarray import NDArray, ndarray

@@ -9,7 +9,7 @@ from quadpy.dist.division import Division
 from quadpy.importing import import_late
 from quadpy.ir import nodes as ir
 from quadpy.ir.footprints import with_numbers
-from quadpy.ir.footprints.numbers import Given
+from quadpy.ir.index.numbers import Given
 from quadpy.jit.race_warnings import warn_of_races
 
 __all__ = ["LoopRaces"]

@@ -12,7 +12,8 @@ from quadpy.codegen.launches import symbols_of
 from quadpy.ir import nodes as ir
 from quadpy.ir.footprints import Box, Footprint, footprints_of, with_numbers
 from quadpy.ir.footprints.evaluate import Ends, Numbers, boxes_function, ends_function
-from quadpy.ir.footprints.numbers import Given, Number, given, number
+from quadpy.ir.index.numbers import Given, Number
+from quadpy.ir.index.polynomials import atom_poly
 
 __all__ = ["KernelFootprints", "LaunchFootprint", "LaunchFootprints"]
 
@@ -136,8 +137,8 @@ def _nothing(_: Numbers) -> object:
 
 def _extents(param: ir.ArrayParam) -> Sequence[Number]:
     if param.type.shape is not None:
-        return [number(extent) for extent in param.type.shape]
-    return [given(Given(param.name, "extent", axis)) for axis in range(param.type.ndim)]
+        return list(param.type.shape)
+    return [atom_poly(Given(param.name, "extent", axis)) for axis in range(param.type.ndim)]
 
 
 def _distinct(touches: Iterator[LaunchFootprint]) -> tuple[LaunchFootprint, ...]:

@@ -151,7 +151,7 @@ def far_away(
 
 
 def test_boxes_of_long_formulas_are_found_with_the_numbers_of_a_launch(monkeypatch):
-    monkeypatch.setattr("quadpy.ir.footprints.numbers.MOST_TEXT", 200)
+    monkeypatch.setattr("quadpy.ir.index.numbers.MOST_TEXT", 200)
     x, y = np.zeros((16, 16), np.float32), np.zeros((10, 10), np.float32)
 
     def boxes(low, high):

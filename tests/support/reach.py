@@ -63,8 +63,8 @@ def _is_known(footprint: Footprint) -> bool:
 
 def _is_wide(axis: Indices) -> bool:
     """Whether the bounds are no more than those of a type."""
-    low, last = axis.low.constant, axis.last.constant
-    return low is not None and last is not None and last - low >= (1 << 31) - 1
+    low, last = axis.low, axis.last
+    return isinstance(low, int) and isinstance(last, int) and last - low >= (1 << 31) - 1
 
 
 def kernels_of_examples() -> Iterator[ir.Kernel]:

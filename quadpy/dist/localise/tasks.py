@@ -39,7 +39,7 @@ from quadpy.errors import KernelSyntaxError
 from quadpy.ir import nodes as ir
 from quadpy.ir.expressions import slot_name
 from quadpy.ir.footprints import with_numbers
-from quadpy.ir.footprints.numbers import Given
+from quadpy.ir.index.numbers import Given
 from quadpy.ir.passes.atomics import demote_atomics
 from quadpy.ir.passes.watch_races import watched_in, with_watches
 from quadpy.ir.types import array_of

@@ -20,8 +20,9 @@ from quadpy.ir.footprints import footprints_of
 from quadpy.ir.footprints.accesses import Reached
 from quadpy.ir.footprints.evaluate import boxes_function
 from quadpy.ir.footprints.model import Box as Touched, BoxFormula, Footprint
-from quadpy.ir.footprints.numbers import Given, Number, given, number
 from quadpy.ir.footprints.ways import ways_of
+from quadpy.ir.index.numbers import Given, Number
+from quadpy.ir.index.polynomials import atom_poly
 
 __all__ = ["LoopReach"]
 
@@ -106,10 +107,10 @@ class LoopReach:
 
     def _extents(self, footprint: Footprint) -> list[Number]:
         if _is_partial(footprint):
-            return [number(3 * n) for n in self._grid.shape]
+            return [3 * n for n in self._grid.shape]
         if footprint.array not in self._arrays:
             axes = len(footprint.box.axes) if footprint.box is not None else 0
-            return [given(Given(footprint.array, "extent", axis)) for axis in range(axes)]
+            return [atom_poly(Given(footprint.array, "extent", axis)) for axis in range(axes)]
         return extents_beyond(self._grid)
 
     def _moved(self, footprint: Footprint, box: BoxFormula) -> BoxFormula:
@@ -121,7 +122,7 @@ class LoopReach:
             return [reached]
         grid = self._grid
         divided = [axis for axis, is_split in enumerate(grid.is_split) if is_split]
-        return ways_of(reached, divided, lambda axis, by: wraps(grid, axis) and by.constant == grid.shape[axis])
+        return ways_of(reached, divided, lambda axis, by: wraps(grid, axis) and by == grid.shape[axis])
 
     def _matters(self, footprint: Footprint) -> bool:
         """Each rank makes its own reads of arrays that every rank has."""

@@ -8,7 +8,7 @@ from typing import Final
 from quadpy.dist.boxes import Box
 from quadpy.dist.division import Division
 from quadpy.ir.footprints.model import BoxFormula, Indices
-from quadpy.ir.footprints.numbers import Number, number
+from quadpy.ir.index.numbers import Number
 
 __all__ = ["extents_beyond", "moved_up", "nearest", "wraps"]
 
@@ -23,12 +23,12 @@ def wraps(grid: Division, axis: int) -> bool:
 
 def extents_beyond(grid: Division) -> list[Number]:
     """The extents within which indices are, after ``moved_up``."""
-    return [number(2 * n * _PERIODS if wraps(grid, axis) else n) for axis, n in enumerate(grid.shape)]
+    return [2 * n * _PERIODS if wraps(grid, axis) else n for axis, n in enumerate(grid.shape)]
 
 
 def moved_up(grid: Division, box: BoxFormula) -> BoxFormula:
     """``box``, moved to indices that are not negative along axes that wrap."""
-    steps = [number(n * _PERIODS if wraps(grid, axis) else 0) for axis, n in enumerate(grid.shape)]
+    steps = [n * _PERIODS if wraps(grid, axis) else 0 for axis, n in enumerate(grid.shape)]
     moved = tuple(
         Indices(each.low + by, each.last + by, each.step, each.origin + by)
         for each, by in zip(box.axes, steps, strict=True)

@@ -7,23 +7,12 @@ from typing import cast
 
 from quadpy.dtypes import bounds_of
 from quadpy.ir import nodes as ir
-from quadpy.ir.footprints.affine import (
-    Condition,
-    Every,
-    Form,
-    Guards,
-    Maybe,
-    Need,
-    Some,
-    constant_form,
-    counter_form,
-    fixed,
-)
-from quadpy.ir.footprints.expressions import Known, Reader
-from quadpy.ir.footprints.guards import denied, is_impossible
 from quadpy.ir.footprints.loops import added, enter_loop, remembered, rising_in
-from quadpy.ir.footprints.numbers import ZERO, Number, greater, number
-from quadpy.ir.footprints.ranges import bounds, is_natural
+from quadpy.ir.index import forms as ix
+from quadpy.ir.index.bounds import bounds, is_natural
+from quadpy.ir.index.guards import denied, is_impossible
+from quadpy.ir.index.numbers import Number, greater
+from quadpy.ir.index.reader import Known, Reader
 from quadpy.ir.jumps import CONTINUE, OF_LOOPS, assigned_in, jumps_from
 from quadpy.ir.loads import is_load, unread_in
 from quadpy.ir.passes.unprinted import unchecked
@@ -44,8 +33,8 @@ class Reached:
     place: ir.Element
     access: ir.Access
     operation: ir.AtomicOp | None
-    index: tuple[Form, ...]
-    guards: Guards | None
+    index: tuple[ix.Form, ...]
+    guards: ix.Guards | None
     span: Span
     is_merge: bool = False
 
@@ -148,13 +137,13 @@ class _Walker:
     def finish(self) -> None:
         """Adds the merges of variables that no iteration accumulates into."""
         for var, merge in list(self.unmerged.items()):
-            self.merge(var, Known(Guards(None, Maybe())), merge.place.span)
+            self.merge(var, Known(ix.Guards(None, ix.Maybe())), merge.place.span)
 
     # ----------------------------------------------------------------- control flow
 
     def branch(self, stmt: ir.If, known: Known) -> None:
         condition = self.reader.condition(stmt.cond, known)
-        sides: list[tuple[Known, Guards | None]] = []
+        sides: list[tuple[Known, ix.Guards | None]] = []
         for block, holds in ((stmt.then, condition), (stmt.orelse, denied(condition))):
             if not is_impossible(holds):
                 side = known.fork(holds)
@@ -173,15 +162,15 @@ class _Walker:
             return
         known.is_live = bool(ends)
         if not whole:
-            known.guards = Guards(known.guards, Maybe())
+            known.guards = ix.Guards(known.guards, ix.Maybe())
         for var in dict.fromkeys(var for end in ends for var in end.values):
             known.values[var] = self.merged(var, ends)
 
-    def merged(self, var: ir.Var, ends: Sequence[Known]) -> Form | Condition:
+    def merged(self, var: ir.Var, ends: Sequence[Known]) -> ix.Form | ix.Condition:
         found = [end.values.get(var, self.reader.first(var.type)) for end in ends]
         if all(each == found[0] for each in found):
             return found[0]
-        forms = tuple((each, end.guards) for each, end in zip(found, ends, strict=True) if isinstance(each, Form))
+        forms = tuple((each, end.guards) for each, end in zip(found, ends, strict=True) if isinstance(each, ix.Form))
         return self.reader.chosen(forms) if len(forms) == len(found) else self.reader.anything(var.type)
 
     def forget(self, variables: Iterable[ir.Var], known: Known) -> None:
@@ -191,10 +180,10 @@ class _Walker:
 
     def enter_axes(self, task: ir.ParallelTask, known: Known) -> None:
         """Binds the loop's variables."""
-        linear: Form | None = constant_form(0)
+        linear: ix.Form | None = ix.fixed(0)
         for axis in task.axes:
             number, count = enter_loop(self.reader, axis, known)
-            linear = None if linear is None or number is None else linear.times(count) + number
+            linear = None if linear is None or number is None else linear * count + number
         self.reader.linear, self.reader.block_dim = linear, task.block_dim
 
     def loop(self, stmt: ir.For, known: Known) -> None:
@@ -208,16 +197,16 @@ class _Walker:
         inside.values |= kept
         if turn is not None:
             inside.values |= {
-                var: self.reader.typed(before + turn.times(step), var.type) for var, (before, step) in steps.items()
+                var: self.reader.typed(before + turn * step, var.type) for var, (before, step) in steps.items()
             }
         if jumps - {CONTINUE}:
-            inside.guards = Guards(inside.guards, Maybe())
+            inside.guards = ix.Guards(inside.guards, ix.Maybe())
         self.block(stmt.body, inside)
         self.after(known, assigned, jumps)
         known.values |= kept
         if not jumps - {CONTINUE}:
-            turns = count if is_natural(count) else greater(count, ZERO)
-            known.values |= {var: before + fixed(turns * step) for var, (before, step) in steps.items()}
+            turns = count if is_natural(count) else greater(count, 0)
+            known.values |= {var: before + turns * step for var, (before, step) in steps.items()}
 
     def repeat(self, stmt: ir.While, known: Known) -> None:
         assigned = assigned_in([stmt.head, stmt.body])
@@ -230,7 +219,7 @@ class _Walker:
         if inside.is_live:
             condition = self.reader.condition(stmt.cond, inside)
             inside = inside.fork(condition)
-            inside.guards = Guards(inside.guards, Maybe())
+            inside.guards = ix.Guards(inside.guards, ix.Maybe())
             self.block(stmt.body, inside)
         self.after(known, assigned, set(jumps_from(stmt.head, stmt.body)))
         known.values |= kept
@@ -240,12 +229,12 @@ class _Walker:
 
         This holds as long as they do not wrap, so the condition of the loop must prevent that.
         """
-        low: dict[ir.Var, tuple[Form, Form]] = {}
+        low: dict[ir.Var, tuple[ix.Form, ix.Form]] = {}
         rising = rising_in(stmt)
         for var in rising:
-            before = known.values.get(var, constant_form(0))
-            if isinstance(before, Form) and not any(isinstance(node, ir.Leave) for node in walk(stmt.head)):
-                low[var] = before, self.rising(var, before, number(bounds_of(var.type)[1]))
+            before = known.values.get(var, ix.fixed(0))
+            if isinstance(before, ix.Form) and not any(isinstance(node, ir.Leave) for node in walk(stmt.head)):
+                low[var] = before, self.rising(var, before, bounds_of(var.type)[1])
         if not low:
             return
         trial, reached = inside.fork(), len(self.found)
@@ -255,22 +244,22 @@ class _Walker:
         guards = trial.fork(self.reader.condition(stmt.cond, trial)).guards
         for var, (before, form) in low.items():
             _, last = bounds(form.bare, guards)
-            if last.constant != bounds_of(var.type)[1]:
-                following = last + number(rising[var])
+            if last != bounds_of(var.type)[1]:
+                following = last + rising[var]
                 most = greater(bounds(before.bare, known.guards)[1], following)
                 inside.values[var] = self.rising(var, before, most).needing(
-                    Need(fixed(following), *bounds_of(var.type))
+                    ix.Need(ix.fixed(following), *bounds_of(var.type))
                 )
 
-    def rising(self, var: ir.Var, before: Form, most: Number) -> Form:
-        counter = self.reader.between(var.name, before.bare, fixed(most))
-        return counter_form(counter).needing(*before.needs)
+    def rising(self, var: ir.Var, before: ix.Form, most: Number) -> ix.Form:
+        counter = self.reader.between(var.name, before.bare, ix.fixed(most))
+        return ix.counter_form(counter).needing(*before.needs)
 
     def after(self, known: Known, assigned: Iterable[ir.Var], jumps: set[str]) -> None:
         """Updates ``known`` for the end of a loop whose body has ``jumps``."""
         self.forget(assigned, known)
         if jumps - OF_LOOPS:
-            known.guards = Guards(known.guards, Maybe())
+            known.guards = ix.Guards(known.guards, ix.Maybe())
 
     def labelled_block(self, stmt: ir.LabelledBlock, known: Known) -> None:
         before, inside = known.guards, known.fork()
@@ -290,15 +279,15 @@ def _touches(update: ir.Atomic | ir.Reduction) -> tuple[tuple[ir.Access, ir.Atom
     return ((ir.Access.ATOMIC, update.op),)
 
 
-def _short_circuits(condition: Condition, then: Known, orelse: Known) -> dict[ir.Var, Form | Condition]:
+def _short_circuits(condition: ix.Condition, then: Known, orelse: Known) -> dict[ir.Var, ix.Form | ix.Condition]:
     """The value of ``c`` after ``c = a; if c: c = b``, which is ``a and b``; with ``if not c`` it is ``a or b``."""
-    found: dict[ir.Var, Form | Condition] = {}
+    found: dict[ir.Var, ix.Form | ix.Condition] = {}
     for var, second in then.values.items():
         first = orelse.values.get(var)
-        if isinstance(second, Form) or isinstance(first, (Form, Maybe)) or first is None or first is second:
+        if isinstance(second, ix.Form) or isinstance(first, (ix.Form, ix.Maybe)) or first is None or first is second:
             continue
         if first == condition:
-            found[var] = Every((first, second))
+            found[var] = ix.Every((first, second))
         elif denied(first) == condition:
-            found[var] = Some((first, second))
+            found[var] = ix.Some((first, second))
     return found

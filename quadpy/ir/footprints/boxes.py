@@ -6,33 +6,12 @@ from collections.abc import Iterator
 from itertools import combinations, product
 
 from quadpy.ir.footprints.accesses import Reached
-from quadpy.ir.footprints.affine import (
-    AtLeastZero,
-    Counter,
-    Entered,
-    Fact,
-    Form,
-    Guards,
-    Loop,
-    Maybe,
-    Need,
-    NotZero,
-    Some,
-)
-from quadpy.ir.footprints.guards import needs_in, truth_of
 from quadpy.ir.footprints.model import BoxFormula, Indices
-from quadpy.ir.footprints.numbers import (
-    FALSE,
-    TRUE,
-    Number,
-    TooComplex,
-    at_most,
-    both,
-    either,
-    number,
-)
-from quadpy.ir.footprints.ranges import bounds, counter_bounds, free_bounds, holes_of, is_met, parallel_to
-from quadpy.ir.footprints.spacing import are_independent, spacing, takes_all
+from quadpy.ir.index import forms as ix
+from quadpy.ir.index.bounds import bounds, counter_bounds, free_bounds, holes_of, is_met, parallel_to
+from quadpy.ir.index.guards import needs_in, truth_of
+from quadpy.ir.index.numbers import FALSE, TRUE, Number, TooComplex, at_most, both, either
+from quadpy.ir.index.spacing import are_independent, spacing, takes_all
 from quadpy.ir.walk import unhandled
 
 __all__ = ["box_of"]
@@ -53,7 +32,7 @@ def _merged(reached: Reached) -> BoxFormula:
     return BoxFormula(place.axes, place.holds, place.present, both(place.exact, sure), both(place.always, sure))
 
 
-def _box(index: tuple[Form, ...], guards: Guards | None) -> BoxFormula:
+def _box(index: tuple[ix.Form, ...], guards: ix.Guards | None) -> BoxFormula:
     facts = list(guards.chain())[::-1] if guards else []
     spacings = [spacing(form.bare, guards) for form in index]
     axes = tuple(_indices(form, step, guards) for form, (step, _) in zip(index, spacings, strict=True))
@@ -68,18 +47,18 @@ def _box(index: tuple[Form, ...], guards: Guards | None) -> BoxFormula:
     )
 
 
-def _indices(form: Form, step: Number, guards: Guards | None) -> Indices:
+def _indices(form: ix.Form, step: Number, guards: ix.Guards | None) -> Indices:
     low, last = bounds(form.bare, guards)
     origin, _ = free_bounds(form.bare, guards)
     return Indices(low, last, step, origin)
 
 
-def are_apart(a: Form, b: Form, guards: Guards | None) -> Number:
+def are_apart(a: ix.Form, b: ix.Form, guards: ix.Guards | None) -> Number:
     """Whether each value of one form meets each of the other."""
     return both(*(are_independent(x, y, guards) for x, y in product(a.counters, b.counters)))
 
 
-def _needed(index: tuple[Form, ...], guards: Guards | None, facts: list[Guards]) -> Iterator[Number]:
+def _needed(index: tuple[ix.Form, ...], guards: ix.Guards | None, facts: list[ix.Guards]) -> Iterator[Number]:
     for form in index:
         for need in form.needs:
             yield is_met(need, guards)
@@ -88,76 +67,76 @@ def _needed(index: tuple[Form, ...], guards: Guards | None, facts: list[Guards])
             yield is_met(need, each.before)
 
 
-def _needs_of(fact: Fact) -> Iterator[Need]:
+def _needs_of(fact: ix.Fact) -> Iterator[ix.Need]:
     match fact:
-        case Entered(needs=needs):
+        case ix.Entered(needs=needs):
             yield from needs
-        case AtLeastZero(form=form) | NotZero(form=form):
+        case ix.AtLeastZero(form=form) | ix.NotZero(form=form):
             yield from form.needs
-        case Some():
+        case ix.Some():
             yield from needs_in(fact) if truth_of(fact) is not None else ()
-        case Maybe():
+        case ix.Maybe():
             pass
         case _:
             raise unhandled(fact)
 
 
-def _is_present(fact: Fact, guards: Guards | None) -> Number:
+def _is_present(fact: ix.Fact, guards: ix.Guards | None) -> Number:
     """Whether ``fact`` leaves any value of its form."""
     match fact:
-        case Entered(counter=counter):
+        case ix.Entered(counter=counter):
             return at_most(*counter_bounds(counter, guards))
-        case AtLeastZero(form=form) | NotZero(form=form):
+        case ix.AtLeastZero(form=form) | ix.NotZero(form=form):
             if len(form.terms) == 1:
                 return at_most(*counter_bounds(form.terms[0][0], guards))
             truth = None if form.terms else truth_of(fact)
             return TRUE if truth is None else truth
-        case Some():
+        case ix.Some():
             truth = truth_of(fact)
             return TRUE if truth is None else truth
-        case Maybe():
+        case ix.Maybe():
             return TRUE
         case _:
             raise unhandled(fact)
 
 
-def _is_sure(fact: Fact, index: tuple[Form, ...], guards: Guards | None) -> Number:
+def _is_sure(fact: ix.Fact, index: tuple[ix.Form, ...], guards: ix.Guards | None) -> Number:
     """Whether ``fact`` restricts no more than its bounds say, and leaves some iteration."""
     match fact:
-        case Entered():
+        case ix.Entered():
             return TRUE
-        case AtLeastZero(form=Form(terms=())) | NotZero(form=Form(terms=())):
+        case ix.AtLeastZero(form=ix.Form(terms=())) | ix.NotZero(form=ix.Form(terms=())):
             return TRUE
-        case AtLeastZero(form=Form(terms=((counter, factor),))):
-            return FALSE if factor.constant is None else _is_free(counter, index, guards)
-        case NotZero(form=Form(terms=((counter, factor),))):
+        case ix.AtLeastZero(form=ix.Form(terms=((counter, factor),))):
+            return _is_free(counter, index, guards) if isinstance(factor, int) else FALSE
+        case ix.NotZero(form=ix.Form(terms=((counter, factor),))):
             left = both(_leaves_some(counter, guards), _is_free(counter, index, guards))
-            return left if factor.constant in (1, -1) else FALSE
-        case AtLeastZero(form=form):
+            return left if factor in (1, -1) else FALSE
+        case ix.AtLeastZero(form=form):
             return _is_limit(form, index, guards)
-        case Some():
+        case ix.Some():
             return FALSE if truth_of(fact) is None else TRUE
-        case NotZero() | Maybe():
+        case ix.NotZero() | ix.Maybe():
             return FALSE
         case _:
             raise unhandled(fact)
 
 
-def _is_free(counter: Counter, index: tuple[Form, ...], guards: Guards | None) -> Number:
+def _is_free(counter: ix.Counter, index: tuple[ix.Form, ...], guards: ix.Guards | None) -> Number:
     """Whether a guard on ``counter`` restricts nothing else."""
-    if isinstance(counter.origin, Loop):
+    if isinstance(counter.origin, ix.Loop):
         return TRUE  # dependent values are computed from those that the guard leaves
     others = (each for form in index for each in form.counters if each is not counter)
     return both(takes_all(counter, guards), *(are_independent(counter, each, guards) for each in others))
 
 
-def _leaves_some(counter: Counter, guards: Guards | None) -> Number:
+def _leaves_some(counter: ix.Counter, guards: ix.Guards | None) -> Number:
     """Whether the values that guards forbid ``counter`` are fewer than those between its bounds."""
     low, last = counter_bounds(counter, guards)
-    return either(takes_all(counter, guards), at_most(number(len(holes_of(counter, guards))), last - low))
+    return either(takes_all(counter, guards), at_most(len(holes_of(counter, guards)), last - low))
 
 
-def _is_limit(limit: Form, index: tuple[Form, ...], guards: Guards | None) -> Number:
+def _is_limit(limit: ix.Form, index: tuple[ix.Form, ...], guards: ix.Guards | None) -> Number:
     """Whether a guard on several counters limits one index as a whole, and no other."""
     for form in index:
         if parallel_to(limit, form):
@@ -166,15 +145,15 @@ def _is_limit(limit: Form, index: tuple[Form, ...], guards: Guards | None) -> Nu
     return FALSE
 
 
-def _sure_together(facts: list[Guards], guards: Guards | None) -> Number:
+def _sure_together(facts: list[ix.Guards], guards: ix.Guards | None) -> Number:
     """Whether guards on what loop variables decide can all hold at once."""
-    groups: list[Form] = []
+    groups: list[ix.Form] = []
     for each in facts:
         match each.fact:
-            case AtLeastZero(form=form) | NotZero(form=form) if form.terms and not any(
+            case ix.AtLeastZero(form=form) | ix.NotZero(form=form) if form.terms and not any(
                 parallel_to(form, known) for known in groups
             ):
-                if len(form.terms) > 1 or not isinstance(form.terms[0][0].origin, Loop):
+                if len(form.terms) > 1 or not isinstance(form.terms[0][0].origin, ix.Loop):
                     groups.append(form)
             case _:
                 pass

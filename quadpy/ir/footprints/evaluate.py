@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from quadpy.ir.footprints.model import Box, BoxFormula
-from quadpy.ir.footprints.numbers import TRUE, Given, Made, Number
+from quadpy.ir.index.numbers import TRUE, Atom, Given, Number
+from quadpy.ir.index.polynomials import atom_of, parts_of
 
 __all__ = ["Ends", "Extents", "Numbers", "boxes_function", "ends_function"]
 
@@ -65,7 +66,7 @@ class _Writer:
         for axis, extent in zip(formula.axes, extents, strict=True):
             ends = [self.number(each) for each in (axis.low, axis.last, axis.step, axis.origin)]
             size = self.number(extent)
-            plain = axis.step.constant == 1
+            plain = axis.step == 1
             parts.append(f"inside({ends[0]}, {ends[1]}, {size})" if plain else f"spaced({', '.join(ends)}, {size})")
         exact, always = (f"{self.number(each)} != 0" for each in (formula.exact, formula.always))
         some = f"box(({''.join(f'{part}, ' for part in parts)}), {exact}, {always})"
@@ -90,17 +91,17 @@ class _Writer:
 
     def number(self, each: Number) -> str:
         """A name or a literal for a number."""
-        if each.constant is not None:
-            return str(each.constant) if each.constant >= 0 else f"({each.constant})"
-        if len(each.terms) == 1 and each.terms[0][1] == 1 and len(each.terms[0][0]) == 1:
-            return self.atom(each.terms[0][0][0])
+        if isinstance(each, int):
+            return str(each) if each >= 0 else f"({each})"
+        if (atom := atom_of(each)) is not None:
+            return self.atom(atom)
         products = []
-        for product, factor in each.terms:
+        for product, factor in parts_of(each):
             parts = [self.atom(atom) for atom in product]
             products.append(" * ".join([str(factor)] * (factor != 1 or not parts) + parts))
         return self.name(" + ".join(products))
 
-    def atom(self, atom: Given | Made) -> str:
+    def atom(self, atom: Atom) -> str:
         if isinstance(atom, Given):
             self.used.add(self.indices[atom])
             return self.name(f"v[{self.indices[atom]}]")

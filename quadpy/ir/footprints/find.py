@@ -11,7 +11,7 @@ from quadpy.ir import nodes as ir
 from quadpy.ir.footprints.accesses import Reached, accesses_of
 from quadpy.ir.footprints.boxes import box_of
 from quadpy.ir.footprints.model import BoxFormula, Footprint
-from quadpy.ir.footprints.numbers import Given
+from quadpy.ir.index.numbers import Given
 from quadpy.ir.walk import map_children
 from quadpy.source import Span
 

@@ -7,26 +7,15 @@ from collections.abc import Container, Sequence
 
 from quadpy.dtypes import bounds_of
 from quadpy.ir import nodes as ir
-from quadpy.ir.footprints.affine import (
-    Bounded,
-    Counter,
-    Entered,
-    Form,
-    Guards,
-    Loop,
-    Maybe,
-    constant_form,
-    counter_form,
-    fixed,
-)
-from quadpy.ir.footprints.expressions import Known, Reader
-from quadpy.ir.footprints.numbers import ONE, ZERO, Number, TooComplex, made, number, quotient
+from quadpy.ir.index import forms as ix
+from quadpy.ir.index.numbers import Number, TooComplex, made, quotient
+from quadpy.ir.index.reader import Known, Reader
 from quadpy.ir.walk import walk
 
 __all__ = ["added", "enter_loop", "remembered", "rising_in"]
 
 
-def enter_loop(reader: Reader, axis: ir.Axis | ir.For, known: Known) -> tuple[Form | None, Number]:
+def enter_loop(reader: Reader, axis: ir.Axis | ir.For, known: Known) -> tuple[ix.Form | None, Number]:
     """Binds the loop variable of ``axis``: ``known`` is then its body.
 
     The number of the iteration, from 0, and how many there are; None where their number differs, or the host cannot know it.
@@ -37,50 +26,51 @@ def enter_loop(reader: Reader, axis: ir.Axis | ir.For, known: Known) -> tuple[Fo
     except TooComplex:
         counter, value, count = _unknown(reader, axis.var)
     needs = start.needs | stop.needs | step.needs
-    known.guards = Guards(known.guards, Entered(counter, needs))
+    known.guards = ix.Guards(known.guards, ix.Entered(counter, needs))
     reader.lets[axis.var] = value.needing(*needs)
     if count is None:
-        known.guards = Guards(known.guards, Maybe())
-        return None, ZERO
-    assert isinstance(counter.origin, Loop)
-    return counter_form(counter) - fixed(counter.origin.low), count
+        known.guards = ix.Guards(known.guards, ix.Maybe())
+        return None, 0
+    assert isinstance(counter.origin, ix.Loop)
+    return ix.counter_form(counter) - counter.origin.low, count
 
 
-def _counted(reader: Reader, var: ir.Var, start: Form, stop: Form, step: Form) -> tuple[Counter, Form, Number | None]:
+def _counted(
+    reader: Reader, var: ir.Var, start: ix.Form, stop: ix.Form, step: ix.Form
+) -> tuple[ix.Counter, ix.Form, Number | None]:
     """The counter, the loop variable, and the number of iterations: None if it is not the same for all around."""
-    length, by = (stop - start).bare, step.constant.constant
+    length, by = (stop - start).bare, step.constant
     if step.terms or by == 0:
         return _unknown(reader, var)
     if length.terms:
-        return _varying(reader, var, start, stop, by) if by else _unknown(reader, var)
+        return _varying(reader, var, start, stop, by) if isinstance(by, int) else _unknown(reader, var)
     if by == 1 and not start.terms:
-        counter = reader.counter(var.name, Loop(start.constant, stop.constant - ONE))
-        return counter, counter_form(counter), length.constant
-    if by:
+        counter = reader.counter(var.name, ix.Loop(start.constant, stop.constant - 1))
+        return counter, ix.counter_form(counter), length.constant
+    if isinstance(by, int):
         distance = length.constant if by > 0 else -length.constant
-        count = quotient(distance + number(abs(by) - 1), number(abs(by)))
+        count = quotient(distance + abs(by) - 1, abs(by))
     elif start.terms:
         return _unknown(reader, var)
     else:
         count = made("count", start.constant, stop.constant, step.constant)
-    counter = reader.counter(var.name, Loop(ZERO, count - ONE))
-    return counter, start.bare + counter_form(counter).times(step.constant), count
+    counter = reader.counter(var.name, ix.Loop(0, count - 1))
+    return counter, start.bare + ix.counter_form(counter) * step.constant, count
 
 
-def _varying(reader: Reader, var: ir.Var, start: Form, stop: Form, by: int) -> tuple[Counter, Form, None]:
+def _varying(reader: Reader, var: ir.Var, start: ix.Form, stop: ix.Form, by: int) -> tuple[ix.Counter, ix.Form, None]:
     """The same for a loop whose length depends on the iterations around it: all values that occur in any of them."""
-    one = constant_form(1)
-    first, last = (start, stop - one) if by > 0 else (stop + one, start)
+    first, last = (start, stop - 1) if by > 0 else (stop + 1, start)
     counter = reader.between(var.name, first.bare, last.bare)
-    return counter, counter_form(counter), None
+    return counter, ix.counter_form(counter), None
 
 
-def _unknown(reader: Reader, var: ir.Var) -> tuple[Counter, Form, None]:
-    counter = reader.counter(var.name, Bounded(*bounds_of(var.type)))
-    return counter, counter_form(counter), None
+def _unknown(reader: Reader, var: ir.Var) -> tuple[ix.Counter, ix.Form, None]:
+    counter = reader.counter(var.name, ix.Bounded(*bounds_of(var.type)))
+    return counter, ix.counter_form(counter), None
 
 
-def remembered(reader: Reader, bodies: Sequence[ir.Block], known: Known, inside: Known) -> dict[ir.Var, Form]:
+def remembered(reader: Reader, bodies: Sequence[ir.Block], known: Known, inside: Known) -> dict[ir.Var, ix.Form]:
     """The variables that a loop sets independently of earlier turns (``best = k``), at each turn and after the loop.
 
     known, inside  before the loop, and where its body begins
@@ -98,7 +88,7 @@ def remembered(reader: Reader, bodies: Sequence[ir.Block], known: Known, inside:
             is_free(lets[var]) if var in lets else reader.knows(var, inside) and var not in sets for var in reads
         )
 
-    def value(e: ir.Expr) -> Form:
+    def value(e: ir.Expr) -> ix.Form:
         for node in walk(e):
             if isinstance(node, ir.VarRead) and node.var in lets:
                 reader.lets[node.var] = value(lets[node.var])
@@ -107,13 +97,13 @@ def remembered(reader: Reader, bodies: Sequence[ir.Block], known: Known, inside:
     found = {}
     for var, values in sets.items():
         before = known.values.get(var, reader.first(var.type))
-        if isinstance(before, Form) and all(map(is_free, values)):
+        if isinstance(before, ix.Form) and all(map(is_free, values)):
             forms = [(before, known.guards), *((value(e), inside.guards) for e in values)]
             found[var] = reader.chosen(tuple(forms))
     return found
 
 
-def added(body: ir.Block, known: Known, *, but: Container[ir.Var]) -> dict[ir.Var, tuple[Form, Number]]:
+def added(body: ir.Block, known: Known, *, but: Container[ir.Var]) -> dict[ir.Var, tuple[ix.Form, int]]:
     """The variables, except ``but``, to which each turn adds the same: their first values, and the increments."""
     found = {}
     times = Times(node.var for node in walk(body) if isinstance(node, ir.Assign))
@@ -122,9 +112,9 @@ def added(body: ir.Block, known: Known, *, but: Container[ir.Var]) -> dict[ir.Va
             case ir.Assign(
                 var=var, value=ir.Binary(op=ir.BinOp.ADD, lhs=ir.VarRead(var=old), rhs=ir.Const(value=by))
             ) if old == var and times[var] == 1 and var not in but and not var.type.is_float:
-                before = known.values.get(var, constant_form(0))
-                if isinstance(before, Form):
-                    found[var] = before, number(int(by))
+                before = known.values.get(var, ix.fixed(0))
+                if isinstance(before, ix.Form):
+                    found[var] = before, int(by)
             case _ if any(isinstance(node, ir.Continue) for node in walk(stmt)):
                 break  # a turn may end before the next statement
             case _:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from quadpy.ir.expressions import Access, AtomicOp
-from quadpy.ir.footprints.numbers import FALSE, Number
+from quadpy.ir.index.numbers import FALSE, Number
 from quadpy.light import dataclass
 from quadpy.source import Span
 

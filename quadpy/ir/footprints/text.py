@@ -8,7 +8,8 @@ from typing import Final
 from quadpy.ir import nodes as ir
 from quadpy.ir.footprints.find import footprints_of
 from quadpy.ir.footprints.model import Footprint, Indices
-from quadpy.ir.footprints.numbers import ONE, ZERO, Given, Number, given, number, operands_of
+from quadpy.ir.index.numbers import Given, Number, operands_of
+from quadpy.ir.index.polynomials import atom_poly
 from quadpy.ir.types import Array
 from quadpy.source import Span
 
@@ -67,7 +68,7 @@ def _index(footprint: Footprint, array: Array, names: Mapping[str, str]) -> str:
         return f"[{', '.join(':' * array.ndim)}]"
     extents = array.shape or [None] * array.ndim
     axes = (
-        _slice(axis, given(Given(footprint.array, "extent", number_)) if extent is None else number(extent))
+        _slice(axis, atom_poly(Given(footprint.array, "extent", number_)) if extent is None else extent)
         for number_, (axis, extent) in enumerate(zip(footprint.box.axes, extents, strict=True))
     )
     return f"[{', '.join(axes)}]"
@@ -77,12 +78,12 @@ def _slice(axis: Indices, extent: Number) -> str:
     """A slice as Python writes it: ``low : stop : step``, ``:`` for the whole axis, or a single index."""
     if axis.low in operands_of("min", axis.last):  # the smallest is at most the largest, if there is any
         return str(axis.low)
-    low = "" if axis.low == ZERO or _is_wide(axis.low) else f"{axis.low} "
-    stop = axis.last + ONE
+    low = "" if axis.low == 0 or _is_wide(axis.low) else f"{axis.low} "
+    stop = axis.last + 1
     last = "" if stop == extent or _is_wide(axis.last) else f" {stop}"
-    step = "" if axis.step == ONE else f" : {axis.step}"
+    step = "" if axis.step == 1 else f" : {axis.step}"
     return f"{low or ('0 ' if last else '')}:{last}{step}"
 
 
 def _is_wide(bound: Number) -> bool:
-    return bound.constant is not None and abs(bound.constant) >= _WIDE
+    return isinstance(bound, int) and abs(bound) >= _WIDE

@@ -7,31 +7,9 @@ from dataclasses import replace
 from typing import Final, TypeAlias
 
 from quadpy.ir.footprints.accesses import Reached
-from quadpy.ir.footprints.affine import (
-    AtLeastZero,
-    Between,
-    Bounded,
-    Chosen,
-    Condition,
-    Counter,
-    Digit,
-    Entered,
-    Every,
-    Fact,
-    Form,
-    Guards,
-    Limited,
-    Loop,
-    Maybe,
-    Need,
-    NotZero,
-    Origin,
-    Some,
-    counter_form,
-    fixed,
-)
-from quadpy.ir.footprints.numbers import ONE, ZERO, Number
-from quadpy.ir.footprints.ranges import is_excluded
+from quadpy.ir.index import forms as ix
+from quadpy.ir.index.bounds import is_excluded
+from quadpy.ir.index.numbers import Number
 
 __all__ = ["Wraps", "ways_of"]
 
@@ -59,58 +37,60 @@ def _unwrapped(way: Reached, axes: Collection[int], wraps: Wraps) -> Reached:
     index = list(way.index)
     for axis in axes:
         form = index[axis]
-        if form.constant == ZERO and len(form.terms) == 1 and form.terms[0][1] == ONE:
+        if form.constant == 0 and len(form.terms) == 1 and form.terms[0][1] == 1:
             while (found := _whole(form, axis, wraps)) is not None:
                 form = found
             index[axis] = form
     return replace(way, index=tuple(index))
 
 
-def _whole(form: Form, axis: int, wraps: Wraps) -> Form | None:
+def _whole(form: ix.Form, axis: int, wraps: Wraps) -> ix.Form | None:
     """``form``, used modulo an extent, with one of its remainders replaced by the dividend; None if it has none."""
     for counter, factor in form.terms:
         match counter.origin:
-            case Digit(form=inner, divisor=divisor, part="remainder") if factor.constant and wraps(axis, divisor):
-                return form - counter_form(counter).times(factor) + inner.times(factor)
+            case ix.Digit(form=inner, divisor=divisor, part="remainder") if isinstance(factor, int) and wraps(
+                axis, divisor
+            ):
+                return form - ix.counter_form(counter) * factor + inner * factor
             case _:
                 pass
     return None
 
 
-def _choices_in(form: Form) -> Iterator[Counter]:
+def _choices_in(form: ix.Form) -> Iterator[ix.Counter]:
     """The choices in ``form``, also inside its counters."""
     for counter in form.counters:
-        if isinstance(counter.origin, Chosen):
+        if isinstance(counter.origin, ix.Chosen):
             yield counter
         else:
             for part in _parts(counter.origin):
                 yield from _choices_in(part)
 
 
-def _parts(origin: Origin) -> tuple[Form, ...]:
+def _parts(origin: ix.Origin) -> tuple[ix.Form, ...]:
     match origin:
-        case Digit(form=form):
+        case ix.Digit(form=form):
             return (form,)
-        case Limited(forms=forms):
+        case ix.Limited(forms=forms):
             return forms
-        case Between(first=first, last=last):
+        case ix.Between(first=first, last=last):
             return first, last
-        case Chosen(choices=choices):
+        case ix.Chosen(choices=choices):
             return tuple(form for form, _ in choices)
-        case Loop() | Bounded():
+        case ix.Loop() | ix.Bounded():
             return ()
 
 
-def _taken(way: Reached, counter: Counter) -> Iterator[Reached]:
+def _taken(way: Reached, counter: ix.Counter) -> Iterator[Reached]:
     """``way`` for each choice of ``counter`` that is possible."""
-    assert isinstance(counter.origin, Chosen)
+    assert isinstance(counter.origin, ix.Chosen)
     for form, chosen in counter.origin.choices:
         put = _Put(counter, form)
         known = set(map(id, chosen.chain())) if chosen else set()
         guards = chosen
         for each in list(way.guards.chain())[::-1] if way.guards else ():
             if id(each) not in known:
-                guards = Guards(guards, put.fact(each.fact))
+                guards = ix.Guards(guards, put.fact(each.fact))
         if not is_excluded(guards):
             yield replace(way, index=tuple(map(put.form, way.index)), guards=guards)
 
@@ -118,58 +98,58 @@ def _taken(way: Reached, counter: Counter) -> Iterator[Reached]:
 class _Put:
     """Puts a form in the place of one counter."""
 
-    def __init__(self, counter: Counter, form: Form) -> None:
+    def __init__(self, counter: ix.Counter, form: ix.Form) -> None:
         self._needs = form.needs
         self._forms = {counter: form}
 
-    def form(self, form: Form) -> Form:
-        found = fixed(form.constant).needing(*map(self.need, form.needs))
+    def form(self, form: ix.Form) -> ix.Form:
+        found = ix.fixed(form.constant).needing(*map(self.need, form.needs))
         for counter, factor in form.terms:
-            found += self.counter(counter).times(factor)
+            found += self.counter(counter) * factor
         return found
 
-    def counter(self, counter: Counter) -> Form:
+    def counter(self, counter: ix.Counter) -> ix.Form:
         """The replacement of ``counter``: the same one wherever it occurs."""
         if counter not in self._forms:
-            origin, found = self._origin(counter.origin), counter_form(counter)
+            origin, found = self._origin(counter.origin), ix.counter_form(counter)
             if origin != counter.origin:
                 roots = counter.roots.union(*(form.roots for form in _parts(origin)))
-                found = counter_form(replace(counter, origin=origin, roots=roots)).needing(*self._needs)
+                found = ix.counter_form(replace(counter, origin=origin, roots=roots)).needing(*self._needs)
             self._forms[counter] = found
         return self._forms[counter]
 
-    def _origin(self, origin: Origin) -> Origin:
+    def _origin(self, origin: ix.Origin) -> ix.Origin:
         match origin:
-            case Digit(form=form):
+            case ix.Digit(form=form):
                 return replace(origin, form=self.form(form).bare)
-            case Limited(forms=(a, b)):
+            case ix.Limited(forms=(a, b)):
                 return replace(origin, forms=(self.form(a).bare, self.form(b).bare))
-            case Between(first=first, last=last):
-                return Between(self.form(first), self.form(last))
-            case Chosen() | Loop() | Bounded():
+            case ix.Between(first=first, last=last):
+                return ix.Between(self.form(first), self.form(last))
+            case ix.Chosen() | ix.Loop() | ix.Bounded():
                 return origin
 
-    def need(self, need: Need) -> Need:
+    def need(self, need: ix.Need) -> ix.Need:
         return replace(need, form=self.form(need.form).bare)
 
-    def fact(self, fact: Fact) -> Fact:
+    def fact(self, fact: ix.Fact) -> ix.Fact:
         match fact:
-            case Entered(counter=counter, needs=needs):
+            case ix.Entered(counter=counter, needs=needs):
                 ((entered, _),) = self.counter(counter).terms
-                return Entered(entered, frozenset(map(self.need, needs)))
-            case Some(conditions=conditions):
-                return Some(tuple(map(self.condition, conditions)))
+                return ix.Entered(entered, frozenset(map(self.need, needs)))
+            case ix.Some(conditions=conditions):
+                return ix.Some(tuple(map(self.condition, conditions)))
             case _:
                 return self.simple(fact)
 
-    def condition(self, condition: Condition) -> Condition:
+    def condition(self, condition: ix.Condition) -> ix.Condition:
         match condition:
-            case Every(conditions=conditions):
-                return Every(tuple(map(self.condition, conditions)))
-            case Some(conditions=conditions):
-                return Some(tuple(map(self.condition, conditions)))
+            case ix.Every(conditions=conditions):
+                return ix.Every(tuple(map(self.condition, conditions)))
+            case ix.Some(conditions=conditions):
+                return ix.Some(tuple(map(self.condition, conditions)))
             case _:
                 return self.simple(condition)
 
-    def simple(self, condition: AtLeastZero | NotZero | Maybe) -> AtLeastZero | NotZero | Maybe:
-        return condition if isinstance(condition, Maybe) else replace(condition, form=self.form(condition.form))
+    def simple(self, condition: ix.AtLeastZero | ix.NotZero | ix.Maybe) -> ix.AtLeastZero | ix.NotZero | ix.Maybe:
+        return condition if isinstance(condition, ix.Maybe) else replace(condition, form=self.form(condition.form))

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import field
 from typing import Literal, TypeAlias
 
-from quadpy.ir.footprints.numbers import ONE, ZERO, Number, number
+from quadpy.ir.index.numbers import Number
 from quadpy.light import dataclass
 
 __all__ = ["AtLeastZero", "Between", "Bounded", "Chosen", "Condition", "Counter", "Digit", "Entered", "Every", "Fact", "Form", "Guards", "Limited", "Loop", "Maybe", "Need",
-    "NotZero", "Some", "constant_form", "counter_form", "fixed"]  # fmt: skip
+    "NotZero", "Some", "counter_form", "fixed"]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,19 +98,26 @@ class Form:
     constant: Number
     needs: frozenset[Need] = frozenset()
 
-    def __add__(self, other: Form) -> Form:
+    def __add__(self, other: Form | Number) -> Form:
+        if not isinstance(other, Form):
+            return Form(self.terms, self.constant + other, self.needs)
         factors = dict(self.terms)
         for counter, factor in other.terms:
-            factors[counter] = factors.get(counter, ZERO) + factor
-        kept = sorted(((c, f) for c, f in factors.items() if f != ZERO), key=_serial)
+            factors[counter] = factors.get(counter, 0) + factor
+        kept = sorted(((c, f) for c, f in factors.items() if f != 0), key=_serial)
         return Form(tuple(kept), self.constant + other.constant, self.needs | other.needs)
 
-    def __sub__(self, other: Form) -> Form:
-        return self + other.times(number(-1))
+    __radd__ = __add__
 
-    def times(self, factor: Number) -> Form:
+    def __sub__(self, other: Form | Number) -> Form:
+        return self + other * -1
+
+    def __rsub__(self, other: Number) -> Form:
+        return self * -1 + other
+
+    def __mul__(self, factor: Number) -> Form:
         """The product with a number of the launch."""
-        terms = () if factor == ZERO else tuple((counter, each * factor) for counter, each in self.terms)
+        terms = () if factor == 0 else tuple((counter, each * factor) for counter, each in self.terms)
         return Form(terms, self.constant * factor, self.needs)
 
     def needing(self, *needs: Need) -> Form:
@@ -201,10 +208,6 @@ def fixed(value: Number) -> Form:
     return Form((), value)
 
 
-def constant_form(value: int) -> Form:
-    return fixed(number(value))
-
-
 def counter_form(counter: Counter) -> Form:
     """The value of a counter alone."""
-    return Form(((counter, ONE),), ZERO)
+    return Form(((counter, 1),), 0)

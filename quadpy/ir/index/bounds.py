@@ -7,38 +7,23 @@ from __future__ import annotations
 
 import functools
 
-from quadpy.ir.footprints.affine import (
-    AtLeastZero,
-    Between,
-    Bounded,
-    Chosen,
-    Counter,
-    Digit,
-    Form,
-    Guards,
-    Limited,
-    Loop,
-    Need,
-    NotZero,
-)
-from quadpy.ir.footprints.numbers import (
+from quadpy.ir.index import forms as ix
+from quadpy.ir.index.numbers import (
     FALSE,
-    ONE,
     TRUE,
-    ZERO,
+    Atom,
     Given,
-    Made,
     Number,
     at_most,
     both,
     equal,
     greater,
     lesser,
-    number,
     quotient,
     remainder,
     select,
 )
+from quadpy.ir.index.polynomials import parts_of
 
 __all__ = [
     "bounds", "counter_bounds", "free_bounds", "holes_of", "is_excluded", "is_met", "is_natural", "parallel_to", "share_quotient",
@@ -48,7 +33,7 @@ Bounds = tuple[Number, Number]
 """The smallest and the largest value."""
 
 
-def bounds(form: Form, guards: Guards | None) -> Bounds:
+def bounds(form: ix.Form, guards: ix.Guards | None) -> Bounds:
     """The bounds of ``form`` where ``guards`` hold."""
     low, last = free_bounds(form, guards)
     if len(form.terms) > 1:
@@ -57,7 +42,7 @@ def bounds(form: Form, guards: Guards | None) -> Bounds:
     return low, last
 
 
-def free_bounds(form: Form, guards: Guards | None) -> Bounds:
+def free_bounds(form: ix.Form, guards: ix.Guards | None) -> Bounds:
     """``bounds`` without guards on the form as a whole: both occur as values, if the counters take all of theirs."""
     low = last = form.constant
     for counter, factor in form.terms:
@@ -71,17 +56,17 @@ def free_bounds(form: Form, guards: Guards | None) -> Bounds:
     return low, last
 
 
-def limits_of(form: Form, guards: Guards | None) -> list[tuple[int, Number]]:
+def limits_of(form: ix.Form, guards: ix.Guards | None) -> list[tuple[int, Number]]:
     """The limits from guards over the same counters: ``(1, smallest)`` or ``(-1, largest)``."""
     found = []
     for each in guards.chain() if guards else ():
         fact = each.fact
-        if isinstance(fact, AtLeastZero) and (sign := parallel_to(fact.form, form)):
+        if isinstance(fact, ix.AtLeastZero) and (sign := parallel_to(fact.form, form)):
             found.append((sign, form.constant - fact.form.constant if sign > 0 else form.constant + fact.form.constant))
     return found
 
 
-def parallel_to(one: Form, other: Form) -> int:
+def parallel_to(one: ix.Form, other: ix.Form) -> int:
     """1 if the difference of the forms is a number of the launch, -1 if their sum is one, otherwise 0."""
     if one.terms == other.terms:
         return 1
@@ -92,15 +77,15 @@ def parallel_to(one: Form, other: Form) -> int:
 
 
 @functools.lru_cache(maxsize=4096)
-def counter_bounds(counter: Counter, guards: Guards | None) -> Bounds:
+def counter_bounds(counter: ix.Counter, guards: ix.Guards | None) -> Bounds:
     """The bounds of ``counter``, narrowed by the guards on it alone."""
     low, last = _origin_bounds(counter, guards)
-    loose = isinstance(counter.origin, (Between, Bounded))
+    loose = isinstance(counter.origin, (ix.Between, ix.Bounded))
     facts = [each.fact for each in guards.chain()][::-1] if guards else []
     for fact in facts:
         match fact:
-            case AtLeastZero(form=Form(terms=((on, factor),), constant=constant)) if on is counter:
-                by = factor.constant or 0
+            case ix.AtLeastZero(form=ix.Form(terms=((on, factor),), constant=constant)) if on is counter:
+                by = factor if isinstance(factor, int) else 0
                 if by > 0:
                     least = -quotient(constant, factor)
                     low = least if loose and _is_wide(low) else greater(low, least)
@@ -116,13 +101,13 @@ def counter_bounds(counter: Counter, guards: Guards | None) -> Bounds:
 
 def _is_wide(bound: Number) -> bool:
     """Whether it is only the bound of a type, which is omitted if there are others."""
-    return bound.constant is not None and not -(1 << 31) < bound.constant < (1 << 31) - 1
+    return isinstance(bound, int) and not -(1 << 31) < bound < (1 << 31) - 1
 
 
-def holes_of(counter: Counter, guards: Guards | None) -> list[Number]:
+def holes_of(counter: ix.Counter, guards: ix.Guards | None) -> list[Number]:
     """The values that guards forbid ``counter``, the first guard's first."""
     facts = [each.fact for each in guards.chain()][::-1] if guards else []
-    found = (_hole_in(fact.form, counter) for fact in facts if isinstance(fact, NotZero))
+    found = (_hole_in(fact.form, counter) for fact in facts if isinstance(fact, ix.NotZero))
     return [hole for hole in found if hole is not None]
 
 
@@ -130,50 +115,50 @@ def _without(low: Number, last: Number, hole: Number) -> Bounds:
     """The bounds without ``hole``, if that is one of them."""
     first, final = equal(low, hole), equal(last, hole)
     if first == TRUE:
-        return low + ONE, last
+        return low + 1, last
     if final == TRUE:
-        return low, last - ONE
-    return low + select(first, ONE, ZERO), last - select(final, ONE, ZERO)
+        return low, last - 1
+    return low + select(first, 1, 0), last - select(final, 1, 0)
 
 
-def _hole_in(form: Form, counter: Counter) -> Number | None:
+def _hole_in(form: ix.Form, counter: ix.Counter) -> Number | None:
     """The value that ``form != 0`` forbids ``counter``."""
     if len(form.terms) != 1 or form.terms[0][0] is not counter:
         return None
-    factor = form.terms[0][1].constant
+    factor = form.terms[0][1]
     return -form.constant if factor == 1 else form.constant if factor == -1 else None
 
 
-def _origin_bounds(counter: Counter, guards: Guards | None) -> Bounds:
+def _origin_bounds(counter: ix.Counter, guards: ix.Guards | None) -> Bounds:
     match counter.origin:
-        case Loop(low=low, last=last):
+        case ix.Loop(low=low, last=last):
             return low, last
-        case Bounded(low=low, last=last):
-            return number(low), number(last)
-        case Between(first=first, last=end):
+        case ix.Bounded(low=low, last=last):
+            return low, last
+        case ix.Between(first=first, last=end):
             return bounds(first, guards)[0], bounds(end, guards)[1]
-        case Limited():
+        case ix.Limited():
             return _limited_bounds(counter.origin, guards)
-        case Chosen(choices=choices):
+        case ix.Chosen(choices=choices):
             found = [bounds(form, own) for form, own in choices]
             low, last = found[0]
             for least, greatest in found[1:]:
                 low, last = lesser(low, least), greater(last, greatest)
             return low, last
-        case Digit(form=form, divisor=divisor, part=part):
+        case ix.Digit(form=form, divisor=divisor, part=part):
             low, last = bounds(form, guards)
             if part == "quotient":
                 return quotient(low, divisor), quotient(last, divisor)
             if share_quotient(low, last, divisor):
                 return remainder(low, divisor), remainder(last, divisor)
-            most = divisor - ONE
-            return ZERO, lesser(last, most) if is_natural(low) else most
+            most = divisor - 1
+            return 0, lesser(last, most) if is_natural(low) else most
 
 
-def is_excluded(guards: Guards | None) -> bool:
+def is_excluded(guards: ix.Guards | None) -> bool:
     """Whether it is obvious that ``guards`` exclude everything."""
     for each in guards.chain() if guards else ():
-        if isinstance(each.fact, AtLeastZero) and at_most(ZERO, bounds(each.fact.form.bare, each.before)[1]) == FALSE:
+        if isinstance(each.fact, ix.AtLeastZero) and at_most(0, bounds(each.fact.form.bare, each.before)[1]) == FALSE:
             return True
     return False
 
@@ -183,10 +168,10 @@ def share_quotient(low: Number, last: Number, divisor: Number) -> bool:
     return equal(quotient(low, divisor), quotient(last, divisor)) == TRUE
 
 
-def _limited_bounds(origin: Limited, guards: Guards | None) -> Bounds:
+def _limited_bounds(origin: ix.Limited, guards: ix.Guards | None) -> Bounds:
     """The bounds of a minimum or maximum, without those of the value's type."""
     (a0, a1), (b0, b1) = (bounds(form, guards) for form in origin.forms)
-    least, most = number(origin.least), number(origin.most)
+    least, most = origin.least, origin.most
     if origin.op == "min":
         return least if least in (a0, b0) else lesser(a0, b0), a1 if b1 == most else b1 if a1 == most else lesser(
             a1, b1
@@ -196,10 +181,10 @@ def _limited_bounds(origin: Limited, guards: Guards | None) -> Bounds:
 
 def is_natural(factor: Number) -> bool:
     """Whether it is certainly not negative: made of extents, and of their sums and products."""
-    return all(by > 0 and all(map(_is_natural_atom, product)) for product, by in factor.terms)
+    return all(by > 0 and all(map(_is_natural_atom, product)) for product, by in parts_of(factor))
 
 
-def _is_natural_atom(atom: Given | Made) -> bool:
+def _is_natural_atom(atom: Atom) -> bool:
     if isinstance(atom, Given):
         return atom.part == "extent"
     return atom.op in ("abs", "count") or (
@@ -207,8 +192,8 @@ def _is_natural_atom(atom: Given | Made) -> bool:
     )
 
 
-def is_met(need: Need, guards: Guards | None) -> Number:
+def is_met(need: ix.Need, guards: ix.Guards | None) -> Number:
     """Whether ``need`` is met."""
     low, last = bounds(need.form, guards)
-    enough = TRUE if need.low <= 0 and is_natural(low) else at_most(number(need.low), low)
-    return both(enough, at_most(last, number(need.last)))
+    enough = TRUE if need.low <= 0 and is_natural(low) else at_most(need.low, low)
+    return both(enough, at_most(last, need.last))

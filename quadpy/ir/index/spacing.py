@@ -9,23 +9,10 @@ import functools
 import math
 from itertools import combinations
 
-from quadpy.ir.footprints.affine import Between, Bounded, Chosen, Counter, Digit, Form, Guards, Limited, Loop
-from quadpy.ir.footprints.numbers import (
-    FALSE,
-    ONE,
-    TRUE,
-    ZERO,
-    Number,
-    at_most,
-    both,
-    either,
-    equal,
-    made,
-    number,
-    remainder,
-    select,
-)
-from quadpy.ir.footprints.ranges import bounds, counter_bounds, holes_of, is_natural, share_quotient
+from quadpy.ir.index.bounds import bounds, counter_bounds, holes_of, is_natural, share_quotient
+from quadpy.ir.index.forms import Between, Bounded, Chosen, Counter, Digit, Form, Guards, Limited, Loop
+from quadpy.ir.index.numbers import FALSE, TRUE, Number, at_most, both, either, equal, made, remainder, select
+from quadpy.ir.index.polynomials import parts_of
 
 __all__ = ["are_independent", "spacing", "takes_all"]
 
@@ -36,7 +23,7 @@ def takes_all(counter: Counter, guards: Guards | None) -> Number:
     low, last = counter_bounds(counter, guards)
     full = _origin_takes_all(counter, guards)
     for hole in holes_of(counter, guards):
-        full = both(full, either(at_most(hole, low - ONE), at_most(last + ONE, hole)))
+        full = both(full, either(at_most(hole, low - 1), at_most(last + 1, hole)))
     return full
 
 
@@ -50,15 +37,15 @@ def _origin_takes_all(counter: Counter, guards: Guards | None) -> Number:
             if a.terms and b.terms:
                 return FALSE
             step, dense = spacing(a if a.terms else b, guards)
-            return both(dense, equal(step, ONE))
+            return both(dense, equal(step, 1))
         case Digit(form=form, divisor=divisor, part=part):
             step, dense = spacing(form, guards)
             if part == "quotient":
                 return both(dense, at_most(step, divisor))
             low, last = bounds(form, guards)
-            if low == ZERO or share_quotient(low, last, divisor):
-                return both(dense, equal(step, ONE))
-            return both(dense, equal(step, ONE), at_most(divisor, last - low + ONE))
+            if low == 0 or share_quotient(low, last, divisor):
+                return both(dense, equal(step, 1))
+            return both(dense, equal(step, 1), at_most(divisor, last - low + 1))
 
 
 def spacing(form: Form, guards: Guards | None) -> tuple[Number, Number]:
@@ -67,7 +54,7 @@ def spacing(form: Form, guards: Guards | None) -> tuple[Number, Number]:
     Limits on the form as a whole are allowed for: they cut off both ends.
     """
     if not form.terms:
-        return ONE, TRUE
+        return 1, TRUE
     steps = [_size(factor) for _, factor in form.terms]
     free = both(*(takes_all(counter, guards) for counter in form.counters))
     if len(steps) == 1:
@@ -76,21 +63,21 @@ def spacing(form: Form, guards: Guards | None) -> tuple[Number, Number]:
         free = both(free, are_independent(a, b, guards))
     if free == FALSE:
         return _common(steps), FALSE
-    counts = [last - low + ONE for low, last in (counter_bounds(counter, guards) for counter in form.counters)]
+    counts = [last - low + 1 for low, last in (counter_bounds(counter, guards) for counter in form.counters)]
     if (step := _plain_step(list(zip(steps, counts, strict=True)))) is not None:
         return step, free
     dense = made("dense", *(each for pair in zip(steps, counts, strict=True) for each in pair))
     common = _common(steps)
-    if common.constant:
+    if isinstance(common, int):
         return common, both(free, equal(dense, common))
-    found = at_most(ONE, dense)
+    found = at_most(1, dense)
     return select(found, dense, common), both(free, found)
 
 
 def _common(steps: list[Number]) -> Number:
     """The greatest common divisor."""
-    known = math.gcd(*(step.constant for step in steps if step.constant))
-    return number(known) if known == 1 or all(step.constant for step in steps) else made("gcd", *steps)
+    known = math.gcd(*(step for step in steps if isinstance(step, int)))
+    return known if known == 1 or all(isinstance(step, int) for step in steps) else made("gcd", *steps)
 
 
 def _plain_step(terms: list[tuple[Number, Number]]) -> Number | None:
@@ -98,11 +85,11 @@ def _plain_step(terms: list[tuple[Number, Number]]) -> Number | None:
 
     As in ``i * n + j`` with ``j`` below ``n``: each stride is at most what those before it cover.
     """
-    left = [term for term in terms if term[1] != ONE]
-    known = [term for term in left if term[0].constant]
+    left = [term for term in terms if term[1] != 1]
+    known = [(step, count) for step, count in left if isinstance(step, int) and step]
     if not known:
         return None
-    step, count = min(known, key=lambda term: (term[0].constant or 0, term[1].constant is None))
+    step, count = min(known, key=lambda term: (term[0], not isinstance(term[1], int)))
     left.remove((step, count))
     covered = step * count
     while left:
@@ -110,20 +97,19 @@ def _plain_step(terms: list[tuple[Number, Number]]) -> Number | None:
         if (found := next(fitting, None)) is None:
             return None
         left.remove(found)
-        covered = covered + found[0] * (found[1] - ONE)
+        covered = covered + found[0] * (found[1] - 1)
     return step
 
 
-def _fits(stride: Number, step: Number, covered: Number) -> bool:
+def _fits(stride: Number, step: int, covered: Number) -> bool:
     """Whether ``stride`` is a multiple of ``step``, and leaves nothing between what is covered and its next multiple."""
-    beyond = (stride - covered).constant
-    return beyond is not None and beyond <= 0 and all(factor % (step.constant or 1) == 0 for _, factor in stride.terms)
+    beyond = stride - covered
+    return isinstance(beyond, int) and beyond <= 0 and all(factor % step == 0 for _, factor in parts_of(stride))
 
 
 def _size(factor: Number) -> Number:
-    value = factor.constant
-    if value is not None:
-        return number(abs(value))
+    if isinstance(factor, int):
+        return abs(factor)
     return factor if is_natural(factor) else made("abs", factor)
 
 
@@ -142,8 +128,8 @@ def are_independent(a: Counter, b: Counter, guards: Guards | None) -> Number:
             return FALSE
         low, last = bounds(x.form, guards)
         step, dense = spacing(x.form, guards)
-        aligned = (equal(remainder(end, x.divisor), ZERO) for end in (low, last + ONE))
-        return both(dense, equal(step, ONE), *aligned)
+        aligned = (equal(remainder(end, x.divisor), 0) for end in (low, last + 1))
+        return both(dense, equal(step, 1), *aligned)
     return FALSE
 
 
