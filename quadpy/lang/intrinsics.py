@@ -37,6 +37,7 @@ from quadpy.lang.scalars import (
     operand,
     to_integer,
     to_scalar,
+    type_of,
 )
 from quadpy.lang.simt import SIMT_RULES
 from quadpy.lang.sparse_calls import SPARSE_RULES
@@ -86,8 +87,9 @@ def _operands(types: Types, t: Trace, args: tuple[Value, ...], span: Span) -> tu
             found = reduce(promote, (to_scalar(t, a, span).type for a in args))
             return tuple(convert(t, a, found if found.is_float else t.defaults.fp, span) for a in args)
         case Types.INTEGERS:
-            a, b = (operand(t, arg, "a number is needed here", span) for arg in args)
-            return tuple(to_integer(t, x, span) for x in meet(t, a, b, span))
+            numbers = [operand(t, arg, "a number is needed here", span) for arg in args]
+            found = reduce(promote, (type_of(t, x) for x in numbers))
+            return tuple(to_integer(t, convert(t, x, found, span), span) for x in numbers)
         case Types.COUNT:
             return tuple(to_integer(t, to_scalar(t, a, span), span) for a in args)
         case Types.OWN:

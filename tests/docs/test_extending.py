@@ -80,6 +80,67 @@ def test_a_function_of_the_language(trial):
     check(trial, "A function of the language")
 
 
+def test_instructions_of_any_shape(trial):
+    """``brev`` takes one integer, ``saturated_sub`` two and ``larger`` two floats: a row, and what Python computes."""
+    trial.add(
+        "intrinsics/math.py",
+        """
+        Row("brev", "x", "The bits of x in reverse order.", Llvm("bitreverse"), _INTEGERS),
+        Row("saturated_sub", "x, y", "x - y, or 0 where that is negative.", Llvm("usub.sat"), _INTEGERS),
+        Row("larger", "x, y", "The larger of x and y, NaN if one of them is.", Llvm("maximum"), _FLOATS),
+        """,
+        before='        Row("popcnt", ',
+        indent=8,
+    )
+    trial.add(
+        "interpreter/expressions.py",
+        """
+        def _brev(e: Expressions, args: list[str], t: Scalar, result: Scalar) -> str:
+            return f"{constructor(t)}({int.__name__}{OWN}(f'{{{_natural(args[0], t)}:0{t.bits}b}}'[::-1], 2))"
+
+
+        def _saturated_sub(e: Expressions, args: list[str], t: Scalar, result: Scalar) -> str:
+            return f"{constructor(t)}(max{OWN}(int{OWN}({args[0]}) - int{OWN}({args[1]}), 0))"
+
+
+        def _larger(e: Expressions, args: list[str], t: Scalar, result: Scalar) -> str:
+            return e.call(np.maximum, *args)
+
+
+        """,
+        before="INTRINSICS: Final",
+    )
+    trial.replace(
+        "interpreter/expressions.py",
+        '    "rsqrt_seed": _rsqrt_seed,\n}',
+        '    "rsqrt_seed": _rsqrt_seed, "brev": _brev, "saturated_sub": _saturated_sub, "larger": _larger,\n}',
+    )
+    trial.run("""
+        import numpy as np
+        import quadpy as qp
+        from quadpy.jit.offline import compile_for
+        from quadpy.target import parse_target
+
+        F, U = (qp.types.ndarray(dtype=t, ndim=1) for t in (qp.f32, qp.u32))
+
+        def change(x: F, y: F, n: U):
+            for i in n:
+                n[i] = qp.saturated_sub(qp.brev(n[i]), qp.u32(1 << 30))
+                x[i] = qp.larger(x[i], y[i])
+                y[i] = qp.f32(qp.larger(qp.bf16(y[i]), qp.bf16(2.0)))
+
+        for kernel in (qp.kernel(change), qp.kernel(change)):
+            x, y, n = np.float32([1, 2, np.nan]), np.float32([3, 1, 1]), np.uint32([1, 2, 3])
+            kernel(x, y, n)
+            assert n.tolist() == [1 << 30, 0, 2 << 30], n
+            assert x.tolist()[:2] == [3, 2] and np.isnan(x[2]) and y.tolist() == [3, 2, 2], (x, y)
+            for name in ("gfx942", "sm_90"):
+                assert compile_for(kernel, parse_target(name), {}).image
+            qp.init(arch=qp.python)
+    """)
+    check(trial, "A function of the language")
+
+
 def test_a_type(trial):
     """Complex numbers: a kind of value with ``+``, ``*``, ``re`` and ``im``, made by ``qp.complex_of(re, im)``."""
     values = "lang/values.py"

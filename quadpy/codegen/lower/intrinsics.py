@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 from quadpy.codegen.lower.casts import cast, from_bits, resize, to_bits
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.text import constant, llvm_type
-from quadpy.dtypes import Scalar, f32, f64
+from quadpy.dtypes import Scalar, bf16, f32, f64
 from quadpy.errors import CodegenError, KernelTypeError
 from quadpy.intrinsics import INSTRUCTIONS
 from quadpy.intrinsics.rows import Emitted, Llvm, Unsupported
@@ -35,11 +35,20 @@ def lower_intrinsic(s: Scope, e: ir.Intrinsic, operands: list[str]) -> str:
 
 
 def _llvm(s: Scope, e: ir.Intrinsic, name: str, operands: list[str], constants: tuple[tuple[str, str], ...]) -> str:
-    """Call LLVM's intrinsic, whose result has the operands' type, and convert it to the type of ``e``."""
+    """Call LLVM's intrinsic, whose result has the operands' type, and convert it to the type of ``e``.
+
+    For bf16, which is held as bits, it is computed in f32.
+    """
     t = e.args[0].type
-    ty = llvm_type(t)
-    found = s.text.intrinsic(f"llvm.{name}.{ty}", ty, *((ty, x) for x in operands), *constants)
-    return found if t == e.type else resize(s.text, found, Scalar("", "uint", t.bits), e.type.bits)
+    own = f32 if t == bf16 else t
+    ty = llvm_type(own)
+    given = [x if own == t else cast(s.text, x, t, own) for x in operands]
+    found = s.text.intrinsic(
+        f"llvm.{name}.{'f' if own.is_float else 'i'}{own.bits}", ty, *((ty, x) for x in given), *constants
+    )
+    if own != e.type and not own.is_float:
+        return resize(s.text, found, Scalar("", "uint", own.bits), e.type.bits)
+    return found if own == e.type else cast(s.text, found, own, e.type)
 
 
 def _mulhi(s: Scope, operands: list[str], t: Scalar) -> str:
