@@ -20,7 +20,7 @@ from quadpy.lang.arrays import (
     struct_element,
 )
 from quadpy.lang.compile_time import python_call
-from quadpy.lang.components import part_at
+from quadpy.lang.components import item_named, part_at, read_item
 from quadpy.lang.context import Trace
 from quadpy.lang.fingerprints import is_our_module
 from quadpy.lang.frames import MutableVar
@@ -152,6 +152,8 @@ def expr_Subscript(t: Trace, node: ast.Subscript) -> Value:
     bound = t.frame.env.get(node.value.id) if isinstance(node.value, ast.Name) else None
     if isinstance(bound, MutableVar) and isinstance(bound.shape, tuple) and bound.shape:
         return _part_of_variable(t, bound, node)
+    if (item := item_named(t, node)) is not None:
+        return read_item(t, item, node)
     if (column := column_of(t, node)) is not None:
         return column
     if is_element(t, node):

@@ -9,10 +9,11 @@ from quadpy.ir import nodes as ir
 from quadpy.lang.arrays import element_ref, is_element, load_element, store_element
 from quadpy.lang.atomics import atomic_update
 from quadpy.lang.collectors import add_to_collector, collector
-from quadpy.lang.components import assign_component, named_part, place_of, read_part, write_part
+from quadpy.lang.components import assign_component, place_of, read_part, variable_named, write_part
 from quadpy.lang.context import Trace
 from quadpy.lang.displays import unpacked
 from quadpy.lang.frames import ChosenPart, MutableVar
+from quadpy.lang.items import assign_list
 from quadpy.lang.names import base_name
 from quadpy.lang.operators import binary
 from quadpy.lang.replacements import instead_of
@@ -91,7 +92,8 @@ def _is_type(wanted: Value) -> bool:
 def assign_target(t: Trace, target: ast.expr, value: Value, span: Span) -> None:
     match target:
         case ast.Name(id=name) if t.frame.is_item(name) or not is_element(t, target):
-            assign_name(t, name, value, span)
+            bind = assign_list if isinstance(value, (list, tuple, dict)) else assign_name
+            bind(t, name, value, span)
         case ast.Tuple(elts=elts) | ast.List(elts=elts):
             items = value.elems if isinstance(value, Vec) else value
             if not isinstance(items, (tuple, list)):
@@ -137,7 +139,7 @@ def _change_plainly(
             value = binary(t, type(node.op), freeze_all(t, read_part(t, item, span)), t.expr(node.value), span)
             write_part(t, one, item, value, span)
         case _ if name := base_name(node.target):
-            part = target or named_part(t, name, node.target)
+            part = target or variable_named(t, name, node.target)
             old = freeze_all(t, read_part(t, part, span))
             write_part(t, name, part, binary(t, type(node.op), old, t.expr(node.value), span), span)
         case _:

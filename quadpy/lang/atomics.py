@@ -14,9 +14,10 @@ from quadpy.lang.activity import activate_element
 from quadpy.lang.arrays import chosen_parts, is_number_at, places_of, written_places
 from quadpy.lang.checks import values_where
 from quadpy.lang.comparisons import compare
-from quadpy.lang.components import named_part, place_of, read_part, write_part
+from quadpy.lang.components import place_of, read_part, variable_named, write_part
 from quadpy.lang.context import Trace
 from quadpy.lang.frames import ChosenPart, MutableVar
+from quadpy.lang.items import is_variable
 from quadpy.lang.names import base_name
 from quadpy.lang.operators import binary, bit_cast, select
 from quadpy.lang.promotion import literal
@@ -24,7 +25,7 @@ from quadpy.lang.quantised import change_packed
 from quadpy.lang.retrace import LocalAtomicFound
 from quadpy.lang.scalars import cast
 from quadpy.lang.scope import lookup
-from quadpy.lang.values import ElementRef, Record, Value, Vec, elems_of, is_numeric, is_runtime, shaped
+from quadpy.lang.values import ElementRef, Record, Value, Vec, elems_of, is_runtime, shaped
 from quadpy.lang.variables import freeze, freeze_all
 from quadpy.lang.vectors import components_for, map_vec
 from quadpy.records import RecordType
@@ -81,10 +82,10 @@ def _changed_part(t: Trace, op: ir.AtomicOp, target: ast.expr) -> tuple[str, Mut
         t.fail_type(f"atomic_{op.value} needs a target that can be assigned", t.span(target),
                     "such as an element, x[i], or a variable")  # fmt: skip
     key, bound = (t.frame.source.code, name), t.frame.env.get(name)
-    if key not in t.changing and (is_numeric(bound) or isinstance(bound, MutableVar)):
+    if key not in t.changing and is_variable(bound):
         raise LocalAtomicFound(key)
     if not isinstance(target, ast.Name):
-        return name, named_part(t, name, target)
+        return name, variable_named(t, name, target)
     lookup(t, name, t.span(target))
     if not isinstance(bound, MutableVar):
         t.fail_type(f"atomic_{op.value} needs an element of an array or a variable", t.span(target))

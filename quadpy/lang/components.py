@@ -13,9 +13,10 @@ from collections.abc import Sequence
 from quadpy.ir import nodes as ir
 from quadpy.lang.arrays import element_ref, index_values, is_element, part_indices
 from quadpy.lang.context import Trace
-from quadpy.lang.frames import ChosenPart, MutableVar
+from quadpy.lang.frames import ChosenPart, Items, MutableVar
+from quadpy.lang.items import assign_items, item_at
 from quadpy.lang.names import base_name
-from quadpy.lang.scope import lookup
+from quadpy.lang.scope import items_of, lookup, read_items
 from quadpy.lang.structs import no_member, scalars_for
 from quadpy.lang.values import (
     ArrayRef,
@@ -30,13 +31,23 @@ from quadpy.lang.values import (
     shape_text,
     shaped,
 )
-from quadpy.lang.variables import assign_name, check_assigned, in_memory, read_variable, write_variable
+from quadpy.lang.variables import assign_name, check_assigned, in_memory, read_variable, set_variable, write_variable
 from quadpy.lang.vectors import MOST_SELECTS, chosen_numbers, numbers_of, picked
 from quadpy.messages import with_article
 from quadpy.records import RecordType
 from quadpy.source import Span
 
-__all__ = ["assign_component", "named_part", "part_at", "place_of", "read_part", "write_part"]
+__all__ = [
+    "assign_component",
+    "item_named",
+    "named_part",
+    "part_at",
+    "place_of",
+    "read_item",
+    "read_part",
+    "variable_named",
+    "write_part",
+]
 
 
 def place_of(t: Trace, node: ast.expr) -> ElementRef | MutableVar | ChosenPart | None:
@@ -53,6 +64,8 @@ def place_of(t: Trace, node: ast.expr) -> ElementRef | MutableVar | ChosenPart |
                 _check_augmented(t, node)
         case _ if base := base_name(node):
             bound = t.frame.env.get(base)
+            if isinstance(bound, Items) and bound.shared and t.in_parallel:
+                return _variable(t, _part_named(t, bound, node), node)
             if in_memory(bound, t) and bound.shape:
                 check_assigned(t, base, t.span(node))
                 return _part_named(t, bound, node)
@@ -70,8 +83,8 @@ def assign_component(t: Trace, name: str, target: ast.expr, value: Value, span: 
     write_part(t, name, named_part(t, name, target), value, span)
 
 
-def named_part(t: Trace, name: str, target: ast.expr) -> MutableVar | ChosenPart:
-    """The part of the local vector ``name`` that ``target`` names, or all of it, to be read and written."""
+def named_part(t: Trace, name: str, target: ast.expr) -> MutableVar | ChosenPart | Items:
+    """The part of the local vector or list ``name`` that ``target`` names, or all of it, to be read and written."""
     bound, span = t.frame.env.get(name), t.span(target)
     if bound is None:
         lookup(t, name, span)
@@ -83,6 +96,8 @@ def named_part(t: Trace, name: str, target: ast.expr) -> MutableVar | ChosenPart
                         f"name the items in the loop: for {name} in qp.static([a, b]); or copy it first")  # fmt: skip
         assign_name(t, name, bound, span)
         bound = t.frame.env[name]
+    if (items := items_of(t, name)) is not None:
+        return items if isinstance(target, ast.Name) else _part_named(t, items, target)
     is_object = isinstance(bound, Container) or (kind_of(bound) is Kind.OBJECT and not isinstance(bound, MutableVar))
     if isinstance(target, ast.Attribute) and is_object:
         what = "members of a dataclass" if isinstance(bound, Container) else "attributes of an object"
@@ -101,6 +116,17 @@ def named_part(t: Trace, name: str, target: ast.expr) -> MutableVar | ChosenPart
     return bound if isinstance(target, ast.Name) else _part_named(t, bound, target)
 
 
+def variable_named(t: Trace, name: str, target: ast.expr) -> MutableVar | ChosenPart:
+    """Like ``named_part``, for what takes a number, a vector or a struct."""
+    return _variable(t, named_part(t, name, target), target)
+
+
+def _variable(t: Trace, part: MutableVar | ChosenPart | Items, node: ast.expr) -> MutableVar | ChosenPart:
+    if isinstance(part, Items):
+        t.fail_type(f"{ast.unparse(node)!r} has items, which change one by one", t.span(node))
+    return part
+
+
 def read_part(t: Trace, part: MutableVar | ChosenPart, span: Span) -> ir.Expr | Vec | Record:
     """The value of a part; 0 where no part is chosen."""
     if isinstance(part, MutableVar):
@@ -109,10 +135,16 @@ def read_part(t: Trace, part: MutableVar | ChosenPart, span: Span) -> ir.Expr | 
     return shaped(part.shape, [picked(t, column, part.at, span) for column in columns])
 
 
-def write_part(t: Trace, name: str, part: MutableVar | ChosenPart, value: Value, span: Span) -> None:
+def write_part(t: Trace, name: str, part: MutableVar | ChosenPart | Items, value: Value, span: Span) -> None:
     """Assigns a variable called ``name``, or a part of it."""
+    if isinstance(part, Items):
+        assign_items(t, name, part, value, span)
+        return
     if part is t.frame.env.get(name) and not t.frame.is_item(name):
         assign_name(t, name, value, span)
+        return
+    if isinstance(part, MutableVar) and part.whole:
+        set_variable(t, name, part, value, span)
         return
     items = scalars_for(t, value, part.shape, part.types, span)
     if isinstance(part, MutableVar):
@@ -121,16 +153,22 @@ def write_part(t: Trace, name: str, part: MutableVar | ChosenPart, value: Value,
         _write_chosen(t, part, [t.build.let(item) for item in items], span)
 
 
-def _part_named(t: Trace, bound: MutableVar, target: ast.expr) -> MutableVar | ChosenPart:
-    """The components of the vector ``bound`` that ``target`` names."""
+def _part_named(t: Trace, bound: MutableVar | Items, target: ast.expr) -> MutableVar | ChosenPart | Items:
+    """The components of the vector ``bound`` that ``target`` names, or the item of a list, or a part of it."""
     span = t.span(target)
     assert isinstance(target, (ast.Attribute, ast.Subscript))
     if not isinstance(target.value, ast.Name):
         outer = _part_named(t, bound, target.value)
-        if isinstance(outer, ChosenPart) or not outer.shape:
-            what = "a row chosen at run time" if isinstance(outer, ChosenPart) else "a number"
+        if isinstance(outer, ChosenPart) or not (isinstance(outer, Items) or outer.shape):
+            what = "an item chosen at run time" if isinstance(outer, ChosenPart) else "a number"
             t.fail_type(f"{what} has no parts that can be named", span, "write m[i, j] for an element of a matrix")
         bound = outer
+    if isinstance(bound, Items):
+        if isinstance(target, ast.Attribute):
+            t.fail_type(f"a {type(bound.held).__name__} has no attribute {target.attr!r} that can be set", span)
+        if isinstance(bound.held, tuple) and not t.options.as_taichi and isinstance(target.ctx, ast.Store):
+            t.fail_type("the items of a tuple cannot be assigned", span, "make it a list: [a, b]")
+        return item_at(t, bound, index_values(t, target.slice), span)
     if isinstance(target, ast.Attribute) and (member := bound.member(target.attr)) is not None:
         return member
     if isinstance(bound.shape, RecordType):
@@ -150,6 +188,24 @@ def _part_named(t: Trace, bound: MutableVar, target: ast.expr) -> MutableVar | C
     if len({*numbers}) < len(numbers):
         t.fail_type("this names the same component twice", span, "name each component once")
     return bound.part(numbers, shape)
+
+
+def item_named(t: Trace, node: ast.expr) -> MutableVar | ChosenPart | Items | None:
+    """The item of a list in variables, or the list, that ``node`` names; None for all else."""
+    match node:
+        case ast.Name(id=name):
+            return items_of(t, name)
+        case ast.Subscript(value=owner, slice=index) if isinstance(items := item_named(t, owner), Items):
+            return item_at(t, items, index_values(t, index), t.span(node))
+        case _:
+            return None
+
+
+def read_item(t: Trace, item: MutableVar | ChosenPart | Items, node: ast.expr) -> Value:
+    """The value of an item of a list, which ``node`` names."""
+    return (
+        read_part(t, item, t.span(node)) if isinstance(item, ChosenPart) else read_items(t, str(base_name(node)), item)
+    )
 
 
 def part_at(t: Trace, bound: MutableVar, index: tuple[Value, ...], span: Span) -> MutableVar | ChosenPart:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import field
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from quadpy.dtypes import Scalar, u1
 from quadpy.ir import nodes as ir
@@ -16,7 +16,7 @@ from quadpy.light import dataclass
 from quadpy.records import RecordType, Shape, shape_of_member
 from quadpy.source import NOWHERE, Span
 
-__all__ = ["Assigned", "ChosenPart", "Frame", "MutableVar", "Outline"]
+__all__ = ["Assigned", "ChosenPart", "Frame", "Items", "MutableVar", "Outline"]
 
 
 Outline: TypeAlias = 'Literal["scalar"] | Shape | list[Outline] | dict[object, Outline] | None'
@@ -28,12 +28,14 @@ class MutableVar:
     """A name bound to variables: one for a scalar (``shape`` is ``()``), one for each scalar of a vector or struct.
 
     ``shared`` variables live outside the parallel loops of a kernel; inside a loop they are slots of scratch memory.
+    ``whole`` says that it is not part of another.
     """
 
     vars: tuple[ir.Var, ...]
     shape: Shape
     shared: bool
     span: Span
+    whole: bool = True
 
     @property
     def types(self) -> tuple[Scalar, ...]:
@@ -45,7 +47,7 @@ class MutableVar:
 
     def part(self, picked: Iterable[int], shape: Shape) -> MutableVar:
         """Some of the scalars, as a variable of the given shape."""
-        return MutableVar(tuple(self.vars[k] for k in picked), shape, self.shared, self.span)
+        return MutableVar(tuple(self.vars[k] for k in picked), shape, self.shared, self.span, whole=False)
 
     def member(self, name: str) -> MutableVar | None:
         """A member, as a variable; None where there is no such member."""
@@ -54,6 +56,29 @@ class MutableVar:
             return None
         first, member = found
         return self.part(range(first, first + len(member.types)), shape_of_member(member))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Items:
+    """A name, or an item, bound to a list, tuple or dict whose items are assigned: ``held`` has a variable, or more such
+    items, for each item.
+    """
+
+    held: Any
+    shared: bool
+
+    def same_form(self, value: object) -> bool:
+        """Whether ``value`` has the same items, but for their numbers."""
+        if type(value) is not type(self.held) or len(self.held) != len(value):  # type: ignore[arg-type]  # as ``held``
+            return False
+        if isinstance(value, dict):
+            return value.keys() == self.held.keys() and Items([*self.held.values()], self.shared).same_form(
+                [value[key] for key in self.held]
+            )
+        return all(
+            item.same_form(given) if isinstance(item, Items) else item.shape == getattr(given, "shape", ())
+            for item, given in zip(self.held, value, strict=True)  # type: ignore[call-overload]  # as ``held``
+        )
 
 
 Assigned: TypeAlias = set[tuple[str, MutableVar]]

@@ -11,12 +11,13 @@ from quadpy.lang.context import Trace
 from quadpy.lang.decorators import Func, is_template
 from quadpy.lang.dependencies import MISSING
 from quadpy.lang.frames import Frame
+from quadpy.lang.items import has_variables, in_variables
 from quadpy.lang.marks import enter
 from quadpy.lang.returns import annotated, leave_function, require_return
 from quadpy.lang.scope import import_value
 from quadpy.lang.source import FunctionSource
-from quadpy.lang.values import Record, Value, Vec, is_number, is_runtime, shaped
-from quadpy.lang.variables import declare
+from quadpy.lang.values import Record, Value, Vec, holds_runtime, is_number, is_runtime, shaped
+from quadpy.lang.variables import declare, freeze_all
 from quadpy.messages import misfit, positional
 from quadpy.source import Span
 
@@ -101,7 +102,9 @@ def _check_templates(t: Trace, source: FunctionSource, bound: dict[str, Value], 
         value = bound[name]
         scalars = value.elems if isinstance(value, (Vec, Record)) else (value,) if is_runtime(value) else ()
         known = all(isinstance(scalar, ir.Const) for scalar in scalars)
-        if not known and is_template(t.deps.annotation(source, name)):
+        if not (known and not (has_variables(t, name, value) and holds_runtime(value))) and is_template(
+            t.deps.annotation(source, name)
+        ):
             t.fail_type(
                 f"{source.name} changes its template parameter {name!r}, which is not a reference to a variable", span,
                 "pass a variable, a component of one, or an element of an array; or return the new value",
@@ -111,8 +114,10 @@ def _check_templates(t: Trace, source: FunctionSource, bound: dict[str, Value], 
 def _enter_parameters(t: Trace, bound: dict[str, Value], stored: Any, span: Span) -> None:
     """Binds parameters in the new frame; those that the body assigns become variables."""
     for name, value in bound.items():
-        if isinstance(value, (list, tuple)) and value and all(is_runtime(v) or is_number(v) for v in value):
-            value = tuple(t.build.freeze(v) if is_runtime(v) else v for v in value)
+        if isinstance(value, (list, tuple, dict)):
+            value = freeze_all(t, value)
+            t.frame.env[name] = in_variables(t, name, value, span) if has_variables(t, name, value) else value
+            continue
         if not (name in stored and (is_runtime(value) or is_number(value) or isinstance(value, (Vec, Record)))):
             if is_runtime(value):
                 value = t.build.let(value, name)

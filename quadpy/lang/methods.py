@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 
 from quadpy.lang.arrays import struct_element
+from quadpy.lang.components import item_named
 from quadpy.lang.context import Trace
 from quadpy.lang.decorators import Func, Method
 from quadpy.lang.frames import MutableVar
 from quadpy.lang.references import named_place
+from quadpy.lang.scope import static_object
 from quadpy.lang.structs import changes_self, fail_to_change
 from quadpy.lang.values import Record
 from quadpy.records import RecordType
@@ -40,6 +42,8 @@ def record_at(t: Trace, node: ast.expr) -> RecordType | None:
     match node:
         case ast.Name(id=name) if isinstance(bound := t.frame.env.get(name), (MutableVar, Record)):
             return bound.shape if isinstance(bound.shape, RecordType) else None
+        case ast.Subscript() if isinstance(item := item_named(t, node) or static_object(t, node), (MutableVar, Record)):
+            return item.shape if isinstance(item.shape, RecordType) else None
         case ast.Attribute(value=outer, attr=name) if (owner := record_at(t, outer)) is not None:
             member = owner.window(name)
             return member[1] if member is not None and isinstance(member[1], RecordType) else None

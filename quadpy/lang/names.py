@@ -85,13 +85,15 @@ def stored_names(nodes: Iterable[ast.AST]) -> Counter[str]:
 
 
 def item_targets(body: Iterable[ast.AST]) -> frozenset[str]:
-    """The names of which items are assigned: ``a`` in ``a[0] = x``."""
-    inside = (node for stmt in body for node in ast.walk(stmt))
-    return frozenset(
-        node.value.id
-        for node in inside
-        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and isinstance(node.value, ast.Name)
-    )
+    """The names of which items are assigned, or parts of items: ``a`` in ``a[0] = x``, ``a[0].y = x``, ``a[0].fill(x)``."""
+    found: set[str | None] = set()
+    for node in (node for stmt in body for node in ast.walk(stmt)):
+        match node:
+            case ast.Subscript(ctx=ast.Store()) | ast.Attribute(ctx=ast.Store()):
+                found.add(base_name(node))
+            case ast.Call(func=ast.Attribute(value=owner, attr="fill")):
+                found.add(base_name(owner))
+    return frozenset(filter(None, found))
 
 
 def statics(body: Iterable[ast.AST]) -> frozenset[str]:

@@ -8,17 +8,18 @@ from quadpy.lang.arrays import element_ref, is_element
 from quadpy.lang.components import named_part
 from quadpy.lang.context import Trace
 from quadpy.lang.decorators import Func, Method, is_template
-from quadpy.lang.frames import ChosenPart, MutableVar
+from quadpy.lang.frames import ChosenPart, Items, MutableVar
+from quadpy.lang.items import is_variable
 from quadpy.lang.names import base_name
 from quadpy.lang.retrace import LocalAtomicFound
 from quadpy.lang.scope import static_object
-from quadpy.lang.values import ElementRef, Record, Value, is_number, is_numeric, is_struct_type
+from quadpy.lang.values import ElementRef, Value, is_number, is_struct_type
 from quadpy.lang.variables import check_assigned
 
 __all__ = ["argument_places", "named_place"]
 
 
-def argument_places(t: Trace, fn: Value, node: ast.Call) -> dict[ast.expr, ElementRef | MutableVar]:
+def argument_places(t: Trace, fn: Value, node: ast.Call) -> dict[ast.expr, ElementRef | MutableVar | Items]:
     """The arguments of a call that are passed as places, and these places."""
     if isinstance(fn, Method):
         names = list(fn.func.source.signature.parameters)[1:]
@@ -42,7 +43,7 @@ def argument_places(t: Trace, fn: Value, node: ast.Call) -> dict[ast.expr, Eleme
     return {arg: place for arg, place in places.items() if place is not None}
 
 
-def named_place(t: Trace, node: ast.expr) -> ElementRef | MutableVar | None:
+def named_place(t: Trace, node: ast.expr) -> ElementRef | MutableVar | Items | None:
     """The place that ``node`` names; None where it is a value.
 
     Raises:
@@ -53,7 +54,7 @@ def named_place(t: Trace, node: ast.expr) -> ElementRef | MutableVar | None:
         return element_ref(t, node)
     name = node.id if isinstance(node, ast.Name) else base_name(node)
     bound = None if name is None else t.frame.env.get(name)
-    if name is None or not (is_numeric(bound) or isinstance(bound, (MutableVar, Record))):
+    if name is None or not is_variable(bound):
         return None
     key = t.frame.source.code, name
     if key not in t.changing:
@@ -61,7 +62,7 @@ def named_place(t: Trace, node: ast.expr) -> ElementRef | MutableVar | None:
     if isinstance(node, ast.Name) and is_number(bound):
         t.fail_type(f"{name!r} is known at compile time and cannot be changed by a function", t.span(node),
                     "assign it to a variable, and pass that")  # fmt: skip
-    if not isinstance(bound, MutableVar):
+    if not isinstance(bound, (MutableVar, Items)):
         return None
     check_assigned(t, name, t.span(node))
     part = bound if isinstance(node, ast.Name) else named_part(t, name, node)

@@ -14,7 +14,7 @@ from quadpy.ir.types import Array, Layout, Member
 from quadpy.lang.arguments import MemberRefused, StaticArg
 from quadpy.lang.context import Trace
 from quadpy.lang.dependencies import MISSING
-from quadpy.lang.frames import MutableVar
+from quadpy.lang.frames import Items, MutableVar
 from quadpy.lang.parameters import member_parameter, passed_array, passed_attribute
 from quadpy.lang.values import ArrayRef, Container, ElementRef, Record, Value, Vec, is_runtime
 from quadpy.lang.variables import check_assigned, freeze_all, read_variable, undefined
@@ -22,7 +22,17 @@ from quadpy.lang.vectors import host_vector
 from quadpy.mathlib.library import PerWidth
 from quadpy.source import Span
 
-__all__ = ["container_member", "end_block", "import_value", "lookup", "outside", "read_part", "static_object"]
+__all__ = [
+    "container_member",
+    "end_block",
+    "import_value",
+    "items_of",
+    "lookup",
+    "outside",
+    "read_items",
+    "read_part",
+    "static_object",
+]
 
 
 def _field_ref(t: Trace, value: Any) -> ArrayRef:
@@ -60,7 +70,9 @@ def static_object(t: Trace, node: ast.expr) -> Any:
     t.frame.finished.pop(node.id, None)
     if bound is not None:
         return (
-            None if is_runtime(bound) or isinstance(bound, (Vec, Record, MutableVar, ArrayRef, ElementRef)) else bound
+            None
+            if is_runtime(bound) or isinstance(bound, (Vec, Record, MutableVar, Items, ArrayRef, ElementRef))
+            else bound
         )
     try:
         return outside(t, node.id)
@@ -116,10 +128,9 @@ def lookup(t: Trace, name: str, span: Span) -> Value:
     if name in frame.env:
         bound = frame.env[name]
         if not isinstance(bound, MutableVar):
-            if name in frame.outer and frame.outer[name] is bound:
-                frame.shared.add(name)
+            _keep_around(t, name)
             frame.finished.pop(name, None)
-            return bound
+            return read_items(t, name, bound) if isinstance(bound, Items) else bound
         check_assigned(t, name, span)
         return read_part(t, name, bound, span)
     try:
@@ -133,6 +144,31 @@ def read_part(t: Trace, name: str, part: MutableVar, span: Span) -> Value:
     """The variable ``name``, or a part of it, as it is now: the rest of the statement may change it."""
     value = read_variable(t, part, span)
     return freeze_all(t, value) if (t.frame.source.code, name) in t.changing else value
+
+
+def items_of(t: Trace, name: str) -> Items | None:
+    """The list in variables to which ``name`` is bound."""
+    bound = t.frame.env.get(name)
+    if not isinstance(bound, Items):
+        return None
+    _keep_around(t, name)
+    return bound
+
+
+def _keep_around(t: Trace, name: str) -> None:
+    """The parallel loop around uses what ``name`` was bound to before it, and may not bind it to anything else."""
+    frame = t.frame
+    if name in frame.outer and frame.binds(name, frame.outer[name]):
+        frame.shared.add(name)
+
+
+def read_items(t: Trace, name: str, part: MutableVar | Items) -> Value:
+    """The list, tuple or dict ``name``, or an item of it, as it is now."""
+    if isinstance(part, MutableVar):
+        return read_part(t, name, part, part.span)
+    if isinstance(part.held, dict):
+        return {key: read_items(t, name, item) for key, item in part.held.items()}
+    return type(part.held)(read_items(t, name, item) for item in part.held)
 
 
 def outside(t: Trace, name: str) -> Any:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from quadpy.intrinsics import BUILTINS
 from quadpy.ir import nodes as ir
 from quadpy.lang.context import Trace
+from quadpy.lang.items import lengthen
 from quadpy.lang.loops import StaticBreak, StaticContinue
 from quadpy.lang.parallel import loop_config
 from quadpy.lang.returns import kernel_return, return_value
@@ -28,6 +29,8 @@ def stmt_Expr(t: Trace, node: ast.Expr) -> None:
         fn = static_object(t, node.value.func)
         if fn is BUILTINS["loop_config"]:
             loop_config(t, node.value)
+            return
+        if lengthen(t, node.value):
             return
     if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
         return  # a docstring

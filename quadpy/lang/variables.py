@@ -33,7 +33,7 @@ from quadpy.source import Span
 
 __all__ = [
     "assign_name", "bind_index", "check_assigned", "check_type", "declare", "freeze", "freeze_all", "in_memory",
-    "read_variable", "release_index", "undefined", "write_variable",
+    "new_variable", "read_variable", "release_index", "set_variable", "undefined", "write_variable",
 ]  # fmt: skip
 
 _UNBOUND: Final = object()
@@ -41,14 +41,19 @@ _UNBOUND: Final = object()
 
 
 def declare(t: Trace, name: str, value: Value, span: Span) -> None:
-    """A new variable called ``name`` that starts as ``value``."""
+    """Binds ``name`` to a new variable that starts as ``value``."""
+    t.frame.env[name] = new_variable(t, name, value, span)
+    t.frame.unset.discard(name)
+
+
+def new_variable(t: Trace, name: str, value: Value, span: Span) -> MutableVar:
+    """A variable that starts as ``value``; ``name`` is what users call it."""
     elems = value.elems if isinstance(value, (Vec, Record)) else (to_scalar(t, value, span),)
     variables = tuple(t.build.var(name, e.type, mutable=True) for e in elems)
     for var, elem in zip(variables, elems, strict=True):
         t.build.assign(var, elem, span)
     shape = value.shape if isinstance(value, (Vec, Record)) else ()
-    t.frame.env[name] = MutableVar(variables, shape, not t.in_parallel, span)
-    t.frame.unset.discard(name)
+    return MutableVar(variables, shape, not t.in_parallel, span)
 
 
 def in_memory(bound: object, t: Trace) -> TypeGuard[MutableVar]:
@@ -93,7 +98,7 @@ def assign_name(t: Trace, name: str, value: Value, span: Span) -> None:
             t.frame.nones[name] = len(t.frame.loops)
         env[name] = freeze_all(t, value)
     elif isinstance(bound, MutableVar):
-        _set_variable(t, name, bound, value, span)
+        set_variable(t, name, bound, value, span)
     elif isinstance(bound, ArrayRef):
         t.fail_type(f"{name!r} is an array and cannot become {shape_text(value)}", span, "use another name")
     elif name in t.frame.singles and not _is_shared(t, name):  # static loops may come here again
@@ -110,19 +115,13 @@ def assign_name(t: Trace, name: str, value: Value, span: Span) -> None:
 
 
 def _as_bound(t: Trace, name: str, bound: object, value: Value, span: Span) -> Value:
-    """``value`` as a vector or struct, if ``name`` is bound to one or its items are assigned."""
+    """``value`` as a vector or struct, if ``name`` is bound to one."""
     shape = bound.shape if isinstance(bound, MutableVar) else ()
     if isinstance(value, (list, tuple)) and isinstance(shape, tuple) and shape:
         return make_vector(t, value, span)
-    if isinstance(value, list) and name in t.frame.source.item_targets and value and all(map(_is_scalar, value)):
-        return make_vector(t, value, span)  # so that its items can be assigned at run time
     if isinstance(value, dict) and isinstance(shape, RecordType):
         return record_of(t, value, shape, span)
     return value
-
-
-def _is_scalar(item: Value) -> bool:
-    return is_runtime(item) or is_number(item)
 
 
 def _is_kept(t: Trace, name: str) -> bool:
@@ -161,7 +160,8 @@ def _fits(t: Trace, bound: MutableVar, value: Value) -> bool:
     return getattr(value, "shape", ()) == bound.shape and (bound.types[0].is_float or not given.is_float)
 
 
-def _set_variable(t: Trace, name: str, bound: MutableVar, value: Numeric, span: Span) -> None:
+def set_variable(t: Trace, name: str, bound: MutableVar, value: Numeric, span: Span) -> None:
+    """Assigns all of a variable that users call ``name``."""
     if isinstance(value, Record) or isinstance(bound.shape, RecordType):
         write_variable(t, bound, scalars_for(t, value, bound.shape, bound.types, span), span)
         t.frame.unset.discard(name)
@@ -221,7 +221,7 @@ def _takes_index(t: Trace, bound: object) -> bool:
 def bind_index(t: Trace, name: str, value: Value, stored: Any, span: Span) -> None:
     bound = t.frame.env.get(name)
     if isinstance(bound, MutableVar) and is_numeric(value) and _takes_index(t, bound):
-        _set_variable(t, name, bound, value, span)
+        set_variable(t, name, bound, value, span)
         if name not in stored:
             t.frame.env[name] = value
     elif name in stored and not t.frame.source.throws_away(name):

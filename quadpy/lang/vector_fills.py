@@ -6,9 +6,9 @@ import ast
 from typing import TypeAlias
 
 from quadpy.lang.arrays import element_ref, is_element, load_element, store_element, struct_element
-from quadpy.lang.components import named_part, write_part
+from quadpy.lang.components import variable_named, write_part
 from quadpy.lang.context import Trace
-from quadpy.lang.frames import ChosenPart, MutableVar
+from quadpy.lang.frames import ChosenPart, Items, MutableVar
 from quadpy.lang.methods import record_at
 from quadpy.lang.names import base_name
 from quadpy.lang.promotion import literal
@@ -33,8 +33,8 @@ def vector_to_fill(t: Trace, node: ast.expr) -> tuple[Place, Vec | Record] | Non
         place = element_ref(t, owner)
         zeros = [literal(0, type, span) for type in place.types]
         held: Value = load_element(t, place, span) if place.steps else shaped(place.shape, zeros)
-    elif isinstance(t.frame.env.get(name := _name_of(owner)), (MutableVar, Vec, Record)):
-        place = named_part(t, name, owner)
+    elif isinstance(t.frame.env.get(name := _name_of(owner)), (MutableVar, Items, Vec, Record)):
+        place = variable_named(t, name, owner)
         part = place.parts[0] if isinstance(place, ChosenPart) else place
         held = part.stand_in(span)
     else:
@@ -60,5 +60,5 @@ def check_filled(t: Trace, node: ast.expr, method: BoundMethod) -> None:
     if not (isinstance(node, ast.Attribute) and isinstance(method.receiver, Vec) and method.name == "fill"):
         return
     if name := _name_of(node.value):
-        named_part(t, name, node.value)
+        variable_named(t, name, node.value)
         t.fail_type(f"{ast.unparse(node.value)!r} cannot change here", t.span(node), "copy it to a variable first")

@@ -249,8 +249,6 @@ def test_a_component_of_an_element_may_be_chosen_at_run_time():
 
 
 def test_items_of_a_list_of_numbers_may_be_assigned_at_run_time():
-    """Such a list is a vector from the start."""
-
     @qp.kernel
     def ordered(a: int, b: int, c: int) -> (int, int, int):
         v = [a, b, c]

@@ -408,8 +408,7 @@ GLOBAL = Tally(4)
 @pytest.mark.parametrize(
     "lines",
     [
-        "l = [qp_Tally(1)]\n    l[0].inc()",
-        "d = {'a': qp_Tally(1)}\n    d['a'].inc()",
+        "l = [qp_Tally(1), GLOBAL]\n    for s in qp.static(l):\n        s.inc()",
         "GLOBAL.inc()",
         "qp_Tally(1).inc()",
     ],
