@@ -62,7 +62,7 @@ class Limits:
             spans[number] if number < len(spans) else self._span,
             hint="begin the loop later, or guard the access: if i >= 0; indices in kernels do not count from the end"
             if index < 0
-            else f"pass arrays whose shapes fit, shorten the loop, or guard the access: if i < {name}.shape[{limit.axis}]",
+            else f"pass arrays whose shapes fit, shorten the loop, or guard the access: if i < {name.partition('/')[0]}.shape[{limit.axis}]",
         )
 
 

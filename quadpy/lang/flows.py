@@ -132,14 +132,14 @@ def _integer(t: Trace, marker: Builtin, node: ast.expr, span: Span, ndim: int) -
     if not isinstance(node, (ast.Name, ast.Attribute)):
         t.fail_syntax(f"{marker.__name__} takes the name of one array", span, f"write {FORMS[marker.row.name]}")
     value, what = t.expr(node), marker.__name__.rpartition(".")[2]
+    hint = f"such as {'flag' if marker is checkpoint else 'cond'}: qp.types.ndarray(dtype=qp.i32, ndim=0)"
     params = {param.name for param in t.signature.params if isinstance(param, ir.ArrayParam)}
     if not isinstance(value, ArrayRef) or value.name not in params:
-        t.fail_type(f"{what} takes an array parameter, not {shape_text(value)}", span,
-                    "such as cond: qp.types.ndarray(dtype=qp.i32, ndim=0)")  # fmt: skip
+        is_field = isinstance(value, ArrayRef) and value.shape is not None
+        t.fail_type(f"{what} takes an array parameter, not {'a field' if is_field else shape_text(value)}", span, hint)
     type = value.type
     if type.elem.kind not in ("int", "uint") or type.components != 1 or type.ndim > ndim:
-        t.fail_type(f"{what} takes an array of one integer, not {type!r}", span,
-                    "such as cond: qp.types.ndarray(dtype=qp.i32, ndim=0)")  # fmt: skip
+        t.fail_type(f"{what} takes an array of one integer, not {shape_text(value)}", span, hint)
     return value
 
 

@@ -16,8 +16,8 @@ from quadpy.lang.checks import quietly
 from quadpy.lang.context import Trace
 from quadpy.lang.promotion import literal
 from quadpy.lang.scalars import cast
-from quadpy.lang.scope import import_value
-from quadpy.lang.values import ArrayRef, ElementRef
+from quadpy.lang.scope import field_ref
+from quadpy.lang.values import ElementRef
 from quadpy.light import dataclass
 from quadpy.quantised import Bits, Member, Word
 from quadpy.source import Span
@@ -102,11 +102,10 @@ class _Place:
 def _places(t: Trace, ref: ElementRef, span: Span) -> dict[Member, _Place]:
     """Where each of the numbers of ``ref`` is."""
     field, found = ref.array.packed, dict[Member, _Place]()
-    words = t.deps.attribute(field, "words")
+    words, name = t.deps.attribute(field, "words"), t.deps.text(field) or field.described
     index, lane = _in_words(t, ref, words[0].word.scalar, span)
     for number in ref.numbers:
-        array = import_value(t, words[number])
-        assert isinstance(array, ArrayRef)
+        array = field_ref(t, words[number], name)
         place = ir.Element(array.name, index, 0, array.scalar, span=span)
         found[field.members[number]] = _Place(words[number].word, place, lane)
         if t.loop is not None and (words[number].word.is_array or len(words[number].word.members) > 1):

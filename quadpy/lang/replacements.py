@@ -49,7 +49,7 @@ def instead_of(fn: Any) -> str:
     if library == "random" or module.startswith("numpy.random"):
         return _RANDOM
     if name in _CHANGES and isinstance(getattr(fn, "__self__", None), (list, dict, set)):
-        return "lists, dicts and sets in kernels are fixed when it compiles: write the items down, or use an array"
+        return "lists, dicts and sets in kernels are fixed when it compiles: write the items down, or use an array; lists have append"
     if name in BUILTINS and (library in ("numpy", "math", "scipy", "cmath") or name not in vars(builtins)):
         return f"there is qp.{name}"
     if library == "numpy" and name in BY_NAME:

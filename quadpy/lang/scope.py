@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any
 
 from quadpy.artifact import HIDDEN
@@ -25,6 +26,7 @@ from quadpy.source import Span
 __all__ = [
     "container_member",
     "end_block",
+    "field_ref",
     "import_value",
     "items_of",
     "lookup",
@@ -35,9 +37,17 @@ __all__ = [
 ]
 
 
-def _field_ref(t: Trace, value: Any) -> ArrayRef:
-    """The field ``value`` as a parameter of the kernel, bound at compile time."""
-    if id(value) not in t.signature.fields:
+def field_ref(t: Trace, value: Any, called: str = "") -> ArrayRef:
+    """The field ``value`` as a parameter of the kernel, bound at compile time.
+
+    ``called`` is what messages call it; words of several fields have the names of all that the kernel uses.
+    """
+    if id(value) in t.signature.fields:
+        ref, params = t.signature.fields[id(value)][0], t.signature.field_params
+        number = next((k for k, param in enumerate(params) if param.name == ref.name), None)
+        if called and number is not None and called not in (known := params[number].called).split("/"):
+            params[number] = replace(params[number], called=f"{known}/{called}")
+    else:
         try:
             stored = value.stored_members()
         except ArgumentError as error:  # it has no memory, or has lost it
@@ -50,7 +60,7 @@ def _field_ref(t: Trace, value: Any) -> ArrayRef:
         offset, span = tuple(value.offset or ()), t.frames[0].source.span
         if getattr(value.__class__, "__quadpy_quantised__", False):  # only its words are parameters
             return ArrayRef("", type, offset, element=value.element_shape, blocks=value.blocks, packed=value)
-        called = t.deps.text(value) or value.described
+        called = called or t.deps.text(value) or value.described
         param = ir.ArrayParam(name, type, is_field=True, offset=offset, blocks=value.blocks, called=called, span=span)
         t.signature.field_params.append(param)
         ref = ArrayRef(name, type, offset, element=value.element_shape, blocks=value.blocks)
@@ -212,7 +222,7 @@ def import_value(t: Trace, value: Any) -> Value:
     if type(value).__module__ == "numpy" and hasattr(value, "item") and getattr(value, "ndim", 1) == 0:
         return value.item()
     if getattr(type(value), "__quadpy_field__", False):
-        return _field_ref(t, value)
+        return field_ref(t, value)
     if getattr(type(value), "__quadpy_array__", False) and (passed := passed_array(t, value)) is not None:
         return passed
     if getattr(type(value), "__quadpy_value__", False):

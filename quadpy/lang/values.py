@@ -353,6 +353,12 @@ _WORDS: Final = {
 """What users call objects of these classes of quadpy's."""
 
 
+def _array_text(array: ArrayRef) -> str:
+    """The elements and extents of an array: ``f32x3[8, 4]``, or ``f32[?]`` where an extent is known at run time only."""
+    element = repr(array.element if isinstance(array.element, RecordType) else Plain(array.scalar, array.element))
+    return f"{element}[{', '.join(map(str, array.shape or '?' * array.ndim))}]"
+
+
 def _traced_text(value: Traced) -> str:
     if isinstance(value, Node):
         return str(value.type)
@@ -362,9 +368,9 @@ def _traced_text(value: Traced) -> str:
         case Record():
             return repr(value.shape)
         case ArrayRef():
-            return f"array {value.type!r}"
+            return f"array {_array_text(value)}"
         case ElementRef():
-            return f"element of {value.array.type!r}"
+            return f"element of {_array_text(value.array)}"
         case BoundMethod():
             return f"method {value.name}"
         case Text():

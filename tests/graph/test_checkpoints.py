@@ -470,7 +470,7 @@ def within(head):
 def refused(way, body, error, match, tmp_path, options="graph=True, checkpoints=True"):
     text = (
         "import enum\nimport quadpy as qp\nI32, FLAG = qp.types.ndarray(qp.i32, 1), qp.types.ndarray(qp.i32, 0)\n"
-        f"other = qp.checkpoint\n\n@qp.kernel({options})\n"
+        f"other, field = qp.checkpoint, qp.field(qp.i32, shape=())\n\n@qp.kernel({options})\n"
         f"def run(x: I32, stop: FLAG, wide: qp.types.ndarray(qp.f32, 0), n: qp.i32):\n    {body}\n"
     )
     file = tmp_path / "program.py"
@@ -496,9 +496,11 @@ BAD = {
     "one in another": (within("with qp.checkpoint(2, yield_on=stop):"), "inside another one", None),
     "a loop": (within("for i in x:"), "top level", None),
     "a section": (within("with qp.graph.parallel():"), "inside a section", None),
+    "a field": (GOOD.replace("stop", "field"), "takes an array parameter, not a field\n(.|\n)*hint: such as flag: qp.types", None),
+    "a field of a loop": ("while qp.graph.do_while(field):\n        x[0] -= 1", "do_while takes an array parameter, not a field\n(.|\n)*such as cond: ", None),
     "a number": (GOOD.replace("stop", "n"), "takes an array parameter", None),
     "an array": (GOOD.replace("stop", "x"), "takes an array of one integer", None),
-    "floats": (GOOD.replace("stop", "wide"), "takes an array of one integer", None),
+    "floats": (GOOD.replace("stop", "wide"), r"takes an array of one integer, not array f32\[\]", None),
     "an expression": (GOOD.replace("stop", "x[0]"), "takes the name of one array", None),
     "a long condition": (f"while qp.graph.do_while(x):\n        x[0] -= 1\n    {GOOD}", "array of one integer", None),
     "a variable": (f"n2 = x[0]\n    {GOOD}\n    for i in range(n2):\n        x[i] = 1", "a pause would lose it", None),

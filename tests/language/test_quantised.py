@@ -370,6 +370,36 @@ def test_debug_finds_indices(init):
         qp.sync()  # on a GPU, only now
 
 
+@pytest.mark.parametrize(
+    ("body", "names"),
+    [
+        ("for i in range(65):\n        x[i] = i", "index 64 of x, which is out of range: x has shape"),
+        ("for i in range(65):\n        s.own[i] += i", "index 64 of s.own, which is out of range: s.own has"),
+        ("for i in range(65):\n        v[i] = [1, 2]", "index 64 of v, which is out of range: v has shape"),
+        ("for i in range(65):\n        y[i] = x[i]", r"of x/y, which is out of range(.|\n)*if i < x.shape\[0\]"),
+    ],
+)
+def test_messages_name_the_users_field(body, names, load):
+    m = load(
+        f"{KERNELS}\nclass S: pass\ns = S()\ns.own = qp.field(q.int(5))\nv = qp.Vector.field(2, q.int(5))\n"
+        "more = qp.BitpackedFields(max_num_bits=32)\nmore.place(s.own, v)\nqp.root.dense(qp.i, 64).place(more)\n"
+        f"@qp.kernel\ndef k():\n    {body}\n"
+    )
+    with pytest.raises(qp.BoundsError, match=names):
+        m.k()
+
+
+def test_the_hazard_checker_names_the_users_field(load):
+    m = load(
+        f"{KERNELS}\n@qp.kernel\ndef use(out: qp.types.ndarray(qp.i32, 1)):\n    for i in out:\n        out[i] = x[i]"
+    )
+    with qp.hazards.check() as found, qp.create_stream() as one, qp.create_stream() as other:
+        m.apart(stream=one)
+        with pytest.warns(qp.HazardWarning, match="read after write of x:"):
+            m.use(np.zeros(8, np.int32), stream=other)
+    assert "words" not in str(found.possible[0])
+
+
 KERNELS = """
 q = qp.types.quant
 x, y = qp.field(q.int(20)), qp.field(q.int(12))

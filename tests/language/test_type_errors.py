@@ -53,7 +53,7 @@ CASES = {
     "a call of a number": ("a = n\na()", TYPE, "i32 cannot be called inside a kernel"),
     "a call of a vector": ("a = qp.Vector([n, 2])\na()", TYPE, "i32x2 cannot be called inside a kernel"),
     "a unit vector along no axis": ("qp.Vector.unit(3, 5)", TYPE, "a vector of 3 numbers has no component 5"),
-    "a method of a list": ("a = []\na.append(n)", TYPE, "append cannot be called inside a kernel"),
+    "a method of a list": ("a = [n]\na.pop()", TYPE, "pop cannot be called inside a kernel"),
     "a variable that becomes a float": ("t = 1\nt = 2.5", TYPE, "'t' is i32 since line 28"),
     "a variable that becomes a float in a loop": ("t = 0\nfor i in range(n):\n    t += f", TYPE, "'t' is i32"),
     "a variable that becomes a float in a branch": ("t = 0\nif n > 1:\n    t += f", TYPE, "'t' is i32"),
