@@ -23,6 +23,7 @@ from quadpy.dtypes import i32
 from quadpy.formula import Formula, Operation
 from quadpy.ir import nodes as ir
 from quadpy.ir.jumps import BREAK, CONTINUE, RETURN, jumps_from
+from quadpy.ir.touches import touches
 from quadpy.ir.walk import walk
 from quadpy.source import Span
 
@@ -77,12 +78,6 @@ class _Task:
             case ir.Let(var=var, value=value):
                 if (expanded := self._expanded(value)) is not None:
                     self.known[var.name] = expanded
-            case (
-                ir.Load(place=ir.Element() as place)
-                | ir.Store(place=ir.Element() as place)
-                | ir.Atomic(place=ir.Element() as place)
-            ):
-                self._touch(place)
             case ir.For():
                 self._enter(stmt)
             case ir.LabelledBlock(label=label, body=body):
@@ -92,7 +87,8 @@ class _Task:
             case ir.Fault():
                 return False
             case _:
-                pass
+                for place, _ in touches(stmt):
+                    self._touch(place)
         return not _jumps(stmt)
 
     def _enter(self, stmt: ir.For) -> None:
@@ -104,7 +100,9 @@ class _Task:
             self.loops.pop()
             self.known = before
 
-    def _touch(self, place: ir.Element) -> None:
+    def _touch(self, place: ir.Place) -> None:
+        if not isinstance(place, ir.Element):
+            return
         index = [self._expanded(e) for e in place.index]
         if place.array in self.arrays and None not in index:
             self.accesses.append((replace(place, index=tuple(cast("list[ir.Expr]", index))), tuple(self.loops)))

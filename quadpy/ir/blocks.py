@@ -15,6 +15,7 @@ __all__ = [
     "has_barrier",
     "has_wave",
     "needs_whole_blocks",
+    "orders",
     "uses_block",
 ]
 
@@ -22,27 +23,28 @@ __all__ = [
 def uses_block(task: ir.ParallelTask) -> bool:
     """True if iterations know their block: a block's iterations then stay together, in the loop's order."""
     return bool(task.shared) or any(
-        isinstance(n, (ir.Barrier, ir.Fence, ir.ThreadIndex, ir.BlockIndex, ir.Wave)) for n in walk(task.body)
+        n.ORDERS & _OF_BLOCKS or isinstance(n, (ir.ThreadIndex, ir.BlockIndex)) for n in walk(task.body)
     )
 
 
 def has_barrier(node: ir.Node) -> bool:
     """True if the iterations of a block wait for each other in ``node``."""
-    return _has(node, _BARRIERS)
+    return orders(node, ir.Order.BLOCK)
 
 
 def has_wave(node: ir.Node) -> bool:
     """True if ``node`` has an operation of a whole wave."""
-    return any(isinstance(n, ir.Wave) for n in walk(node))
+    return orders(node, ir.Order.WAVE)
 
 
 def needs_whole_blocks(node: ir.Node) -> bool:
     """True if iterations wait for each other in ``node``: then incomplete blocks or waves cannot run."""
-    return _has(node, _MEETINGS)
+    return orders(node, ir.MEETINGS)
 
 
-def _has(node: ir.Node, kinds: tuple[type[ir.Node], ...]) -> bool:
-    return any(isinstance(n, kinds) for n in walk(node))
+def orders(node: ir.Node, what: ir.Order) -> bool:
+    """True if ``node`` orders some of ``what``."""
+    return any(n.ORDERS & what for n in walk(node))
 
 
 def done_together(body: ir.Block) -> frozenset[int]:
@@ -50,18 +52,15 @@ def done_together(body: ir.Block) -> frozenset[int]:
 
     These are barriers, the constructs around them, and jumps from there: otherwise some iterations would be left behind.
     """
-    return _Finder(_BARRIERS).of(body)
+    return _Finder(ir.Order.BLOCK).of(body)
 
 
 def done_by_waves(body: ir.Block) -> frozenset[int]:
     """Like ``done_together``, of what the lanes of a wave execute in step: barriers too."""
-    return _Finder(_MEETINGS).of(body)
+    return _Finder(ir.MEETINGS).of(body)
 
 
-_BARRIERS: Final = (ir.Barrier,)
-_MEETINGS: Final = (ir.Barrier, ir.Wave)
-
-
+_OF_BLOCKS: Final = ir.MEETINGS | ir.Order.FENCE
 DEFAULT_BLOCK: Final = 256
 """Iterations per block if the kernel does not choose."""
 
@@ -77,10 +76,10 @@ _Inside: TypeAlias = Callable[[bool], tuple[tuple[_Loop, ...], dict[str, bool]]]
 
 
 class _Finder:
-    """Iterations meet at statements of ``kinds``; ``loops`` and ``labels`` tell which constructs are done together."""
+    """Iterations meet at statements that order ``what``; ``loops`` and ``labels`` tell which constructs are done together."""
 
-    def __init__(self, kinds: tuple[type[ir.Node], ...]) -> None:
-        self.kinds = kinds
+    def __init__(self, what: ir.Order) -> None:
+        self.what = what
         self.found: set[int] = set()
 
     def of(self, body: ir.Block) -> frozenset[int]:
@@ -94,13 +93,11 @@ class _Finder:
             if self.stmt(stmt, loops, labels, follows=follows):
                 self.found.add(id(stmt))
                 some = True
-            follows = follows or _has(stmt, self.kinds)
+            follows = follows or orders(stmt, self.what)
         return some
 
     def stmt(self, stmt: ir.Stmt, loops: tuple[_Loop, ...], labels: dict[str, bool], *, follows: bool) -> bool:
         match stmt:
-            case ir.Barrier() | ir.Wave():
-                return isinstance(stmt, self.kinds)
             case ir.Break():
                 return loops[-1].together
             case ir.Continue():
@@ -116,7 +113,7 @@ class _Finder:
             case ir.LabelledBlock(label=label):
                 return self.around(stmt, lambda it: (loops, {**labels, label: it}), follows=follows)
             case _:
-                return False
+                return bool(stmt.ORDERS & self.what)
 
     def around(self, stmt: ir.For | ir.While | ir.LabelledBlock, inside: _Inside, *, follows: bool) -> bool:
         """A construct that jumps lead to: once one of its statements is done together, all its jumps are.
@@ -124,7 +121,7 @@ class _Finder:
         After a ``continue`` the lanes of a wave meet again where the next turn begins.  NVIDIA's barrier needs warps
         that have met already.
         """
-        together = _has(stmt, self.kinds)
+        together = orders(stmt, self.what)
         follows = follows and isinstance(stmt, ir.LabelledBlock)
         blocks = (stmt.head, stmt.body) if isinstance(stmt, ir.While) else (stmt.body,)
         before = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from quadpy.ir import nodes as ir
 from quadpy.ir.loads import is_load
+from quadpy.ir.touches import name_of, touched_in
 from quadpy.ir.walk import walk
 
 __all__ = ["effects_of", "scratch_use"]
@@ -18,18 +19,11 @@ def effects_of(node: ir.Node) -> tuple[tuple[str, ir.Access], ...]:
     """
     found: dict[str, ir.Access] = {}
     for child in walk(node):
-        match child:
-            case ir.Load(place=ir.Element(array=name)):
-                access = ir.Access.READ
-            case ir.Store(place=ir.Element(array=name)):
-                access = ir.Access.WRITE
-            case ir.Atomic(place=ir.Element(array=name)):
-                access = ir.Access.READ if is_load(child) else ir.Access.ATOMIC
-            case ir.Reduction(place=ir.Element(array=name)) | ir.Print(ring=ir.ParamRead(name=name)):
-                access = ir.Access.READ | ir.Access.WRITE
-            case _:
-                continue
-        found[name] = found.get(name, ir.Access(0)) | access
+        for field, access in child.ACCESSES:
+            if isinstance(place := getattr(child, field), (ir.Element, ir.ParamRead)):
+                access = ir.Access.READ if isinstance(child, ir.Atomic) and is_load(child) else access
+                name = name_of(place)
+                found[name] = found.get(name, ir.Access(0)) | access
     if isinstance(node, (ir.SerialTask, ir.ParallelTask)) and node.gate is not None:
         found[node.gate.state] = found.get(node.gate.state, ir.Access(0)) | ir.Access.READ
     if isinstance(node, ir.ParallelTask):
@@ -42,11 +36,6 @@ def effects_of(node: ir.Node) -> tuple[tuple[str, ir.Access], ...]:
 
 def scratch_use(task: ir.Node) -> str:
     """The access of ``task`` to scratch memory: nothing, ``r`` or ``rw``; reductions leave partial results there."""
-    found = ""
-    for child in walk(task):
-        match child:
-            case ir.Store(place=ir.Slot()) | ir.Atomic(place=ir.Slot()) | ir.Reduction():
-                return "rw"
-            case ir.Load(place=ir.Slot()) | ir.SlotRead():
-                found = "r"
-    return found
+    slots = [access for _, place, access in touched_in(task) if isinstance(place, ir.Slot)]
+    is_written = isinstance(task, ir.ParallelTask) and bool(task.reductions)
+    return "rw" if is_written or any(access is not ir.Access.READ for access in slots) else "r" * bool(slots)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import field
-from typing import ClassVar, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from quadpy.dtypes import Scalar, i32
+from quadpy.ir.node import Node, Order, Pure
 from quadpy.light import dataclass
-from quadpy.source import Span
 
 __all__ = [
-    "Access", "AtomicOp", "BinOp", "Binary", "BitCast", "BlockIndex", "COMBINES", "Call", "Cast", "CmpOp", "Compare", "Const",
-    "Expr", "Intrinsic", "Node", "ParamRead", "Pick", "Select", "ShapeOf", "SlotRead", "ThreadIndex", "UnOp", "Unary", "Var",
+    "AtomicOp", "BinOp", "Binary", "BitCast", "BlockIndex", "COMBINES", "Call", "Cast", "CmpOp", "Compare", "Const",
+    "Expr", "Intrinsic", "ParamRead", "Pick", "Select", "ShapeOf", "Slot", "SlotRead", "ThreadIndex", "UnOp", "Unary", "Var",
     "VarRead", "slot_name",
 ]  # fmt: skip
 
@@ -87,22 +86,6 @@ COMBINES: Final[dict[AtomicOp, BinOp]] = {
 """How an atomic operation computes the new value from the old one; exchange and compare-and-swap are not included."""
 
 
-class Access(enum.Flag):
-    """The kinds of access of a task to an array."""
-
-    READ = enum.auto()
-    WRITE = enum.auto()
-    ATOMIC = enum.auto()
-
-
-@dataclass(frozen=True, slots=True)
-class Node:
-    """``CHILDREN`` names the fields that hold nodes or tuples of nodes: all that a traversal needs to know."""
-
-    CHILDREN: ClassVar[tuple[str, ...]] = ()
-    span: Span = field(kw_only=True, compare=False, repr=False)
-
-
 @dataclass(frozen=True, slots=True)
 class Var:
     """A scalar variable; ``name`` is unique in its kernel or function."""
@@ -112,13 +95,13 @@ class Var:
 
 
 @dataclass(frozen=True, slots=True)
-class Const(Node):
+class Const(Pure):
     value: int | float | bool
     type: Scalar
 
 
 @dataclass(frozen=True, slots=True)
-class ParamRead(Node):
+class ParamRead(Pure):
     """A scalar parameter of the kernel, or a parameter of a function."""
 
     name: str
@@ -126,7 +109,7 @@ class ParamRead(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class ShapeOf(Node):
+class ShapeOf(Pure):
     """The run-time extent of one axis of an array parameter; its type is the kernel's index type."""
 
     array: str
@@ -135,7 +118,7 @@ class ShapeOf(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class VarRead(Node):
+class VarRead(Pure):
     var: Var
 
     @property
@@ -144,7 +127,7 @@ class VarRead(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Unary(Node):
+class Unary(Pure):
     CHILDREN = ("operand",)
     op: UnOp
     operand: Expr
@@ -152,7 +135,7 @@ class Unary(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Binary(Node):
+class Binary(Pure):
     CHILDREN = ("lhs", "rhs")
     op: BinOp
     lhs: Expr
@@ -161,7 +144,7 @@ class Binary(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Compare(Node):
+class Compare(Pure):
     """Two operands of one type; the result is ``u1``."""
 
     CHILDREN = ("lhs", "rhs")
@@ -172,7 +155,7 @@ class Compare(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Select(Node):
+class Select(Pure):
     """``then`` if ``cond`` holds, otherwise ``orelse``; both are evaluated."""
 
     CHILDREN = ("cond", "then", "orelse")
@@ -183,7 +166,7 @@ class Select(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Pick(Node):
+class Pick(Pure):
     """The item whose number is ``at``, an integer; 0 where there is none.
 
     ``items`` are variables, which a target keeps in memory, or values that do not change.
@@ -196,7 +179,7 @@ class Pick(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Cast(Node):
+class Cast(Pure):
     """Value conversion.  Float to integer truncates and saturates, NaN becomes 0; a ``u1`` says whether it was not 0."""
 
     CHILDREN = ("operand",)
@@ -205,7 +188,7 @@ class Cast(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class BitCast(Node):
+class BitCast(Pure):
     """The same bits as another type of the same width."""
 
     CHILDREN = ("operand",)
@@ -214,7 +197,7 @@ class BitCast(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Intrinsic(Node):
+class Intrinsic(Pure):
     """A pure operation that targets have instructions for: a row of ``quadpy.intrinsics.INSTRUCTIONS``."""
 
     CHILDREN = ("args",)
@@ -224,7 +207,7 @@ class Intrinsic(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Call(Node):
+class Call(Pure):
     """A pure ``Function`` of the kernel with one result."""
 
     CHILDREN = ("args",)
@@ -234,11 +217,24 @@ class Call(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class SlotRead(Node):
-    """The value of a slot when the task starts; only in the axes of a parallel loop."""
+class Slot(Pure):
+    """Eight bytes of the kernel's scratch memory; the first slots are the kernel's results."""
 
     number: int
     type: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class SlotRead(Node):
+    """The value of a slot when the task starts; only in the axes of a parallel loop."""
+
+    READS, WRITES, BINDS, ORDERS = ("place",), (), (), Order.NOTHING
+    number: int
+    type: Scalar
+
+    @property
+    def place(self) -> Slot:
+        return Slot(self.number, self.type, span=self.span)
 
 
 def slot_name(number: int) -> str:
@@ -247,14 +243,14 @@ def slot_name(number: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class ThreadIndex(Node):
+class ThreadIndex(Pure):
     """The number of this iteration in its block: its number in order, modulo ``block_dim``."""
 
     type: Scalar = i32
 
 
 @dataclass(frozen=True, slots=True)
-class BlockIndex(Node):
+class BlockIndex(Pure):
     """The number of this iteration's block, with ``block_dim`` iterations per block in order."""
 
     type: Scalar = i32

@@ -7,7 +7,8 @@ from typing import NamedTuple, TypeAlias
 from quadpy.dtypes import Scalar
 from quadpy.faults import Site
 from quadpy.flow import Flow
-from quadpy.ir.expressions import AtomicOp, Expr, Node, Var
+from quadpy.ir.expressions import AtomicOp, Expr, Var
+from quadpy.ir.node import Node, Order, Pure
 from quadpy.ir.statements import Axis, Block, Place, SharedArray
 from quadpy.ir.types import Array
 from quadpy.light import dataclass
@@ -26,6 +27,7 @@ class Reduction(Node):
     """
 
     CHILDREN = ("place",)
+    READS, WRITES, BINDS, ORDERS = ("place",), ("place",), (), Order.NOTHING
     op: AtomicOp
     place: Place
     var: Var
@@ -48,7 +50,7 @@ class TaskGate(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class SerialTask(Node):
+class SerialTask(Pure):
     """Statements that one thread runs; ``gate`` as in ``ParallelTask``."""
 
     CHILDREN = ("body",)
@@ -58,7 +60,7 @@ class SerialTask(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class ParallelTask(Node):
+class ParallelTask(Pure):
     """A parallel loop: one launch.
 
     ``privates`` are small arrays that the loop only accumulates into: the target may give groups of iterations
@@ -83,13 +85,13 @@ Task: TypeAlias = SerialTask | ParallelTask
 
 
 @dataclass(frozen=True, slots=True)
-class ScalarParam(Node):
+class ScalarParam(Pure):
     name: str
     type: Scalar
 
 
 @dataclass(frozen=True, slots=True)
-class ArrayParam(Node):
+class ArrayParam(Pure):
     """An array that the caller passes, or a field that the kernel names (``is_field``).
 
     The rest is for messages.  ``offset`` is what the user's indices of a field begin at, ``blocks`` are the extents of the
@@ -108,7 +110,7 @@ Param: TypeAlias = ScalarParam | ArrayParam
 
 
 @dataclass(frozen=True, slots=True)
-class Function(Node):
+class Function(Pure):
     """A pure function over scalars: from the math library, or a user's, which ``is_called``: inlined only where it is small."""
 
     CHILDREN = ("body",)
@@ -120,7 +122,7 @@ class Function(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Kernel(Node):
+class Kernel(Pure):
     """The input of code generation.
 
     ``index`` is the type of extents and loop variables: i32, or i64 where an array of the launch needs it.

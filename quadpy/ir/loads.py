@@ -10,7 +10,8 @@ from collections import Counter
 from typing import Final
 
 from quadpy.ir import nodes as ir
-from quadpy.ir.variables import reads_of
+from quadpy.ir.touches import is_binding, kind_of, only_reads
+from quadpy.ir.variables import bound_by, reads_of
 from quadpy.ir.walk import children, walk
 
 __all__ = ["LOADING", "chosen_in", "is_load", "unread_in"]
@@ -34,8 +35,9 @@ def unread_in(task: ir.Task) -> frozenset[ir.Var]:
     blocks: list[ir.Block] = [task.body]
     while blocks:
         for stmt in blocks.pop().stmts:
-            if isinstance(stmt, (ir.Let, ir.Assign, ir.Load)):
-                needs.setdefault(stmt.var, set()).update(reads_of(stmt))
+            if isinstance(stmt, ir.Assign) or is_binding(stmt):
+                for var in (stmt.var,) if isinstance(stmt, ir.Assign) else bound_by(stmt):
+                    needs.setdefault(var, set()).update(reads_of(stmt))
                 continue
             for child in children(stmt):
                 if isinstance(child, ir.Block):
@@ -53,11 +55,11 @@ def unread_in(task: ir.Task) -> frozenset[ir.Var]:
 
 def chosen_in(task: ir.Task) -> dict[ir.Var, ir.Expr]:
     """Variables of ``task`` that are loaded and read only once, as ``then`` of a Select, with its condition."""
-    loaded = {node.var for node in walk(task) if isinstance(node, ir.Load)}
+    loaded = {var for node in walk(task) if only_reads(node) for var in bound_by(node)}
     reads = Counter(node.var for node in walk(task) if isinstance(node, ir.VarRead))
     return {
         node.then.var: node.cond
-        for stmt in walk(task) if isinstance(stmt, (ir.Let, ir.Assign, ir.Store))
+        for stmt in walk(task) if isinstance(stmt, (ir.Let, ir.Assign)) or kind_of(stmt) is ir.Access.WRITE
         for node in walk(stmt) if isinstance(node, ir.Select) and isinstance(node.then, ir.VarRead)
         if node.then.var in loaded and reads[node.then.var] == 1
     }  # fmt: skip

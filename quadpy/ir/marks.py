@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from quadpy.ir.expressions import Expr, Node
+from quadpy.ir.expressions import Expr
+from quadpy.ir.node import Pure
 from quadpy.light import dataclass
 
 __all__ = [
@@ -46,7 +47,7 @@ Seen: TypeAlias = Expr | VectorSeen | StructSeen | ArraySeen | ObjectSeen
 
 
 @dataclass(frozen=True, slots=True)
-class Mark(Node):
+class Mark(Pure):
     """A place of the source, for debuggers.
 
     Marks are there only in a trace with ``Options.lines``, which Python runs: no pass sees them.

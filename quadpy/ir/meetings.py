@@ -72,9 +72,9 @@ class _WaveDivergence(Divergence):
 
     def refuse(self, stmt: ir.Stmt, cause: Span) -> None:
         what = "a subgroup operation comes after this, and is then"
-        if isinstance(stmt, ir.Wave):
+        if stmt.ORDERS & ir.Order.WAVE:
             what = "this subgroup operation is"
-        elif isinstance(stmt, ir.Barrier):
+        elif stmt.ORDERS & ir.Order.BLOCK:
             what = "this block.sync() is"
         raise KernelSyntaxError(
             f"{what} not reached by all lanes of a wave: the condition in line {cause.line} differs between them",

@@ -11,6 +11,7 @@ from typing import Final
 from quadpy.flow import print_flow
 from quadpy.ir import nodes as ir
 from quadpy.ir.effects import effects_of
+from quadpy.ir.variables import bound_by
 from quadpy.ir.walk import unhandled
 
 __all__ = ["COMPARISONS", "print_effects", "print_expr", "print_function", "print_ir"]
@@ -210,10 +211,6 @@ def _line(stmt: ir.Simple) -> str:
         case ir.AssignOne(options=options, at=at):
             names = ", ".join(_binding(option.var) for option in options)
             return f"one of {print_expr(at)}: {names} := {print_expr(options[0].value)}"
-        case ir.Load(var=var, place=place):
-            return f"{_binding(var)} = load {_place(place)}"
-        case ir.Store(place=place, value=value):
-            return f"store {_place(place)}, {print_expr(value)}"
         case ir.Atomic(op=op, place=place, value=value, result=result, expected=expected):
             bound = f"{_binding(result)} = " if result else ""
             wanted = f", expected {print_expr(expected)}" if expected else ""
@@ -224,16 +221,6 @@ def _line(stmt: ir.Simple) -> str:
             return f"{_binding(var)} = address of {_place(place)}"
         case ir.CallMany(results=results, function=function, args=args):
             return f"{', '.join(map(_binding, results))} = @{function}({_exprs(args)})"
-        case ir.Break():
-            return "break"
-        case ir.Continue():
-            return "continue"
-        case ir.Leave(label=label):
-            return f"leave {label}"
-        case ir.Return(values=values):
-            return f"return {_exprs(values)}".rstrip()
-        case ir.Barrier():
-            return "barrier"
         case ir.Print(ring=ring, message=message, words=words):
             return f"print {message.text} ({_exprs(words)}) to {ring.name}"
         case ir.Fence(reach=reach):
@@ -244,4 +231,24 @@ def _line(stmt: ir.Simple) -> str:
         case ir.Fault(check=check, values=values):
             return f"fault {print_expr(check)} ({_exprs(values)})"
         case _:
-            raise unhandled(stmt)
+            return _plain(stmt)
+
+
+def _plain(stmt: ir.Stmt) -> str:
+    """What ``stmt`` binds, its class, and its other fields."""
+    kind, bound = type(stmt), ", ".join(map(_binding, bound_by(stmt)))
+    given = (_operand(getattr(stmt, name)) for name in kind.__slots__ if name not in kind.BINDS)
+    text = f"{kind.__name__.lower()} {', '.join(given)}".rstrip()
+    return f"{bound} = {text}" if bound else text
+
+
+def _operand(value: object) -> str:
+    match value:
+        case ir.Element() | ir.Slot():
+            return _place(value)
+        case ir.Node():
+            return print_expr(value)  # type: ignore[arg-type]  # all other operands are expressions
+        case tuple():
+            return ", ".join(map(_operand, value))
+        case _:
+            return str(value)

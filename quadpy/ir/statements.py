@@ -6,8 +6,9 @@ import enum
 from typing import TypeAlias
 
 from quadpy.dtypes import Scalar
-from quadpy.ir.expressions import AtomicOp, Expr, Node, ParamRead, Var
+from quadpy.ir.expressions import AtomicOp, Expr, ParamRead, Slot, Var
 from quadpy.ir.marks import Breakpoint, Enter, Exit, Line, Names
+from quadpy.ir.node import Node, Order, Pure
 from quadpy.ir.types import Array
 from quadpy.light import dataclass
 from quadpy.output import Message
@@ -15,12 +16,12 @@ from quadpy.output import Message
 __all__ = [
     "Assign", "AssignOne", "Atomic", "Axis", "Barrier", "Block", "Break", "CallMany", "Continue", "DoWhile", "Element", "Fault", "Fence",
     "For", "Gate", "If", "Leave", "Let", "Load", "Locate", "ParallelFor", "Place", "Print", "Reach", "ReadClock", "LabelledBlock", "Return", "Sections",
-    "SharedArray", "Simple", "Slot", "Stmt", "Store", "Wave", "WaveOp", "While",
+    "SharedArray", "Simple", "Stmt", "Store", "Wave", "WaveOp", "While",
 ]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
-class Element(Node):
+class Element(Pure):
     """One scalar of an array, shared ones too: one index per axis, and the component of the element (row-major).
 
     ``chosen``, an i64, is a run-time offset in components, within one member; only passes of a target make such
@@ -35,14 +36,6 @@ class Element(Node):
     chosen: Expr | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Slot(Node):
-    """Eight bytes of the kernel's scratch memory; the first slots are the kernel's results."""
-
-    number: int
-    type: Scalar
-
-
 Place: TypeAlias = Element | Slot
 
 
@@ -51,12 +44,13 @@ class Let(Node):
     """Binds ``var`` once, for the statements that follow in this block and below it."""
 
     CHILDREN = ("value",)
+    READS, WRITES, BINDS, ORDERS = (), (), ("var",), Order.NOTHING
     var: Var
     value: Expr
 
 
 @dataclass(frozen=True, slots=True)
-class Assign(Node):
+class Assign(Pure):
     """Sets a mutable variable, which is 0 at the start of its iteration (or serial task, or function)."""
 
     CHILDREN = ("value",)
@@ -65,7 +59,7 @@ class Assign(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class AssignOne(Node):
+class AssignOne(Pure):
     """Does the one of ``options`` whose number is ``at``, an integer; none where there is no such option.
 
     The options have variables of one type, each its own, and one value.
@@ -81,6 +75,7 @@ class Load(Node):
     """Binds ``var`` once, to the current value of ``place``."""
 
     CHILDREN = ("place",)
+    READS, WRITES, BINDS, ORDERS = ("place",), (), ("var",), Order.NOTHING
     var: Var
     place: Place
 
@@ -88,6 +83,7 @@ class Load(Node):
 @dataclass(frozen=True, slots=True)
 class Store(Node):
     CHILDREN = ("place", "value")
+    READS, WRITES, BINDS, ORDERS = (), ("place",), (), Order.NOTHING
     place: Place
     value: Expr
 
@@ -101,6 +97,7 @@ class Atomic(Node):
     """
 
     CHILDREN = ("place", "value", "expected")
+    READS, WRITES, BINDS, ORDERS = ("place",), ("place",), ("result",), Order.UPDATE
     op: AtomicOp
     place: Place
     value: Expr
@@ -113,6 +110,7 @@ class Atomic(Node):
 class ReadClock(Node):
     """Binds ``var``, an i64, once to the current ticks of the processor's counter."""
 
+    READS, WRITES, BINDS, ORDERS = (), (), ("var",), Order.NOTHING
     var: Var
 
 
@@ -121,6 +119,7 @@ class Locate(Node):
     """Binds ``var``, a u64, once to the address of ``place``, which is not accessed."""
 
     CHILDREN = ("place",)
+    READS, WRITES, BINDS, ORDERS = (), (), ("var",), Order.NOTHING
     var: Var
     place: Element
 
@@ -130,13 +129,14 @@ class CallMany(Node):
     """Binds ``results`` once each, to the results of a pure ``Function``."""
 
     CHILDREN = ("args",)
+    READS, WRITES, BINDS, ORDERS = (), (), ("results",), Order.NOTHING
     results: tuple[Var, ...]
     function: str
     args: tuple[Expr, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class If(Node):
+class If(Pure):
     CHILDREN = ("cond", "then", "orelse")
     cond: Expr
     then: Block
@@ -144,7 +144,7 @@ class If(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class For(Node):
+class For(Pure):
     """A sequential loop; ``start``, ``stop`` and ``step`` are evaluated once, a step of 0 runs no iteration.
 
     ``var`` is bound again for each iteration and is not assigned in the body.
@@ -159,7 +159,7 @@ class For(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class While(Node):
+class While(Pure):
     """``head`` and then ``cond`` are evaluated before each iteration; a ``Continue`` goes to ``head``."""
 
     CHILDREN = ("head", "cond", "body")
@@ -169,17 +169,17 @@ class While(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Break(Node):
+class Break(Pure):
     """Leaves the innermost ``For`` or ``While``."""
 
 
 @dataclass(frozen=True, slots=True)
-class Continue(Node):
+class Continue(Pure):
     """Ends this iteration of the innermost ``For`` or ``While``, or of the parallel loop if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
-class LabelledBlock(Node):
+class LabelledBlock(Pure):
     """A block that ``Leave`` may end early: the body of an inlined function with a ``return`` in it."""
 
     CHILDREN = ("body",)
@@ -188,12 +188,12 @@ class LabelledBlock(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Leave(Node):
+class Leave(Pure):
     label: str
 
 
 @dataclass(frozen=True, slots=True)
-class Return(Node):
+class Return(Pure):
     """Ends a ``Function`` with its results, or sets the results of a kernel (in its last serial task)."""
 
     CHILDREN = ("values",)
@@ -206,6 +206,8 @@ class Barrier(Node):
 
     Stands in control flow that is uniform in a block: see ``ir.uniform``.
     """
+
+    READS, WRITES, BINDS, ORDERS = (), (), (), Order.BLOCK
 
 
 class Reach(enum.Enum):
@@ -220,6 +222,7 @@ class Reach(enum.Enum):
 class Fence(Node):
     """All iterations of ``reach`` see what this one wrote before they see what it writes after."""
 
+    READS, WRITES, BINDS, ORDERS = (), (), (), Order.FENCE
     reach: Reach = Reach.BLOCK
 
 
@@ -269,6 +272,7 @@ class Wave(Node):
     """
 
     CHILDREN = ("args",)
+    READS, WRITES, BINDS, ORDERS = (), (), ("result",), Order.WAVE
     op: WaveOp
     size: int
     args: tuple[Expr, ...]
@@ -284,6 +288,7 @@ class Print(Node):
     """
 
     CHILDREN = ("ring", "words")
+    READS, WRITES, BINDS, ORDERS = ("ring",), ("ring",), (), Order.REPORT
     ring: ParamRead
     message: Message
     words: tuple[Expr, ...]
@@ -297,13 +302,14 @@ class Fault(Node):
     """
 
     CHILDREN = ("record", "check", "values")
+    READS, WRITES, BINDS, ORDERS = (), (), (), Order.REPORT
     record: Expr
     check: Expr
     values: tuple[Expr, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class SharedArray(Node):
+class SharedArray(Pure):
     """An array that each block of a parallel loop has for itself; elements that were not written hold any value."""
 
     name: str
@@ -311,7 +317,7 @@ class SharedArray(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Axis(Node):
+class Axis(Pure):
     """One axis of a parallel loop: ``var`` takes ``start``, ``start + step``, … below (or above) ``stop``.
 
     The three are launch-uniform: built from constants, scalar parameters, extents and slots only.
@@ -325,7 +331,7 @@ class Axis(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class ParallelFor(Node):
+class ParallelFor(Pure):
     """A top-level loop before tasks are split: iterations in any order, the last axis fastest.
 
     ``allowed`` as in ``ParallelTask``, with the variables themselves.
@@ -341,7 +347,7 @@ class ParallelFor(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Sections(Node):
+class Sections(Pure):
     """Blocks of a kernel's top level that run at once; like ``DoWhile``, there only before tasks are split."""
 
     CHILDREN = ("branches",)
@@ -349,7 +355,7 @@ class Sections(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class DoWhile(Node):
+class DoWhile(Pure):
     """``body``, and again while element 0 of the array parameter ``condition`` is not 0."""
 
     CHILDREN = ("body",)
@@ -358,7 +364,7 @@ class DoWhile(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Gate(Node):
+class Gate(Pure):
     """Part of a kernel's top level, which runs unless the turn is greater than ``number``: see ``lang.checkpoints``."""
 
     CHILDREN = ("body",)
@@ -391,6 +397,6 @@ Stmt: TypeAlias = (
 
 
 @dataclass(frozen=True, slots=True)
-class Block(Node):
+class Block(Pure):
     CHILDREN = ("stmts",)
     stmts: tuple[Stmt, ...]

@@ -12,6 +12,8 @@ from quadpy.errors import KernelSyntaxError
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import done_together
 from quadpy.ir.effects import effects_of
+from quadpy.ir.touches import changed_in, name_of, only_reads, touches
+from quadpy.ir.variables import bound_by
 from quadpy.ir.walk import walk
 from quadpy.source import Span
 
@@ -53,16 +55,11 @@ class Divergence:
         self.around: list[ir.For | ir.While | ir.LabelledBlock] = []
         self.left: Span | None = None
         self.checks = False
-        rings = {node.ring.name for node in walk(task.body) if isinstance(node, ir.Print)}
-        written = {name for name, access in effects_of(task) if access is not ir.Access.READ} - rings
-        shared = {array.name for array in task.shared}
-        arrays = {node.array for node in walk(task.body) if isinstance(node, ir.Element)} - shared
+        elements = {node.array for node in walk(task) if isinstance(node, ir.Element)}
+        written = {name for name, access in effects_of(task) if access is not ir.Access.READ} & elements
+        arrays = elements - {array.name for array in task.shared}
         self.constant = arrays - written if noalias or not written else set()
-        self.own_slots = {
-            n.place.number
-            for n in walk(task.body)
-            if isinstance(n, (ir.Store, ir.Atomic)) and isinstance(n.place, ir.Slot)
-        }
+        self.changed = set(map(name_of, changed_in(task.body)))
 
     def steps(self, body: ir.Block) -> frozenset[int]:
         """The statements that iterations must execute in step, by their ``id``."""
@@ -82,13 +79,18 @@ class Divergence:
     def block(self, block: ir.Block, cause: Span | None) -> None:
         for stmt in block.stmts:
             apart = cause or self.left
-            if self.checks and apart and id(stmt) in self.together and isinstance(stmt, _STEPS):
+            if (
+                self.checks
+                and apart
+                and id(stmt) in self.together
+                and (stmt.ORDERS & ir.MEETINGS or isinstance(stmt, _JUMPS))
+            ):
                 self.refuse(stmt, apart)
             self.stmt(stmt, apart)
 
     def refuse(self, stmt: ir.Stmt, cause: Span) -> None:
         what = (
-            "this block.sync() is" if isinstance(stmt, ir.Barrier) else "a block.sync() comes after this, and is then"
+            "this block.sync() is" if stmt.ORDERS & ir.Order.BLOCK else "a block.sync() comes after this, and is then"
         )
         raise KernelSyntaxError(
             f"{what} not reached by all threads of a block: the condition in line {cause.line} may differ between them",
@@ -106,10 +108,6 @@ class Divergence:
             case ir.AssignOne(options=options, at=at):
                 for option in options:
                     self.bind(option.var, varies=cause is not None or self.varies(at) or self.varies(option.value))
-            case ir.Load(var=var, place=place):
-                self.bind(var, varies=not self.is_constant(place))
-            case ir.Atomic(result=ir.Var() as var) | ir.ReadClock(var=var) | ir.Locate(var=var):
-                self.bind(var, varies=True)
             case ir.CallMany(results=results, args=args):
                 for var in results:
                     self.bind(var, varies=any(map(self.varies, args)))
@@ -122,7 +120,9 @@ class Divergence:
             case ir.Break() | ir.Continue() | ir.Leave() if cause:
                 self.jump(stmt, cause)
             case _:
-                pass
+                constant = only_reads(stmt) and all(self.is_constant(place) for place, _ in touches(stmt))
+                for var in bound_by(stmt):
+                    self.bind(var, varies=not constant)
 
     def construct(self, stmt: ir.For | ir.While | ir.LabelledBlock, cause: Span | None) -> None:
         cause = cause or self.split.get(id(stmt))
@@ -170,7 +170,7 @@ class Divergence:
 
     def is_constant(self, place: ir.Place) -> bool:
         if isinstance(place, ir.Slot):
-            return place.number not in self.own_slots
+            return name_of(place) not in self.changed
         return place.array in self.constant and not any(map(self.varies, place.index))
 
     def varies(self, e: ir.Expr) -> bool:
@@ -179,4 +179,4 @@ class Divergence:
         )
 
 
-_STEPS = (ir.Barrier, ir.Break, ir.Continue, ir.Leave, ir.Wave)
+_JUMPS = (ir.Break, ir.Continue, ir.Leave)

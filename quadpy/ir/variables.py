@@ -22,15 +22,11 @@ def assigned_in(*nodes: ir.Node) -> set[ir.Var]:
 
 def bound_by(node: ir.Node) -> tuple[ir.Var, ...]:
     """The variables that ``node`` itself binds once."""
-    match node:
-        case ir.Let(var=var) | ir.Load(var=var) | ir.Atomic(result=ir.Var() as var):
-            return (var,)
-        case ir.Wave(result=ir.Var() as var) | ir.ReadClock(var=var) | ir.Locate(var=var):
-            return (var,)
-        case ir.CallMany(results=results):
-            return results
-        case _:
-            return ()
+    found: tuple[ir.Var, ...] = ()
+    for name in node.BINDS:
+        bound = getattr(node, name)
+        found += bound if isinstance(bound, tuple) else () if bound is None else (bound,)
+    return found
 
 
 def set_in(node: ir.Node) -> Iterator[ir.Var]:

@@ -14,7 +14,9 @@ from quadpy.faults import MOST_VALUES
 from quadpy.flow import Flow, Fork, Loop, conditions_of, steps_of, tasks_of
 from quadpy.intrinsics import INSTRUCTIONS
 from quadpy.ir import nodes as ir
+from quadpy.ir.touches import touches, value_of
 from quadpy.ir.types import Space
+from quadpy.ir.variables import bound_by
 from quadpy.ir.walk import unhandled, walk
 from quadpy.ir.waves import COMBINING, WAVE_SIZES, wave_result
 
@@ -152,13 +154,12 @@ class _Verifier:
                 self.expect(value, var.type, stmt)
                 fits = self.is_mutable(var) and var not in self.bound
                 self.check(fits, stmt, f"{var.name!r} is not a variable of its type")
-            case ir.Load(var=var, place=place):
-                self.check(self.place(place) == var.type, stmt, f"{var.name!r} has another type than the place")
-                self.bind(stmt, var)
-            case ir.Store(place=place, value=value):
-                self.expect(value, self.place(place), stmt)
             case ir.Atomic():
                 self.atomic(stmt)
+            case ir.Print() | ir.Fault():
+                self.report(stmt)
+            case _ if stmt.ACCESSES:
+                self.access(stmt)
             case ir.CallMany(results=results, function=name, args=args):
                 types = self.call(stmt, name, args)
                 self.check(types == tuple(var.type for var in results), stmt, f"results of {name!r} differ in type")
@@ -191,11 +192,21 @@ class _Verifier:
             case _:
                 self.outside(stmt)
 
-    def outside(self, stmt: ir.AssignOne | ir.Print | ir.Fault | ir.Wave | ir.ReadClock | ir.Locate) -> None:
+    def access(self, stmt: ir.Stmt) -> None:
+        """The places of a statement, the value that it writes, and what it binds have one type."""
+        value = value_of(stmt)
+        for place, _ in touches(stmt):
+            t = self.place(place)
+            for var in bound_by(stmt):
+                self.check(var.type == t, stmt, f"{var.name!r} has another type than the place")
+            if value is not None:
+                self.expect(value, t, stmt)
+        for var in bound_by(stmt):
+            self.bind(stmt, var)
+
+    def outside(self, stmt: ir.Stmt) -> None:
         """Checks statements that reach outside an iteration, other than through arrays; and choices."""
         match stmt:
-            case ir.Print() | ir.Fault():
-                self.report(stmt)
             case ir.AssignOne(options=options, at=at):
                 self.check(self.expr(at).kind in ("int", "uint"), stmt, "a number that is not an integer")
                 alike = len({(option.var.type, option.value) for option in options}) == 1

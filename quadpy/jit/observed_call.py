@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from quadpy.artifact import SHADOW
 from quadpy.importing import import_late
-from quadpy.ir.expressions import COMBINES, Access, AtomicOp
+from quadpy.ir.expressions import COMBINES, AtomicOp
+from quadpy.ir.node import Access
 from quadpy.jit.misfits import MISFITS
 from quadpy.jit.plan import Plan, Values, Views
 from quadpy.jit.timed_entry import TIMED

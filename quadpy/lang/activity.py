@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol, TypeAlias
 
 from quadpy.dtypes import i32, u1, u8
 from quadpy.ir import nodes as ir
-from quadpy.ir.walk import walk
+from quadpy.ir.touches import changed_in, name_of
 from quadpy.lang.checks import only_where
 from quadpy.lang.context import Trace
 from quadpy.lang.promotion import literal
@@ -175,8 +175,4 @@ def all_active(t: Trace) -> Iterator[None]:
 
 def writes(stmts: Sequence[ir.Stmt], array: str) -> bool:
     """Whether the activity ``array`` is changed."""
-    return any(
-        isinstance(node, (ir.Store, ir.Atomic)) and isinstance(node.place, ir.Element) and node.place.array == array
-        for stmt in stmts
-        for node in walk(stmt)
-    )
+    return any(name_of(place) == array for place in changed_in(*stmts))

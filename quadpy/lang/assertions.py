@@ -23,7 +23,7 @@ def stmt_Assert(t: Trace, node: ast.Assert) -> None:
     span = t.span(node)
     with t.build.block() as stmts:
         cond = t.expr(node.test)
-    has_effects = any(isinstance(n, (ir.Store, ir.Atomic, ir.Assign)) for stmt in stmts for n in walk(stmt))
+    has_effects = any(n.WRITES or isinstance(n, ir.Assign) for stmt in stmts for n in walk(stmt))
     checked = t.checks is not None and not t.checks.indices_only
     if checked or has_effects:
         t.build.splice(stmts)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from quadpy.ir import nodes as ir
+from quadpy.ir.touches import touches
 from quadpy.ir.walk import walk
 from quadpy.light import dataclass
 from quadpy.source import Span
@@ -92,9 +93,7 @@ def _variables(node: ir.Node, variables: Mapping[int, ir.Var]) -> Iterator[tuple
             yield var, False
         case ir.Assign(var=var):
             yield var, True
-        case ir.Load(place=ir.Slot(number=number)):
-            yield variables[number], False
-        case ir.Store(place=ir.Slot(number=number)) | ir.Atomic(place=ir.Slot(number=number)):
-            yield variables[number], True
         case _:
-            return
+            for place, access in touches(node):
+                if isinstance(place, ir.Slot):
+                    yield variables[place.number], access is not ir.Access.READ

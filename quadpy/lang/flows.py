@@ -189,7 +189,7 @@ def do_while_loop(t: Trace, node: ast.While) -> bool:
     condition = _condition_array(t, node.test, span)
     t.tasks.fork = None
     stmts = _repeated_body(t, node)
-    if not any(isinstance(n, (ir.Store, ir.Atomic, ir.ParallelFor)) for stmt in stmts for n in walk(stmt)):
+    if not any(n.WRITES or isinstance(n, ir.ParallelFor) for stmt in stmts for n in walk(stmt)):
         t.fail_syntax(f"this loop changes nothing in memory, so {condition!r} would never change", span,
                       f"let it set {condition}[()] or {condition}[0]")  # fmt: skip
     t.tasks.fork = None

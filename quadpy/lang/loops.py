@@ -205,7 +205,7 @@ def never_ends(loop: ir.While) -> bool:
 def _stays(loop: ir.While) -> bool:
     """Whether the condition depends only on values that the loop does not change."""
     asked = [node for part in (loop.head, loop.cond) for node in walk(part)]
-    if any(isinstance(node, (ir.Load, ir.Atomic, ir.ReadClock, ir.CallMany, ir.SlotRead)) for node in asked):
+    if any(node.READS or (node.BINDS and not isinstance(node, ir.Let)) for node in asked):
         return False  # others may change memory, and time passes
     changed = assigned_in(loop)
     return not any(isinstance(node, ir.VarRead) and node.var in changed for node in asked)

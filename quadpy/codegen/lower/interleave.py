@@ -13,8 +13,10 @@ from typing import Final, TypeAlias
 from quadpy.codegen.lower.memory import is_shared
 from quadpy.codegen.lower.scope import Scope
 from quadpy.ir import nodes as ir
+from quadpy.ir.touches import only_reads, touches
+from quadpy.ir.variables import bound_by
 
-__all__ = ["loads_ahead", "lower_in_groups", "lower_side_by_side", "fork_scope"]
+__all__ = ["loads_ahead", "loads_outside", "lower_in_groups", "lower_side_by_side", "fork_scope"]
 
 _GROUP: Final = 8
 
@@ -24,10 +26,24 @@ Lower: TypeAlias = Callable[[Scope, ir.Block], None]
 
 def loads_ahead(s: Scope, body: ir.Block) -> bool:
     """Whether ``body`` loads from global memory, and then updates shared memory without using the old values."""
-    loads = [isinstance(stmt, ir.Load) and not is_shared(s, stmt.place) for stmt in body.stmts]
-    updates = [isinstance(stmt, ir.Atomic) and stmt.result is None and is_shared(s, stmt.place) for stmt in body.stmts]
+    if s.rules.gpu is None:
+        return False
+    loads = [loads_outside(s, stmt) for stmt in body.stmts]
+    updates = [_updates_shared(s, stmt) for stmt in body.stmts]
     plain = all(a or b or isinstance(stmt, ir.Let) for a, b, stmt in zip(loads, updates, body.stmts, strict=True))
-    return s.rules.gpu is not None and plain and any(loads) and any(updates)
+    return plain and any(loads) and any(updates)
+
+
+def loads_outside(s: Scope, stmt: ir.Stmt) -> bool:
+    """Whether ``stmt`` loads from global memory."""
+    return only_reads(stmt) and not any(is_shared(s, place) for place, _ in touches(stmt))
+
+
+def _updates_shared(s: Scope, stmt: ir.Stmt) -> bool:
+    found = touches(stmt)
+    return (
+        bool(found) and not bound_by(stmt) and all(a is ir.Access.ATOMIC and is_shared(s, place) for place, a in found)
+    )
 
 
 def fork_scope(s: Scope) -> Scope:

@@ -10,7 +10,7 @@ from typing import Final
 
 from quadpy.codegen.lower.casts import resize
 from quadpy.codegen.lower.expressions import is_natural, lower_expr
-from quadpy.codegen.lower.memory import is_shared
+from quadpy.codegen.lower.interleave import loads_outside
 from quadpy.codegen.lower.polls import strips
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.text import FunctionText, llvm_type
@@ -18,10 +18,11 @@ from quadpy.codegen.plans.cost import cost_of
 from quadpy.dtypes import Scalar
 from quadpy.ir import nodes as ir
 from quadpy.ir.long_loops import has_long, is_long, short_turns
+from quadpy.ir.touches import only_reads
 
 __all__ = ["counted", "lower_for", "lower_while", "position", "strided", "trip_count"]
 
-_PLAIN: Final = (ir.Assign, ir.CallMany, ir.Let, ir.Load)
+_PLAIN: Final = (ir.Assign, ir.CallMany, ir.Let)
 _UNROLL: Final = 8
 _SHORT: Final = 128
 """In the units of ``plans.cost``."""
@@ -103,12 +104,10 @@ def _user_loop(
 
 def _unrolled(s: Scope, stmt: ir.For) -> str:
     """On a GPU, where a thread has no other work while it waits, short iterations are unrolled."""
-    plain = all(isinstance(inner, _PLAIN) for inner in stmt.body.stmts)
+    plain = all(isinstance(inner, _PLAIN) or only_reads(inner) for inner in stmt.body.stmts)
     if s.rules.gpu is None or not plain or cost_of(stmt.body, s.functions) > _SHORT:
         return ""
-    s.text.overlaps_loads |= any(
-        isinstance(inner, ir.Load) and not is_shared(s, inner.place) for inner in stmt.body.stmts
-    )
+    s.text.overlaps_loads |= any(loads_outside(s, inner) for inner in stmt.body.stmts)
     return s.text.module.loop(f'!"llvm.loop.unroll.count", i32 {_UNROLL}')
 
 

@@ -13,6 +13,7 @@ from quadpy.codegen.frames import Coarsened
 from quadpy.codegen.plans.cost import cost_of
 from quadpy.ir import nodes as ir
 from quadpy.ir.passes.stores_last import stores_last
+from quadpy.ir.touches import kind_of, only_reads
 from quadpy.ir.walk import walk
 
 __all__ = ["coarsened_frame", "move_stores"]
@@ -23,8 +24,7 @@ _MOST_COST_OF_CALLS: Final = 512
 """The same for loops of one axis that call functions, such as elementary ones: code size and compile time grow."""
 _MOST_COST_OF_BRANCHES: Final = 192
 """Above this cost, the divisions that compute an iteration's indices no longer matter."""
-_PLAIN: Final = (ir.Let, ir.Load, ir.Store, ir.CallMany)
-_SIMPLE: Final = (*_PLAIN, ir.Assign, ir.AssignOne, ir.Continue)
+_SIMPLE: Final = (ir.Assign, ir.AssignOne, ir.Continue)
 _LINE: Final = 4
 """Iterations of a strip in a loop of one axis,"""
 _COLUMN: Final = 6
@@ -34,7 +34,7 @@ _COLUMN: Final = 6
 def wants_coarsening(task: ir.ParallelTask, kernel: ir.Kernel) -> bool:
     """Whether an iteration of ``task`` is little more than loads and stores, or elementary functions, one after the other."""
     stmts = task.body.stmts
-    if not all(isinstance(stmt, _PLAIN) for stmt in stmts) or not any(isinstance(stmt, ir.Load) for stmt in stmts):
+    if not all(map(_is_plain, stmts)) or not any(map(only_reads, stmts)):
         return False
     calls = len(task.axes) == 1 and any(isinstance(node, (ir.Call, ir.CallMany)) for node in walk(task.body))
     return _cost(task, kernel) <= (_MOST_COST_OF_CALLS if calls else _MOST_COST)
@@ -59,9 +59,16 @@ def _cost(task: ir.ParallelTask, kernel: ir.Kernel) -> int:
 
 def _is_simple(block: ir.Block) -> bool:
     return all(
-        _is_simple(stmt.then) and _is_simple(stmt.orelse) if isinstance(stmt, ir.If) else isinstance(stmt, _SIMPLE)
+        _is_simple(stmt.then) and _is_simple(stmt.orelse)
+        if isinstance(stmt, ir.If)
+        else _is_plain(stmt) or isinstance(stmt, _SIMPLE)
         for stmt in block.stmts
     )
+
+
+def _is_plain(stmt: ir.Stmt) -> bool:
+    """Whether ``stmt`` computes, loads or stores."""
+    return isinstance(stmt, (ir.Let, ir.CallMany)) or kind_of(stmt) in (ir.Access.READ, ir.Access.WRITE)
 
 
 def _strip_of(task: ir.ParallelTask) -> tuple[int, int]:
@@ -81,6 +88,6 @@ def _with_stores_last(task: ir.Task, kernel: ir.Kernel) -> ir.Task:
     if not isinstance(task, ir.ParallelTask) or not wants_coarsening(task, kernel):
         return task
     stmts = stores_last(task.body.stmts, disjoint=kernel.noalias)
-    if stmts == task.body.stmts or not any(isinstance(stmt, ir.Load) for stmt in stmts):
+    if stmts == task.body.stmts or not any(map(only_reads, stmts)):
         return task
     return replace(task, body=ir.Block(stmts, span=task.body.span))

@@ -10,6 +10,7 @@ from typing import Final
 
 from quadpy.ir import nodes as ir
 from quadpy.ir.passes.unprinted import unprinted
+from quadpy.ir.touches import touched_in, touches
 from quadpy.ir.walk import children, walk
 
 __all__ = ["cost_of", "grain_of", "is_slow", "lines_of", "private_cost"]
@@ -17,6 +18,7 @@ __all__ = ["cost_of", "grain_of", "is_slow", "lines_of", "private_cost"]
 _PIECE: Final = 60_000
 """Cost of a piece of a loop that is worth waking a thread, which takes some microseconds."""
 _ATOMIC: Final = 30
+_ACCESS: Final = 2
 _UPDATE: Final = 4
 _UNKNOWN_TRIPS: Final = 16
 _MOST: Final = 1 << 40
@@ -34,7 +36,7 @@ def private_cost(task: ir.ParallelTask, functions: dict[str, ir.Function]) -> in
     It determines the number of copies, and so the bits of the sums: therefore prints cost nothing here.
     """
     body = unprinted(task.body)
-    updates = sum(isinstance(n, ir.Atomic) for n in walk(body))
+    updates = sum(access is ir.Access.ATOMIC for _, _, access in touched_in(body))
     return max(1, cost_of(body, functions) - updates * (_ATOMIC - _UPDATE))
 
 
@@ -50,12 +52,10 @@ def _cost(node: ir.Node, calls: dict[str, int]) -> int:
             inside *= _trips(node)
         case ir.Call(function=name) | ir.CallMany(function=name):
             inside += calls.get(name, _UNKNOWN_TRIPS)
-        case ir.Atomic():
-            inside += _ATOMIC
         case _ if is_slow(node):
             inside += 8
-        case ir.Load() | ir.Store():
-            inside += 2
+        case _ if node.ACCESSES and (found := touches(node)):
+            inside += sum(_ATOMIC if access is ir.Access.ATOMIC else _ACCESS for _, access in found)
         case ir.Const() | ir.VarRead() | ir.ParamRead() | ir.Let() | ir.Block():
             pass
         case _:

@@ -6,16 +6,17 @@ reduction: the loop must not touch what they write, and not write what they read
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from quadpy.ir import nodes as ir
+from quadpy.ir.blocks import orders
+from quadpy.ir.touches import kind_of, name_of, touched_in
 from quadpy.ir.walk import walk
 
 __all__ = ["Joined", "joined_tasks"]
 
-_MOVABLE: Final = (ir.Let, ir.Assign, ir.AssignOne, ir.Load, ir.Store)
-_TOGETHER: Final = (ir.Wave, ir.Barrier, ir.Fence)
+_MOVABLE: Final = (ir.Let, ir.Assign, ir.AssignOne)
+_TOGETHER: Final = ir.MEETINGS | ir.Order.FENCE
 """What threads of a block do together; a serial task has one, and a merge has many."""
 
 
@@ -41,7 +42,7 @@ def joined_tasks(kernel: ir.Kernel) -> dict[int, Joined]:
         end = number + 1
         while end < len(kernel.tasks) and _may_follow(kernel.tasks[end]):
             end += 1
-            if _has(kernel.tasks[end - 1], ir.Return):
+            if any(isinstance(node, ir.Return) for node in walk(kernel.tasks[end - 1])):
                 break
         taken = end - 1
         found[number] = Joined(tuple(range(first, number)), tuple(range(number + 1, end)))
@@ -49,41 +50,29 @@ def joined_tasks(kernel: ir.Kernel) -> dict[int, Joined]:
 
 
 def _may_follow(task: ir.Task) -> bool:
-    return isinstance(task, ir.SerialTask) and not _has(task, *_TOGETHER)
+    return isinstance(task, ir.SerialTask) and not orders(task, _TOGETHER)
 
 
 def _may_move(task: ir.Task, loop: ir.ParallelTask) -> bool:
     """Whether ``task`` may run after the iterations of ``loop``."""
-    if not isinstance(task, ir.SerialTask) or not all(isinstance(stmt, _MOVABLE) for stmt in task.body.stmts):
+    if not isinstance(task, ir.SerialTask) or not all(map(_is_movable, task.body.stmts)):
         return False
-    reads, writes = _touched([task.body])
-    loop_reads, loop_writes = _touched([*loop.axes, loop.body])
+    reads, writes = _touched(task.body)
+    loop_reads, loop_writes = _touched(*loop.axes, loop.body)
     private = {each.array for each in loop.privates}
     return not (writes & (loop_reads | loop_writes | private) or reads & (loop_writes | private))
 
 
-def _touched(nodes: Iterable[ir.Node]) -> tuple[set[object], set[object]]:
-    """The arrays, by name, and the slots, by number, that ``nodes`` may read and write."""
-    reads, writes = set[object](), set[object]()
-    for node in (each for parent in nodes for each in walk(parent)):
-        match node:
-            case ir.Load(place=place):
-                reads.add(_key(place))
-            case ir.Store(place=place):
-                writes.add(_key(place))
-            case ir.Atomic(place=place):
-                reads.add(_key(place))
-                writes.add(_key(place))
-            case ir.SlotRead(number=number):
-                reads.add(number)
-            case _:
-                pass
+def _is_movable(stmt: ir.Stmt) -> bool:
+    return isinstance(stmt, _MOVABLE) or kind_of(stmt) in (ir.Access.READ, ir.Access.WRITE)
+
+
+def _touched(*nodes: ir.Node) -> tuple[set[str], set[str]]:
+    """The arrays and slots, by name, that ``nodes`` may read and write."""
+    reads, writes = set[str](), set[str]()
+    for _, place, access in touched_in(*nodes):
+        if access is not ir.Access.WRITE:
+            reads.add(name_of(place))
+        if access is not ir.Access.READ:
+            writes.add(name_of(place))
     return reads, writes
-
-
-def _key(place: ir.Place) -> object:
-    return place.array if isinstance(place, ir.Element) else place.number
-
-
-def _has(node: ir.Node, *kinds: type[ir.Node]) -> bool:
-    return any(isinstance(n, kinds) for n in walk(node))

@@ -17,6 +17,7 @@ from quadpy.flow import Flow, Fork, Loop
 from quadpy.ir import nodes as ir
 from quadpy.ir.effects import effects_of
 from quadpy.ir.nodes import Access
+from quadpy.ir.touches import touched_in
 from quadpy.ir.walk import walk
 from quadpy.light import dataclass
 
@@ -220,13 +221,6 @@ def _reductions(task: ir.Task) -> bool:
 
 
 def _slots(node: ir.Node, path: _Path, *, alone: bool) -> Iterator[_Access]:
-    for child in walk(node):
-        match child:
-            case ir.SlotRead(number=number) | ir.Load(place=ir.Slot(number=number)):
-                yield _Access(("slot", number), writes=False, alone=alone, path=path)
-            case (
-                ir.Store(place=ir.Slot(number=number))
-                | ir.Atomic(place=ir.Slot(number=number))
-                | ir.Reduction(place=ir.Slot(number=number))
-            ):
-                yield _Access(("slot", number), writes=True, alone=alone, path=path)
+    for _, place, access in touched_in(node):
+        if isinstance(place, ir.Slot):
+            yield _Access(("slot", place.number), access is not Access.READ, alone, path)

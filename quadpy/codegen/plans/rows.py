@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from quadpy.ir import nodes as ir
+from quadpy.ir.touches import changed_in, name_of, only_reads, touches
+from quadpy.ir.variables import assigned_in
 from quadpy.ir.walk import walk
 from quadpy.light import dataclass
 
@@ -50,7 +52,7 @@ def row_guard(task: ir.ParallelTask) -> RowGuard | None:
         stmts = [stmt for stmt in body.stmts if not isinstance(stmt, (ir.Line, ir.Names))]
         if not stmts or not isinstance(last := stmts[-1], ir.If) or last.orelse.stmts:
             break
-        before = tuple(stmt for stmt in stmts[:-1] if isinstance(stmt, (ir.Let, ir.Load)))
+        before = tuple(stmt for stmt in stmts[:-1] if isinstance(stmt, ir.Let) or only_reads(stmt))
         block, cond = ir.Block(before, span=last.span), last.cond
         if len(before) < len(stmts) - 1 or bound is not None:
             break
@@ -80,16 +82,13 @@ def _bound(task: ir.ParallelTask, asked: Sequence[ir.Node], before: ir.Block, co
 def _depth(task: ir.ParallelTask, asked: Sequence[ir.Node]) -> int:
     """How many of the first axes decide ``asked``; all if it depends on what iterations assign, store or update."""
     read = [node for each in asked for node in walk(each)]
-    changed = {
-        node.place.array if isinstance(node.place, ir.Element) else node.place.number
-        for node in walk(task.body)
-        if isinstance(node, (ir.Store, ir.Atomic))
-    }
-    assigned = {node.var for node in walk(task.body) if isinstance(node, ir.Assign)}
-    for node in read:
-        if isinstance(node, ir.VarRead) and node.var in assigned:
-            return len(task.axes)
-        if isinstance(node, ir.Load) and (not isinstance(node.place, ir.Element) or node.place.array in changed):
-            return len(task.axes)
-    used = {node.var for node in read if isinstance(node, ir.VarRead)}
+    changed, used = (
+        set(map(name_of, changed_in(task.body))),
+        {node.var for node in read if isinstance(node, ir.VarRead)},
+    )
+    places = [place for node in read for place, _ in touches(node)]
+    if used & assigned_in(task.body) or any(
+        isinstance(place, ir.Slot) or name_of(place) in changed for place in places
+    ):
+        return len(task.axes)
     return max((number for number, axis in enumerate(task.axes, 1) if axis.var in used), default=0)

@@ -13,6 +13,7 @@ from typing import Final
 from quadpy.codegen.plans.cost import is_slow, lines_of
 from quadpy.codegen.plans.vectorise import Closeness, step_of
 from quadpy.ir import nodes as ir
+from quadpy.ir.touches import touches
 from quadpy.ir.uniform import varying
 from quadpy.ir.walk import walk
 
@@ -30,17 +31,16 @@ def is_scattered(kernel: ir.Kernel, task: ir.ParallelTask) -> bool:
     nodes = list(walk(task.body))
     if any(isinstance(n, (ir.For, ir.While)) for n in nodes) or not _leaves_gaps(kernel, task, nodes):
         return False
-    accesses = [n for n in nodes if isinstance(n, (ir.Load, ir.Store))]
-    places = {(type(n), n.place) for n in accesses}
+    accesses = [each for n in nodes for each in touches(n) if each[1] is not ir.Access.ATOMIC]
     lines = lines_of(task.body, {f.name: f for f in kernel.functions})
     work = lines - 2 * len(accesses) + _SLOW * sum(map(is_slow, nodes))
-    return work < _WORTH * len(places)
+    return work < _WORTH * len(set(accesses))
 
 
 def _leaves_gaps(kernel: ir.Kernel, task: ir.ParallelTask, nodes: list[ir.Node]) -> bool:
     closeness = Closeness(kernel, task, varying(task, task.axes[-1].var, noalias=kernel.noalias))
-    stored = {n.place for n in nodes if isinstance(n, ir.Store) and isinstance(n.place, ir.Element)}
-    records = {place for place in stored if place.array in closeness.types and closeness.follows(place)}
+    stored = {place for n in nodes for place, access in touches(n) if access is ir.Access.WRITE}
+    records = {p for p in stored if isinstance(p, ir.Element) and p.array in closeness.types and closeness.follows(p)}
     written: Counter[tuple[object, ...]] = Counter()
     for place in records:
         written[place.array, place.index] += place.type.nbytes

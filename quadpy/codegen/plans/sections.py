@@ -13,7 +13,7 @@ from dataclasses import field
 
 from quadpy.ir import nodes as ir
 from quadpy.ir.variables import assigned_in, bound_by, reads_of
-from quadpy.ir.walk import walk
+from quadpy.ir.walk import children, walk
 from quadpy.light import dataclass
 
 __all__ = ["SectionPlan", "plan_sections", "split"]
@@ -110,24 +110,22 @@ class _Finder:
                 self.block(body, in_loop=True)
             case ir.LabelledBlock(body=body):
                 self.block(body, in_loop=in_loop)
-            case ir.Load(place=place):
-                self.touch(place)
-            case ir.Wave(args=args, result=result):
-                for arg in args:
-                    self.touch(arg)
-                if result is not None:
-                    self.bound[result] = None
-                    self.touched[result].add(self.sections)
             case _:
-                pass
+                for var in bound_by(stmt) if stmt.ORDERS else ():  # a load is done once for all iterations
+                    self.bound[var] = None
+                for child in children(stmt):
+                    self.touch(child)
+                self.bind(stmt)
 
     def touch(self, node: ir.Node) -> None:
         for n in walk(node):
             if isinstance(n, (ir.VarRead, ir.Assign)):
                 self.touched[n.var].add(self.sections)
-        if isinstance(node, (ir.Let, ir.Load, ir.Atomic, ir.ReadClock, ir.Locate, ir.CallMany)):
-            for var in bound_by(node):
-                self.touched[var].add(self.sections)
+        self.bind(node)
+
+    def bind(self, node: ir.Node) -> None:
+        for var in bound_by(node):
+            self.touched[var].add(self.sections)
 
     def plan(self) -> SectionPlan:
         plan = SectionPlan(self.together)

@@ -14,14 +14,15 @@ from quadpy.codegen.plans.cost import cost_of
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import uses_block
 from quadpy.ir.passes.flatten import flatten_stores
+from quadpy.ir.touches import changed_in
 from quadpy.ir.walk import walk
 
 __all__ = ["select_stores"]
 
 _STAYS: Final = (
-    ir.For, ir.While, ir.Atomic, ir.Barrier, ir.Fence, ir.Wave, ir.Print, ir.Fault, ir.Break, ir.Continue, ir.LabelledBlock, ir.Leave,
+    ir.For, ir.While, ir.Break, ir.Continue, ir.LabelledBlock, ir.Leave,
 )  # fmt: skip
-"""Statements that keep a loop from being vectorised, whatever its stores."""
+"""Statements that keep a loop from being vectorised, whatever its stores, as all do that order something."""
 _LANES: Final = 4
 """The minimum number of iterations that LLVM computes at once."""
 
@@ -35,13 +36,13 @@ def select_stores(kernel: ir.Kernel) -> ir.Kernel:
 def _selected(task: ir.Task, functions: dict[str, ir.Function], *, noalias: bool) -> ir.Task:
     if not isinstance(task, ir.ParallelTask) or uses_block(task):
         return task
-    if not _stores_in_branches(task.body) or any(isinstance(node, _STAYS) for node in walk(task.body)):
+    if not _stores_in_branches(task.body) or any(node.ORDERS or isinstance(node, _STAYS) for node in walk(task.body)):
         return task
     if _calls_loops(task.body, functions):
         return task
     axes = {axis.var for axis in task.axes}
     body = flatten_stores(task.body, noalias=noalias)
-    if _stores_in_branches(body) or not all(_is_own(n.place, axes) for n in walk(body) if isinstance(n, ir.Store)):
+    if _stores_in_branches(body) or not all(_is_own(place, axes) for place in changed_in(body)):
         return task
     if cost_of(body, functions) > _LANES * _least_cost(task.body, functions):
         return task
@@ -49,12 +50,7 @@ def _selected(task: ir.Task, functions: dict[str, ir.Function], *, noalias: bool
 
 
 def _stores_in_branches(body: ir.Block) -> bool:
-    return any(
-        isinstance(node, (ir.Store, ir.Load))
-        for branch in walk(body)
-        if isinstance(branch, ir.If)
-        for node in walk(branch)
-    )
+    return any(node.ACCESSES for branch in walk(body) if isinstance(branch, ir.If) for node in walk(branch))
 
 
 def _calls_loops(body: ir.Block, functions: dict[str, ir.Function]) -> bool:

@@ -18,6 +18,7 @@ from quadpy.codegen.plans.sections import SectionPlan, plan_sections
 from quadpy.dtypes import Scalar
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import uses_block
+from quadpy.ir.touches import only_reads, touched_in
 from quadpy.ir.types import Array
 from quadpy.ir.uniform import decided_by, varying
 from quadpy.ir.variables import assigned_in, bound_by, reads_of
@@ -36,8 +37,8 @@ _MOST_STACK: Final = 16 << 10
 """Most bytes of a group's values; those that do not fit into registers stay on the thread's stack."""
 _STEP: Final = 4
 """The largest distance, in scalars, from one iteration's element to the next."""
-_APART: Final = (ir.While, ir.Atomic, ir.Return, ir.Barrier, ir.Break, ir.Print, ir.Fault, ir.AssignOne, ir.Pick)
-"""What an iteration cannot run together with others."""
+_APART: Final = (ir.While, ir.Return, ir.Break, ir.AssignOne, ir.Pick)
+"""What an iteration cannot run together with others, beside all that orders something."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ def plan_vector(kernel: ir.Kernel, task: ir.Task) -> VectorPlan | None:
     if not isinstance(task, ir.ParallelTask) or task.reductions or task.privates or uses_block(task):
         return None
     nodes = list(walk(task.body))
-    if not any(isinstance(n, ir.For) for n in nodes) or any(isinstance(n, _APART) for n in nodes):
+    if not any(isinstance(n, ir.For) for n in nodes) or any(n.ORDERS or isinstance(n, _APART) for n in nodes):
         return None
     differing = varying(task, task.axes[-1].var, noalias=kernel.noalias)
     together = {id(stmt): stmt for stmt in _alike(task.body, differing)}
@@ -86,13 +87,12 @@ def _alike(block: ir.Block, differing: set[ir.Var]) -> Iterator[ir.For | ir.If]:
             yield from _alike(stmt.orelse, differing)
 
 
-def _shared_loads(body: ir.Block, differing: set[ir.Var]) -> Iterator[ir.Load]:
+def _shared_loads(body: ir.Block, differing: set[ir.Var]) -> Iterator[ir.Stmt]:
     """Loads at the beginning of ``body`` that read one element for all iterations: a group does each once.
 
     LLVM moves them into the branches that use the value, and then loads once for each lane that takes the branch.
     """
-    loads = takewhile(lambda stmt: isinstance(stmt, ir.Load), body.stmts)
-    return (load for load in loads if isinstance(load, ir.Load) and not differing & reads_of(load))
+    return (load for load in takewhile(only_reads, body.stmts) if not differing & reads_of(load))
 
 
 def _jumps_far(body: ir.Block) -> bool:
@@ -132,8 +132,9 @@ def carried_by(loop: ir.For) -> Iterator[Scalar]:
                 yield var.type
         if isinstance(stmt, ir.Assign):
             assigned.discard(stmt.var)  # what reads it now reads this turn's value
-    turn = {loop.var, *(var for n in walk(loop.body) if isinstance(n, ir.Stmt) for var in bound_by(n))}
-    loaded, stored = ({n.place for n in walk(loop.body) if isinstance(n, kind)} for kind in (ir.Load, ir.Store))
+    turn = {loop.var, *(var for n in walk(loop.body) for var in bound_by(n))}
+    accesses = [(place, access) for _, place, access in touched_in(loop.body)]
+    loaded, stored = ({p for p, access in accesses if access is kind} for kind in (ir.Access.READ, ir.Access.WRITE))
     for place in loaded & stored:
         if place.type.is_float and not turn & reads_of(place):
             yield place.type

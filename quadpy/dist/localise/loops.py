@@ -10,6 +10,7 @@ from quadpy.dist.localise.model import CELLS, Reduced, identity
 from quadpy.dist.terms import binary, const, lets, resolved
 from quadpy.errors import KernelSyntaxError
 from quadpy.ir import nodes as ir
+from quadpy.ir.touches import changed_in
 from quadpy.ir.walk import walk
 from quadpy.source import Span
 
@@ -23,8 +24,7 @@ def axes_of(task: ir.ParallelTask, is_distributed: Callable[[str], bool], ndim: 
         KernelSyntaxError: the axis is not known.
     """
     found: dict[ir.Var, int] = {}
-    stores = [node.place for node in walk(task) if isinstance(node, (ir.Store, ir.Atomic))]
-    places = [place for place in stores if isinstance(place, ir.Element) and is_distributed(place.array)]
+    places = [place for place in changed_in(task.body) if isinstance(place, ir.Element) and is_distributed(place.array)]
     if not places:  # it only reads
         places = [node for node in walk(task) if isinstance(node, ir.Element) and is_distributed(node.array)]
     values = lets(task)

@@ -6,7 +6,7 @@ from typing import Final
 
 from quadpy.errors import KernelSyntaxError
 from quadpy.ir import nodes as ir
-from quadpy.ir.expressions import slot_name
+from quadpy.ir.touches import changed_in, name_of
 from quadpy.ir.walk import walk
 
 __all__ = ["require_loop", "require_tasks_in_order"]
@@ -51,10 +51,12 @@ def require_loop(kernel: ir.Kernel, task: ir.Task, touched: ir.Element | None) -
     if task.shared:
         raise KernelSyntaxError(_OF_BLOCKS, task.span, hint=_WITHOUT_BLOCKS)
     for node in walk(task.body):
-        if isinstance(node, (ir.ThreadIndex, ir.BlockIndex, ir.Wave, ir.Barrier)):
+        if node.ORDERS & ir.MEETINGS or isinstance(node, (ir.ThreadIndex, ir.BlockIndex)):
             raise KernelSyntaxError(_OF_BLOCKS, node.span, hint=_WITHOUT_BLOCKS)
-        if isinstance(node, (ir.Store, ir.Atomic)) and isinstance(node.place, ir.Slot):
-            name = kernel.called(slot_name(node.place.number))
+        for place in changed_in(node) if node.WRITES else ():
+            if isinstance(place, ir.Element):
+                continue
+            name = kernel.called(name_of(place))
             raise KernelSyntaxError(
                 f"{name} is set in iterations of a loop over a distributed grid, so each rank would have its own {name}",
                 node.span, hint=f"accumulate, for example with {name} += …, qp.atomic_min({name}, …) or qp.atomic_max({name}, …), whose result is not used",

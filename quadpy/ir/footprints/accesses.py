@@ -16,6 +16,8 @@ from quadpy.ir.index.reader import Known, Reader
 from quadpy.ir.jumps import CONTINUE, OF_LOOPS, assigned_in, jumps_from
 from quadpy.ir.loads import is_load, unread_in
 from quadpy.ir.passes.unprinted import unchecked
+from quadpy.ir.touches import only_reads, touches
+from quadpy.ir.variables import bound_by
 from quadpy.ir.walk import walk
 from quadpy.light import dataclass
 from quadpy.source import Span
@@ -81,22 +83,6 @@ class _Walker:
             case ir.AssignOne(options=options):
                 for option in options:
                     known.values[option.var] = self.reader.unknown(option.var.type)
-            case ir.Load(var=var, place=place):
-                if var not in self.unread:
-                    self.reach(place, ir.Access.READ, None, known, stmt.span)
-                self.bind((var,))
-            case ir.Store(place=place):
-                self.reach(place, ir.Access.WRITE, None, known, stmt.span)
-            case ir.Atomic(place=place, result=result):
-                for access, operation in _touches(stmt):
-                    self.reach(place, access, operation, known, stmt.span)
-                self.bind((result,) if result else ())
-            case ir.CallMany(results=results):
-                self.bind(results)
-            case ir.ReadClock(var=var) | ir.Locate(var=var):
-                self.bind((var,))
-            case ir.Wave(result=result):
-                self.bind((result,) if result else ())
             case ir.If():
                 self.branch(stmt, known)
             case ir.For():
@@ -111,19 +97,17 @@ class _Walker:
             case ir.Break() | ir.Continue() | ir.Return():
                 known.is_live = False
             case _:
-                pass  # barriers, fences, prints and faults touch no array
+                if not (only_reads(stmt) and self.unread.issuperset(bound_by(stmt))):
+                    self.reach(stmt, known)
+                for var in bound_by(stmt):  # of which only the type is known
+                    self.reader.lets[var] = self.reader.anything(var.type)
 
-    def bind(self, variables: Iterable[ir.Var]) -> None:
-        """Binds ``variables`` to values of which only the type is known."""
-        for var in variables:
-            self.reader.lets[var] = self.reader.anything(var.type)
-
-    def reach(
-        self, place: ir.Place, access: ir.Access, operation: ir.AtomicOp | None, known: Known, span: Span
-    ) -> None:
-        if isinstance(place, ir.Element):
-            index = tuple(self.reader.index(e, known) for e in place.index)
-            self.found.append(Reached(place, access, operation, index, known.guards, span))
+    def reach(self, stmt: ir.Stmt, known: Known) -> None:
+        for place, kind in touches(stmt):
+            if isinstance(place, ir.Element):
+                for access, operation in _seen(stmt, kind):
+                    index = tuple(self.reader.index(e, known) for e in place.index)
+                    self.found.append(Reached(place, access, operation, index, known.guards, stmt.span))
 
     def merge(self, var: ir.Var, known: Known, span: Span) -> None:
         """Adds the accesses to the place that ``var`` is merged into."""
@@ -131,7 +115,7 @@ class _Walker:
         assert isinstance(merge.place, ir.Element)
         self.unmerged.pop(var, None)
         index = tuple(self.reader.index(e, Known()) for e in merge.place.index)
-        for access, operation in _touches(merge):
+        for access, operation in _seen(merge, ir.Access.ATOMIC):
             self.found.append(Reached(merge.place, access, operation, index, known.guards, span, is_merge=True))
 
     def finish(self) -> None:
@@ -270,13 +254,13 @@ class _Walker:
         self.join(known, ends, whole=set(jumps_from(stmt.body)) <= {stmt.label})
 
 
-def _touches(update: ir.Atomic | ir.Reduction) -> tuple[tuple[ir.Access, ir.AtomicOp | None], ...]:
-    """The accesses of an update, as other launches see them."""
-    if isinstance(update, ir.Atomic) and is_load(update):
+def _seen(node: ir.Node, kind: ir.Access) -> tuple[tuple[ir.Access, ir.AtomicOp | None], ...]:
+    """What other launches see of an access."""
+    if isinstance(node, ir.Atomic) and is_load(node):
         return ((ir.Access.READ, None),)
-    if update.in_launch:
-        return (ir.Access.READ, None), (ir.Access.WRITE, None)
-    return ((ir.Access.ATOMIC, update.op),)
+    if kind is ir.Access.ATOMIC and isinstance(node, (ir.Atomic, ir.Reduction)) and not node.in_launch:
+        return ((kind, node.op),)
+    return ((ir.Access.READ, None), (ir.Access.WRITE, None)) if kind is ir.Access.ATOMIC else ((kind, None),)
 
 
 def _short_circuits(condition: ix.Condition, then: Known, orelse: Known) -> dict[ir.Var, ix.Form | ix.Condition]:

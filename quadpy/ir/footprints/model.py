@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from quadpy.ir.expressions import Access, AtomicOp
+from quadpy.ir.expressions import AtomicOp
 from quadpy.ir.index.numbers import FALSE, Number
+from quadpy.ir.node import Access
 from quadpy.light import dataclass
 from quadpy.source import Span
 

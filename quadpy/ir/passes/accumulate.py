@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import NamedTuple
 
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import uses_block
 from quadpy.ir.passes.atomics import updated_apart
+from quadpy.ir.touches import name_of, touched_in
 from quadpy.ir.uniform import is_launch_uniform
-from quadpy.ir.walk import map_children, walk
+from quadpy.ir.walk import map_children
 
 __all__ = ["accumulate"]
 
@@ -34,11 +35,12 @@ def _accumulated(task: ir.Task, noalias: bool) -> ir.Task:
     groups: dict[ir.Place, ir.Reduction] = {}
     privates, apart = list[ir.Private](), updated_apart(task)
     for key, accesses in _accesses(task).items():
-        if isinstance(key, str) and not noalias:
+        is_array = isinstance(accesses[0].place, ir.Element)
+        if is_array and not noalias:
             continue
         places = [_fixed(access.place, uniform) for access in accesses]
         whole = _only_accumulates(accesses)
-        if isinstance(key, str) and whole is not None and None in places:
+        if is_array and whole is not None and None in places:
             if key not in apart:
                 privates.append(ir.Private(key, *whole))
             continue
@@ -60,28 +62,30 @@ def _accumulated(task: ir.Task, noalias: bool) -> ir.Task:
     return replace(task, body=body, reductions=tuple(groups.values()), privates=tuple(privates))
 
 
-Access: TypeAlias = ir.Load | ir.Store | ir.Atomic
+class _Access(NamedTuple):
+    """``node`` accesses ``place``."""
+
+    node: ir.Node
+    place: ir.Place
 
 
-def _accesses(task: ir.ParallelTask) -> dict[str | int, list[Access]]:
-    """All accesses to each array (by name) and slot (by number)."""
-    found: dict[str | int, list[Access]] = {}
-    for node in walk(task.body):
-        if isinstance(node, (ir.Load, ir.Store, ir.Atomic)):
-            key = node.place.array if isinstance(node.place, ir.Element) else node.place.number
-            found.setdefault(key, []).append(node)
+def _accesses(task: ir.ParallelTask) -> dict[str, list[_Access]]:
+    """All accesses to each array and slot, by name."""
+    found: dict[str, list[_Access]] = {}
+    for node, place, _ in touched_in(task.body):
+        found.setdefault(name_of(place), []).append(_Access(node, place))
     return found
 
 
 def _fixed_groups(
-    accesses: list[Access], places: list[ir.Place | None]
+    accesses: list[_Access], places: list[ir.Place | None]
 ) -> Iterator[tuple[ir.Place, tuple[ir.AtomicOp, bool]]]:
     """The fixed places of one array or slot that iterations only accumulate into, with what ``_only_accumulates`` says.
 
     ``places`` are those of ``accesses``, if they are fixed.  Accesses to places that are certainly different
     do not matter: ``s[0] += x; atomic_max(s[1], x)`` are two reductions.
     """
-    by_component: dict[int, list[tuple[Access, ir.Place | None]]] = {}
+    by_component: dict[int, list[tuple[_Access, ir.Place | None]]] = {}
     for access, fixed in zip(accesses, places, strict=True):
         by_component.setdefault(_component(access.place), []).append((access, fixed))
     for near in by_component.values():
@@ -124,17 +128,17 @@ def _based(e: ir.Expr) -> tuple[ir.Expr | None, int]:
             return e, 0
 
 
-def _only_accumulates(accesses: Sequence[Access]) -> tuple[ir.AtomicOp, bool] | None:
+def _only_accumulates(accesses: Sequence[_Access]) -> tuple[ir.AtomicOp, bool] | None:
     """The one operation that all of ``accesses`` are, and whether ``in_launch``; None if they differ.
 
     Subtraction counts as addition.
     """
     ops, in_launch = set(), True
-    for access in accesses:
-        if not isinstance(access, ir.Atomic) or access.result is not None or access.op not in ir.COMBINES:
+    for node, _ in accesses:
+        if not isinstance(node, ir.Atomic) or node.result is not None or node.op not in ir.COMBINES:
             return None
-        ops.add(ir.AtomicOp.ADD if access.op is ir.AtomicOp.SUB else access.op)
-        in_launch &= access.in_launch
+        ops.add(ir.AtomicOp.ADD if node.op is ir.AtomicOp.SUB else node.op)
+        in_launch &= node.in_launch
     return (ops.pop(), in_launch) if len(ops) == 1 else None
 
 

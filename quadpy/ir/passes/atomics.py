@@ -14,6 +14,7 @@ from itertools import count
 from quadpy.dtypes import BY_NAME, u1
 from quadpy.ir import nodes as ir
 from quadpy.ir.loads import is_load
+from quadpy.ir.touches import changed_in
 from quadpy.ir.uniform import is_launch_uniform
 from quadpy.ir.variables import reads_of
 from quadpy.ir.walk import map_children, walk
@@ -102,8 +103,9 @@ def updated_apart(task: ir.ParallelTask) -> set[str]:
             lets[node.var] = node.value
             if is_launch_uniform(node.value, uniform):
                 uniform.add(node.var)
-        elif isinstance(node, (ir.Store, ir.Atomic)) and isinstance(node.place, ir.Element):
-            places.setdefault(node.place.array, []).append(node.place)
+    for place in changed_in(task.body):
+        if isinstance(place, ir.Element):
+            places.setdefault(place.array, []).append(place)
     axes = {axis.var for axis in task.axes}
 
     def told(places: list[ir.Element]) -> Iterator[ir.Var]:

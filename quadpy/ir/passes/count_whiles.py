@@ -12,12 +12,14 @@ from typing import Final, NamedTuple
 
 from quadpy.dtypes import u1
 from quadpy.ir import nodes as ir
+from quadpy.ir.touches import kind_of
 from quadpy.ir.variables import assigned_in, reads_of, set_in
 from quadpy.ir.walk import map_children, walk
 
 __all__ = ["count_whiles"]
 
-_PLAIN: Final = (ir.Assign, ir.Atomic, ir.CallMany, ir.Let, ir.Load)
+_PLAIN: Final = (ir.Assign, ir.CallMany, ir.Let)
+_ACCESSES: Final = (ir.Access.READ, ir.Access.ATOMIC)
 _FIXED: Final = (ir.Binary, ir.Cast, ir.Const, ir.ParamRead, ir.ShapeOf, ir.VarRead)
 _WITH_BLOCKS: Final = (ir.Block, ir.If, ir.LabelledBlock)  # not loops: a later turn of one may read the counter
 
@@ -49,7 +51,7 @@ class _Range(NamedTuple):
 
 def _range_of(loop: ir.While, task: ir.Task) -> _Range | None:
     *stmts, last = loop.body.stmts or (None,)
-    if loop.head.stmts or not all(isinstance(stmt, _PLAIN) for stmt in stmts):
+    if loop.head.stmts or not all(isinstance(stmt, _PLAIN) or kind_of(stmt) in _ACCESSES for stmt in stmts):
         return None
     match loop.cond, last:
         case (

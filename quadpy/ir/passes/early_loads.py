@@ -13,8 +13,9 @@ from dataclasses import field, replace
 from quadpy.dtypes import u1
 from quadpy.ir import nodes as ir
 from quadpy.ir.passes.hold import fits
+from quadpy.ir.touches import changed_in
 from quadpy.ir.types import Array
-from quadpy.ir.variables import reads_of
+from quadpy.ir.variables import reads_of, set_in
 from quadpy.ir.walk import map_children, walk
 from quadpy.light import dataclass
 
@@ -74,7 +75,7 @@ class _Mover:
 
     def moved(self, loop: ir.For, counters: Mapping[ir.Var, ir.Axis | ir.For]) -> _Moved:
         moved, own = _Moved(), _bound_in(loop.body)
-        written = {n.place.array for n in walk(loop.body) if isinstance(n, _WRITES) and isinstance(n.place, ir.Element)}
+        written = {place.array for place in changed_in(loop.body) if isinstance(place, ir.Element)}
         opaque = written and not self.noalias
         for load, certain in _loads_of(loop.body):
             place, reads = load.place, reads_of(load.place)
@@ -100,9 +101,6 @@ class _Mover:
         )
 
 
-_WRITES = (ir.Store, ir.Atomic)
-
-
 def _loads_of(body: ir.Block) -> Iterator[tuple[ir.Load, bool]]:
     """The loads of ``body`` outside of its inner loops, and whether each runs whenever ``body`` does."""
     certain = True
@@ -117,20 +115,7 @@ def _loads_of(body: ir.Block) -> Iterator[tuple[ir.Load, bool]]:
 
 def _bound_in(body: ir.Block) -> set[ir.Var]:
     """The variables that ``body`` binds or assigns."""
-    found: set[ir.Var] = set()
-    for n in walk(body):
-        match n:
-            case (
-                ir.Let(var=var)
-                | ir.Assign(var=var)
-                | ir.Load(var=var)
-                | ir.For(var=var)
-                | ir.Atomic(result=ir.Var() as var)
-            ):
-                found.add(var)
-            case ir.CallMany(results=results):
-                found.update(results)
-    return found
+    return {*set_in(body), *(n.var for n in walk(body) if isinstance(n, ir.For))}
 
 
 def _without(body: ir.Block, moves: Mapping[ir.Place, ir.Load]) -> ir.Block:

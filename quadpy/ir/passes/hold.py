@@ -15,6 +15,7 @@ from typing import NamedTuple
 from quadpy.dtypes import u1
 from quadpy.ir import nodes as ir
 from quadpy.ir.passes.atomics import private_arrays
+from quadpy.ir.touches import name_of, touched_in
 from quadpy.ir.types import Array, Space
 from quadpy.ir.walk import map_children, walk
 
@@ -35,11 +36,7 @@ def _held(task: ir.Task, arrays: dict[str, Array]) -> ir.Task:
     ):
         return task
     elements = [node for node in walk(task.body) if isinstance(node, ir.Element)]
-    kept = {
-        node.place.array
-        for node in walk(task.body)
-        if isinstance(node, ir.Atomic) and isinstance(node.place, ir.Element)
-    }
+    kept = {name_of(place) for node, place, _ in touched_in(task.body) if not isinstance(node, (ir.Load, ir.Store))}
     places, private = {place.array: place for place in elements}, private_arrays(task)
     own = {
         name

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from quadpy.ir import nodes as ir
+from quadpy.ir.touches import changed_in
 from quadpy.ir.variables import assigned_in, reads_of, set_in
 from quadpy.ir.walk import walk
 from quadpy.light import dataclass
@@ -81,11 +82,9 @@ def carried(loop: Repeated, crossing: Sequence[ir.Var]) -> list[ir.Var]:
 
 
 def _changed(stmt: ir.Stmt, crossing: Sequence[ir.Var]) -> Iterator[ir.Var]:
-    for node in walk(stmt):
-        if isinstance(node, ir.Assign) and not isinstance(stmt, ir.ParallelFor):
-            yield node.var
-        elif isinstance(node, (ir.Store, ir.Atomic)) and isinstance(node.place, ir.Slot):
-            yield crossing[node.place.number]
+    if not isinstance(stmt, ir.ParallelFor):
+        yield from assigned_in(stmt)
+    yield from (crossing[place.number] for place in changed_in(stmt) if isinstance(place, ir.Slot))
 
 
 def _asked(stmt: ir.Stmt, crossing: Sequence[ir.Var]) -> set[ir.Var]:

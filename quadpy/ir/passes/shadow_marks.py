@@ -18,6 +18,7 @@ from quadpy.errors import KernelRaceError
 from quadpy.faults import MOST_VALUES, Site
 from quadpy.ir import nodes as ir
 from quadpy.ir.passes.shadow_words import other_iteration
+from quadpy.ir.touches import value_of
 from quadpy.light import dataclass
 from quadpy.source import Span
 
@@ -45,7 +46,7 @@ class Place:
     blocks: tuple[tuple[int, ...], ...] = ()
 
 
-_VERBS: Final = {ir.Load: "reads", ir.Store: "writes", ir.Atomic: "updates"}
+_VERBS: Final = {ir.Access.READ: "reads", ir.Access.WRITE: "writes", ir.Access.ATOMIC: "updates"}
 
 
 class Marks:
@@ -56,55 +57,59 @@ class Marks:
     """
 
     def __init__(
-        self, kernel: str, task: ir.ParallelTask, iteration: ir.Expr, accesses: Mapping[str, Sequence[ir.Stmt]],
+        self, kernel: str, task: ir.ParallelTask, iteration: ir.Expr, accesses: Mapping[str, Sequence[tuple[ir.Stmt, ir.Access]]],
         sites: dict[Site, int],
     ) -> None:  # fmt: skip
         self.kernel, self.task, self.iteration, self.sites = kernel, task, iteration, sites
         self.accesses = {
-            name: tuple((_VERBS[type(stmt)], stmt.span) for stmt in stmts[:_MOST_ACCESSES])
-            for name, stmts in accesses.items()
+            name: tuple((_VERBS[access], stmt.span) for stmt, access in found[:_MOST_ACCESSES])
+            for name, found in accesses.items()
         }
-        self.kinds = {name: {type(stmt) for stmt in stmts} for name, stmts in accesses.items()}
+        self.kinds = {name: {access for _, access in found} for name, found in accesses.items()}
         self.numbers = {
-            id(stmt): min(k, _MOST_ACCESSES - 1) for found in accesses.values() for k, stmt in enumerate(found)
+            id(stmt): min(k, _MOST_ACCESSES - 1) for found in accesses.values() for k, (stmt, _) in enumerate(found)
         }
         self.count = count()
 
-    def before(self, stmt: ir.Load | ir.Store | ir.Atomic, place: Place) -> Iterator[ir.Stmt]:
+    def before(self, stmt: ir.Stmt, access: ir.Access, place: Place) -> Iterator[ir.Stmt]:
         """Leaves a mark, and reports what it finds there."""
         span = stmt.span
         at = self.var("at", i64)
         yield ir.Let(at, place.at, span=span)
         writes, reads = (_word(at, k, span) for k in (0, 1))
         mark = self.binary(ir.BinOp.OR, self.iteration, self.number(self.numbers[id(stmt)] << _NUMBER_BITS, span))
-        match stmt:
-            case ir.Load():
-                yield from self.first(reads, mark, 0)
-                writer = yield from self.word_at(writes)
+        verb = _VERBS[access]
+        if access is ir.Access.READ:
+            yield from self.first(reads, mark, 0)
+            writer = yield from self.word_at(writes)
+            found = self.either(self.is_other(writer), self.has(writer, _AGAIN))
+            yield from self.report(self.both(self.is_set(writer), found), writer, verb, span, place)
+            return
+        if access is ir.Access.WRITE:
+            yield from self.before_store(stmt, place, (writes, _word(at, 2, span)), mark)
+        else:
+            mark = self.binary(ir.BinOp.OR, mark, self.number(_UPDATED, span))
+            writer = yield from self.first(writes, mark, _UPDATED)
+            if ir.Access.WRITE in self.kinds[place.array]:
+                stored = self.both(self.is_set(writer), self.negated(self.has(writer, _UPDATED)))
                 found = self.either(self.is_other(writer), self.has(writer, _AGAIN))
-                yield from self.report(self.both(self.is_set(writer), found), writer, stmt, place)
-            case ir.Store():
-                yield from self.before_store(stmt, place, (writes, reads, _word(at, 2, span)), mark)
-            case ir.Atomic():
-                mark = self.binary(ir.BinOp.OR, mark, self.number(_UPDATED, span))
-                writer = yield from self.first(writes, mark, _UPDATED)
-                if ir.Store in self.kinds[place.array]:
-                    stored = self.both(self.is_set(writer), self.negated(self.has(writer, _UPDATED)))
-                    found = self.either(self.is_other(writer), self.has(writer, _AGAIN))
-                    yield from self.report(self.both(stored, found), writer, stmt, place)
-                    yield _if(stored, self.noted(writes, self.number(_MIXED, span)))
-                yield from self.against_reads(reads, stmt, place)
+                yield from self.report(self.both(stored, found), writer, verb, span, place)
+                yield _if(stored, self.noted(writes, self.number(_MIXED, span)))
+        if ir.Access.READ in self.kinds[place.array]:
+            reader = yield from self.word_at(reads)
+            found = self.either(self.is_other(reader), self.has(reader, _AGAIN))
+            yield from self.report(self.both(self.is_set(reader), found), reader, verb, span, place)
 
     def before_store(
-        self, stmt: ir.Store, place: Place, words: tuple[ir.Element, ...], mark: ir.Expr
+        self, stmt: ir.Stmt, place: Place, words: tuple[ir.Element, ...], mark: ir.Expr
     ) -> Iterator[ir.Stmt]:
         """Iterations may store one value, and nothing else: it does not matter which comes last.
 
         If they run at once, one may come between the mark and the store of another: so the first value has a word.
         """
-        writes, reads, values = words
+        writes, values = words
         span, old, first, value = stmt.span, *(self.var(name, u64) for name in ("old", "first", "value"))
-        yield ir.Let(value, self.as_set(stmt.value), span=span)
+        yield ir.Let(value, self.as_set(value_of(stmt) or self.iteration), span=span)
         stored, before = ir.VarRead(value, span=span), ir.VarRead(first, span=span)
         yield ir.Atomic(ir.AtomicOp.CAS, values, stored, first, self.number(0, span), span=span)
         differs = self.both(self.is_set(before), ir.Compare(ir.CmpOp.NE, before, stored, u1, span=span))
@@ -116,21 +121,13 @@ class Marks:
         matters = self.both(self.is_set(writer), self.either(differs, self.has(writer, _UPDATED | _MIXED)))
         another = self.both(self.is_set(writer), self.is_other(writer))
         shared = self.either(another, self.has(writer, _AGAIN))
-        yield from self.report(self.both(matters, shared), writer, stmt, place)
+        yield from self.report(self.both(matters, shared), writer, _VERBS[ir.Access.WRITE], span, place)
         own = self.both(self.is_set(writer), self.negated(shared))
         kept = self.binary(ir.BinOp.AND, writer, self.number(_MIXED, span))
         renewed = self.binary(ir.BinOp.OR, mark, kept)
         yield _if(own, ir.Atomic(ir.AtomicOp.CAS, writes, renewed, self.var("mine", u64), writer, span=span))
         flags = self.binary(ir.BinOp.OR, self.where(matters, _MIXED), self.where(another, _AGAIN))
         yield _if(self.is_set(flags), self.noted(writes, flags))
-        yield from self.against_reads(reads, stmt, place)
-
-    def against_reads(self, reads: ir.Element, stmt: ir.Store | ir.Atomic, place: Place) -> Iterator[ir.Stmt]:
-        if ir.Load not in self.kinds[place.array]:
-            return
-        reader = yield from self.word_at(reads)
-        found = self.either(self.is_other(reader), self.has(reader, _AGAIN))
-        yield from self.report(self.both(self.is_set(reader), found), reader, stmt, place)
 
     def first(self, word: ir.Element, mark: ir.Expr, kind: int) -> Generator[ir.Stmt, None, ir.Expr]:
         """Leaves ``mark`` unless there is one; notes there if another iteration did the same, of this ``kind``."""
@@ -152,11 +149,9 @@ class Marks:
         yield ir.Atomic(ir.AtomicOp.ADD, word, self.number(0, word.span), old, span=word.span)
         return ir.VarRead(old, span=word.span)
 
-    def report(
-        self, found: ir.Expr, word: ir.Expr, stmt: ir.Load | ir.Store | ir.Atomic, place: Place
-    ) -> Iterator[ir.Stmt]:
+    def report(self, found: ir.Expr, word: ir.Expr, verb: str, span: Span, place: Place) -> Iterator[ir.Stmt]:
         """A fault if ``found``, with the access that ``word`` denotes."""
-        span, axes = stmt.span, [axis.var for axis in self.task.axes]
+        axes = [axis.var for axis in self.task.axes]
         number = self.binary(ir.BinOp.AND, word, self.number(_MASK, span))
         access = self.binary(ir.BinOp.USHR, word, self.number(_NUMBER_BITS, span))
         access = self.binary(ir.BinOp.AND, access, self.number(_MOST_ACCESSES - 1, span))
@@ -165,7 +160,7 @@ class Marks:
         site = Site(
             KernelRaceError.__name__, place.called, tuple("i64" for _ in words),
             tuple(var.name.partition(".")[0] for var in axes), self.kernel, span,
-            accesses=((_VERBS[type(stmt)], span), *self.accesses[place.array]), offsets=place.offset, blocks=place.blocks,
+            accesses=((verb, span), *self.accesses[place.array]), offsets=place.offset, blocks=place.blocks,
         )  # fmt: skip
         record, first = (ir.ParamRead(name, u64, span=span) for name in ("$fault", "$sites"))
         check = self.binary(ir.BinOp.ADD, first, self.number(self.sites.setdefault(site, len(self.sites)), span))

@@ -16,8 +16,9 @@ from quadpy.artifact import CHECKPOINT
 from quadpy.flow import Flow, Fork, Loop, Step
 from quadpy.ir import nodes as ir
 from quadpy.ir.passes.segments import Forked, Gated, Item, Repeated, Segment, carried, defined_in, segments_of
+from quadpy.ir.touches import is_binding
 from quadpy.ir.uniform import is_launch_uniform
-from quadpy.ir.variables import assigned_in, reads_of
+from quadpy.ir.variables import assigned_in, bound_by, reads_of
 from quadpy.ir.walk import map_children, walk
 from quadpy.source import Span
 
@@ -234,7 +235,7 @@ def _live(stmts: list[ir.Stmt]) -> list[ir.Stmt]:
     used: set[ir.Var] = set()
     kept: list[ir.Stmt] = []
     for stmt in reversed(stmts):
-        if isinstance(stmt, (ir.Let, ir.Load)) and stmt.var not in used:
+        if is_binding(stmt) and used.isdisjoint(bound_by(stmt)):
             continue
         used |= reads_of(stmt)
         kept.append(stmt)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from quadpy.ir import nodes as ir
-from quadpy.ir.variables import reads_of
+from quadpy.ir.touches import is_binding
+from quadpy.ir.variables import bound_by, reads_of
 from quadpy.ir.walk import map_children
 
 __all__ = ["unchecked", "unprinted"]
@@ -32,8 +33,8 @@ def _stmt(stmt: ir.Stmt, used: set[ir.Var]) -> ir.Stmt | None:
     match stmt:
         case ir.Print():
             return None
-        case ir.Let(var=var) | ir.Load(var=var):
-            return stmt if var in used else None
+        case _ if is_binding(stmt):
+            return None if used.isdisjoint(bound_by(stmt)) else stmt
         case ir.If():
             then, orelse = _block(stmt.then, used), _block(stmt.orelse, used)
             return replace(stmt, then=then, orelse=orelse) if then.stmts or orelse.stmts else None

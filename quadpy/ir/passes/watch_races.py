@@ -23,9 +23,12 @@ from quadpy.ir.loads import chosen_in, unread_in
 from quadpy.ir.passes.shadow_marks import Marks, Place
 from quadpy.ir.passes.shadow_words import Words, number_of_iteration, words_of
 from quadpy.ir.races import Proved, orders_itself, races_of
+from quadpy.ir.touches import is_binding, kind_of, name_of, only_reads, touched_in, touches
 from quadpy.ir.types import array_of
+from quadpy.ir.variables import bound_by
 from quadpy.ir.walk import map_children, walk
 from quadpy.light import dataclass
+from quadpy.source import Span
 
 __all__ = ["Index", "watch_races", "watched_in", "with_watches"]
 
@@ -143,7 +146,7 @@ class _Watched:
         self.kernel, self.task, self.begins, self.regions = kernel, task, begins, regions
         self.reported = reported
         self.unread, self.chosen = unread_in(task), chosen_in(task)
-        self.later: dict[ir.Var, ir.Load] = {}  # those that are marked where their value is chosen
+        self.later: dict[ir.Var, ir.Stmt] = {}  # loads that are marked where their value is chosen
         iteration = ir.Var("$iteration", u64)
         number, self.loads = number_of_iteration(task)
         self.iteration = ir.Let(iteration, number, span=task.span)
@@ -155,14 +158,14 @@ class _Watched:
         assert isinstance(body, ir.Block)
         return replace(self.task, body=replace(body, stmts=(*self.loads, self.iteration, *self.begins, *body.stmts)))
 
-    def places(self, name: str) -> list[ir.Stmt]:
+    def places(self, name: str) -> list[tuple[ir.Stmt, ir.Access]]:
         """The accesses to ``name``."""
-        found = (node for node in walk(self.task.body) if isinstance(node, (ir.Load, ir.Store, ir.Atomic)))
-        return [stmt for stmt in found if _name_of(stmt.place) == name and self.counts(stmt)]
+        found = touched_in(self.task.body)
+        return [(stmt, access) for stmt, place, access in found if name_of(place) == name and self.counts(stmt)]
 
-    def counts(self, stmt: ir.Load | ir.Store | ir.Atomic) -> bool:
+    def counts(self, stmt: ir.Stmt) -> bool:
         """Whether anything depends on ``stmt``: of a vector, all components are loaded."""
-        return not (isinstance(stmt, ir.Load) and stmt.var in self.unread)
+        return not (only_reads(stmt) and self.unread.issuperset(bound_by(stmt)))
 
     def visit(self, node: ir.Node) -> ir.Node:
         if isinstance(node, ir.Block):
@@ -172,47 +175,45 @@ class _Watched:
 
     def watched(self, stmt: ir.Stmt) -> Iterator[ir.Stmt]:
         yield from self.where_chosen(stmt)
-        if not isinstance(stmt, (ir.Load, ir.Let)):  # it may change what the marks name their places by
+        if not is_binding(stmt):  # it may change what the marks name their places by
             yield from self.marked_later()
-        if isinstance(stmt, (ir.Load, ir.Store, ir.Atomic)):
-            name = _name_of(stmt.place)
-            if name in self.regions and self.counts(stmt):
-                if isinstance(stmt, ir.Load) and stmt.var in self.chosen:
-                    self.later[stmt.var] = stmt
-                else:
-                    yield from self.marks.before(stmt, self.place(stmt))
-            yield stmt
+        waits = [var for var in bound_by(stmt) if var in self.chosen] if only_reads(stmt) else []
+        if waits and self.counts(stmt) and any(name_of(place) in self.regions for place, _ in touches(stmt)):
+            self.later[waits[0]] = stmt
         else:
-            new = self.visit(stmt)
-            yield new  # type: ignore[misc]  # a statement stays one
+            yield from self.marked(stmt)
+        new = self.visit(stmt)
+        yield new  # type: ignore[misc]  # a statement stays one
 
-    def place(self, stmt: ir.Load | ir.Store | ir.Atomic) -> Place:
-        name = _name_of(stmt.place)
+    def marked(self, stmt: ir.Stmt) -> Iterator[ir.Stmt]:
+        """The marks of what ``stmt`` accesses."""
+        for place, access in touches(stmt) if self.counts(stmt) else ():
+            if name_of(place) in self.regions:
+                yield from self.marks.before(stmt, access, self.place(place, stmt.span))
+
+    def place(self, place: ir.Place, span: Span) -> Place:
+        name = name_of(place)
         region, shown = self.regions[name], self.kernel.called(name)
-        begin = ir.VarRead(region.begin, span=stmt.span)
-        index = stmt.place.index if isinstance(stmt.place, ir.Element) else ()
-        component = stmt.place.component if isinstance(stmt.place, ir.Element) else 0
-        at = ir.Binary(ir.BinOp.ADD, begin, region.words.at(index, component), i64, span=stmt.span)
+        begin = ir.VarRead(region.begin, span=span)
+        index = place.index if isinstance(place, ir.Element) else ()
+        component = place.component if isinstance(place, ir.Element) else 0
+        at = ir.Binary(ir.BinOp.ADD, begin, region.words.at(index, component), i64, span=span)
         if (param := region.param) is None:
             return Place(name, shown, index, at)
         return Place(name, f"{shown}[]", self.reported(name, index), at, param.offset, param.blocks)
 
     def where_chosen(self, stmt: ir.Stmt) -> Iterator[ir.Stmt]:
         """Marks of loads whose value ``stmt`` chooses, where it does."""
-        if not self.later or not isinstance(stmt, (ir.Let, ir.Assign, ir.Store)):
+        if not self.later or not (isinstance(stmt, (ir.Let, ir.Assign)) or kind_of(stmt) is ir.Access.WRITE):
             return
         for node in walk(stmt):
             if isinstance(node, ir.VarRead) and node.var in self.later:
                 load = self.later.pop(node.var)
-                marks = ir.Block(tuple(self.marks.before(load, self.place(load))), span=load.span)
+                marks = ir.Block(tuple(self.marked(load)), span=load.span)
                 yield ir.If(self.chosen[node.var], marks, ir.Block((), span=load.span), span=load.span)
 
     def marked_later(self) -> Iterator[ir.Stmt]:
         """Marks of loads that wait for their choice, which does not come in time."""
         while self.later:
             load = self.later.pop(next(iter(self.later)))
-            yield from self.marks.before(load, self.place(load))
-
-
-def _name_of(place: ir.Place) -> str:
-    return place.array if isinstance(place, ir.Element) else ir.slot_name(place.number)
+            yield from self.marked(load)

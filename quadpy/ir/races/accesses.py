@@ -12,7 +12,9 @@ from quadpy.ir.effects import effects_of
 from quadpy.ir.jumps import BREAK, CONTINUE, OF_LOOPS, RETURN, assigned_in, jumps_from
 from quadpy.ir.loads import chosen_in, unread_in
 from quadpy.ir.races.terms import Atom, Term, Terms, constant_of, parts_of, wrapped
-from quadpy.ir.walk import unhandled, walk
+from quadpy.ir.touches import changed_in, name_of, touches, value_of
+from quadpy.ir.variables import bound_by
+from quadpy.ir.walk import unhandled
 from quadpy.light import dataclass
 from quadpy.source import Span
 
@@ -88,8 +90,7 @@ class Facts:
     @staticmethod
     def of(task: ir.ParallelTask, *, noalias: bool) -> Facts:
         arrays = {name for name, access in effects_of(task) if access is not ir.Access.READ}
-        changes = (n.place for n in walk(task) if isinstance(n, (ir.Store, ir.Atomic, ir.Reduction)))
-        slots = {ir.slot_name(place.number) for place in changes if isinstance(place, ir.Slot)}
+        slots = {name_of(place) for place in changed_in(task) if isinstance(place, ir.Slot)}
         shared = frozenset(array.name for array in task.shared)
         written, chosen = frozenset(arrays | slots), frozenset(chosen_in(task))
         return Facts(task, written, noalias or not arrays, shared, unread_in(task), chosen)
@@ -148,12 +149,6 @@ class Iteration:
                     self._unsure += not matters_always
                     self.bound[var] = self.loaded(place, stmt.span)
                     self._unsure -= not matters_always
-            case ir.Store(place=place, value=value):
-                self.touch(place, ir.Access.WRITE, None, self.term(value), stmt.span)
-            case ir.Atomic():
-                self.update(stmt)
-            case ir.ReadClock(var=var) | ir.Locate(var=var):
-                self.bound[var] = self.terms.unknown(var.name)
             case ir.CallMany(results=results, args=args):
                 given = tuple(map(self.term, args))
                 for number, var in enumerate(results):
@@ -174,17 +169,23 @@ class Iteration:
                 return None if label.startswith(_CHECKS) else self.jump(label)
             case ir.Return():
                 return self.jump(RETURN)
-            case ir.Barrier() | ir.Wave():
-                self.phase += 1
-                if isinstance(stmt, ir.Wave) and stmt.result is not None:
-                    self.bound[stmt.result] = self.terms.unknown(stmt.result.name)
-            case ir.Fence() | ir.Print() | ir.Fault():
-                pass
             case ir.ParallelFor() | ir.Sections() | ir.DoWhile() | ir.Gate() | ir.Mark():
                 raise AssertionError("a task has none of these")
             case _:
-                raise unhandled(stmt)
+                self.effects(stmt)
         return None
+
+    def effects(self, stmt: ir.Stmt) -> None:
+        """What ``stmt`` touches, in which phase, and what it binds."""
+        for place, access in touches(stmt):
+            term: Term | None = None
+            if access is not ir.Access.READ:
+                value = value_of(stmt)
+                term = self.terms.unknown("value") if value is None else self.term(value)
+            self.touch(place, access, stmt.op if isinstance(stmt, ir.Atomic) else None, term, stmt.span)
+        self.phase += bool(stmt.ORDERS & ir.MEETINGS)
+        for var in bound_by(stmt):
+            self.bound[var] = self.terms.unknown(var.name)
 
     def jump(self, to: str) -> str | None:
         """A jump that happens, or, if all branches are taken, one that may happen."""
@@ -317,12 +318,6 @@ class Iteration:
             return self.terms.unknown(name)
         return self.terms.operation(f"load {name}.{component}", index, place.type)
 
-    def update(self, stmt: ir.Atomic) -> None:
-        value = self.term(stmt.value)
-        self.touch(stmt.place, ir.Access.ATOMIC, stmt.op, value, stmt.span)
-        if stmt.result is not None:
-            self.bound[stmt.result] = self.terms.unknown(stmt.result.name)
-
     def touch(
         self, place: ir.Place, access: ir.Access, operation: ir.AtomicOp | None, value: Term | None, span: Span
     ) -> None:
@@ -335,7 +330,7 @@ class Iteration:
 
     def place(self, place: ir.Place) -> tuple[str, tuple[Term, ...], int]:
         if isinstance(place, ir.Slot):
-            return ir.slot_name(place.number), (), 0
+            return name_of(place), (), 0
         return place.array, tuple(map(self.term, place.index)), place.component
 
     # ---------------------------------------------------------------- expressions

@@ -15,6 +15,7 @@ from quadpy.ir.races.proofs import Space, are_apart
 from quadpy.ir.races.terms import Atom, Term, Terms, parts_of
 from quadpy.ir.races.verdicts import AccessPoint, Definite, Proved, Unknown, Verdict
 from quadpy.ir.races.witnesses import Collision, Point, collisions, counts_of
+from quadpy.ir.touches import changed_in, name_of, touched_in
 from quadpy.ir.walk import walk
 
 __all__ = ["definite_races", "races_of"]
@@ -40,11 +41,10 @@ def definite_races(task: ir.Task, *, noalias: bool = True) -> dict[str, Definite
         return {}
     written = {name for name, access in effects_of(task) if ir.Access.WRITE in access}
     written -= private_arrays(task)
-    written |= {
-        ir.slot_name(n.place.number)
-        for n in walk(task.body)
-        if isinstance(n, ir.Store) and isinstance(n.place, ir.Slot)
-    }
+    slots = (
+        place for _, place, access in touched_in(task.body) if access is ir.Access.WRITE and isinstance(place, ir.Slot)
+    )
+    written.update(map(name_of, slots))
     return _Search(task, noalias=noalias).definite(written) if written else {}
 
 
@@ -53,11 +53,7 @@ def touched_by(task: ir.Task) -> list[str]:
     arrays = {node.array for node in walk(task) if isinstance(node, ir.Element)}
     if isinstance(task, ir.ParallelTask):
         arrays -= {array.name for array in task.shared}
-    slots = {
-        ir.slot_name(node.place.number)
-        for node in walk(task)
-        if isinstance(node, (ir.Store, ir.Atomic, ir.Reduction)) and isinstance(node.place, ir.Slot)
-    }
+    slots = {name_of(place) for place in changed_in(task) if isinstance(place, ir.Slot)}
     return sorted(arrays) + sorted(slots)
 
 

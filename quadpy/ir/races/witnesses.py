@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from quadpy.ir import nodes as ir
-from quadpy.ir.blocks import has_wave
+from quadpy.ir.blocks import orders
 from quadpy.ir.races.accesses import Facts, Iteration, MemoryAccess
 from quadpy.ir.races.terms import Term, Terms
+from quadpy.ir.variables import bound_by
 from quadpy.ir.walk import walk
 from quadpy.light import dataclass
 
@@ -103,12 +104,9 @@ def _points(terms: Terms, facts: Facts, counts: Sequence[int | None]) -> Iterato
 
 def orders_itself(task: ir.ParallelTask) -> bool:
     """Whether iterations may wait for each other: by fences, or in loops that look at what atomics return."""
-    nodes = list(walk(task.body))
-    if has_wave(task.body) or any(isinstance(node, ir.Fence) for node in nodes):
-        return True
-    return any(
-        isinstance(inner, ir.Atomic) and inner.result is not None
-        for node in nodes
+    return orders(task.body, ir.Order.WAVE | ir.Order.FENCE) or any(
+        inner.ORDERS & ir.Order.UPDATE and bound_by(inner)
+        for node in walk(task.body)
         if isinstance(node, ir.While)
         for inner in walk(node)
     )

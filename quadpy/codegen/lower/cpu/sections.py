@@ -74,14 +74,13 @@ class Sections:
                 s.labels[label] = s.text.label("region")
                 self.block(body)
                 s.text.start(s.labels[label])
-            case ir.Load(var=var):
-                self.enter("0", reads_of(stmt))
-                lower_block(s, ir.Block((stmt,), span=stmt.span))
-                self.outside[0][var.name] = s.values[var.name]
             case ir.Barrier():
                 pass  # a section ends here, so all iterations have met
             case _:
+                if bound := bound_by(stmt):
+                    self.enter("0", reads_of(stmt))
                 lower_block(s, ir.Block((stmt,), span=stmt.span))
+                self.outside[0].update((var.name, s.values[var.name]) for var in bound)
 
     def head(self, head: ir.Block, cond: ir.Expr) -> None:
         self.block(head)
