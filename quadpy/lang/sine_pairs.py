@@ -35,8 +35,8 @@ def paired(stmts: tuple[ir.Stmt, ...], new_var: NewVar) -> tuple[tuple[ir.Stmt, 
 
 
 def _argument(node: ir.Node) -> ir.Expr | None:
-    """The operand, if ``node`` is a sine or a cosine."""
-    if isinstance(node, ir.Call) and node.function.partition(".")[0] in _FUNCTIONS:
+    """The operand, if ``node`` is a sine or a cosine (``fast_sin`` under ``fast_math``)."""
+    if isinstance(node, ir.Call) and node.function.partition(".")[0].removeprefix("fast_") in _FUNCTIONS:
         return node.args[0]
     return None
 
@@ -61,28 +61,30 @@ class _Pairs:
             for node in _directly(stmt):
                 if (argument := _argument(node)) is not None and isinstance(node, ir.Call):
                     found.setdefault(argument, set()).add(node.function)
-        wanted = {argument for argument, names in found.items() if len(names) == 2 and self._is_fixed(argument)}
+        wanted = {arg: max(names) for arg, names in found.items() if len(names) == 2 and self._is_fixed(arg)}
         known: dict[ir.Node, ir.Expr] = {}
         result: list[ir.Stmt] = []
         for stmt in stmts:
             for node in [stmt, *_directly(stmt)]:
                 if (argument := _argument(node)) in wanted and argument is not None:
-                    wanted.discard(argument)
-                    result.append(self._together(argument, known))
+                    result.append(self._together(wanted.pop(argument), argument, known))
             result.append(self._rewritten(stmt, known))
         return tuple(result)
 
     def _is_fixed(self, argument: ir.Expr) -> bool:
         return all(not isinstance(node, ir.VarRead) or node.var not in self.changing for node in walk(argument))
 
-    def _together(self, argument: ir.Expr, known: dict[ir.Node, ir.Expr]) -> ir.Stmt:
-        """The call that computes both; records in ``known`` the expressions that it replaces."""
+    def _together(self, sine: str, argument: ir.Expr, known: dict[ir.Node, ir.Expr]) -> ir.Stmt:
+        """The call that computes both; records in ``known`` the expressions that it replaces.
+
+        ``sine`` is the name of the function that computes the sine alone.
+        """
         type, span = argument.type, argument.span
         self.types.add(type)
         results = tuple(self.new_var(name, type) for name in ("sine", "cosine"))
         for name, var in zip(_FUNCTIONS, results, strict=True):
-            known[ir.Call(f"{name}.{type}", (argument,), type, span=span)] = ir.VarRead(var, span=span)
-        return ir.CallMany(results, f"sincos.{type}", (argument,), span=span)
+            known[ir.Call(sine.replace("sin.", f"{name}."), (argument,), type, span=span)] = ir.VarRead(var, span=span)
+        return ir.CallMany(results, sine.replace("sin.", "sincos."), (argument,), span=span)
 
     def _rewritten(self, node: ir.Stmt, known: dict[ir.Node, ir.Expr]) -> ir.Stmt:
         def changed(child: ir.Node) -> ir.Node:

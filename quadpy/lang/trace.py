@@ -170,8 +170,9 @@ def _traced(t: Trace, source: FunctionSource, args: Mapping[str, ArgType], obser
         raise MembersFound(signature.found)
     if signature.outline is None:
         require_return(t, source)
-    if not options.fast_math:  # under fast_math GPUs have an instruction for each
-        stmts = _with_normal_roots(t, _with_sine_pairs(t, stmts))
+    stmts = _with_sine_pairs(t, stmts)
+    if not options.fast_math:
+        stmts = _with_normal_roots(t, stmts)
     kernel = ir.Kernel(
         _symbol(source.name), tuple(_parameters(t)), signature.results, tuple(signature.functions.values()),
         ir.Block(tuple(stmts), span=source.span), slots=len(signature.slots), index=options.index,
@@ -206,7 +207,7 @@ def _with_normal_roots(t: Trace, stmts: list[ir.Stmt]) -> list[ir.Stmt]:
 def _carry(t: Trace, name: str, types: set[Scalar]) -> None:
     """Adds the library's function ``name`` of one number, and its callees, to the functions of the kernel."""
     for type in types:
-        function = library_function(name, (type,))
+        function = library_function(name, (type,), fast_math=t.options.fast_math)
         assert function is not None
         for needed in required(function):
             t.signature.functions.setdefault(needed.name, needed)

@@ -1,11 +1,11 @@
-"""log, log2, log10 and pow of f32 under ``fast_math``: without error terms, and with half as many dependent steps.
+"""log, log2, log10, pow, sin, cos and tan of f32 under ``fast_math``: without error terms, with fewer dependent steps.
 
 A GPU has instructions for them instead.  Derivation and bounds: docs/explanation/math.md.
 """
 
 from quadpy.dtypes import f32
-from quadpy.mathlib.exponential import EXP2, EXP2_RANGE, LN2_HI, clamp, round_split, scale_sum
-from quadpy.mathlib.floats import FRACTION_BITS, LEAST_NORMAL
+from quadpy.mathlib.exponential import EXP2, EXP2_RANGE, LN2_HI, clamp, round_multiple, round_split, scale_sum
+from quadpy.mathlib.floats import FRACTION_BITS, LEAST_NORMAL, horner
 from quadpy.mathlib.library import expand, library
 from quadpy.mathlib.logarithm import (
     INF,
@@ -21,8 +21,10 @@ from quadpy.mathlib.logarithm import (
 )
 from quadpy.mathlib.ops import Float, Int, Word, abs_, bitcast, fma, select
 from quadpy.mathlib.power import GREATEST, pow_special
+from quadpy.mathlib.reduction import LIMIT, PI_2_PARTS, TWO_OVER_PI, large
+from quadpy.mathlib.trig import COS, SIN, turn
 
-__all__ = ["fast_log", "fast_log2", "fast_log10", "fast_pow"]
+__all__ = ["fast_cos", "fast_log", "fast_log2", "fast_log10", "fast_pow", "fast_sin", "fast_sincos", "fast_tan"]
 
 LEAST_BITS = 0x00800000  # of the smallest normal number
 
@@ -98,3 +100,43 @@ def fast_pow(x: Float, y: Float) -> Float:
         endless = select((abs_(x) < 1.0) == (y > 0.0), Float(0.0), INF)
         result = pow_special(x, y, select(abs_(y) == INF, endless, result))
     return result
+
+
+@library(width=f32)
+def fast_turn(x: Float) -> tuple[Int, Float, Float]:
+    """``q``, and sine and cosine of ``x - q*pi/2``; the error of the difference is not kept."""
+    k, quadrant = round_multiple(x, Float(TWO_OVER_PI))
+    r = fma(k, -PI_2_PARTS[2], fma(k, -PI_2_PARTS[1], fma(k, -PI_2_PARTS[0], x)))
+    if abs_(x) >= LIMIT:
+        quadrant, r, _ = large(x)
+    z = r * r
+    return quadrant, fma(r * z, horner(z, SIN), r), horner(z, (1.0, -0.5, *COS))
+
+
+@library(2.0, width=f32)
+def fast_sin(x: Float) -> Float:
+    """The sine of ``x`` radians."""
+    quadrant, up, across = fast_turn(x)
+    return turn(quadrant, up, across)
+
+
+@library(2.0, width=f32)
+def fast_cos(x: Float) -> Float:
+    """The cosine of ``x`` radians."""
+    quadrant, up, across = fast_turn(x)
+    return turn(quadrant + 1, up, across)
+
+
+@library(2.0, width=f32)
+def fast_sincos(x: Float) -> tuple[Float, Float]:
+    """Sine and cosine of ``x`` radians."""
+    quadrant, up, across = fast_turn(x)
+    return turn(quadrant, up, across), turn(quadrant + 1, up, across)
+
+
+@library(4.0, width=f32)
+def fast_tan(x: Float) -> Float:
+    """The tangent of ``x`` radians."""
+    quadrant, up, across = fast_turn(x)
+    odd = (quadrant & 1) != 0
+    return select(odd, -across, up) / select(odd, up, across)

@@ -93,3 +93,64 @@ def test_where_branches_stay(kernel, branches):
     called = [line for line in text.splitlines() if "call" in line and "@fn.sin." in line]
     assert called
     assert all(("branching" in line) == branches for line in called)
+
+
+@qp.kernel
+def nearest(x: A(qp.f32, 2), y: A(qp.f32, 2)):
+    """The loop carries two numbers that no reduction makes."""
+    for i in range(y.shape[0]):
+        best, where = 2.0, 0.0
+        for k in range(x.shape[1]):
+            v = qp.sin(x[i, k])
+            if v < best:
+                best = v
+                where = qp.f32(k)
+        y[i, 0], y[i, 1] = best, where
+
+
+@qp.kernel
+def sums(x: A(qp.f32, 2), y: A(qp.f32, 2)):
+    for i in range(y.shape[0]):
+        total, product, least, most = 0.0, 1.0, 2.0, -2.0
+        for k in range(x.shape[1]):
+            v = qp.sin(x[i, k])
+            total += v
+            product *= 1.0 + v
+            least = qp.min(v, least)
+            if v > most:  # noqa: PLR1730
+                most = v
+        y[i, 0], y[i, 1], y[i, 2], y[i, 3] = total, product, least, most
+
+
+@qp.kernel
+def decaying(x: A(qp.f32, 2), y: A(qp.f32, 2)):
+    for i in range(y.shape[0]):
+        total, seen = 0.0, 0.0
+        for k in range(x.shape[1]):
+            total += qp.sin(x[i, k])
+            seen += total  # reads the sum itself
+        y[i, 0], y[i, 1] = total, seen
+
+
+@pytest.mark.parametrize(("kernel", "branches"), [(nearest, True), (sums, False), (decaying, True), (carried, True)])
+def test_under_fast_math_loops_that_llvm_reduces_have_selections(kernel, branches, init):
+    init(fast_math=True)
+    target = parse_target("cpu")
+    text = lower(trace_for(kernel, {}, target).kernel, target)
+    called = [line for line in text.splitlines() if "call" in line and "@fn.fast_sin." in line]
+    assert called
+    assert all(("branching" in line) == branches for line in called)
+
+
+@pytest.mark.parametrize("fast_math", [False, True])
+def test_results_of_these_loops(fast_math, init):
+    init(fast_math=fast_math)
+    x = np.random.default_rng(7).uniform(-99, 99, (5, 70)).astype(np.float32)
+    y, z, d = np.zeros((5, 2), np.float32), np.zeros((5, 4), np.float32), np.zeros((5, 2), np.float32)
+    nearest(x, y)
+    sums(x, z)
+    decaying(x, d)
+    s = np.sin(x.astype(np.float64))
+    np.testing.assert_allclose(y.T, [s.min(1), s.argmin(1)], rtol=1e-5)
+    np.testing.assert_allclose(z.T, [s.sum(1), (1 + s).prod(1), s.min(1), s.max(1)], rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(d.T, [s.sum(1), s.cumsum(1).sum(1)], rtol=1e-4, atol=1e-4)

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import quadpy as qp
-from quadpy.target import AMD_ARCHS, NVIDIA_ARCHS
+from quadpy.codegen.compile import lower
+from quadpy.jit.offline import trace_for
+from quadpy.target import AMD_ARCHS, NVIDIA_ARCHS, parse_target
 
 A = qp.types.ndarray(dtype=qp.f32, ndim=1)
 NAMES = ("sin", "cos", "tan", "exp", "exp2", "exp10", "log", "log2", "log10", "rsqrt")
@@ -101,6 +103,40 @@ def test_whole_powers_are_products():
 @pytest.mark.parametrize(("target", "instruction"), [("sm_90", "sin.approx.ftz.f32"), ("gfx942", "")])
 def test_gpus_use_their_own_functions(target, instruction):
     assert instruction.encode() in functions.compile(target).image
+
+
+@qp.kernel
+def rotated(x: A, y: qp.types.ndarray(dtype=qp.types.vector(3, qp.f32), ndim=1)):
+    for i in x:
+        v = x[i]
+        s, c = qp.sin(v), qp.cos(v)
+        y[i] = qp.Matrix([[c, s, 0], [-s, c, 0], [0, 0, 1]]) @ y[i]
+
+
+@pytest.mark.parametrize("target", ["cpu", "gfx942", "sm_90"])
+def test_sine_and_cosine_are_computed_together(target):
+    text = text_of(rotated, target)
+    body = text[text.index("@fn.fast_sincos.f32(") :].partition("\n}\n")[0]
+    if target == "cpu":
+        assert "llvm.sin" not in body
+    else:
+        assert ".sin" in body
+        assert ".cos" in body
+        assert body.count("\n") < 9, "the instructions alone"
+    assert not [line for line in text.splitlines() if "call" in line and "@fn.fast_sin." in line]
+
+
+def test_products_with_a_literal_zero_are_zero():
+    x = np.linspace(-3, 3, 40, dtype=np.float32)
+    y = np.ones((40, 3), np.float32)
+    rotated(x, y)
+    np.testing.assert_allclose(y.T, [np.cos(x) + np.sin(x), np.cos(x) - np.sin(x), np.ones(40)], rtol=2e-5, atol=1e-6)
+    assert text_of(rotated, "cpu").count(" = fmul reassoc") == 5, "one of them with the literal 1"
+
+
+def text_of(kernel, name):
+    target = parse_target(name)
+    return lower(trace_for(kernel, {}, target).kernel, target)
 
 
 @pytest.mark.parametrize("target", [*AMD_ARCHS, *NVIDIA_ARCHS])

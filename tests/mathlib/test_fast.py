@@ -1,4 +1,4 @@
-"""Logarithms and powers of f32 under ``fast_math`` on the CPU: their bounds, and the special values of the others."""
+"""Logarithms, powers, sines and tangents of f32 under ``fast_math`` on the CPU: their bounds, and the special values of the others."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from quadpy.mathlib.registry import fast_lookup, lookup
 
 A = qp.types.ndarray(dtype=qp.f32, ndim=1)
 LOGARITHMS = {"log": np.log, "log2": np.log2, "log10": np.log10}
+TURNS = {"sin": np.sin, "cos": np.cos, "tan": np.tan}
 
 
 @pytest.fixture(autouse=True)
@@ -37,6 +38,27 @@ def one_by_one(x: A, y: qp.types.ndarray(dtype=qp.f32, ndim=2)):
             y[0, i] = qp.log(x[i])
             y[1, i] = qp.log2(x[i])
             y[2, i] = qp.log10(x[i])
+            k += 1
+
+
+@qp.kernel
+def turns(x: A, y: qp.types.ndarray(dtype=qp.f32, ndim=2)):
+    for i in x:
+        y[0, i] = qp.sin(x[i])
+        y[1, i] = qp.cos(x[i] + 0.0)  # not paired with the sine
+        y[2, i] = qp.tan(x[i])
+        y[3, i], y[4, i] = qp.sincos(x[i])
+
+
+@qp.kernel
+def turns_one_by_one(x: A, y: qp.types.ndarray(dtype=qp.f32, ndim=2)):
+    for i in x:
+        k = 0
+        while k < 1:
+            y[0, i] = qp.sin(x[i])
+            y[1, i] = qp.cos(x[i])
+            y[2, i] = qp.tan(x[i])
+            y[3, i], y[4, i] = qp.sincos(x[i])
             k += 1
 
 
@@ -90,6 +112,31 @@ def test_logarithms_of_special_values(kernel):
             np.testing.assert_allclose(row, exact(x.astype(np.float64)), rtol=1e-6)
 
 
+@pytest.mark.parametrize("kernel", [turns, turns_one_by_one])
+def test_sines_are_within_their_bounds(kernel):
+    near, all_of_them = floats(0x3F000000, 0x47800000, 1009), floats(1, 0x7F800000, 8009)
+    multiples = (np.arange(1, 40_000) * (np.pi / 2)).astype(np.float32)  # where sines and cosines are near 0
+    x = np.concatenate([near, all_of_them, multiples])
+    x = np.concatenate([x, -x])
+    found = np.zeros((5, x.size), np.float32)
+    kernel(x, found)
+    for row, (name, exact) in zip(found, TURNS.items(), strict=False):
+        bound = fast_lookup(name, (f32,)).error_ulp
+        assert bound > lookup(name, (f32,)).error_ulp
+        assert ulp_error(row, exact(x.astype(np.float64))).max() <= bound, name
+    np.testing.assert_array_equal(found[3:], found[:2])
+
+
+@pytest.mark.parametrize("kernel", [turns, turns_one_by_one])
+def test_sines_of_special_values(kernel):
+    x = np.array([0.0, -0.0, 1e-40, np.inf, -np.inf, np.nan], np.float32)
+    found = np.zeros((5, x.size), np.float32)
+    kernel(x, found)
+    with np.errstate(all="ignore"):
+        for row, exact in zip(found, TURNS.values(), strict=False):
+            np.testing.assert_allclose(row, exact(x.astype(np.float64)), rtol=1e-6)
+
+
 @pytest.mark.parametrize("kernel", [powers, powers_one_by_one])
 @pytest.mark.parametrize("largest", [0.3, 2.5, 10, 200])
 def test_powers_are_within_their_bound(kernel, largest):
@@ -127,5 +174,11 @@ def test_powers_with_a_half_in_the_text_take_a_root():
 
 
 def test_other_functions_are_those_of_strict_kernels():
-    for name, types in (("sin", (f32,)), ("log", (f64,)), ("pow", (f64, f64)), ("no_such_function", (f32,))):
+    for name, types in (
+        ("asin", (f32,)),
+        ("sin", (f64,)),
+        ("log", (f64,)),
+        ("pow", (f64, f64)),
+        ("no_such_function", (f32,)),
+    ):
         assert fast_lookup(name, types) is lookup(name, types)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from quadpy.codegen.lower.casts import compute_type, narrow, widen
-from quadpy.codegen.lower.text import FunctionText, llvm_type
+from quadpy.codegen.lower.text import FunctionText, constant, llvm_type
 from quadpy.dtypes import Scalar
 from quadpy.ir.nodes import BinOp, CmpOp, UnOp
 
@@ -68,7 +68,9 @@ def compare(out: FunctionText, op: CmpOp, a: str, b: str, t: Scalar) -> str:
 
 
 def _float_binary(out: FunctionText, op: BinOp, a: str, b: str, t: Scalar, flags: str) -> str:
-    ty = llvm_type(t)
+    ty, zero = llvm_type(t), constant(0.0, t)
+    if op is BinOp.MUL and "nsz" in flags and zero in (a, b):
+        return zero  # LLVM keeps the product, which may be NaN: rotations are full of such products
     if op in _FLOAT:
         return out.op(f"{_FLOAT[op]}{flags} {ty} {a}, {b}")
     return out.intrinsic(f"llvm.{_FLOAT_EXTREME[op]}.f{t.bits}", ty, (ty, a), (ty, b), flags=flags)

@@ -46,7 +46,7 @@ def _lower_function(
     takes_fuel = rules.gpu is None and calls_long(function.name, by_name)
     body = _fast_body(function.name, rules) if kernel.fast_math else _strict_body(function.name, rules)
     if body is not None:
-        text.end(f"ret float {body(text, *names)}")
+        text.end(f"ret {result_type(function.results)} {body(text, *names)}")
     else:
         if takes_fuel:
             s.fuel = Fuel(text, "%fuel", f"ret {result_type(function.results)} zeroinitializer")

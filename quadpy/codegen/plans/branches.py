@@ -21,6 +21,7 @@ __all__ = ["choose_branches", "plain_name"]
 N = TypeVar("N", bound=ir.Node)
 
 _BRANCHING: Final = ".branching"
+_REDUCTIONS: Final = {ir.BinOp.ADD, ir.BinOp.SUB, ir.BinOp.MUL, ir.BinOp.MIN, ir.BinOp.MAX}
 
 
 def choose_branches(kernel: ir.Kernel) -> ir.Kernel:
@@ -65,7 +66,7 @@ class _Chooser:
         if isinstance(node, ir.While):
             inside = False
         elif isinstance(node, ir.For) and not is_unrolled(node, self.functions):
-            carries = not self.kernel.fast_math and any(True for _ in carried_by(node))
+            carries = any(not (self.kernel.fast_math and _is_reduced(place, node)) for place in carried_by(node))
             inside = not carries and not self.stays(node.body)
         node = map_children(node, lambda child: self.visit(child, vectorised=inside))
         if isinstance(node, (ir.Call, ir.CallMany)) and not vectorised and node.function in self.branching:
@@ -84,6 +85,28 @@ class _Chooser:
         """``function`` with its branches and those of its callees."""
         body = self.visit(function.body, vectorised=False)
         return replace(function, name=_renamed(function.name), body=body)
+
+
+def _is_reduced(place: ir.Var | ir.Place, loop: ir.For) -> bool:
+    """Whether ``loop`` does nothing with ``place`` but to add to it, multiply it, or take minima and maxima.
+
+    Under ``fast_math``, LLVM then vectorises the loop.
+    """
+    if not isinstance(place, ir.Var):
+        return True
+    reads = sum(isinstance(n, ir.VarRead) and n.var == place for n in walk(loop.body))
+    return reads == sum(_reduces(n, place) for n in walk(loop.body))
+
+
+def _reduces(node: ir.Node, var: ir.Var) -> bool:
+    """Whether ``node`` is ``var = var + x`` or the like, or the condition of ``if x < var: var = x``."""
+    match node:
+        case ir.Assign(var=assigned, value=ir.Binary(op=op, lhs=lhs, rhs=rhs)) if assigned == var:
+            return op in _REDUCTIONS and any(isinstance(e, ir.VarRead) and e.var == var for e in (lhs, rhs))
+        case ir.If(cond=ir.Compare(lhs=lhs, rhs=rhs), then=ir.Block(stmts=(ir.Assign(var=assigned, value=value),))):
+            return assigned == var and value in (lhs, rhs) and not node.orelse.stmts
+        case _:
+            return False
 
 
 def _renamed(name: str) -> str:

@@ -15,7 +15,6 @@ from typing import Final
 from quadpy.codegen.plans.cost import cost_of, lines_of
 from quadpy.codegen.plans.inlining import INLINED_LINES
 from quadpy.codegen.plans.sections import SectionPlan, plan_sections
-from quadpy.dtypes import Scalar
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import uses_block
 from quadpy.ir.touches import only_reads, touched_in
@@ -62,7 +61,7 @@ def plan_vector(kernel: ir.Kernel, task: ir.Task) -> VectorPlan | None:
     if any(isinstance(n, ir.For) and id(n) not in together for n in nodes) or _jumps_far(task.body):
         return None
     functions = {f.name: f for f in kernel.functions}
-    carried = [t.nbytes for x in loops if not is_unrolled(x, functions) for t in carried_by(x)]
+    carried = [place.type.nbytes for x in loops if not is_unrolled(x, functions) for place in carried_by(x)]
     if not carried or not Closeness(kernel, task, differing).holds() or lines_of(task.body, functions) > _MOST_LINES:
         return None
     width = _BYTES // max(4, *carried)
@@ -123,13 +122,13 @@ def is_unrolled(loop: ir.For, functions: dict[str, ir.Function]) -> bool:
     return counted and cost_of(loop, functions) <= _UNROLLED
 
 
-def carried_by(loop: ir.For) -> Iterator[Scalar]:
-    """The types of the floats that a turn of ``loop`` gets from the turn before, in variables or in memory."""
+def carried_by(loop: ir.For) -> Iterator[ir.Var | ir.Place]:
+    """The floats that a turn of ``loop`` gets from the turn before, in variables or in memory."""
     assigned = assigned_in(loop.body)
     for stmt in loop.body.stmts:
         for var in reads_of(stmt) & assigned:
             if var.type.is_float:
-                yield var.type
+                yield var
         if isinstance(stmt, ir.Assign):
             assigned.discard(stmt.var)  # what reads it now reads this turn's value
     turn = {loop.var, *(var for n in walk(loop.body) for var in bound_by(n))}
@@ -137,7 +136,7 @@ def carried_by(loop: ir.For) -> Iterator[Scalar]:
     loaded, stored = ({p for p, access in accesses if access is kind} for kind in (ir.Access.READ, ir.Access.WRITE))
     for place in loaded & stored:
         if place.type.is_float and not turn & reads_of(place):
-            yield place.type
+            yield place
 
 
 class Closeness:

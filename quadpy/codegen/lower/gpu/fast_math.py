@@ -68,6 +68,11 @@ def _itself(name: str) -> Body:
     return lambda out, approximate, x: approximate(name, x)
 
 
+def _sincos(out: FunctionText, approximate: Approximate, x: str) -> str:
+    sine = out.op(f"insertvalue {{float, float}} poison, float {approximate('sin', x)}, 0")
+    return out.op(f"insertvalue {{float, float}} {sine}, float {approximate('cos', x)}, 1")
+
+
 def _pow(out: FunctionText, approximate: Approximate, x: str, y: str) -> str:
     """Computed from the logarithm of ``abs(x)``; a negative ``x`` has only integer powers."""
     size = out.intrinsic("llvm.fabs.f32", "float", ("float", x))
@@ -93,5 +98,6 @@ APPROXIMATED: Final[Mapping[str, Body]] = {
     "log10": _logarithm(10),
     "sin": _itself("sin"),
     "cos": _itself("cos"),
+    "sincos": _sincos,
     "pow": _pow,
 }
