@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
-from pathlib import Path
-
 import pytest
 
 import quadpy as qp
-
-DOCS = Path(__file__).parents[2] / "docs"
-sys.path.insert(0, str(DOCS))
-differences = importlib.import_module("_differences")
-sys.path.remove(str(DOCS))
+from tools.docs import differences
 
 GROUPS = [(project, group) for project in ("taichi", "quadrants") for group in differences.groups_of(project)]
 pytest.importorskip("PIL.Image", reason="windows need Pillow, an extra of quadpy's")

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
-
 import pytest
 from pages import ROOT
+
+from tools.docs import hazards
 
 PROMISED = {
     "offload": ("HazardError: read after write of weights", ["from_numpy(", "multiply(weights, x)"]),
@@ -18,16 +17,9 @@ PROMISED = {
 """How the report begins, or what it says, and the two lines that it names."""
 
 
-@pytest.fixture(scope="module")
-def page():
-    sys.path.insert(0, str(ROOT / "docs"))
-    yield importlib.import_module("_hazards")
-    sys.path.remove(str(ROOT / "docs"))
-
-
 @pytest.mark.parametrize("name", PROMISED)
-def test_the_report_names_both_lines(page, name):
-    shown = page.print_hazard(name)
+def test_the_report_names_both_lines(name):
+    shown = hazards.print_hazard(name)
     program, report = shown.split("```text\n")
     kind, lines = PROMISED[name]
     assert kind in report
@@ -37,8 +29,8 @@ def test_the_report_names_both_lines(page, name):
 
 
 @pytest.mark.parametrize("name", PROMISED)
-def test_fixed_it_is_clean(page, name):
-    assert page.report_of(page.fixed(name), name) == ""
+def test_fixed_it_is_clean(name):
+    assert hazards.report_of(hazards.fixed(name), name) == ""
 
 
 def test_the_guide_shows_each_program():

@@ -3,27 +3,14 @@
 from __future__ import annotations
 
 import ast
-import importlib
 import re
-import sys
-from pathlib import Path
 
 import pytest
 
 from quadpy.lang.grammar import GRAMMAR
 from quadpy.lang.vecmethods import METHODS
 from quadpy.target import AMD_ARCHS, NVIDIA_ARCHS
-
-ROOT = Path(__file__).parents[2]
-DOCS = ROOT / "docs"
-
-
-@pytest.fixture(scope="module")
-def marks():
-    """The module that prints what the marks of pages ask for, as the site's script finds it."""
-    sys.path.insert(0, str(DOCS))
-    yield importlib.import_module("_marks")
-    sys.path.remove(str(DOCS))
+from tools.docs import DOCS, ROOT, marks
 
 
 def text_of(page: str) -> str:
@@ -31,7 +18,7 @@ def text_of(page: str) -> str:
 
 
 @pytest.mark.parametrize("page", sorted(DOCS.glob("**/*.md")), ids=lambda page: str(page.relative_to(DOCS)))
-def test_every_mark_is_printed(page, marks):
+def test_every_mark_is_printed(page):
     printed = marks.printed(page.read_text(encoding="utf-8"))
     assert "<!-- print:" not in printed
 
@@ -47,12 +34,12 @@ def test_the_files_that_pages_name_are_there():
     assert [(page, name) for page, name in named if not (ROOT / name).exists()] == []
 
 
-def test_printed_tables_are_complete(marks):
+def test_printed_tables_are_complete():
     targets = marks.PRINTERS["targets"]()
     assert set(re.findall(r"^\| `(gfx[\w-]+)`", targets, re.MULTILINE)) == set(AMD_ARCHS)
 
 
-def test_the_table_of_nvidias_targets_is_complete(marks):
+def test_the_table_of_nvidias_targets_is_complete():
     rows = re.findall(r"^\| `(sm_\w+)` \| [\d.]+ \| ([\d.]+) \| ([\d.]+) \|$", marks.PRINTERS["nvidia"](), re.MULTILINE)
     assert [name for name, _, _ in rows] == list(NVIDIA_ARCHS)
     assert ("sm_90", "7.8", "12.0") in rows
@@ -73,7 +60,7 @@ def test_the_page_on_architecture_names_files_and_folders_that_are_there():
 
 
 @pytest.mark.parametrize("mode", ["strict", "fast"])
-def test_the_instruction_counts_have_every_kernel_on_both_targets(mode, marks):
+def test_the_instruction_counts_have_every_kernel_on_both_targets(mode):
     rows = re.findall(
         r"^\| (\w+)(?:/\d)? \| (gfx\w+) \| [\d→ ]+ \|", marks.PRINTERS["instructions"](mode), re.MULTILINE
     )
@@ -87,7 +74,7 @@ def test_the_readme_counts_the_targets():
     assert f"[{len(NVIDIA_ARCHS)} targets]" in text_of("README.md")
 
 
-def test_the_language_reference_names_every_method_of_vectors(marks):
+def test_the_language_reference_names_every_method_of_vectors():
     page = marks.printed(text_of("docs/reference/language.md"))
     rows = dict(re.findall(r"^\| `(\w+)\(.*?\)` \| (.*?) \|$", page, re.MULTILINE))
     assert [name for name in METHODS if not rows.get(name)] == []
@@ -107,7 +94,7 @@ SHOWN: dict[type[ast.AST], str] = {
 """How the reference shows each node of the grammar."""
 
 
-def test_the_language_reference_shows_the_whole_grammar(marks):
+def test_the_language_reference_shows_the_whole_grammar():
     page = marks.printed(text_of("docs/reference/language.md"))
     assert set(SHOWN) == {*GRAMMAR.statements, *GRAMMAR.expressions}
     assert [node.__name__ for node, text in SHOWN.items() if text.lower() not in page.lower()] == []
@@ -133,7 +120,7 @@ def test_the_readmes_test_command_is_what_ci_runs():
     assert f"step {command}\n" in text_of(".ci/run")
 
 
-def test_every_driver_keeps_the_rules_that_apply_to_it(marks):
+def test_every_driver_keeps_the_rules_that_apply_to_it():
     printed = marks.PRINTERS["conformance"]()
     assert re.search(r"^\| rule \| cpu \| recording \|", printed, re.MULTILINE)
     assert "work of a stream runs in order" in printed

@@ -9,53 +9,36 @@ import io
 import logging
 import re
 import sys
-from pathlib import Path
 
 import pytest
 
 import quadpy as qp
-
-DOCS = Path(__file__).parents[2] / "docs"
-
-
-@pytest.fixture(scope="module")
-def docs():
-    """The modules of the site's script, by name."""
-    sys.path.insert(0, str(DOCS))
-    yield importlib.import_module
-    sys.path.remove(str(DOCS))
+from tools.docs import DOCS, entries, examples, public
 
 
-@pytest.fixture(scope="module")
-def public(docs):
-    return docs("_public")
-
-
-def test_every_public_name_has_an_entry(public):
+def test_every_public_name_has_an_entry():
     names = {public.other_names().get(name, name) for name in public.public()}
     assert len(names) > 450
     assert names - set(public.pages()) == set(), "give it a place in a page of docs/reference"
     assert set(public.pages()) - names == set(), "pages name what is not public"
 
 
-def test_a_name_that_no_page_has_is_found(public, monkeypatch):
+def test_a_name_that_no_page_has_is_found(monkeypatch):
     names = {**public.public(), "qp.brand_new": object()}
     monkeypatch.setattr(public, "public", lambda: names)
     public.other_names.cache_clear()
     with pytest.raises(AssertionError, match="brand_new"):
-        test_every_public_name_has_an_entry(public)
+        test_every_public_name_has_an_entry()
     monkeypatch.undo()
     public.other_names.cache_clear()
 
 
-def test_every_name_has_an_example(public, docs):
-    examples = docs("_examples")
+def test_every_name_has_an_example():
     without = [name for name in public.pages() if not examples.source_of(name) and not examples.home_of(name)]
     assert without == [], "add a function example_NAME to a module of docs/_examples"
 
 
-def test_examples_are_for_public_names(public, docs):
-    examples = docs("_examples")
+def test_examples_are_for_public_names():
     assert set(examples.all_names()) - set(public.pages()) == set()
 
 
@@ -83,12 +66,11 @@ NEEDS = {"tools": ["av", "PIL", "plyfile", "pyevtk"], "torch": ["torch"], "view"
 
 @pytest.mark.parametrize("module", sorted(file.stem for file in (DOCS / "_examples").glob("*.py")))
 @pytest.mark.usefixtures("quiet_start")
-def test_the_examples_print_what_they_say(module, docs, public, monkeypatch):
+def test_the_examples_print_what_they_say(module, monkeypatch):
     for package in NEEDS.get(module, []):
         pytest.importorskip(package)
     if module == "view" and not has_vulkan():
         pytest.skip("no Vulkan driver")
-    examples = docs("_examples")
     file = DOCS / "_examples" / f"{module}.py"
     spec = importlib.util.spec_from_file_location(f"examples_{module}", file)
     loaded = importlib.util.module_from_spec(spec)
@@ -104,12 +86,7 @@ def test_the_examples_print_what_they_say(module, docs, public, monkeypatch):
         assert said is None or printed.getvalue().splitlines() == said, name
 
 
-@pytest.fixture(scope="module")
-def entries(docs):
-    return docs("_entries")
-
-
-def callables(public, entries):
+def callables():
     """Functions and methods that users call, with the class of a method."""
     for name in public.pages():
         value = public.public()[name]
@@ -127,24 +104,24 @@ def named_in(text):
     return {*re.findall(r"\w+", code), *re.findall(r"^ {4}(\w+):", text, re.MULTILINE)}
 
 
-def test_the_text_of_a_function_or_its_class_names_its_parameters(public, entries):
+def test_the_text_of_a_function_or_its_class_names_its_parameters():
     missing = {}
-    for name, function, owner in callables(public, entries):
+    for name, function, owner in callables():
         named = named_in(inspect.getdoc(function) or "") | named_in(inspect.getdoc(owner) or "")
         if silent := set(inspect.signature(function).parameters) - named - {"self", "cls"}:
             missing[name] = sorted(silent)
     assert {name: silent for name, silent in missing.items() if silent != ["_numpy", "_options"]} == {}
 
 
-def test_every_link_target_of_the_inventory_is_an_entry(docs, public):
+def test_every_link_target_of_the_inventory_is_an_entry():
     pytest.importorskip("sphobjinv", reason="the extra docs is not installed")
-    found = {item.name: item.uri for item in docs("_inventory").inventory().objects}
+    found = {item.name: item.uri for item in importlib.import_module("tools.docs.inventory").inventory().objects}
     assert {public.anchor(name) for name in public.public()} <= set(found)
     assert found["quadpy.float32"] == found["quadpy.f32"] == "reference/types/#quadpy.f32"
     assert found["quadpy.graph.Graph.add_kernel"] == "reference/graph/#quadpy.graph.Graph.add_kernel"
 
 
-def test_every_member_has_a_text(public, entries):
+def test_every_member_has_a_text():
     silent = [
         f"{name}.{last}"
         for name in public.pages()

@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import ast
-import importlib
+import re
 import statistics
+import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-DOCS = Path(__file__).parents[2] / "docs"
-
-
-@pytest.fixture(scope="module")
-def structure():
-    sys.path.insert(0, str(DOCS))
-    yield importlib.import_module("_structure")
-    sys.path.remove(str(DOCS))
-
+from tools.code_lines import code_lines
+from tools.docs import DOCS, ROOT, structure
 
 SMALL = {
     "names that users or library functions import, with stubs beside them": {
@@ -43,12 +36,12 @@ SMALL = {
 """Modules of fewer than 30 lines that are not the face of a package, by the reason."""
 
 
-def sizes_of(structure) -> dict[str, int]:
+def sizes_of() -> dict[str, int]:
     return {name: file.read_text(encoding="utf-8").count("\n") for name, file in structure.modules().items()}
 
 
-def test_modules_are_of_a_size_that_can_be_read(structure):
-    sizes, files = sizes_of(structure), structure.modules()
+def test_modules_are_of_a_size_that_can_be_read():
+    sizes, files = sizes_of(), structure.modules()
     assert [name for name, lines in sizes.items() if lines > 400] == []
     assert 100 <= statistics.median(lines for lines in sizes.values() if lines) <= 150
     small = {name for name, lines in sizes.items() if lines < 30 and files[name].name != "__init__.py"}
@@ -57,26 +50,50 @@ def test_modules_are_of_a_size_that_can_be_read(structure):
     assert reasons - files.keys() == set()
 
 
-def test_99_of_100_functions_need_no_scrolling(structure):
+def test_99_of_100_functions_need_no_scrolling():
     lengths = sorted(lines for lines, _ in structure.function_lengths())
     assert len(lengths) > 5000
     assert structure.percentile(lengths, 99) <= 35
     assert [name for lines, name in structure.function_lengths() if lines > 100] == []
 
 
-def test_the_drawing_shows_the_imports(structure):
-    assert structure.DRAWING.read_text(encoding="utf-8") == structure.drawing(), "run python docs/_structure.py"
+def test_the_drawing_shows_the_imports():
+    assert structure.DRAWING.read_text(encoding="utf-8") == structure.drawing(), "run python -m tools.docs.structure"
 
 
-def test_an_import_changes_the_drawing(structure, monkeypatch):
+def test_an_import_changes_the_drawing(monkeypatch):
     graph = structure.imports()
     monkeypatch.setattr(structure, "imports", lambda: {**graph, "simt.block": graph["simt.block"] | {"jit.kernel"}})
     assert structure.drawing() != structure.DRAWING.read_text(encoding="utf-8")
 
 
-def test_lines_of_code_leave_out_what_is_for_readers(structure):
+def test_lines_of_code_leave_out_what_is_for_readers():
     text = '"""One."""\n\nx = 1  # two\n# three\n\n\ndef f():\n    """Four.\n\n    Five."""\n    return (\n        x\n    )\n'
-    assert structure.code_lines(text) == 5
+    assert code_lines(text) == 5
+
+
+def test_more_lines_than_the_ceiling_fail(tmp_path):
+    (tmp_path / "part").mkdir()
+    (tmp_path / "top.py").write_text('"""Text."""\n\nx = 1\n')
+    (tmp_path / "part/inner.py").write_text("x = (\n    1\n)  # one\n")
+
+    def count(most):
+        command = [sys.executable, ROOT / "tools/code_lines.py", tmp_path, "--at-most", most]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout.split(), done.stderr
+
+    assert count("4") == (0, ["3", "part", "1", ".", "4", "together"], "")
+    assert count("3") == (1, ["3", "part", "1", ".", "4", "together"], f"{tmp_path} may have at most 3 lines of code\n")
+
+
+def test_only_the_decision_raises_the_ceiling():
+    decided = re.search(
+        r"^\*\*([\d,]+) lines\.\*\*$", (DOCS / "adr/0042-lines-of-code-have-a-ceiling.md").read_text(), re.MULTILINE
+    )
+    held = re.search(
+        r"^step python tools/code_lines.py quadpy --at-most (\d+)", (ROOT / ".ci/run").read_text(), re.MULTILINE
+    )
+    assert int(held[1]) <= int(decided[1].replace(",", ""))
 
 
 SEAMS = {
@@ -92,7 +109,7 @@ SEAMS = {
 
 
 @pytest.mark.parametrize("seam", SEAMS)
-def test_seams_have_types(seam, structure):
+def test_seams_have_types(seam):
     place = structure.PACKAGE / seam
     files = sorted(place.rglob("*.py")) if place.is_dir() else [place]
     named = {

@@ -102,5 +102,11 @@ def test_the_source_distribution_has_what_its_pages_and_tests_need(tmp_path, mon
     monkeypatch.chdir(PACKAGE.parent)
     with tarfile.open(tmp_path / backend.build_sdist(str(tmp_path))) as archive:
         held = {name.partition("/")[2] for name in archive.getnames()}
-    assert {"zensical.toml", "docs/_site.py", "benchmarks/data/instructions-now.json", ".ci/run", "README.md"} <= held
+    assert {
+        "zensical.toml",
+        "tools/docs/__main__.py",
+        "benchmarks/data/instructions-now.json",
+        ".ci/run",
+        "README.md",
+    } <= held
     assert {f"docs/{page.relative_to(PACKAGE.parent / 'docs')}" for page in PACKAGE.parent.glob("docs/**/*.md")} <= held

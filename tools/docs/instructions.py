@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any, Final
 
-_DATA: Final = Path(__file__).parents[1] / "benchmarks/data"
+from tools.docs import ROOT
+
+_DATA: Final = ROOT / "benchmarks/data"
 _SHOWN: Final = ("instructions", "wait", "memory", "loop", "loop memory", "vgprs", "sgprs", "spills", "waves")
 
 Record = dict[str, Any]

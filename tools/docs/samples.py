@@ -1,7 +1,5 @@
 """The kernels that pages show, with their IR and reports, so that neither gets out of date."""
 
-# ruff: noqa: T201 - a kernel that prints is among them
-
 from __future__ import annotations
 
 import contextlib

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
-COLUMNS = Path(__file__).parent / "reference/conformance"
+from tools.docs import DOCS
+
+COLUMNS = DOCS / "reference/conformance"
 _ORDER = ("cpu", "recording", "amdgpu", "cuda")
 _SIGNS = {"passed": "yes", "failed": "**no**"}
 

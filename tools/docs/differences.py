@@ -1,6 +1,6 @@
 """The pages of differences: each public name of Taichi and Quadrants, and what happens here.
 
-``_names`` has a file for each: a line for each module or class with its names.  ``-`` marks a name that quadpy refuses, with an
+``names`` has a file for each: a line for each module or class with its names.  ``-`` marks a name that quadpy refuses, with an
 error that says what to write instead; all others resolve.  A line that begins with ``>`` says what is better about a name.
 """
 
@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 import quadpy as qp
 
-_DATA: Final = Path(__file__).parent / "_names"
+_DATA: Final = Path(__file__).parent / "names"
 
 SAMPLES: Final[dict[str, Callable[[Any], object]]] = {
     "BufferView": lambda ti: ti.ndarray(ti.f32, 3)[1:],

@@ -1,10 +1,11 @@
-"""The marks of ``_marks`` as an extension of Python-Markdown, with which Zensical builds the site."""
+"""The marks of ``marks`` as an extension of Python-Markdown, with which Zensical builds the site."""
 
 from __future__ import annotations
 
-from _marks import printed
 from markdown import Extension, Markdown
 from markdown.preprocessors import Preprocessor
+
+from tools.docs.marks import printed
 
 
 class _Marks(Preprocessor):

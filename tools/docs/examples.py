@@ -1,4 +1,4 @@
-"""Examples of the reference: functions ``example_NAME`` in the modules of the folder ``_examples``.
+"""Examples of the reference: functions ``example_NAME`` in the modules of the folder ``docs/_examples``.
 
 The page shows the body of a function below the entry of its name.  Other names in the body have a link to it.
 """
@@ -8,12 +8,11 @@ from __future__ import annotations
 import ast
 import functools
 import textwrap
-from pathlib import Path
 from typing import Final
 
-import _public
+from tools.docs import DOCS, public
 
-FOLDER: Final = Path(__file__).parent / "_examples"
+FOLDER: Final = DOCS / "_examples"
 FIRST: Final = "example_"
 
 
@@ -56,7 +55,7 @@ def _homes() -> dict[str, str]:
     for home, (_, tree) in _bodies().items():
         for node in ast.walk(tree):
             if isinstance(node, ast.Attribute) and (name := ast.unparse(node)).startswith("qp."):
-                homes.setdefault(_public.other_names().get(name, name), home)
+                homes.setdefault(public.other_names().get(name, name), home)
                 homes.setdefault(name, home)
     return homes
 

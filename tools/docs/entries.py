@@ -6,13 +6,11 @@ import inspect
 from collections.abc import Iterator
 from typing import Any, Final
 
-import _examples
-import _public
-from _docstrings import error_link, to_markdown
-from _signatures import method_signature, signature_of
-
 from quadpy.intrinsics import Builtin
 from quadpy.intrinsics.rows import Effect, Row, Syntax, Types
+from tools.docs import examples, public
+from tools.docs.docstrings import error_link, to_markdown
+from tools.docs.signatures import method_signature, signature_of
 
 _RULES: Final = {
     Types.FLOATS: "Takes floats of one type, or vectors and matrices of them, component by component; an integer becomes "
@@ -36,32 +34,32 @@ _TOGETHER: Final = {
 
 def print_entries(*words: str) -> str:
     """The entries of these names, in this order."""
-    return "\n\n".join(_entry(name) for name in _public.named(list(words)))
+    return "\n\n".join(_entry(name) for name in public.named(list(words)))
 
 
 def print_builtins(part: str) -> str:
     """The entries of builtins by groups; of blocks and waves for the part ``simt``."""
-    groups = _public.builtins(part).items()
+    groups = public.builtins(part).items()
     return "\n\n".join(f"## {title}\n\n{print_entries(*names)}" for title, names in groups if names)
 
 
 def print_constants(*names: str) -> str:
     """A table of names and values."""
-    rows = [f"| <a id='{_public.anchor(name)}'></a>`{name}` | `{_public.public()[name]!r}` |" for name in names]
+    rows = [f"| <a id='{public.anchor(name)}'></a>`{name}` | `{public.public()[name]!r}` |" for name in names]
     return "\n".join(["| name | value |", "|---|---|", *rows]) + _example_of(names[0])
 
 
 def print_names() -> str:
     """Every public name, with a link to its entry."""
-    links = [f"[`{name}`]({_public.target(name)})" for name in sorted(_public.public(), key=str.lower)]
+    links = [f"[`{name}`]({public.target(name)})" for name in sorted(public.public(), key=str.lower)]
     return "\n".join(f"- {link}" for link in links)
 
 
 def _entry(name: str) -> str:
-    value = _public.public()[name]
-    others = ", ".join(f"`{other}`" for other in _public.others_of(name))
+    value = public.public()[name]
+    others = ", ".join(f"`{other}`" for other in public.others_of(name))
     parts = [
-        f"### `{name}` {{ #{_public.anchor(name)} }}",
+        f"### `{name}` {{ #{public.anchor(name)} }}",
         f"```py\n{signature}\n```" if (signature := signature_of(name, value)) != name else "",
         f"Also {others}." if others else "",
         *_meaning(value),
@@ -113,12 +111,12 @@ def _member(name: str, member: Any) -> str:
     called = member.__func__ if isinstance(member, (staticmethod, classmethod)) else member
     parameters = str(method_signature(called)) if callable(called) else ""
     last = name.rpartition(".")[2]
-    return f"#### `{last}{parameters}` {{ #{_public.anchor(name)} }}\n\n{to_markdown(inspect.getdoc(member) or '')}"
+    return f"#### `{last}{parameters}` {{ #{public.anchor(name)} }}\n\n{to_markdown(inspect.getdoc(member) or '')}"
 
 
 def _example_of(name: str) -> str:
-    if (code := _examples.source_of(name)) is not None:
+    if (code := examples.source_of(name)) is not None:
         return f"\n\n```py\n{code}\n```"
-    if (home := _examples.home_of(name)) is not None:
-        return f"Example: see [`{home}`]({_public.target(home)})."
+    if (home := examples.home_of(name)) is not None:
+        return f"Example: see [`{home}`]({public.target(home)})."
     return ""

@@ -6,13 +6,13 @@ import functools
 import inspect
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Final
 
 import quadpy
 from quadpy.intrinsics import GROUPS, Builtin
+from tools.docs import DOCS
 
-REFERENCE: Final = Path(__file__).parent / "reference"
+REFERENCE: Final = DOCS / "reference"
 MODULES: Final = (
     "", "types", "types.quant", "math", "simt", "simt.block", "simt.subgroup", "simt.grid", "simt.warp", "algorithms", "graph", "hazards",
     "profiler", "view", "tools", "torch", "dist", "runtime",

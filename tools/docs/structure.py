@@ -1,21 +1,22 @@
 """The structure of the package, read from its source: sizes of folders, and the imports among them as a drawing.
 
-``python docs/_structure.py`` writes the drawing, ``docs/assets/imports.svg``.
+``python -m tools.docs.structure`` writes the drawing, ``docs/assets/imports.svg``.
 """
 
 from __future__ import annotations
 
 import ast
 import functools
-import io
 import statistics
-import tokenize
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-PACKAGE = Path(__file__).parents[1] / "quadpy"
-DRAWING = Path(__file__).parent / "assets/imports.svg"
+from tools.code_lines import counted
+from tools.docs import DOCS, ROOT
+
+PACKAGE = ROOT / "quadpy"
+DRAWING = DOCS / "assets/imports.svg"
 LEAVES, TOP = "leaves", "top level"
 
 BEFORE = {
@@ -143,24 +144,6 @@ def drawing() -> str:
     )  # fmt: skip
 
 
-def code_lines(text: str) -> int:
-    """Lines that are neither blank, comment nor docstring."""
-    documentation: set[int] = set()
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
-            match node.body[:1]:
-                case [ast.Expr(value=ast.Constant(value=str())) as first]:
-                    documentation.update(range(first.lineno, (first.end_lineno or first.lineno) + 1))
-                case _:
-                    pass
-    layout = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
-    lines: set[int] = set()
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type not in layout:
-            lines.update(range(token.start[0], token.end[0] + 1))
-    return len(lines - documentation)
-
-
 def function_lengths() -> Iterator[tuple[int, str]]:
     """The lines of each function, with its documentation, and its name."""
     for module, file in modules().items():
@@ -171,12 +154,12 @@ def function_lengths() -> Iterator[tuple[int, str]]:
 
 def print_sizes() -> str:
     """Modules and lines of code of each folder, before and now."""
-    count, lines = Counter[str](), Counter[str]()
-    for module, file in modules().items():
-        folder = module.partition(".")[0] if "." in module or file.name == "__init__.py" else ""
-        folder = folder or TOP
-        count[folder] += 1
-        lines[folder] += code_lines(file.read_text(encoding="utf-8"))
+    lines = counted(PACKAGE)
+    lines[TOP] = lines.pop(".")
+    count = Counter(
+        module.partition(".")[0] if module and ("." in module or file.name == "__init__.py") else TOP
+        for module, file in modules().items()
+    )
     rows = [
         (f"`{folder}`" if folder != TOP else folder, *BEFORE.get(folder, ("", "")), count[folder], lines[folder])
         for folder in sorted(count)

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import quadpy as qp
 from quadpy.runtime.device.current import Config, current_config, set_config
+from tools.docs import DOCS
 
-PROGRAMS = Path(__file__).parent / "hazards"
+PROGRAMS = DOCS / "hazards"
 """Each says in a comment what is missing: ``# fixed by:`` a line, or ``# fixed to:`` what the next line must be."""
 
 

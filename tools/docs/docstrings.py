@@ -6,9 +6,8 @@ import re
 import textwrap
 from typing import Final
 
-import _public
-
 from quadpy import errors
+from tools.docs import public
 
 _SECTION: Final = re.compile(r"^(Args|Raises|Returns|Yields|Attributes):\n((?:    .*\n|\n)*(?:    .*)?)", re.MULTILINE)
 _FIELD: Final = re.compile(r"^(?P<names>\w+(?:, \w+)*)  +(?P<text>\S.*(?:\n .*)*)", re.MULTILINE)
@@ -43,10 +42,10 @@ def _fields(found: re.Match[str]) -> str:
 def error_link(name: str) -> str:
     """A name in code, which is a link if an error has it."""
     known = name in errors.__all__
-    return f"[`{name}`]({_public.target(f'qp.{name}')})" if known else f"`{name}`"
+    return f"[`{name}`]({public.target(f'qp.{name}')})" if known else f"`{name}`"
 
 
 def _link(found: re.Match[str]) -> str:
     name, call = found[1], found[2] or ""
-    known = _public.other_names().get(name, name) in _public.pages()
-    return f"[`{name}{call}`]({_public.target(name)})" if known else found[0]
+    known = public.other_names().get(name, name) in public.pages()
+    return f"[`{name}{call}`]({public.target(name)})" if known else found[0]

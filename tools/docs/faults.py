@@ -144,11 +144,9 @@ def print_crash() -> str:
         program.write_text(PROGRAM, encoding="utf-8")
         environment = {**os.environ, "QUADPY_DEBUG": "0"}
         command = [sys.executable, str(program)]
-        done = subprocess.run(  # noqa: S603 - the program above
-            command, env=environment, capture_output=True, text=True, check=False
-        )
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         return _shown(done.stderr.strip().replace(f"{program.parent}{os.sep}", ""))
 
 
 def _shown(text: str) -> str:
-    return f"```text\n{textwrap.dedent(text).replace(f'{Path(__file__).parent}{os.sep}_faults', 'program')}\n```"
+    return f"```text\n{textwrap.dedent(text).replace(f'{Path(__file__).parent}{os.sep}faults', 'program')}\n```"

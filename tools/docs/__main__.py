@@ -1,14 +1,15 @@
-"""Builds the site with Zensical, or serves it: ``python docs/_site.py build --strict``, ``python docs/_site.py serve``.
+"""Builds the site with Zensical, or serves it: ``python -m tools.docs build --strict``, ``python -m tools.docs serve``.
 
-Zensical finds ``_extension`` because Python has the folder of a script on its path.
+Zensical finds ``tools.docs.extension`` because ``python -m`` has the current folder on Python's path.
 """
 
 from __future__ import annotations
 
 import sys
 
-import _inventory
 from zensical.main import cli
+
+from tools.docs import inventory
 
 if __name__ == "__main__":
     try:
@@ -16,4 +17,4 @@ if __name__ == "__main__":
     except RuntimeError as error:  # Zensical has printed what is wrong
         sys.exit(str(error))
     if "build" in sys.argv:
-        _inventory.write()
+        inventory.write()

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import inspect
-from pathlib import Path
 from typing import Any, Final
 
-import _entries
-import _public
 from sphobjinv import DataObjStr, Inventory, compress, writebytes
 
 from quadpy._version import __version__
+from tools.docs import ROOT, entries, public
 
-SITE: Final = Path(__file__).parents[1] / "build/site"
+SITE: Final = ROOT / "build/site"
 
 
 def inventory() -> Inventory:
     found = Inventory()
     found.project, found.version = "quadpy", __version__
-    for name, value in _public.public().items():
-        page, _, anchor = _public.target(name).partition(".md#")
-        found.objects.append(_object(_public.anchor(name), _role(value), f"reference/{page}/#{anchor}"))
-        for member in _entries.members(value):
+    for name, value in public.public().items():
+        page, _, anchor = public.target(name).partition(".md#")
+        found.objects.append(_object(public.anchor(name), _role(value), f"reference/{page}/#{anchor}"))
+        for member in entries.members(value):
             uri = f"reference/{page}/#{anchor}.{member}"
-            found.objects.append(_object(f"{_public.anchor(name)}.{member}", "method", uri))
+            found.objects.append(_object(f"{public.anchor(name)}.{member}", "method", uri))
     return found
 
 
