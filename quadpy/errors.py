@@ -245,7 +245,12 @@ class RaceWarning(HazardWarning):
 
 
 class BoundsError(QuadpyError, IndexError):
-    """An index was out of range: outside kernels or, as a ``KernelIndexError``, inside one."""
+    """An index was out of range: outside kernels or, as a ``KernelIndexError``, inside one.
+
+    For quadpy, ``is_certain`` says that a launch was refused before anything ran.
+    """
+
+    is_certain = False
 
 
 class DistributedError(QuadpyError):

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import inspect
 
 __all__ = [
+    "OUTSIDE",
     "closest",
     "counted",
     "misfit",
@@ -21,6 +22,9 @@ __all__ = [
     "users_index",
     "with_article",
 ]
+
+OUTSIDE: Final = "here elements outside read as 0 and are not written; in Taichi, this is undefined"
+"""What happens to accesses outside arrays in programs of Taichi's."""
 
 _LONGEST: Final = 200
 """Characters of a value that a message shows."""

@@ -6,6 +6,7 @@ import contextlib
 import functools
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from types import FrameType, TracebackType
 from typing import Any, ClassVar, Final, ParamSpec, TypeVar
@@ -17,7 +18,7 @@ from quadpy.source import Span
 
 __all__ = [
     "Tracebacks", "call_site", "called_often", "frames_of", "is_own_frame", "made_by", "public", "public_init",
-    "public_method", "require_switch", "shortened", "without",
+    "public_method", "require_switch", "shortened", "warn_once", "without",
 ]  # fmt: skip
 
 P = ParamSpec("P")
@@ -34,6 +35,14 @@ class Tracebacks:
     """Whether the tracebacks of errors show quadpy's own frames, as ``qp.init(print_full_traceback=True)`` asks for."""
 
     whole: ClassVar[bool] = False
+
+
+def warn_once(message: str, place: Span) -> None:
+    """Warn of what the user's line at ``place`` does, once for each line and message."""
+    warnings.warn_explicit(message, RuntimeWarning, place.file, place.line, registry=_WARNED)
+
+
+_WARNED: Final[dict[Any, Any]] = {}
 
 
 def is_own_frame(trace: TracebackType) -> bool:

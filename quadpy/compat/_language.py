@@ -9,6 +9,7 @@ from typing import Any, Final
 import quadpy
 from quadpy import f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
 from quadpy.capabilities import get_cuda_compute_capability
+from quadpy.compat._patterns import taichi_logo
 from quadpy.lang.decorators import Func
 from quadpy.runtime.device.current import current_config, set_config
 
@@ -18,6 +19,7 @@ _DEFAULTS: Final[dict[object, object]] = {float: f32, int: i32}
 """The meaning of Python's types as ``default_fp`` and ``default_ip``."""
 
 INTERNAL: Final[dict[str, dict[str, Any]]] = {
+    "examples.patterns": {"taichi_logo": taichi_logo},
     "lang.impl": {
         "current_cfg": lambda: quadpy.cfg,
         "get_cuda_compute_capability": get_cuda_compute_capability,

@@ -27,12 +27,13 @@ __all__ = ["Missing", "found_in", "install", "offer", "run"]
 
 _LAYOUT: Final = {
     "": """
-        _funcs _kernels _lib _logging _snode _tensor _tensor_wrapper algorithms experimental graph lang linalg math
-        profiler simt tools types ui
+        _funcs _kernels _lib _logging _snode _tensor _tensor_wrapper algorithms examples experimental graph lang linalg
+        math profiler simt tools types ui
     """,
     "_lib": "core utils",
     "_snode": "fields_builder snode_tree",
     "algorithms": "_algorithms _radix_sort _reduce _reduce_by_key _scan _select",
+    "examples": "patterns",
     "graph": "_graph",
     "lang": """
         _exceptions _fast_caching _func_base _kernel_types _ndarray _ndrange _perf_dispatch _quadrants_callable

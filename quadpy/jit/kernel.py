@@ -115,6 +115,8 @@ class Kernel(ByName):
             try:
                 done = fast_call(stream, *args)
             except QuadpyError as error:
+                if self._goes_on_after(error):
+                    return self(*args, stream=stream)
                 raise shortened(error)
             if done is True:
                 return None
@@ -154,7 +156,19 @@ class Kernel(ByName):
         except ArgumentError as error:
             raise shortened(self.named(error)) from error.__cause__
         except QuadpyError as error:
+            if self._goes_on_after(error):
+                args, kwargs = self.as_given(args)
+                return self(*args, stream=stream, **kwargs)
             raise shortened(error)
+
+    def _goes_on_after(self, error: QuadpyError) -> bool:
+        """Whether the call that raised ``error`` is made again; see ``jit.limits``."""
+        if not self.options.as_taichi or not import_late("quadpy.jit.limits").is_tolerated(error, self.source.span):
+            return False
+        if not self.options.guarded:
+            self._take(self.options._replace(guarded=True))
+            self._configure()
+        return True
 
     def _watched(self, plan: Plan, args: tuple[Argument, ...]) -> Callable[[Values, Views, object], object]:
         """``plan.run`` for a call that a capture records, or that is reported to an observer."""
@@ -201,6 +215,10 @@ class Kernel(ByName):
             return self.planned(*self.as_given(args), use)
         except ArgumentError as error:
             raise self.named(error) from error.__cause__
+        except QuadpyError as error:
+            if not self._goes_on_after(error):
+                raise
+            return self.planned(*self.as_given(args), use)
 
     def _in_order(
         self, args: tuple[Argument, ...], kwargs: dict[str, Argument]

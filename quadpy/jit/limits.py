@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from quadpy.artifact import CodeObject, Limit
-from quadpy.errors import BoundsError
+from quadpy.errors import BoundsError, QuadpyError
 from quadpy.formula import Formula
 from quadpy.jit.formula import compile_formula
 from quadpy.jit.plan import ArgumentValue
+from quadpy.messages import OUTSIDE
+from quadpy.public import warn_once
 from quadpy.source import Span
 
-__all__ = ["Limits"]
+__all__ = ["Limits", "is_tolerated"]
 
 
 class Limits:
@@ -57,13 +59,15 @@ class Limits:
         along = f" of axis {limit.axis}" if len(shape) > 1 else ""
         others = ", ".join(f"{other} has shape {its}" for other, its in shapes)
         reached = "the loop is certain to reach " if limit.runs else "it is certain to reach "
-        return BoundsError(
+        error = BoundsError(
             f"{self._name}: {reached}index {index + limit.first}{along} of {name}, which is out of range: {others}",
             spans[number] if number < len(spans) else self._span,
             hint="begin the loop later, or guard the access: if i >= 0; indices in kernels do not count from the end"
             if index < 0
             else f"pass arrays whose shapes fit, shorten the loop, or guard the access: if i < {name.partition('/')[0]}.shape[{limit.axis}]",
         )
+        error.is_certain = True
+        return error
 
 
 def _is_suspicious(limit: Limit, values: Sequence[ArgumentValue]) -> bool:
@@ -73,3 +77,13 @@ def _is_suspicious(limit: Limit, values: Sequence[ArgumentValue]) -> bool:
             factor *= int(values[number])
         total += factor
     return total < 0 if limit.low else total >= 0
+
+
+def is_tolerated(error: QuadpyError, place: Span) -> bool:
+    """Whether ``error`` is of a launch that would leave an array; in programs of Taichi's it becomes a warning, and the
+    kernel skips accesses outside arrays from then on.  ``place`` is that of the kernel.
+    """
+    if not isinstance(error, BoundsError) or not error.is_certain:
+        return False
+    warn_once(f"{error.message}; {OUTSIDE}", error.span or place)
+    return True

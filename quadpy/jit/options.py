@@ -14,7 +14,8 @@ __all__ = ["KernelOptions"]
 
 class KernelOptions(NamedTuple):
     """As ``qp.kernel`` describes them; ``as_taichi`` is for programs of Taichi's: floats become integers where the
-    annotation says so, and a name that the block has not assigned means the module's.
+    annotation says so, and a name that the block has not assigned means the module's.  Accesses of a ``guarded`` kernel
+    outside arrays do nothing.
     """
 
     graph: bool = False
@@ -23,6 +24,7 @@ class KernelOptions(NamedTuple):
     debug: bool | None = None
     as_taichi: bool = False
     checkpoints: bool = False
+    guarded: bool = False
 
     def require(self) -> KernelOptions:
         """The same; ArgumentError for an option that a kernel cannot have."""

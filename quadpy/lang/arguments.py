@@ -149,7 +149,7 @@ class Options:
     ``wave_size`` is the target's; ``serial`` makes no loop parallel.  ``block_dim`` is the size of blocks where a loop says
     nothing, None for the compiler's choice; a loop that is unrolled more often than ``unrolling_limit`` gives a warning, for
     0 none.  ``as_taichi`` allows a float result under an integer annotation,
-    and lets a name that is not assigned yet mean the module's.
+    and lets a name that is not assigned yet mean the module's.  ``guarded`` skips accesses outside arrays.
     """
 
     default_ip: Scalar = i32
@@ -170,3 +170,4 @@ class Options:
     block_dim: int | None = None
     unrolling_limit: int = 0
     as_taichi: bool = False
+    guarded: bool = False

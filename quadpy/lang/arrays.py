@@ -37,7 +37,8 @@ from quadpy.lang.values import (
     shaped,
 )
 from quadpy.lang.vectors import chosen_numbers, is_swizzle, numbers_of, part_of
-from quadpy.messages import counted, one_of
+from quadpy.messages import OUTSIDE, counted, one_of
+from quadpy.public import warn_once
 from quadpy.records import RecordType, Shape, shape_of_member
 from quadpy.source import Span
 
@@ -252,11 +253,15 @@ def element_at(t: Trace, array: Value, index: tuple[Value, ...], name: str, span
         t.fail_type(f"{counted(len(index), 'index')} for an array of {counted(array.ndim, 'dimension')}", span,
                     f"an element is {name}[{', '.join('ijklmnopqrst'[: array.ndim]) or None}]")  # fmt: skip
     exprs: list[ir.Expr] = []
+    inside: ir.Expr | None = None
     for axis, item in enumerate(index):
         if is_runtime(item) and item.type.is_float:
             t.fail_type(f"an index must be an integer, not {item.type}", span, "cast it: qp.i32(...)")
-        if isinstance(item, int):
-            _check_constant(t, array, axis, item, span)
+        if isinstance(item, int) and (why := _out_of_range(t, array, axis, item)):
+            if t.options.debug or not t.options.as_taichi:
+                t.fail_type(why, span, "count from the end with x.shape[0] - 1" if item < 0 else "")
+            warn_once(f"{why}; {OUTSIDE}", span)
+            inside = ir.Const(0, u1, span=span)
         if not is_runtime(item) and not isinstance(item, int):
             hint = "write a loop over the indices" if isinstance(item, slice) else "cast it: qp.i32(...)"
             t.fail_type(f"an index must be an integer, not {shape_text(item)}", span, hint)
@@ -266,7 +271,7 @@ def element_at(t: Trace, array: Value, index: tuple[Value, ...], name: str, span
                 number = scalar_binary(t, ast.Sub, number, array.offset[axis], span)
         exprs.append(t.build.freeze(to_integer(t, to_scalar(t, number, span), span)))
     extents = [extent_of(t, array, axis, span) for axis in range(array.ndim)]
-    inside = check_element(t, name, exprs, extents, array.offset or (0,) * len(extents), span)
+    inside = inside or check_element(t, name, exprs, extents, array.offset or (0,) * len(extents), span)
     if array.count is not None:
         with quietly(t):
             whole = scalar_binary(t, ast.Add, exprs[0], array.begin, span)
@@ -289,18 +294,19 @@ def _clamped(t: Trace, array: ArrayRef, axis: int, index: ScalarValue, span: Spa
     return to_scalar(t, found, span)
 
 
-def _check_constant(t: Trace, array: ArrayRef, axis: int, index: int, span: Span) -> None:
-    """Refuses an index that is known to be out of range, where no branch may keep the access from happening."""
+def _out_of_range(t: Trace, array: ArrayRef, axis: int, index: int) -> str:
+    """Says that an index is known to be out of range, where no branch may keep the access from happening; else empty."""
     if array.clamped:
-        return
+        return ""
     if index < 0 and not array.offset:
-        t.fail_type(f"index {index} is out of bounds", span, "count from the end with x.shape[0] - 1")
+        return f"index {index} is out of bounds"
     if array.shape is None or any(frame.runtime_depth or frame.early_returns for frame in t.frames):
-        return
+        return ""
     start, extent = array.offset[axis] if array.offset else 0, array.shape[axis]
-    if not 0 <= index - start < extent:
-        begins = f" and begins at {start}" if start else ""
-        t.fail_type(f"index {index} of axis {axis} is out of range: the axis has extent {extent}{begins}", span)
+    if 0 <= index - start < extent:
+        return ""
+    begins = f" and begins at {start}" if start else ""
+    return f"index {index} of axis {axis} is out of range: the axis has extent {extent}{begins}"
 
 
 def places_of(ref: ElementRef, span: Span) -> tuple[ir.Element, ...]:

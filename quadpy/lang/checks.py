@@ -50,6 +50,8 @@ def report(t: Trace, holds: ir.Expr, site: Site, saying: Sequence[ir.Stmt], word
     """Emits a check, whose ``site`` gets the enclosing loops; if it fails, ``saying`` makes the values ``words``."""
     checks, span = t.checks, site.span
     assert checks is not None
+    if checks.silent:
+        return
     site = _without_own_line(t, site)
     counters = checks.counters[: MOST_VALUES - len(words)] if site.span != NOWHERE else []
     site = replace(site, loops=tuple(name for name, _ in counters))
@@ -101,7 +103,7 @@ def stoppable(t: Trace, node: ast.stmt) -> Iterator[None]:
     """
     checks = t.checks
     key = (t.frame.source.code, node.lineno, node.col_offset)
-    if checks is None or checks.stop is not None or key in t.meeting:
+    if checks is None or checks.silent or checks.stop is not None or key in t.meeting:
         yield
         return
     checks.blocks += 1

@@ -97,7 +97,9 @@ class Trace:
         self.callers: tuple[FunctionSource, ...] = ()
         self.called: dict[object, CalledFunction | None] = {}
         self.prints = 0
-        self.checks = Checks(options.indices_only) if options.debug else None
+        self.checks = None
+        if options.debug or options.guarded:
+            self.checks = Checks(options.indices_only or not options.debug, not options.debug)
         self.build.lets = self.checks.ranges.lets if self.checks else None
         self.meeting: frozenset[LoopLocation] = frozenset()
         self.cells = CellState()

@@ -143,10 +143,11 @@ class Checks:
 
     ``sites`` numbers them; ``counters`` are the variables of the loops around, with their names.  ``stop`` is the label
     of the block that a failed check leaves, around the loop ``left``; None if it goes on.  ``stops`` says whether
-    any does, ``blocks`` counts the labels.
+    any does, ``blocks`` counts the labels.  ``silent`` checks are not reported: what they protect is skipped.
     """
 
     indices_only: bool = False
+    silent: bool = False
     ranges: Ranges = field(default_factory=Ranges)
     sites: dict[Site, int] = field(default_factory=dict)
     counters: list[tuple[str, ir.Var]] = field(default_factory=list)

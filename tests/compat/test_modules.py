@@ -163,3 +163,38 @@ def test_every_module_of_the_layout_can_be_imported():
             for name in names.split():
                 path = ".".join(filter(None, ["quadpy.compat", package, parent, name]))
                 assert not isinstance(importlib.import_module(path), _modules.Missing), path
+
+
+SIGN = """
+    1111111111111111
+    1111100000011111
+    1111000000001111
+    1110000000000111
+    1100000000000011
+    1011111000000001
+    1011111100000001
+    1111001100110001
+    1111001100110001
+    1111111100000011
+    1011111110000001
+    1111111111111111
+    1111111111111111
+    1111111111111111
+    1111101111011111
+    1111111111111111
+"""
+"""As Taichi paints it."""
+
+
+def test_the_sign_of_taichis_examples():
+    from quadpy.compat.taichi.examples.patterns import taichi_logo
+
+    sign = qp.field(qp.i32, (16, 16))
+
+    @ti.kernel
+    def paint():
+        for i, j in sign:
+            sign[i, j] = taichi_logo(qp.Vector([i, j]) / 15)
+
+    paint()
+    assert ["".join(map(str, row)) for row in sign.to_numpy().tolist()] == SIGN.split()

@@ -27,7 +27,7 @@ SMALL = {
         "dist.transport.ending", "jit.options", "lang.hidden", "math.linalg.rotations", "runtime.drivers.vendor_calls",
     },
     "one subject, which stands alone": {
-        "algorithms.kernels.random_keys", "codegen.plans.loads", "dist.grid", "lang.graph_blocks",
+        "algorithms.kernels.random_keys", "compat._patterns", "codegen.plans.loads", "dist.grid", "lang.graph_blocks",
         "runtime.device.synchronous",
     },
     "all nodes under one name": {"ir.nodes"},

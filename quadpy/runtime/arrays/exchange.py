@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from quadpy.dtypes import Scalar, bf16
 from quadpy.errors import ArgumentError
-from quadpy.public import call_site
+from quadpy.public import call_site, warn_once
 from quadpy.runtime.arrays.dlpack import HOST, export
 from quadpy.runtime.arrays.foreign_device import dlpack_device, share
 from quadpy.runtime.arrays.foreign_host import as_numpy
@@ -195,10 +194,7 @@ def _warn_of_cast(source: Numbers, dtype: Scalar) -> None:
     """Once for each line of the user's program, if numbers may change by more than rounding."""
     if dtype.is_integral and (where := call_site()) is not None:
         message = f"an array of {source.dtype} is cast to {dtype}, as in Taichi: fractions are cut off, and large numbers change"
-        warnings.warn_explicit(message, RuntimeWarning, where.file, where.line, registry=_WARNED)
-
-
-_WARNED: Final[dict[Any, Any]] = {}
+        warn_once(message, where)
 
 
 def _shared_view(memory: Storage) -> Numbers:
