@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from types import FunctionType, MappingProxyType
 from typing import Any, Final, TypeAlias
 
 from quadpy.dtypes import Scalar
@@ -140,8 +140,16 @@ def _call_object(t: Trace, fn: Any, args: list[Value], kwargs: dict[str, Value],
         return call_value(t, t.deps.attribute(fn, "__call__"), args, kwargs, span)
     if is_pythons_own(fn):
         return call_pythons_own(t, fn, args, kwargs, span)
+    if args and isinstance(args[0], Vec) and _is_method(fn):
+        return _call_method(t, BoundMethod(args[0], fn.__name__), args[1:], kwargs, span)
     made = _construct(t, fn, args, kwargs, span)
     return made if made is not None else call_at_compile_time(t, fn, args, kwargs, span)
+
+
+def _is_method(fn: Any) -> bool:
+    """Whether ``fn`` is a method of vectors and matrices, as their class has it: ``Vector.dot(v, w)``."""
+    home = getattr(fn, "__module__", None) or ""
+    return isinstance(fn, FunctionType) and fn.__name__ in METHODS and home.startswith(_HOMES) and fn.__name__ != "fill"
 
 
 def _call_instance_method(t: Trace, fn: Method, args: list[Value], kwargs: dict[str, Value], span: Span) -> Value:
@@ -177,6 +185,9 @@ def _need_block(t: Trace, row: Row, span: Span) -> None:
         )  # fmt: skip
     t.loop.uses_block = True
 
+
+_HOMES: Final = ("quadpy.hostmath.", "quadpy.runtime.elements.")
+"""The modules of the classes of vectors and matrices."""
 
 _OURS: Final = 3
 """Parameters of a method's rule before those of the call: the trace, the vector, the place."""

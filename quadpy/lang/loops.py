@@ -6,10 +6,13 @@ import ast
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from typing import TypeVar
 
+from quadpy.dtypes import u1
 from quadpy.ir import nodes as ir
 from quadpy.ir.variables import assigned_in
-from quadpy.ir.walk import children, walk
+from quadpy.ir.walk import children, map_children, walk
 from quadpy.lang.checks import counting, stoppable
 from quadpy.lang.context import Trace
 from quadpy.lang.displays import bind_static, plain_items
@@ -32,6 +35,7 @@ from quadpy.lang.iteration import (
 from quadpy.lang.loop_items import origins, refer
 from quadpy.lang.names import stored_names
 from quadpy.lang.parallel import parallel_loop
+from quadpy.lang.promotion import literal
 from quadpy.lang.scalars import to_condition
 from quadpy.lang.scope import end_block
 from quadpy.lang.sparse_loops import active_only, remember_cells
@@ -41,6 +45,9 @@ from quadpy.lang.variables import release_index
 from quadpy.source import Span
 
 __all__ = ["StaticBreak", "StaticContinue", "stmt_For", "stmt_While"]
+
+
+N = TypeVar("N", bound=ir.Node)
 
 
 class StaticBreak(Exception):
@@ -74,10 +81,12 @@ def _jumps_out(node: ast.For) -> bool:
 
 
 def _sequential_loop(t: Trace, node: ast.For, items: Value, bounds: Bounds, form: IndexForm) -> None:
-    """A loop of one thread: nested loops, one an axis."""
+    """A loop of one thread: nested loops, one an axis; a ``break`` leaves all of them."""
     span, frame = t.span(node), t.frame
+    left = None
     if len(bounds) > 1 and _leaves_loop(node):
-        t.fail_syntax("break cannot leave a loop with several indices", span, "nest several loops over range instead")
+        left = t.build.var("left", u1, mutable=True)
+        t.build.assign(left, literal(0, u1, span), span)
     names = target_names(t, node, len(bounds), form, parallel=False)
     axes = loop_axes(t, names, bounds, span)
     remembered = t.at_top_level() and remember_cells(t, items, span)
@@ -87,18 +96,44 @@ def _sequential_loop(t: Trace, node: ast.For, items: Value, bounds: Bounds, form
         with _repeating(t), t.build.block() as stmts, active:
             bind_axes(t, node, [axis.var for axis in axes], form)
             t.block(node.body)
-        for nested in _nested(in_order(items, axes), stmts, span):
-            t.build.emit(nested)
+        t.build.emit(_nested(in_order(items, axes), stmts, left, span))
     end_block(t, before, names)
     frame.meet([assigned])  # there may be no iteration
 
 
-def _nested(axes: Sequence[ir.Axis], stmts: Sequence[ir.Stmt], span: Span) -> Sequence[ir.Stmt]:
-    """``stmts`` in a loop of the last axis, in one of the axis before it, and so on."""
-    for axis in reversed(axes):
-        body = ir.Block(tuple(stmts), span=span)
-        stmts = (ir.For(axis.var, axis.start, axis.stop, axis.step, body, span=span),)
-    return stmts
+def _nested(axes: Sequence[ir.Axis], stmts: Sequence[ir.Stmt], left: ir.Var | None, span: Span) -> ir.For:
+    """``stmts`` in a loop of the last axis, in one of the axis before it, and so on.
+
+    ``left`` is set where ``stmts`` break: the outer loops then end too.
+    """
+    body = ir.Block(tuple(stmts), span=span)
+    if left is not None:
+        body = _recording(body, left)
+    loop = _loop(axes[-1], body, span)
+    for axis in reversed(axes[:-1]):
+        end = ir.Block((ir.Break(span=span),), span=span)
+        ends = () if left is None else (ir.If(ir.VarRead(left, span=span), end, ir.Block((), span=span), span=span),)
+        loop = _loop(axis, ir.Block((loop, *ends), span=span), span)
+    return loop
+
+
+def _loop(axis: ir.Axis, body: ir.Block, span: Span) -> ir.For:
+    return ir.For(axis.var, axis.start, axis.stop, axis.step, body, span=span)
+
+
+def _recording(node: N, left: ir.Var) -> N:
+    """``node``, whose breaks set ``left``."""
+    if isinstance(node, (ir.For, ir.While)):
+        return node
+    node = map_children(node, lambda child: _recording(child, left))
+    if not isinstance(node, ir.Block):
+        return node
+    stmts: list[ir.Stmt] = []
+    for stmt in node.stmts:
+        if isinstance(stmt, ir.Break):
+            stmts.append(ir.Assign(left, literal(1, u1, stmt.span), span=stmt.span))
+        stmts.append(stmt)
+    return replace(node, stmts=tuple(stmts))
 
 
 @contextmanager

@@ -216,3 +216,62 @@ def test_loops_may_use_one_name_after_each_other():
     y = np.zeros(3, np.int32)
     the_same_name_again(y)
     assert y.tolist() == [6, 3, 10]
+
+
+@qp.func
+def position(x, wanted):
+    found = -1
+    for i, j, k in qp.ndrange(x.shape[0], (1, 4), 2):
+        if x[i, j, k] == wanted:
+            found = 100 * i + 10 * j + k
+            break
+    return found
+
+
+@qp.kernel
+def searches(x: A(qp.i32, 3), out: A(qp.i32, 2)):
+    for n in range(out.shape[0]):
+        out[n, 0] = position(x, n)
+        count = 0
+        for I in qp.grouped(qp.ndrange(3, 3)):
+            if I[0] == 1:
+                continue
+            for _ in range(5):
+                break  # of this loop alone
+            for a, _b in qp.ndrange(2, 2):
+                if a == 1:
+                    break
+                count += 1
+            if I[0] * 3 + I[1] >= n:
+                break
+        out[n, 1] = count
+
+
+@qp.kernel
+def in_order(out: A(qp.i32, 1)):
+    qp.loop_config(serialize=True)
+    for i, j in qp.ndrange(4, 4):
+        if i * j == 2:
+            break
+        out[0] += 1
+
+
+@pytest.mark.parametrize("options", [{}, {"debug": True}, {"arch": qp.python}], ids=["plain", "debug", "python"])
+def test_break_leaves_a_loop_over_several_indices(options, init):
+    init(**options)
+    x = np.arange(3 * 5 * 2, dtype=np.int32).reshape(3, 5, 2)
+    out = np.zeros((40, 2), np.int32)
+    searches(x, out)
+    inside = {int(x[i, j, k]): 100 * i + 10 * j + k for i in range(3) for j in range(1, 4) for k in range(2)}
+    assert out[:, 0].tolist() == [inside.get(n, -1) for n in range(40)]
+    turns = [0, 1, 2, 6, 7, 8]  # row 1 is skipped
+    counts = [next((k for k, turn in enumerate(turns, 1) if turn >= n), len(turns)) for n in range(40)]
+    assert out[:, 1].tolist() == [2 * count for count in counts]
+    total = np.zeros(1, np.int32)
+    in_order(total)
+    assert total[0] == 4 + 2
+
+
+@pytest.mark.parametrize("target", ["gfx942", "sm_90"])
+def test_break_of_several_indices_on_gpus(target):
+    assert searches.compile(target).image

@@ -36,9 +36,6 @@ RULES = {
     # loops and comprehensions
     "a loop variable that is not a name": ("for x[0] in qp.static(range(3)): pass", "a loop variable must be a name", ""),
     "a condition at run time": ("y = [j for j in range(3) if n > j]", "condition of a comprehension must be known", ""),
-    "break out of several indices": (
-        "for i in range(2):\n    for j, l in qp.ndrange(2, 2):\n        break", "several indices", "nest several loops",
-    ),
     "any of a number": ("y = any(n)", "any takes a list, a tuple or a vector, not i32", ""),
     "all of a struct": ("y = all(s)", "all takes a list", ""),
     # functions

@@ -177,3 +177,31 @@ def test_a_vector_changed_out_of_itself():
     v = np.array([1 + 3, 2 + 1, 3 + 2])
     v = v[[1, 2, 0]]
     assert y.tolist() == [v[1], v[0], v[2]]
+
+
+@qp.kernel
+def methods_of_the_class() -> qp.types.vector(6, qp.f32):
+    v, w = qp.Vector([1.0, 2.0]), qp.Vector([3.0, 4.0])
+    m = qp.Matrix([[1.0, 2.0], [3.0, 4.0]])
+    return qp.Vector(
+        [
+            qp.Vector.dot(v, w), qp.Vector.norm(v, eps=4.0), qp.Matrix.trace(m), qp.Matrix.transpose(m)[0, 1],
+            qp.Matrix.sum(m), qp.Vector.cross(v, w),
+        ]
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("options", [{}, {"debug": True}, {"arch": qp.python}], ids=["plain", "debug", "python"])
+def test_methods_taken_from_the_class(options, init):
+    init(**options)
+    np.testing.assert_allclose(list(methods_of_the_class()), [11, 3, 5, 3, 10, -2])
+
+
+def test_methods_of_the_class_say_what_is_missing():
+    @qp.kernel
+    def k():
+        v = qp.Vector([1.0, 2.0])
+        v = qp.Vector.dot(v)
+
+    with pytest.raises(qp.KernelTypeError, match="dot: an argument is missing"):
+        k()
