@@ -55,7 +55,7 @@ class SectionedBlocks:
     """CPU: a thread runs a block of iterations, section by section.
 
     is_whole  whether iterations wait for each other, so that every block must be complete
-    together  the ``id`` of each statement that the block does in one step; ``sections`` are cut at these, and at
+    together  the numbers of the statements that the block does in one step; ``sections`` are cut at these, and at
               statements that waves do in one step
     wave      the lanes of a wave, 0 if waves do nothing together
     """

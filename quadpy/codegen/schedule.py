@@ -104,7 +104,7 @@ COUNTER_CELLS = 16
 
 @dataclass(frozen=True, slots=True)
 class KernelSchedule:
-    """How a kernel runs on a target.
+    """How a kernel runs on a target: a value, which can be compared, hashed, shown and pickled.
 
     layout         the position of each value in the argument block
     launches       all, in the numbering of ``flow``
@@ -117,7 +117,7 @@ class KernelSchedule:
 
     kernel: ir.Kernel
     form: Form
-    rules: TargetRules
+    spec: TargetSpec
     layout: AbiLayout
     tasks: tuple[Schedule, ...]
     launches: tuple[TaskInfo, ...]
@@ -127,6 +127,11 @@ class KernelSchedule:
     latches: tuple[Latch, ...] = ()
     fused: FusedSchedule | None = None
     limits: tuple[Limit, ...] = ()
+
+    @property
+    def rules(self) -> TargetRules:
+        """How the target expresses what the kernel does."""
+        return rules_for(self.spec)
 
     @property
     def takes_results(self) -> bool:
@@ -145,24 +150,24 @@ def schedule_of(kernel: ir.Kernel, spec: TargetSpec, form: Form = PLAIN) -> Kern
     if not form.indirect:
         require_parameters(kernel, layout, spec)
     if form.fused:
-        return _fused(kernel, form, rules, layout)
+        return _fused(kernel, form, spec, layout)
     if rules.gpu is None:
-        return _cpu(kernel, form, rules, layout)
-    return _gpu(kernel, form, rules, rules.gpu, layout)
+        return _cpu(kernel, form, spec, layout)
+    return _gpu(kernel, form, spec, rules.gpu, layout)
 
 
-def _cpu(kernel: ir.Kernel, form: Form, rules: TargetRules, layout: AbiLayout) -> KernelSchedule:
+def _cpu(kernel: ir.Kernel, form: Form, spec: TargetSpec, layout: AbiLayout) -> KernelSchedule:
     tasks = []
     for number, task in enumerate(kernel.tasks):
         frame, launch = cpu_frame(kernel, task), cpu_launch(kernel, number, layout)
         tasks.append(Schedule(task, launch.symbol, frame, (launch,), cpu_grain(kernel, task, frame)))
     launches = tuple(schedule.launches[0] for schedule in tasks)
     return KernelSchedule(
-        kernel, form, rules, layout, tuple(tasks), launches, kernel.flow, kernel.slots, takes_scratch=False
+        kernel, form, spec, layout, tuple(tasks), launches, kernel.flow, kernel.slots, takes_scratch=False
     )
 
 
-def _gpu(kernel: ir.Kernel, form: Form, rules: TargetRules, gpu: GpuRules, layout: AbiLayout) -> KernelSchedule:
+def _gpu(kernel: ir.Kernel, form: Form, spec: TargetSpec, gpu: GpuRules, layout: AbiLayout) -> KernelSchedule:
     first_cells, cells = _result_cells(kernel)
     found = predication_of(kernel.flow) if form.predicated else None
     tasks, joined = [], joined_tasks(kernel)
@@ -194,7 +199,7 @@ def _gpu(kernel: ir.Kernel, form: Form, rules: TargetRules, gpu: GpuRules, layou
     return KernelSchedule(
         kernel,
         form,
-        rules,
+        spec,
         layout,
         tuple(tasks),
         tuple(launches),
@@ -205,9 +210,9 @@ def _gpu(kernel: ir.Kernel, form: Form, rules: TargetRules, gpu: GpuRules, layou
     )
 
 
-def _fused(kernel: ir.Kernel, form: Form, rules: TargetRules, layout: AbiLayout) -> KernelSchedule:
+def _fused(kernel: ir.Kernel, form: Form, spec: TargetSpec, layout: AbiLayout) -> KernelSchedule:
     """Cells of scratch memory: those of separate launches, then the counter's and two for each loop."""
-    fusion, (first_cells, cells) = fusion_of(kernel, rules.gpu), _result_cells(kernel)
+    fusion, (first_cells, cells) = fusion_of(kernel, rules_for(spec).gpu), _result_cells(kernel)
     launch = fused_launch(kernel, fusion.block_dim, layout)
     tasks = tuple(
         Schedule(task, launch.symbol, fused_frame(kernel, task, first_cells[number], copies=fusion.copies), ())
@@ -218,7 +223,7 @@ def _fused(kernel: ir.Kernel, form: Form, rules: TargetRules, layout: AbiLayout)
     answers = counter + COUNTER_CELLS
     fused = FusedSchedule(launch, steps_of(kernel), counter, answers, loops, frozenset(_written(kernel)))
     return KernelSchedule(
-        kernel, form, rules, layout, tasks, (launch,), (), answers + 2 * loops, takes_scratch=True, fused=fused
+        kernel, form, spec, layout, tasks, (launch,), (), answers + 2 * loops, takes_scratch=True, fused=fused
     )
 
 

@@ -26,7 +26,7 @@ class KernelStatements(Statements):
     """Like ``Statements``, with the loops of a kernel's top level."""
 
     def parallel(self, stmt: ir.ParallelFor) -> None:
-        plan = self.plan.loops[id(stmt)]
+        plan = self.plan.loops[self.plan.numbers[stmt]]
         ranges = []
         for axis in stmt.axes:
             ranges.append(self.scope.temporary())

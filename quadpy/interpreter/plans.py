@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Final
 
 from quadpy.codegen.frames import Privatised
 from quadpy.codegen.schedule import KernelSchedule
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import DEFAULT_BLOCK, uses_block
+from quadpy.ir.numbering import Numbers, statements
 from quadpy.ir.walk import map_children, walk
 from quadpy.source import NOWHERE, Span
 
@@ -26,17 +28,13 @@ _FILE: Final = "atomic"
 
 def numbered(kernel: ir.Kernel) -> ir.Kernel:
     """``kernel`` with the number of each atomic operation in its span, which passes carry along."""
-    numbers = {id(node): number for number, node in enumerate(_atomics(kernel))}
+    numbers = count()
 
     def visit(node: ir.Node) -> ir.Node:
         inner = map_children(node, visit)
-        return replace(inner, span=Span(_FILE, numbers[id(node)])) if id(node) in numbers else inner
+        return replace(inner, span=Span(_FILE, next(numbers))) if isinstance(inner, ir.Atomic) else inner
 
     return map_children(kernel, visit)
-
-
-def _atomics(kernel: ir.Kernel) -> list[ir.Atomic]:
-    return [node for node in walk(kernel.body) if isinstance(node, ir.Atomic)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +54,16 @@ class LoopPlan:
 
 @dataclass(frozen=True, slots=True)
 class KernelPlan:
-    """``loops`` are the plans of the parallel loops, and ``contributions`` the variables of atomics, both by the ids of nodes of ``kernel``."""
+    """``loops`` are the plans of the parallel loops, and ``contributions`` the variables of atomics, both by ``numbers``."""
 
     kernel: ir.Kernel
     loops: Mapping[int, LoopPlan]
     contributions: Mapping[int, ir.Var]
+    numbers: Numbers
 
     def contribution(self, stmt: ir.Atomic) -> ir.Var | None:
         """The variable that an iteration accumulates into instead of ``stmt``; None if ``stmt`` runs as written."""
-        return self.contributions.get(id(stmt))
+        return self.contributions.get(self.numbers[stmt]) if self.contributions else None
 
     def crossing(self, slot: ir.Slot) -> ir.Var:
         """The variable that the trace gave this slot."""
@@ -77,7 +76,8 @@ def plan_kernel(kernel: ir.Kernel, tasks: Iterable[ir.Task], schedule: KernelSch
     ``tasks`` are those of the same kernel without, ``numbered``, and ``schedule`` says how they run.  The passes of the
     target, which come before the schedule, make one statement of several, so numbers are looked for in ``tasks``.
     """
-    found = {id(node): node for node in walk(kernel.body) if isinstance(node, ir.ParallelFor)}
+    numbers = Numbers(kernel.body)
+    found = [stmt for stmt in statements(kernel.body) if isinstance(stmt, ir.ParallelFor)]
     loops_of_tasks = [
         (task, scheduled.frame)
         for task, scheduled in zip(tasks, schedule.tasks, strict=True)
@@ -85,20 +85,21 @@ def plan_kernel(kernel: ir.Kernel, tasks: Iterable[ir.Task], schedule: KernelSch
     ]
     loops: dict[int, LoopPlan] = {}
     contributions: dict[int, ir.Var] = {}
-    atomics = _atomics(kernel)
-    for number, (key, (task, frame)) in enumerate(zip(found, loops_of_tasks, strict=True)):
+    atomics = [stmt for stmt in statements(kernel.body) if isinstance(stmt, ir.Atomic)]
+    for number, (loop, (task, frame)) in enumerate(zip(found, loops_of_tasks, strict=True)):
         names = {r.var: replace(r.var, name=f"total.{number}.{k}") for k, r in enumerate(task.reductions)}
         for node in walk(task.body):
             if isinstance(node, ir.Assign) and node.span.file == _FILE and node.var in names:
-                contributions[id(atomics[node.span.line])] = names[node.var]
+                contributions[numbers[atomics[node.span.line]]] = names[node.var]
         reductions = tuple(replace(r, var=names[r.var]) for r in task.reductions)
         dim = (task.block_dim or DEFAULT_BLOCK) if uses_block(task) else 0
         plan = LoopPlan(reductions, dim)
         if isinstance(frame, Privatised):
             plan = replace(plan, copied=frame.plan.arrays, cost=frame.cost)
-        loops[key] = plan
-    return KernelPlan(kernel, loops, contributions)
+        loops[numbers[loop]] = plan
+    return KernelPlan(kernel, loops, contributions, numbers)
 
 
-NO_LOOPS: Final = KernelPlan(ir.Kernel("", (), (), (), ir.Block((), span=NOWHERE), span=NOWHERE), {}, {})
+_NOTHING: Final = ir.Kernel("", (), (), (), ir.Block((), span=NOWHERE), span=NOWHERE)
+NO_LOOPS: Final = KernelPlan(_NOTHING, {}, {}, Numbers(_NOTHING))
 """The plan of functions, which have no such loops."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple, TypeAlias
 
 from quadpy.ir import nodes as ir
+from quadpy.ir.numbering import Numbers
 from quadpy.ir.walk import walk
 
 __all__ = [
@@ -48,16 +49,16 @@ def orders(node: ir.Node, what: ir.Order) -> bool:
 
 
 def done_together(body: ir.Block) -> frozenset[int]:
-    """The ``id`` of each statement that the iterations of a block execute in step.
+    """The numbers of the statements that the iterations of a block execute in step.
 
     These are barriers, the constructs around them, and jumps from there: otherwise some iterations would be left behind.
     """
-    return _Finder(ir.Order.BLOCK).of(body)
+    return _Finder(ir.Order.BLOCK, body).run()
 
 
 def done_by_waves(body: ir.Block) -> frozenset[int]:
     """Like ``done_together``, of what the lanes of a wave execute in step: barriers too."""
-    return _Finder(ir.MEETINGS).of(body)
+    return _Finder(ir.MEETINGS, body).run()
 
 
 _OF_BLOCKS: Final = ir.MEETINGS | ir.Order.FENCE
@@ -78,12 +79,12 @@ _Inside: TypeAlias = Callable[[bool], tuple[tuple[_Loop, ...], dict[str, bool]]]
 class _Finder:
     """Iterations meet at statements that order ``what``; ``loops`` and ``labels`` tell which constructs are done together."""
 
-    def __init__(self, what: ir.Order) -> None:
-        self.what = what
+    def __init__(self, what: ir.Order, body: ir.Block) -> None:
+        self.what, self.body, self.numbers = what, body, Numbers(body)
         self.found: set[int] = set()
 
-    def of(self, body: ir.Block) -> frozenset[int]:
-        self.block(body, (), {}, follows=False)
+    def run(self) -> frozenset[int]:
+        self.block(self.body, (), {}, follows=False)
         return frozenset(self.found)
 
     def block(self, block: ir.Block, loops: tuple[_Loop, ...], labels: dict[str, bool], *, follows: bool) -> bool:
@@ -91,7 +92,7 @@ class _Finder:
         some = False
         for stmt in reversed(block.stmts):
             if self.stmt(stmt, loops, labels, follows=follows):
-                self.found.add(id(stmt))
+                self.found.add(self.numbers[stmt])
                 some = True
             follows = follows or orders(stmt, self.what)
         return some

@@ -7,12 +7,13 @@ from typing import Final, TypeAlias
 
 from quadpy.dtypes import Scalar, i32
 from quadpy.ir.node import Node, Order, Pure
+from quadpy.ir.places import Slot
 from quadpy.light import dataclass
 
 __all__ = [
     "AtomicOp", "BinOp", "Binary", "BitCast", "BlockIndex", "COMBINES", "Call", "Cast", "CmpOp", "Compare", "Const",
-    "Expr", "Intrinsic", "ParamRead", "Pick", "Select", "ShapeOf", "Slot", "SlotRead", "ThreadIndex", "UnOp", "Unary", "Var",
-    "VarRead", "slot_name",
+    "Expr", "Intrinsic", "ParamRead", "Pick", "Select", "ShapeOf", "SlotRead", "ThreadIndex", "UnOp", "Unary", "Var",
+    "VarRead",
 ]  # fmt: skip
 
 
@@ -217,14 +218,6 @@ class Call(Pure):
 
 
 @dataclass(frozen=True, slots=True)
-class Slot(Pure):
-    """Eight bytes of the kernel's scratch memory; the first slots are the kernel's results."""
-
-    number: int
-    type: Scalar
-
-
-@dataclass(frozen=True, slots=True)
 class SlotRead(Node):
     """The value of a slot when the task starts; only in the axes of a parallel loop."""
 
@@ -235,11 +228,6 @@ class SlotRead(Node):
     @property
     def place(self) -> Slot:
         return Slot(self.number, self.type, span=self.span)
-
-
-def slot_name(number: int) -> str:
-    """The name of a slot, which represents a variable among array names: no array has such a name."""
-    return f"${number}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@ from quadpy.faults import Site
 from quadpy.flow import Flow
 from quadpy.ir.expressions import AtomicOp, Expr, Var
 from quadpy.ir.node import Node, Order, Pure
-from quadpy.ir.statements import Axis, Block, Place, SharedArray
+from quadpy.ir.places import Place
+from quadpy.ir.statements import Axis, Block, SharedArray
 from quadpy.ir.types import Array
 from quadpy.light import dataclass
 

@@ -13,6 +13,7 @@ from quadpy.errors import KernelSyntaxError
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import DEFAULT_BLOCK, done_by_waves, has_barrier, has_wave
 from quadpy.ir.lanes import LaneValues, lane_values, same_in_waves
+from quadpy.ir.numbering import statements
 from quadpy.ir.uniform import Divergence, decided_by
 from quadpy.ir.walk import children, walk
 from quadpy.ir.waves import UNIFORM_RESULTS
@@ -37,11 +38,12 @@ def check_meetings(kernel: ir.Kernel) -> ir.Kernel:
 
 
 def undecided(task: ir.ParallelTask, *, noalias: bool) -> frozenset[int]:
-    """The ``id`` of each branch and loop that waves must take together, if it is not known that all lanes agree."""
+    """The numbers of the branches and loops that waves must take together, if it is not known that all lanes agree."""
     divergence = _WaveDivergence(task, {axis.var for axis in task.axes}, noalias=noalias)
     divergence.run()
-    found = (n for n in walk(task.body) if isinstance(n, (ir.If, ir.For, ir.While)) and id(n) in divergence.together)
-    return frozenset(id(n) for n in found if any(map(divergence.varies, decided_by(n))))
+    numbers, together = divergence.numbers, divergence.together
+    found = (n for n in statements(task.body) if isinstance(n, (ir.If, ir.For, ir.While)) and numbers[n] in together)
+    return numbers.of(n for n in found if any(map(divergence.varies, decided_by(n))))
 
 
 class _WaveDivergence(Divergence):
@@ -60,9 +62,11 @@ class _WaveDivergence(Divergence):
         self.size = next(n.size for n in walk(task.body) if isinstance(n, ir.Wave))
         self.known: dict[ir.Var, LaneValues] = {}
         assigned = Counter(n.var for n in walk(task.body) if isinstance(n, ir.Assign))
-        always = {id(stmt) for stmt in task.body.stmts}
-        for n in walk(task.body):
-            if isinstance(n, ir.Let) or (isinstance(n, ir.Assign) and assigned[n.var] == 1 and id(n) in always):
+        always = self.numbers.of(task.body.stmts)
+        for n in statements(task.body):
+            if isinstance(n, ir.Let) or (
+                isinstance(n, ir.Assign) and assigned[n.var] == 1 and self.numbers[n] in always
+            ):
                 values = lane_values(n.value, self.known, self.threads)
                 if values is not None:
                     self.known[n.var] = values
@@ -86,7 +90,7 @@ class _WaveDivergence(Divergence):
         return not isinstance(outer, ir.LabelledBlock) and not has_barrier(outer)
 
     def decides_apart(self, stmt: ir.If | ir.For | ir.While) -> bool:
-        if id(stmt) not in self.together:
+        if self.numbers[stmt] not in self.together:
             return super().decides_apart(stmt)
         found = [lane_values(e, self.known, self.threads) for e in decided_by(stmt)]
         return any(values is not None and not same_in_waves(values, self.size) for values in found)

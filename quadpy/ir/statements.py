@@ -1,42 +1,23 @@
-"""Statements of the IR, and the places in memory that they read and write."""
+"""Statements of the IR."""
 
 from __future__ import annotations
 
 import enum
 from typing import TypeAlias
 
-from quadpy.dtypes import Scalar
-from quadpy.ir.expressions import AtomicOp, Expr, ParamRead, Slot, Var
+from quadpy.ir.expressions import AtomicOp, Expr, ParamRead, Var
 from quadpy.ir.marks import Breakpoint, Enter, Exit, Line, Names
 from quadpy.ir.node import Node, Order, Pure
+from quadpy.ir.places import Element, Place
 from quadpy.ir.types import Array
 from quadpy.light import dataclass
 from quadpy.output import Message
 
 __all__ = [
-    "Assign", "AssignOne", "Atomic", "Axis", "Barrier", "Block", "Break", "CallMany", "Continue", "DoWhile", "Element", "Fault", "Fence",
-    "For", "Gate", "If", "Leave", "Let", "Load", "Locate", "ParallelFor", "Place", "Print", "Reach", "ReadClock", "LabelledBlock", "Return", "Sections",
+    "Assign", "AssignOne", "Atomic", "Axis", "Barrier", "Block", "Break", "CallMany", "Continue", "DoWhile", "Fault", "Fence",
+    "For", "Gate", "If", "Leave", "Let", "Load", "Locate", "ParallelFor", "Print", "Reach", "ReadClock", "LabelledBlock", "Return", "Sections",
     "SharedArray", "Simple", "Stmt", "Store", "Wave", "WaveOp", "While",
 ]  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Element(Pure):
-    """One scalar of an array, shared ones too: one index per axis, and the component of the element (row-major).
-
-    ``chosen``, an i64, is a run-time offset in components, within one member; only passes of a target make such
-    elements.
-    """
-
-    CHILDREN = ("index", "chosen")
-    array: str
-    index: tuple[Expr, ...]
-    component: int
-    type: Scalar
-    chosen: Expr | None = None
-
-
-Place: TypeAlias = Element | Slot
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from quadpy.errors import KernelSyntaxError
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import done_together
 from quadpy.ir.effects import effects_of
+from quadpy.ir.numbering import Numbers
 from quadpy.ir.touches import changed_in, name_of, only_reads, touches
 from quadpy.ir.variables import bound_by
 from quadpy.ir.walk import walk
@@ -42,14 +43,14 @@ def is_launch_uniform(e: ir.Expr, known: Container[ir.Var] = ()) -> bool:
 
 
 class Divergence:
-    """``varying`` holds variables that may differ in a block; ``split``, by the ``id`` of a loop or labelled block, where some
+    """``varying`` holds variables that may differ in a block; ``split``, by the number of a loop or labelled block, where some
     iterations leave it earlier than others.  Both grow until nothing changes.
 
     A *cause* is the source line that separates iterations; None if they are together.
     """
 
     def __init__(self, task: ir.ParallelTask, varying: set[ir.Var], *, noalias: bool) -> None:
-        self.task, self.together = task, self.steps(task.body)
+        self.task, self.together, self.numbers = task, self.steps(task.body), Numbers(task.body)
         self.varying = varying
         self.split: dict[int, Span] = {}
         self.around: list[ir.For | ir.While | ir.LabelledBlock] = []
@@ -62,7 +63,7 @@ class Divergence:
         self.changed = set(map(name_of, changed_in(task.body)))
 
     def steps(self, body: ir.Block) -> frozenset[int]:
-        """The statements that iterations must execute in step, by their ``id``."""
+        """The numbers of the statements that iterations must execute in step."""
         return done_together(body)
 
     def run(self) -> None:
@@ -82,7 +83,7 @@ class Divergence:
             if (
                 self.checks
                 and apart
-                and id(stmt) in self.together
+                and self.numbers[stmt] in self.together
                 and (stmt.ORDERS & ir.MEETINGS or isinstance(stmt, _JUMPS))
             ):
                 self.refuse(stmt, apart)
@@ -125,14 +126,14 @@ class Divergence:
                     self.bind(var, varies=not constant)
 
     def construct(self, stmt: ir.For | ir.While | ir.LabelledBlock, cause: Span | None) -> None:
-        cause = cause or self.split.get(id(stmt))
+        cause = cause or self.split.get(self.numbers[stmt])
         if isinstance(stmt, ir.For):
             self.bind(stmt.var, varies=self.varies(stmt.start) or self.varies(stmt.step))
             if self.decides_apart(stmt):
                 cause = cause or stmt.span
         elif isinstance(stmt, ir.While) and self.decides_apart(stmt):
             cause = cause or stmt.span
-            self.split.setdefault(id(stmt), stmt.span)
+            self.split.setdefault(self.numbers[stmt], stmt.span)
         self.around.append(stmt)
         left = self.left
         for block in (stmt.head, stmt.body) if isinstance(stmt, ir.While) else (stmt.body,):
@@ -146,7 +147,7 @@ class Divergence:
         for outer in reversed(self.around):
             if isinstance(stmt, ir.Continue) and self.rejoins(outer):
                 break
-            self.split.setdefault(id(outer), cause)
+            self.split.setdefault(self.numbers[outer], cause)
             if isinstance(stmt, ir.Leave) and isinstance(outer, ir.LabelledBlock) and outer.label == stmt.label:
                 return
             if not isinstance(stmt, ir.Leave) and not isinstance(outer, ir.LabelledBlock):

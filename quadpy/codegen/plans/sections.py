@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import field
 
 from quadpy.ir import nodes as ir
+from quadpy.ir.numbering import Numbers
 from quadpy.ir.variables import assigned_in, bound_by, reads_of
 from quadpy.ir.walk import children, walk
 from quadpy.light import dataclass
@@ -23,7 +23,7 @@ __all__ = ["SectionPlan", "plan_sections", "split"]
 class SectionPlan:
     """The place of each variable of a body.
 
-    together  the ``id`` of each statement that the group does in one step
+    together  the numbers of the statements that the group does in one step
     again     bindings that each section repeats, in their order
     kept      variables with a value for each iteration of the group
     mutable   those of ``kept`` that statements assign
@@ -31,17 +31,17 @@ class SectionPlan:
     """
 
     together: frozenset[int]
-    again: dict[ir.Var, ir.Let] = field(default_factory=dict)
-    kept: dict[ir.Var, None] = field(default_factory=dict)
-    mutable: set[ir.Var] = field(default_factory=set)
-    local: set[ir.Var] = field(default_factory=set)
+    again: tuple[ir.Let, ...]
+    kept: tuple[ir.Var, ...]
+    mutable: frozenset[ir.Var]
+    local: frozenset[ir.Var]
 
 
-def split(block: ir.Block, together: frozenset[int]) -> Iterator[ir.Stmt | list[ir.Stmt]]:
+def split(block: ir.Block, numbers: Numbers, together: frozenset[int]) -> Iterator[ir.Stmt | list[ir.Stmt]]:
     """The statements of ``block`` that the group does together, and the runs of others between them."""
     run: list[ir.Stmt] = []
     for stmt in block.stmts:
-        if id(stmt) not in together:
+        if numbers[stmt] not in together:
             run.append(stmt)
             continue
         if run:
@@ -53,7 +53,7 @@ def split(block: ir.Block, together: frozenset[int]) -> Iterator[ir.Stmt | list[
 
 
 def plan_sections(task: ir.ParallelTask, together: frozenset[int]) -> SectionPlan:
-    """The plan for ``task``, whose groups do the statements ``together``, given by their ``id``, in one step."""
+    """The plan for ``task``, whose groups do the statements ``together``, given by their numbers, in one step."""
     finder = _Finder(task, together)
     finder.block(task.body, in_loop=False)
     return finder.plan()
@@ -63,7 +63,7 @@ class _Finder:
     """``touched`` maps a variable to the sections that mention it; joint loops' bounds are a separate section."""
 
     def __init__(self, task: ir.ParallelTask, together: frozenset[int]) -> None:
-        self.task, self.together = task, together
+        self.task, self.together, self.numbers = task, together, Numbers(task.body)
         self.touched: dict[ir.Var, set[int]] = defaultdict(set)
         self.lets: dict[ir.Var, ir.Let] = {}
         self.bound: dict[ir.Var, None] = {}
@@ -72,7 +72,7 @@ class _Finder:
         self.sections = 0
 
     def block(self, block: ir.Block, *, in_loop: bool) -> None:
-        for part in split(block, self.together):
+        for part in split(block, self.numbers, self.together):
             if isinstance(part, list):
                 self.section(part, in_loop=in_loop)
             else:
@@ -128,24 +128,26 @@ class _Finder:
             self.touched[var].add(self.sections)
 
     def plan(self) -> SectionPlan:
-        plan = SectionPlan(self.together)
+        again: dict[ir.Var, ir.Let] = {}
+        kept: list[ir.Var] = []
+        local: set[ir.Var] = set()
         free = {axis.var for axis in self.task.axes} | self.counters
         assigned = assigned_in(self.task.body)
         for var in self.bound:
             if len(self.touched[var]) < 2:
                 continue
             let = self.lets.get(var)
-            if let is not None and _is_cheap(let.value) and reads_of(let.value) <= free | plan.again.keys():
-                plan.again[var] = let
+            if let is not None and _is_cheap(let.value) and reads_of(let.value) <= free | again.keys():
+                again[var] = let
             else:
-                plan.kept[var] = None
+                kept.append(var)
         for var in sorted(assigned, key=lambda v: v.name):
             if len(self.touched[var]) == 1 and self.restarts[var]:
-                plan.local.add(var)
+                local.add(var)
             else:
-                plan.kept[var] = None
-                plan.mutable.add(var)
-        return plan
+                kept.append(var)
+        mutable = frozenset(assigned - local)
+        return SectionPlan(self.together, tuple(again.values()), tuple(kept), mutable, frozenset(local))
 
 
 def _is_cheap(value: ir.Expr) -> bool:

@@ -17,6 +17,7 @@ from quadpy.codegen.plans.inlining import INLINED_LINES
 from quadpy.codegen.plans.sections import SectionPlan, plan_sections
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import uses_block
+from quadpy.ir.numbering import Numbers
 from quadpy.ir.touches import only_reads, touched_in
 from quadpy.ir.types import Array
 from quadpy.ir.uniform import decided_by, varying
@@ -56,17 +57,17 @@ def plan_vector(kernel: ir.Kernel, task: ir.Task) -> VectorPlan | None:
     if not any(isinstance(n, ir.For) for n in nodes) or any(n.ORDERS or isinstance(n, _APART) for n in nodes):
         return None
     differing = varying(task, task.axes[-1].var, noalias=kernel.noalias)
-    together = {id(stmt): stmt for stmt in _alike(task.body, differing)}
-    loops = [stmt for stmt in together.values() if isinstance(stmt, ir.For)]
-    if any(isinstance(n, ir.For) and id(n) not in together for n in nodes) or _jumps_far(task.body):
+    alike = list(_alike(task.body, differing))
+    loops = [stmt for stmt in alike if isinstance(stmt, ir.For)]
+    if len(loops) < sum(isinstance(n, ir.For) for n in nodes) or _jumps_far(task.body):
         return None
     functions = {f.name: f for f in kernel.functions}
     carried = [place.type.nbytes for x in loops if not is_unrolled(x, functions) for place in carried_by(x)]
     if not carried or not Closeness(kernel, task, differing).holds() or lines_of(task.body, functions) > _MOST_LINES:
         return None
     width = _BYTES // max(4, *carried)
-    shared = (id(load) for loop in loops for load in _shared_loads(loop.body, differing))
-    sections = plan_sections(task, frozenset((*together, *shared)))
+    shared = (load for loop in loops for load in _shared_loads(loop.body, differing))
+    sections = plan_sections(task, Numbers(task.body).of((*alike, *shared)))
     if sum(width * var.type.nbytes for var in sections.kept) > _MOST_STACK:
         return None
     return VectorPlan(width, sections)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from quadpy.codegen.targets.amdgpu import amdgpu_rules
 from quadpy.codegen.targets.cpu import CPU
 from quadpy.codegen.targets.nvptx import nvptx_rules
@@ -11,6 +13,7 @@ from quadpy.target import TargetSpec
 __all__ = ["rules_for"]
 
 
+@cache
 def rules_for(spec: TargetSpec) -> TargetRules:
     """The rules of a target."""
     match spec.family:

@@ -30,16 +30,13 @@ def count_whiles(kernel: ir.Kernel) -> ir.Kernel:
 
 
 def _counted(task: ir.Task) -> ir.Task:
-    loops = [node for node in walk(task.body) if isinstance(node, ir.While)]
-    ranges = {id(loop): found for loop in loops if (found := _range_of(loop, task)) is not None}
-
     def rewritten(node: ir.Node) -> ir.Node:
-        if (found := ranges.get(id(node))) is not None:
+        if isinstance(node, ir.While) and (found := _range_of(node, task)) is not None:
             counts, stays = (ir.Block((each,), span=node.span) for each in found.versions)
             return ir.If(found.never_wraps, counts, stays, span=node.span)
         return map_children(node, rewritten) if isinstance(node, _WITH_BLOCKS) else node
 
-    return map_children(task, rewritten) if ranges else task
+    return map_children(task, rewritten)
 
 
 class _Range(NamedTuple):

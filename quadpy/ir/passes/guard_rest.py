@@ -12,6 +12,7 @@ from typing import Final
 from quadpy.dtypes import u1
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import done_together, needs_whole_blocks
+from quadpy.ir.numbering import Numbers
 from quadpy.ir.walk import map_children, walk
 from quadpy.source import Span
 
@@ -28,17 +29,17 @@ def _guarded(task: ir.Task) -> ir.Task:
         return task
     if not any(isinstance(n, ir.Continue) for n in walk(task.body)):
         return task
-    return replace(task, body=_Guard(done_together(task.body)).loop_body(task.body))
+    return replace(task, body=_Guard(task.body).loop_body(task.body))
 
 
 _NAME: Final = "$skipped"
 
 
 class _Guard:
-    """``together`` are the jumps that the block takes in one step; ``count`` numbers the variables."""
+    """``together`` are the numbers of the jumps that the block takes in one step; ``count`` numbers the variables."""
 
-    def __init__(self, together: frozenset[int]) -> None:
-        self.together = together
+    def __init__(self, body: ir.Block) -> None:
+        self.together, self.numbers = done_together(body), Numbers(body)
         self.count = 0
 
     def loop_body(self, body: ir.Block) -> ir.Block:
@@ -74,7 +75,7 @@ class _Guard:
     def inside(self, stmt: ir.Stmt, flag: ir.Var) -> tuple[tuple[ir.Stmt, ...], bool, bool]:
         """Like ``guarded``, for one statement."""
         match stmt:
-            case ir.Continue() if id(stmt) not in self.together:
+            case ir.Continue() if self.numbers[stmt] not in self.together:
                 return (_set(flag, True, stmt.span), stmt), True, False
             case ir.If(then=then, orelse=orelse):
                 first, second = self.guarded(then.stmts, flag), self.guarded(orelse.stmts, flag)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeGuard
 
 from quadpy.dtypes import i64, u1
 from quadpy.ir import nodes as ir
@@ -69,28 +69,33 @@ def _without_checks(body: ir.Block, counters: Sequence[Counter]) -> tuple[ir.Exp
     faults = sum(isinstance(node, ir.Fault) for node in nodes)
     if not faults or len(nodes) > _LARGEST or any(isinstance(node, (ir.For, ir.While)) for node in nodes):
         return None
-    checks = [node for node in nodes if isinstance(node, ir.If) and _is_check(node)]
+    checks = [node for node in nodes if _is_check(node)]
     before = _Before(body, counters)
     parts = [part for check in checks for part in before.conditions(check)]
     found = list(dict.fromkeys(part for part in parts if part is not None))
     if len(checks) != faults or None in parts:
         return None
     holds = reduce(lambda a, b: ir.Binary(ir.BinOp.AND, a, b, u1, span=body.span), found)
-    return holds, _dropped(body, checks)
+    return holds, _dropped(body)
 
 
-def _is_check(node: ir.If) -> bool:
+def _is_check(node: ir.Node) -> TypeGuard[ir.If]:
     """Whether it reports a failure and leaves, and does nothing else."""
     kinds = (ir.Fault, ir.Leave)
-    return not node.orelse.stmts and bool(node.then.stmts) and all(isinstance(stmt, kinds) for stmt in node.then.stmts)
+    return (
+        isinstance(node, ir.If)
+        and not node.orelse.stmts
+        and bool(node.then.stmts)
+        and all(isinstance(stmt, kinds) for stmt in node.then.stmts)
+    )
 
 
-def _dropped(body: ir.Block, checks: Sequence[ir.If]) -> ir.Block:
-    dropped = set(map(id, checks))
+def _dropped(body: ir.Block) -> ir.Block:
+    """``body`` without its checks."""
 
     def kept(node: ir.Node) -> ir.Node:
         if isinstance(node, ir.Block):
-            node = ir.Block(tuple(stmt for stmt in node.stmts if id(stmt) not in dropped), span=node.span)
+            node = ir.Block(tuple(stmt for stmt in node.stmts if not _is_check(stmt)), span=node.span)
         return map_children(node, kept) if isinstance(node, _WITH_BLOCKS) else node
 
     found: ir.Block = kept(body)  # type: ignore[assignment]  # of the class that it was

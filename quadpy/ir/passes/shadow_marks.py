@@ -66,18 +66,17 @@ class Marks:
             for name, found in accesses.items()
         }
         self.kinds = {name: {access for _, access in found} for name, found in accesses.items()}
-        self.numbers = {
-            id(stmt): min(k, _MOST_ACCESSES - 1) for found in accesses.values() for k, (stmt, _) in enumerate(found)
-        }
         self.count = count()
 
-    def before(self, stmt: ir.Stmt, access: ir.Access, place: Place) -> Iterator[ir.Stmt]:
-        """Leaves a mark, and reports what it finds there."""
+    def before(self, stmt: ir.Stmt, access: ir.Access, number: int, place: Place) -> Iterator[ir.Stmt]:
+        """Leaves a mark of the access with this ``number``, and reports what it finds there."""
         span = stmt.span
         at = self.var("at", i64)
         yield ir.Let(at, place.at, span=span)
         writes, reads = (_word(at, k, span) for k in (0, 1))
-        mark = self.binary(ir.BinOp.OR, self.iteration, self.number(self.numbers[id(stmt)] << _NUMBER_BITS, span))
+        mark = self.binary(
+            ir.BinOp.OR, self.iteration, self.number(min(number, _MOST_ACCESSES - 1) << _NUMBER_BITS, span)
+        )
         verb = _VERBS[access]
         if access is ir.Access.READ:
             yield from self.first(reads, mark, 0)

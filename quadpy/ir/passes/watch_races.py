@@ -20,6 +20,7 @@ from quadpy.flow import Fork, map_tasks, steps_of
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import needs_whole_blocks
 from quadpy.ir.loads import chosen_in, unread_in
+from quadpy.ir.numbering import Numbers
 from quadpy.ir.passes.shadow_marks import Marks, Place
 from quadpy.ir.passes.shadow_words import Words, number_of_iteration, words_of
 from quadpy.ir.races import Proved, orders_itself, races_of
@@ -150,7 +151,10 @@ class _Watched:
         iteration = ir.Var("$iteration", u64)
         number, self.loads = number_of_iteration(task)
         self.iteration = ir.Let(iteration, number, span=task.span)
-        places = {name: self.places(name) for name in regions}
+        places, self.numbers = {name: self.places(name) for name in regions}, Numbers(task.body)
+        self.order = {
+            (name, self.numbers[stmt], access): k for name in regions for k, (stmt, access) in enumerate(places[name])
+        }
         self.marks = Marks(kernel.name, task, ir.VarRead(iteration, span=task.span), places, sites)
 
     def run(self) -> ir.ParallelTask:
@@ -189,7 +193,8 @@ class _Watched:
         """The marks of what ``stmt`` accesses."""
         for place, access in touches(stmt) if self.counts(stmt) else ():
             if name_of(place) in self.regions:
-                yield from self.marks.before(stmt, access, self.place(place, stmt.span))
+                number = self.order[name_of(place), self.numbers[stmt], access]
+                yield from self.marks.before(stmt, access, number, self.place(place, stmt.span))
 
     def place(self, place: ir.Place, span: Span) -> Place:
         name = name_of(place)

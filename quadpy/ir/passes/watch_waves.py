@@ -18,6 +18,7 @@ from quadpy.faults import Site
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import has_wave
 from quadpy.ir.meetings import undecided
+from quadpy.ir.numbering import Numbers
 from quadpy.ir.uniform import decided_by, is_launch_uniform
 from quadpy.ir.walk import map_children, walk
 
@@ -45,7 +46,7 @@ def watch_checked_waves(kernel: ir.Kernel) -> ir.Kernel:
 
 
 class _Watcher:
-    """``undecided`` are the branches and loops to watch, ``sites`` numbers all checks; ``axes`` and ``size`` are those of the
+    """``undecided`` are the numbers of the branches and loops to watch, ``sites`` numbers all checks; ``axes`` and ``size`` are those of the
     task and of its waves.
     """
 
@@ -68,6 +69,7 @@ class _Watcher:
         if not isinstance(task, ir.ParallelTask) or not has_wave(task.body):
             return task
         self.undecided, self.axes = undecided(task, noalias=self.kernel.noalias), task.axes
+        self.numbers = Numbers(task.body)
         self.size = next(n.size for n in walk(task.body) if isinstance(n, ir.Wave))
         return map_children(task, self.visit) if self.undecided else task
 
@@ -79,14 +81,14 @@ class _Watcher:
     def watched(self, stmt: ir.Stmt) -> Iterator[ir.Stmt]:
         new = map_children(stmt, self.visit)
         match new:
-            case ir.If() if id(stmt) in self.undecided:
+            case ir.If() if self.numbers[stmt] in self.undecided:
                 before, cond = self.agreed(new.cond)
                 yield from before
                 yield replace(new, cond=cond)
-            case ir.While() if id(stmt) in self.undecided:
+            case ir.While() if self.numbers[stmt] in self.undecided:
                 before, cond = self.agreed(new.cond)
                 yield replace(new, head=replace(new.head, stmts=(*new.head.stmts, *before)), cond=cond)
-            case ir.For() if id(stmt) in self.undecided:
+            case ir.For() if self.numbers[stmt] in self.undecided:
                 yield from self.agreed_range(new)
             case _:
                 yield new

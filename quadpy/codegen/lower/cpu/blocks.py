@@ -38,8 +38,8 @@ class _Blocks(Sections):
 
     def __init__(self, s: Scope, task: ir.ParallelTask, frame: SectionedBlocks) -> None:
         declare_variables(s, task.body)
-        super().__init__(s, frame.sections, frame.block_dim)
-        self.task, self.frame, self.base, self.together = task, frame, "0", frame.together
+        super().__init__(s, task, frame.sections, frame.block_dim)
+        self.frame, self.base, self.together = frame, "0", frame.together
         self._make_shared()
         self.axes = lower_axes(s, task.axes, 64)
         self.begin()
@@ -68,7 +68,7 @@ class _Blocks(Sections):
         counted(self.s.text, "%begin", "%end", lambda block, following: self.one_block(block, following, total))
 
     def section(self, stmts: list[ir.Stmt]) -> None:
-        if any(id(stmt) in self.plan.together for stmt in stmts):
+        if self.plan.together & self.numbers.of(stmts):
             over_waves(self, stmts, self.frame)
         else:
             super().section(stmts)

@@ -16,6 +16,7 @@ from quadpy.codegen.lower.statements import lower_block, set_variable
 from quadpy.codegen.lower.text import constant, llvm_type, memory_type
 from quadpy.codegen.plans.sections import SectionPlan, split
 from quadpy.ir import nodes as ir
+from quadpy.ir.numbering import Numbers
 from quadpy.ir.variables import assigned_in, bound_by, reads_of
 
 __all__ = ["Sections"]
@@ -25,13 +26,15 @@ class Sections:
     """Writes the body of a loop for groups of iterations.
 
     size     how many iterations a group has
-    together the ``id`` of each statement that the group does in one step
+    together the numbers of the statements that the group does in one step
+    again    bindings that each section repeats
     cells    of variables that are kept, the table of the group's values; all variables are declared already
     outside  what is known before the body: operands, their 64-bit twins, and which are natural
     """
 
-    def __init__(self, s: Scope, plan: SectionPlan, width: int) -> None:
-        self.s, self.plan, self.size, self.together = s, plan, str(width), plan.together
+    def __init__(self, s: Scope, task: ir.ParallelTask, plan: SectionPlan, width: int) -> None:
+        self.s, self.task, self.plan, self.size, self.together = s, task, plan, str(width), plan.together
+        self.numbers, self.again = Numbers(task.body), {let.var: let for let in plan.again}
         self.cells = {var: s.text.table(width, memory_type(var.type), var.type.nbytes) for var in plan.kept}
         group = s.text.module.metadata("distinct !{}")
         self.independent = s.text.module.metadata(f'!{{!"llvm.loop.parallel_accesses", {group}}}')
@@ -52,7 +55,7 @@ class Sections:
         return (self.independent,)
 
     def block(self, block: ir.Block) -> None:
-        for part in split(block, self.together):
+        for part in split(block, self.numbers, self.together):
             if not self.s.text.open:
                 return
             if isinstance(part, list):
@@ -122,7 +125,7 @@ class Sections:
             for stmt in stmts:
                 if out.open:
                     lower_block(self.s, ir.Block((stmt,), span=stmt.span))
-                    self.keep(number, [var for var in bound_by(stmt) if var in plan.kept])
+                    self.keep(number, [var for var in bound_by(stmt) if var in self.cells])
             self.s.loops.pop()
             out.start(end)
             self.keep(number, sorted(assigned & plan.mutable, key=lambda v: v.name))
@@ -144,10 +147,10 @@ class Sections:
         values, wide, natural = self.outside
         s.values, s.wide, s.natural = values.copy(), wide.copy(), natural.copy()
         self.bind(number)
-        again = needed & plan.again.keys()
-        while more := {v for let in again for v in reads_of(plan.again[let].value)} & plan.again.keys() - again:
+        again = needed & self.again.keys()
+        while more := {v for let in again for v in reads_of(self.again[let].value)} & self.again.keys() - again:
             again |= more
-        for var, let in plan.again.items():
+        for var, let in self.again.items():
             if var in again:
                 lower_block(s, ir.Block((let,), span=let.span))
         for var in plan.kept:

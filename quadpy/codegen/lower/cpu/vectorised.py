@@ -29,8 +29,8 @@ class VectorGroups(Sections):
     """Groups of iterations of ``task`` along ``axis``, its last one."""
 
     def __init__(self, s: Scope, task: ir.ParallelTask, axis: AxisOperands, plan: VectorPlan) -> None:
-        super().__init__(s, plan.sections, plan.width)
-        self.task, self.axis, self.width, self.first = task, axis, plan.width, "0"
+        super().__init__(s, task, plan.sections, plan.width)
+        self.axis, self.width, self.first = axis, plan.width, "0"
         text = s.text
         self.vectorised = (
             text.vector_width(plan.width),

@@ -58,6 +58,7 @@ class _Waves(Sections):
 
     def __init__(self, block: Sections, lanes: int) -> None:
         self.s, self.plan, self.cells, self.together = block.s, block.plan, block.cells, block.plan.together
+        self.numbers, self.again = block.numbers, block.again
         self.independent, self.access = block.independent, block.access
         self.rolled = block.s.text.module.metadata(f"!{{{_ROLLED}}}")
         values, wide, natural = block.outside
@@ -88,7 +89,7 @@ class _Waves(Sections):
     def step(self, stmt: ir.Stmt) -> None:
         if not isinstance(stmt, ir.Wave):
             super().step(stmt)
-        elif stmt.result in self.plan.kept:  # otherwise nothing reads it
+        elif stmt.result in self.cells:  # otherwise nothing reads it
             self.exchange(stmt, stmt.result)
 
     # ------------------------------------------------------------ operations
