@@ -10,7 +10,6 @@ from typing import Literal
 from quadpy.errors import DeviceError, GraphError, GraphUpdateError
 from quadpy.graph.engines.choose import EngineChoice
 from quadpy.graph.engines.deferred_release import ExecOwner
-from quadpy.graph.engines.driver import DriverEngine
 from quadpy.graph.engines.engine import Engine
 from quadpy.graph.engines.indirect import is_indirect
 from quadpy.graph.model.arguments import find_node
@@ -194,7 +193,7 @@ class LiveGraph:
         """Let the engine run the new nodes, in place where it can."""
         engine = self.check()
         done: list[str] = []
-        may_move = type(engine) is DriverEngine and self.choice.shared is None
+        may_move = not engine.binds and self.choice.shared is None
         if may_move and self.choice.policy.note_changes(sum(map(is_indirect, placed.values()))):
             self._rebuild({**self.nodes, **placed})
             return
@@ -209,7 +208,7 @@ class LiveGraph:
             if self.owner.engine is engine:  # otherwise the next launch rebuilds it from the old nodes
                 with suppress(DeviceError):  # the first one says what is wrong
                     for name in done:
-                        engine.change(self.nodes[name])
+                        engine.change(self.choice.formed(self.nodes[name]))
                     self.outdated.discard("work")
             raise
 
@@ -219,7 +218,7 @@ class LiveGraph:
             if name in self._off:  # HIP never runs a node again that was changed while it was off
                 continue
             done.append(name)
-            if not engine.change(node):
+            if not engine.change(self.choice.formed(node)):
                 return name
         return None
 

@@ -11,7 +11,7 @@ from quadpy.artifact import CodeObject, ResultShape
 from quadpy.dtypes import BY_NAME
 from quadpy.errors import ArgumentError, DeviceError
 from quadpy.jit.array_arguments import ArrayArguments, accesses_of_block
-from quadpy.jit.gpu_launch import Submission, task_launches, upload_kernels_on
+from quadpy.jit.gpu_launch import Submission, TaskLaunch, task_launches, upload_kernels_on
 from quadpy.jit.grids import Grids
 from quadpy.jit.hidden_arguments import HiddenArguments
 from quadpy.jit.host_arrays import copied_host_arrays
@@ -24,14 +24,23 @@ from quadpy.runtime.arrays.view import ArrayMemory, ArrayView
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers.driver import FunctionHandle
 from quadpy.runtime.launch.capturing import session_of
-from quadpy.runtime.launch.fusion import Fusion, Origin
-from quadpy.runtime.launch.launch import Bound, HostLaunch, Indirect, KernelLaunch, MemoryRange, Prepared
+from quadpy.runtime.launch.fusion import Fusion
+from quadpy.runtime.launch.launch import (
+    Bound,
+    Effects,
+    HostLaunch,
+    Indirect,
+    KernelLaunch,
+    MemoryRange,
+    Origin,
+    Prepared,
+)
 from quadpy.runtime.memory.allocators.block import Block, DeviceBuffer
 from quadpy.runtime.memory.device_storage import stream_of
 from quadpy.runtime.streams.stream import Stream
 from quadpy.source import Span
 
-__all__ = ["GpuPlan"]
+__all__ = ["GpuPlan", "effects_of"]
 
 
 class GpuPlan:
@@ -66,6 +75,7 @@ class GpuPlan:
         self.result = ResultReader(code.results, result_shape) if code.results else None
         self.spare: list[ArgumentBlock] = []
         self.origin: Origin | None = None
+        self.effects: Effects | None = None  # they order launches that are nodes of a graph, if arrays do not overlap
         self.fields, self.footprints = self.hidden.fields, unknown_footprints(code)
         self._indirect: tuple[Indirect | None, ...] = (None,) * len(self.launches)
 
@@ -121,7 +131,28 @@ class GpuPlan:
         launches = self.launches_of(block, grids, arrays, scratch)
         result = None if scratch is None or self.result is None else partial(self._fetch, self.result, scratch)
         conditions = self.conditions(values, views)
-        return Prepared(launches, self.code.flow, conditions, result, self.origin, block[: self.code.layout.size])
+        arguments = block[: self.code.layout.size]
+        return Prepared(launches, self.code.flow, conditions, result, self.origin, arguments, self.effects)
+
+    def predicated(self, call: Prepared, before: Prepared | None, on: Stream) -> Prepared:
+        """``Origin.predicated`` by this plan, whose code has the tasks of ``call``, and then latches."""
+        code = self.code
+        scratch = None if before is None else before.launches[0].keep[-1]
+        if not isinstance(scratch, DeviceBuffer) or scratch.nbytes != 8 * code.slots:
+            scratch = self.device.allocate(8 * code.slots, on)
+        keep = (self.module, scratch)
+
+        def launch(number: int, task: TaskLaunch) -> KernelLaunch:
+            like = call.launches[number] if number < len(call.launches) else None
+            block = (call.arguments if like is None else like.arguments)[: code.layout.size]
+            return KernelLaunch(
+                task.name, task.function, (1, 1, 1) if like is None else like.grid, task.block, task.shared_bytes,
+                self.hidden.with_scratch(block, scratch.pointer), (), (), keep, task.span, self._indirect[number],
+            )  # fmt: skip
+
+        launches = tuple(launch(number, task) for number, task in enumerate(self.launches))
+        effects = None if call.effects is None else effects_of(code)
+        return Prepared(launches, code.flow, {}, None, call.origin, call.arguments, effects)
 
     def fusion(self, values: Values) -> Fusion:
         """See ``Plan.fusion``."""
@@ -140,15 +171,23 @@ class GpuPlan:
         return [block for block, writes in blocks if not writes], [block for block, writes in blocks if writes]
 
     def launches_of(
-        self, block: bytes, grids: Sequence[int], arrays: Sequence[ArrayMemory], scratch: object
+        self, block: bytes, grids: Sequence[int], arrays: Sequence[ArrayMemory] | None, scratch: object
     ) -> tuple[KernelLaunch, ...]:
-        """A launch of each task with an argument block that has the address of ``scratch``; ``arrays`` end with the fields."""
-        keep, accesses = (self.module, *arrays, scratch), partial(accesses_of_block, self, self._unpack, block, arrays)
+        """A launch of each task with an argument block that has the address of ``scratch``.
+
+        ``arrays`` end with the fields; None if the caller announces and keeps them.
+        """
+        keep, accesses = (self.module, *(arrays or ()), scratch), None
+        if arrays is not None:
+            accesses = partial(accesses_of_block, self, self._unpack, block, arrays)
+
+        def touched(number: int, letters: str) -> tuple[MemoryRange, ...]:
+            return () if arrays is None else self.arrays.ranges(number, letters, arrays)
+
         return tuple(
             KernelLaunch(
                 task.name, task.function, (blocks or self._idle_blocks(number), 1, 1), task.block, task.shared_bytes, block,
-                self.arrays.ranges(number, "ra", arrays), self.arrays.ranges(number, "wa", arrays), keep, task.span,
-                self._indirect[number], accesses,
+                touched(number, "ra"), touched(number, "wa"), keep, task.span, self._indirect[number], accesses,
             )
             for number, (task, blocks) in enumerate(zip(self.launches, grids, strict=True))
         )  # fmt: skip
@@ -253,6 +292,12 @@ class ArgumentBlock:
     def __init__(self, nbytes: int, arguments_at: Callable[[int, int], object]) -> None:
         self.buffer = ctypes.create_string_buffer(max(nbytes, 1))
         self.arguments = arguments_at(ctypes.addressof(self.buffer), nbytes)
+
+
+def effects_of(code: CodeObject) -> Effects:
+    """What the tasks of ``code`` touch, by name."""
+    touched = ([*task.effects, ("$scratch", task.scratch)] for task in code.tasks)
+    return tuple(tuple((name, letters != "r") for name, letters in each if letters) for each in touched)
 
 
 def _function_of(compiled: Callable[[], GpuPlan], number: int) -> FunctionHandle:

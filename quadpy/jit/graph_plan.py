@@ -1,64 +1,52 @@
-"""A graph kernel on a GPU: each call launches a graph.
+"""A graph kernel on a GPU: each call launches a graph whose only node is the kernel.
 
-The first call makes the graph; later ones change the nodes whose arguments differ from those of the previous call.  If
-many do, again and again, the kernel switches to code that reads its arguments from memory: then a call costs one more
-launch, whatever it changes.  A loop is a node of the graph if the driver has such nodes; otherwise the host repeats
-graphs of several iterations, whose code finds out itself when the loop is over.
+The first call makes the graph; later ones change what differs from the previous call.  ``EngineChoice`` decides how it runs,
+as for every graph.
 """
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable
+from functools import partial
 
-from quadpy.codegen.support.loop_condition import CONDITION_SETTER, CONDITION_SETTER_INDIRECT, condition_setter_code
-from quadpy.errors import CodegenError, DriverError, OutOfDeviceMemory
+from quadpy.artifact import CodeObject
+from quadpy.errors import DriverError, OutOfDeviceMemory
 from quadpy.flow import Loop
 from quadpy.graph.engines.argument_policy import ArgumentPolicy
-from quadpy.graph.engines.kernel_graph import KernelGraph
-from quadpy.graph.engines.kernel_graphs import KernelGraphs
-from quadpy.graph.engines.kernel_program import KernelBinding, KernelProgram, loops_are_nodes
+from quadpy.graph.engines.calls import CallGraph, CallGraphs
+from quadpy.graph.engines.choose import EngineChoice, LoopWay
 from quadpy.graph.engines.stats import Counts
-from quadpy.jit.gpu_launch import upload_kernels_on
-from quadpy.jit.gpu_plan import GpuPlan
+from quadpy.jit.gpu_plan import GpuPlan, effects_of
 from quadpy.jit.host_arrays import copied_host_arrays
 from quadpy.jit.misfits import MISFITS, Misfit
 from quadpy.jit.plan import Values, Views
 from quadpy.runtime.arrays.view import ArrayView
+from quadpy.runtime.device.callbacks import Runs
+from quadpy.runtime.device.device import Device
 from quadpy.runtime.launch.capturing import session_of
 from quadpy.runtime.launch.fusion import Fusion
 from quadpy.runtime.launch.launch import HostLaunch, MemoryRange, Prepared
 from quadpy.runtime.memory.device_storage import stream_of
 from quadpy.runtime.streams.stream import Stream
-from quadpy.target import parse_target
 
 __all__ = ["GraphPlan"]
-
-_log = logging.getLogger("quadpy.graph")
 
 
 class GraphPlan:
     """``eager`` as a graph.
 
-    ``compiled`` gives the plan of other code: whether it is predicated, so that the host may repeat its loops, and whether
-    it reads its arguments from memory.  ``ordered`` keeps the order of tasks, for arrays that overlap.  ``counts`` may be those of
-    other plans, too.
+    ``ordered`` keeps the order of tasks, for arrays that overlap.  ``counts`` may be those of other plans, too.
     """
 
-    def __init__(
-        self, eager: GpuPlan, compiled: Callable[[bool, bool], GpuPlan], counts: Counts, *, ordered: bool, name: str = ""
-    ) -> None:  # fmt: skip
-        self.eager, self._compiled, self._ordered, self._counts = eager, compiled, ordered, counts
+    def __init__(self, eager: GpuPlan, counts: Counts, *, ordered: bool, name: str = "") -> None:
+        self.eager, self._counts, self._name = eager, counts, name
         self.code, self.fields, self.footprints = eager.code, eager.fields, eager.footprints
-        self._name = name
         self.device = eager.device
+        eager.effects = None if ordered else effects_of(eager.code)
         self._has_loops = any(isinstance(step, Loop) for step in eager.code.flow)
-        self._device_loops = True  # until the driver says no
-        self._policy = ArgumentPolicy()
-        self._program: KernelProgram | None = None
         self._refused = False
-        self._graphs = KernelGraphs(self.device, counts)
-        self.device.reaper.adopt(self, KernelGraphs.release, self._graphs)
+        self._parts = _Parts(eager.code)
+        self._graphs = CallGraphs(self.device, _choices(self.device, counts, name), eager.code.slots)
+        self.device.reaper.adopt(self, CallGraphs.release, self._graphs)
 
     def apart(self, values: Values) -> GpuPlan:
         """A plan that does the same, with a separate launch for each task."""
@@ -84,129 +72,107 @@ class GraphPlan:
         except MISFITS as error:
             raise Misfit from error
         there = not any(map(_is_on_host, views))
-        engine = self._graphs.take_bound(packed, on) if there else None
-        if engine is None:
+        graph = self._graphs.take_bound(packed, on) if there else None
+        if graph is None:
             grids = self.eager.grids.of(values)
             if grids is None:
                 return eager.wider().run(given, views, stream)
-            if there and self._program is not None and not self._has_loops:
-                engine = self._graphs.take_rebound(self._program, packed, grids, on)
-            if engine is None:
+            if there and not self._has_loops:
+                graph = self._graphs.take_rebound(packed, grids, on)
+            if graph is None:
                 return self._run(values, grids, views, on)
         self._counts.calls += 1
         try:
             eager.announce(views, on)
-            on._call(lambda _: engine.launch(on))  # noqa: SLF001 - as GpuPlan.run
+            on._call(lambda _: graph.launch(on))  # noqa: SLF001 - as GpuPlan.run
         except BaseException:
-            self._graphs.discard(engine)
+            self._graphs.discard(graph)
             raise
-        self._graphs.give(engine)
+        self._graphs.give(graph)
         return None
 
     def _run(self, values: Values, grids: tuple[int, ...], views: Views, on: Stream) -> object:
         """A call for which graphs may have to be made or changed."""
         self._counts.calls += 1
-        if self._refused:
-            self._counts.eager += 1
-            return on._call(lambda _: self.eager.submit(values, grids, views, on))  # noqa: SLF001 - as GpuPlan.run
-        return on._call(lambda _: self._run_bound(values, grids, views, on))  # noqa: SLF001 - as GpuPlan.run
+        run = self._submit if self._refused else self._run_bound
+        return on._call(lambda _: run(values, grids, views, on))  # noqa: SLF001 - as GpuPlan.run
+
+    def _submit(self, values: Values, grids: tuple[int, ...], views: Views, on: Stream) -> object:
+        self._counts.eager += 1
+        return self.eager.submit(values, grids, views, on)
 
     def _run_bound(self, values: Values, grids: tuple[int, ...], views: Views, on: Stream) -> object:
         eager = self.eager
         with copied_host_arrays(self.device, on, values, views, eager.arrays) as there:
             conditions = eager.conditions(values, there)
             eager.announce(there, on)
-            engine = self._ready(values, grids, conditions, on)
-            if engine is None:
-                self._counts.eager += 1
-                return eager.submit(values, grids, there, on)
+            graph = self._ready(values, grids, conditions, on)
+            if graph is None:
+                return self._submit(values, grids, there, on)
             try:
-                engine.launch(on)
+                graph.launch(on)
             except BaseException:
-                self._graphs.discard(engine)
+                self._graphs.discard(graph)
                 raise
-            self._graphs.give(engine)
+            self._graphs.give(graph)
         return None
 
     def _ready(
         self, values: Values, grids: tuple[int, ...], conditions: dict[str, MemoryRange], on: Stream
-    ) -> KernelGraph | None:
-        """An engine whose graphs are made and bound, so that nothing of the call has run if that fails; then None."""
-        try:
-            return self._bound(self._program or self._new_program(), values, grids, conditions, on)
-        except OutOfDeviceMemory as error:  # the next call may find some
-            self._explain(f"launched one by one, because there is no memory for a graph: {error.message}")
-            return None
-        except (CodegenError, DriverError) as error:
-            self._program = None
-            if self._policy.wants_memory:
-                self._policy.keep_in_nodes()
-                self._explain(
-                    f"each node has its arguments, because the indirect code is not available: {error.message}"
-                )
-                return self._ready(values, grids, conditions, on)
-            if isinstance(error, CodegenError):
-                raise
-            if not self._uses_device_loops:
-                self._refused = True
-                self._explain(f"launched one by one, because the driver refused the graph: {error.message}")
-                return None
-            self._explain(f"the host repeats loops, because the driver refused them in a graph: {error.message}")
-        self._device_loops = False
-        return self._ready(values, grids, conditions, on)
-
-    def _bound(
-        self,
-        program: KernelProgram,
-        values: Values,
-        grids: tuple[int, ...],
-        conditions: dict[str, MemoryRange],
-        on: Stream,
-    ) -> KernelGraph:
-        engine = self._graphs.take(program, on)
+    ) -> CallGraph | None:
+        """A graph that is made and bound, so that nothing of the call has run if that fails; then None."""
+        graph = self._graphs.take(on)
         try:
             packed = self.eager.format.pack(*values)
-            latches = len(program.code.tasks) - len(grids)
-            binding = KernelBinding(engine.block_of(packed), (*grids, *[1] * latches), conditions)
-            if not self._policy.note_changes(engine.changes(binding)):
-                engine.bind(packed, grids, binding)
-                return engine
-        except BaseException:
-            self._graphs.discard(engine)
-            raise
-        self._graphs.discard(engine)
-        return self._bound(self._new_program(), values, grids, conditions, on)
+            graph.bind(packed, grids, self._prepared(graph, packed, grids, conditions), self._parts.changed, on)
+        except BaseException as error:
+            self._graphs.discard(graph)
+            if isinstance(error, OutOfDeviceMemory):  # the next call may find some
+                why = "there is no memory for a graph"
+            elif isinstance(error, DriverError):
+                self._refused, why = True, "the driver refused the graph"
+            else:
+                raise
+            self._counts.explain(f"launched one by one, because {why}: {error.message}", self._name)
+            return None
+        return graph
 
-    @property
-    def _uses_device_loops(self) -> bool:
-        return self._has_loops and self._device_loops and loops_are_nodes(self.device)
+    def _prepared(
+        self, graph: CallGraph, packed: bytes, grids: tuple[int, ...], conditions: dict[str, MemoryRange]
+    ) -> Prepared:
+        """A call in ``graph``; its arrays are announced and kept otherwise."""
+        eager, scratch = self.eager, graph.scratch
+        block = packed if scratch is None else eager.hidden.with_scratch(packed, scratch.pointer)
+        launches, arguments = eager.launches_of(block, grids, None, scratch), block[: self.code.layout.size]
+        return Prepared(launches, self.code.flow, conditions, None, eager.origin, arguments, eager.effects)
 
-    def _new_program(self) -> KernelProgram:
-        """The program, chosen once: loops as nodes of a graph, or repeated by the host."""
-        load, spec = self.device.modules.load, parse_target(self.device.driver.info.arch)
-        plan, setter, upload_kernels = self.eager, None, None
-        predicated = self._has_loops and not self._uses_device_loops
-        if predicated or self._policy.wants_memory:
-            plan = self._compiled(predicated, self._policy.wants_memory)
-        if self._uses_device_loops:
-            setter = load(condition_setter_code(spec)).function(
-                CONDITION_SETTER_INDIRECT if self._policy.wants_memory else CONDITION_SETTER
-            )
-        if self._policy.wants_memory:
-            upload_kernels = upload_kernels_on(self.device)
-        program = KernelProgram(
-            self.device, plan.code, plan.launches, setter, ordered=self._ordered, upload_kernels=upload_kernels
-        )
-        if self._program is not None:
-            program.expected = self._program.expected
-        self._program = program
-        return program
 
-    def _explain(self, reason: str) -> None:
-        """Log once why calls are slower than they could be."""
-        if reason not in self._counts.reasons:
-            self._counts.reasons[reason] = None
-            _log.warning("%s: %s", self._name, reason)
+def _choices(device: Device, counts: Counts, name: str) -> partial[EngineChoice]:
+    """Makes the choices of a kernel's graphs, which learn from each other; its plan decides about one launch."""
+    loops: list[LoopWay] = ["nodes", "repeated"]
+    return partial(
+        EngineChoice, device, Runs(), None, auto_free=False, priorities=False, fuse=False, policy=ArgumentPolicy(),
+        counts=counts, loops=loops, explain=partial(counts.explain, name=name),
+    )  # fmt: skip
+
+
+class _Parts:
+    """Which launches of ``code`` read which part of the argument block."""
+
+    def __init__(self, code: CodeObject) -> None:
+        ends = [value.offset for value in code.layout.values[1:]]
+        self._values = list(zip(code.layout.values, [*ends, code.layout.size], strict=False))
+        self._touched = [frozenset(name for name, _ in task.effects) for task in code.tasks]
+
+    def changed(self, before: bytes, now: bytes) -> frozenset[int]:
+        """The launches that read what differs."""
+        names: set[str] = set()
+        for value, end in self._values:
+            if before[value.offset : end] != now[value.offset : end]:
+                if value.part != "pointer":
+                    return frozenset(range(len(self._touched)))
+                names.add(value.param)
+        return frozenset(k for k, touched in enumerate(self._touched) if touched & names)
 
 
 def _is_on_host(view: ArrayView) -> bool:

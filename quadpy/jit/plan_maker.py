@@ -100,10 +100,7 @@ class PlanMaker:
         if options.predicated or options.indirect or not options.graph or has_memory(tasks.code):
             return tasks
         as_graph: type[GraphPlan] = import_late("quadpy.jit.graph_plan").GraphPlan
-        graph = as_graph(
-            tasks, functools.partial(self._variant, options, tasks), self.counts, ordered=not options.noalias,
-            name=self._source.name,
-        )  # fmt: skip
+        graph = as_graph(tasks, self.counts, ordered=not options.noalias, name=self._source.name)
         if self._fuse is False:
             return graph
         fusing: type[FusingPlan] = import_late("quadpy.jit.fusion.plan").FusingPlan
@@ -170,18 +167,18 @@ class PlanMaker:
         wider = functools.cache(lambda: self.plan(replace(options, index=i64)))
         plan = gpu_plan_class(compiled.code)(compiled.code, device, **self._facts_of(compiled), wider=wider)
         mode = options.index, options.fast_math, options.wave_size
+        again = not (options.predicated or has_memory(compiled.code))
+        predicated = (
+            functools.cache(lambda: self._gpu_plan(replace(options, predicated=True), device)) if again else None
+        )
         plan.origin = import_late("quadpy.jit.fusion.origin").code_of(
-            device, self._source.name, compiled.code, mode, lambda: self._traced(options)
+            device, self._source.name, compiled.code, mode, lambda: self._traced(options), predicated
         )
         plan.footprints = functools.cache(lambda: self._footprints(options, compiled.code))
         plan.limits.spans = functools.cache(lambda: self._places(options, compiled.code))
-        if not (options.predicated or options.indirect):
-            plan.set_indirect(functools.cache(lambda: self._variant(options, plan, predicated=False, indirect=True)))
+        if not options.indirect:
+            plan.set_indirect(functools.cache(lambda: self._gpu_plan(replace(options, indirect=True), device)))
         return plan
-
-    def _variant(self, options: Options, like: GpuPlan, predicated: bool, indirect: bool) -> GpuPlan:
-        """The code of ``like`` with predicated loops, which the host repeats unconditionally, or with arguments in memory."""
-        return self._gpu_plan(replace(options, predicated=predicated, indirect=indirect), like.device)
 
     def _fused(self, separate: GpuPlan, options: Options) -> FusedPlan | str:
         """All tasks of ``separate`` in one launch, or why that cannot be."""

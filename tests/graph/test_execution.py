@@ -21,7 +21,7 @@ from quadpy.errors import (
     StreamError,
 )
 from quadpy.graph import GraphStats, memory_info, trim
-from quadpy.graph.engines.executable import MOST_UPDATES
+from quadpy.graph.engines.driver import MOST_UPDATES
 
 # launching
 

@@ -13,7 +13,7 @@ from quadpy.codegen.support.argument_upload import UPLOAD_SIZES, upload_name
 from quadpy.graph import Graph
 from quadpy.graph.captures.arena import Arena
 from quadpy.graph.captures.capture import capture
-from quadpy.graph.engines import argument_policy, executable
+from quadpy.graph.engines import argument_policy, driver
 from quadpy.graph.engines.indirect import IndirectEngine
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.launch.launch import Indirect, KernelLaunch
@@ -252,7 +252,7 @@ def test_a_device_that_refuses_has_its_arguments_in_nodes(device, kernels, array
 
 
 def test_nothing_is_made_anew_however_often_arguments_change(device, kernels, array, monkeypatch):
-    monkeypatch.setattr(executable, "MOST_UPDATES", 20)
+    monkeypatch.setattr(driver, "MOST_UPDATES", 20)
     arrays = [array() for _ in range(NODES)]
     run = made(device, kernels, arrays)
     settled(device, kernels, run, arrays)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from quadpy.flow import Fork, Loop
-from quadpy.graph.engines.task_nodes import task_nodes, task_nodes_in_order
+from quadpy.graph.engines.task_nodes import task_nodes
 
 READS_X, WRITES_X, READS_Y, WRITES_Y = {"x": False}, {"x": True}, {"y": False}, {"y": True}
 
@@ -21,7 +21,7 @@ def test_a_write_comes_after_all_reads():
 
 
 def test_without_effects_the_order_is_that_of_the_flow():
-    assert [node.after for node in task_nodes_in_order((0, Fork(((1, 2), (3,))), 4))] == [(), (0,), (1,), (0,), (2, 3)]
+    assert [node.after for node in task_nodes((0, Fork(((1, 2), (3,))), 4), None)] == [(), (0,), (1,), (0,), (2, 3)]
 
 
 def test_branches_do_not_see_each_other():
@@ -38,7 +38,7 @@ def test_a_loop_comes_after_what_its_body_touches_and_asks_at_the_end_of_it():
 
 
 def test_a_loop_in_a_loop_is_told_to_begin():
-    nodes = task_nodes_in_order((Loop("x", (0, Loop("y", (1,)))),))
+    nodes = task_nodes((Loop("x", (0, Loop("y", (1,)))),), None)
     kinds = [(node.kind, node.inside, node.loop) for node in nodes]
     assert kinds == [
         ("loop", -1, -1), ("task", 0, -1), ("begin", 0, 3), ("loop", 0, -1), ("task", 3, -1), ("again", 3, 3),

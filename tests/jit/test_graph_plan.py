@@ -6,9 +6,11 @@ import ctypes
 import functools
 import math
 import struct
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from graph_plans import graph_plan
 from simulated_gpu.driver import RecordedKernel, RecordingDriver
 
 import quadpy as qp
@@ -18,10 +20,8 @@ from quadpy.codegen.predication import predication_of
 from quadpy.codegen.schedule import Form
 from quadpy.codegen.support.argument_upload import UPLOAD_SIZES, upload_code, upload_name
 from quadpy.errors import DriverError, OutOfDeviceMemory
-from quadpy.graph.engines import argument_policy, executable
+from quadpy.graph.engines import argument_policy, driver
 from quadpy.graph.engines.stats import Counts
-from quadpy.jit.gpu_plan import GpuPlan
-from quadpy.jit.graph_plan import GraphPlan
 from quadpy.jit.offline import trace_for
 from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.device.device import Device
@@ -91,6 +91,19 @@ def nested(x: I32, outer: I32, inner: I32):
         outer[0] -= 1
 
 
+@qp.kernel(graph=True)
+def wide(x: I32):
+    for i in x:
+        x[i] += 1
+    qp.loop_config(block_dim=64)
+    for i in range(64):
+        found = qp.simt.block.SharedArray(20_000, qp.i32)
+        found[i] = i
+        qp.simt.block.sync()
+        if i < x.shape[0]:
+            x[i] = found[63 - i]
+
+
 def python_of(name, array):
     """What task ``name`` does, over arrays by their names; ``n`` is a number."""
     x, y, z = (array.get(k) for k in "xyz")
@@ -146,7 +159,9 @@ class Simulated:
         for number, info in enumerate(self.code.tasks):
             run = functools.partial(self.latch if info.latch else self.task, number)
             device.driver.kernels[info.symbol] = RecordedKernel(run, functools.partial(self.touches, number))
-        self.put = {}  # what stands at an address when the launches so far have run
+        self.put = vars(device.driver).setdefault(
+            "told", {}
+        )  # what stands at an address when the launches so far have run
         for size in UPLOAD_SIZES:
             device.driver.kernels[upload_name(size)] = RecordedKernel(put_into, functools.partial(self.puts, size))
 
@@ -237,11 +252,10 @@ class Made:
         self.device, self.counts = device, Counts()
         self.last = None
 
-        def plan(predicated, indirect):
-            code = Simulated(device, kernel, predicated=predicated, indirect=indirect).code
-            return GpuPlan(code, device, wider=lambda: pytest.fail("the grid is large enough"))
+        def code(predicated, indirect):
+            return Simulated(device, kernel, predicated=predicated, indirect=indirect).code
 
-        self.plan = GraphPlan(plan(False, False), plan, self.counts, ordered=ordered, name=kernel.source.name)
+        self.plan = graph_plan(device, kernel.source.name, code, self.counts, ordered=ordered)
 
     def __call__(self, *arguments, stream=None):
         values = []
@@ -431,7 +445,7 @@ def test_what_was_launched_keeps_its_arguments_in_memory_too(settled, array):
 
 
 def test_nothing_is_made_anew_however_often_arguments_change(settled, array, monkeypatch):
-    monkeypatch.setattr(executable, "MOST_UPDATES", 8)
+    monkeypatch.setattr(driver, "MOST_UPDATES", 8)
     call, (x, y, z) = settled(steps, (0,), (0,), (0,)), (array(), array(), array())
     before = call.stats
     for n in range(20):
@@ -528,8 +542,8 @@ def test_what_was_launched_keeps_its_arguments(made, array, device):
 
 
 def test_many_changes_make_the_graph_anew(made, array, monkeypatch):
-    assert executable.MOST_UPDATES == 1000
-    monkeypatch.setattr(executable, "MOST_UPDATES", 40)
+    assert driver.MOST_UPDATES == 1000
+    monkeypatch.setattr(driver, "MOST_UPDATES", 40)
     monkeypatch.setattr(argument_policy, "PATIENCE", 100)
     x, y, z = array(), array(), array()
     call, calls = made(steps), 12
@@ -739,6 +753,20 @@ def test_nobodys_turn_is_no_segment():
     assert found is not None
     assert LOOP_DONE not in found.segments.values()
     assert [latch.otherwise for latch in found.latches] == [1, 2, LOOP_DONE]
+
+
+def test_launches_of_a_graph_ask_for_shared_memory(device, array):
+    """NVIDIA's GPUs must be asked for more than 48 KiB."""
+    code = replace(wide.compile("sm_90"), target=device.driver.info.arch)
+    wanted = [task.shared_bytes for task in code.tasks]
+    for task in code.tasks:
+        device.driver.kernels[task.symbol] = RecordedKernel(lambda _: None)
+    plan = graph_plan(device, "wide", lambda *_: code, Counts(), ordered=False)
+    x = array()
+    plan.run(list(x.abi), [x], None)
+    works = [call.arguments[2] for call in device.driver.calls if call.verb == "graph_add"]
+    assert [work.shared_bytes for work in works if isinstance(work, KernelWork)] == wanted
+    assert max(wanted) > 48 << 10
 
 
 def test_launches_of_a_graph_are_those_of_the_kernel(made, array, device):

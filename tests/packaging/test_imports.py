@@ -328,7 +328,7 @@ print(*sys.modules)
 def test_init_on_a_cpu_loads_neither_the_interpreter_nor_what_runs_graphs():
     child = subprocess.run([sys.executable, "-c", INIT_ON_A_CPU], capture_output=True, text=True, check=True)
     loaded = child.stdout.split()
-    late = ("quadpy.interpreter", "quadpy.jit.graph_plan", "quadpy.jit.fusion", "quadpy.graph.engines.kernel")
+    late = ("quadpy.interpreter", "quadpy.jit.graph_plan", "quadpy.jit.fusion", "quadpy.graph.engines.calls")
     assert "quadpy.jit.specialisation" in loaded
     assert [name for name in loaded if name.startswith(late)] == []
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, NoReturn, TypeAlias
 
-from quadpy.errors import CodegenError, DriverError, OutOfDeviceMemory
+from quadpy.errors import CodegenError, DriverError, GraphError, OutOfDeviceMemory
 from quadpy.graph.device_graphs import graphs_of
 from quadpy.graph.engines.argument_policy import ArgumentPolicy
 from quadpy.graph.engines.cooperative import CooperativeEngine, cooperative_engine
@@ -13,14 +14,20 @@ from quadpy.graph.engines.driver import DriverEngine, DriverGraph
 from quadpy.graph.engines.engine import Engine
 from quadpy.graph.engines.host import HostEngine
 from quadpy.graph.engines.indirect import IndirectEngine, is_indirect
+from quadpy.graph.engines.repeated import RepeatedEngine
 from quadpy.graph.engines.sequence import sequence
+from quadpy.graph.engines.stats import Counts
 from quadpy.graph.model.nesting import flattened, has_loops
-from quadpy.graph.model.nodes import EmptyNode, Node
+from quadpy.graph.model.nodes import EmptyNode, KernelNode, Node
 from quadpy.runtime.device.callbacks import Runs
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.launch.fusion import Fuse, Fusion
+from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["EngineChoice", "switched_off"]
+__all__ = ["EngineChoice", "LoopWay", "switched_off"]
+
+LoopWay: TypeAlias = Literal["nodes", "one launch", "repeated"]
+"""How a kernel with loops may run: with nodes that repeat others, as one cooperative launch, or repeated by the host."""
 
 
 @dataclass(slots=True)
@@ -30,6 +37,10 @@ class EngineChoice:
     shared    the driver's graph, if it has decided addresses and so cannot be rebuilt
     separate  the reason why the nodes must not be one launch any more
     policy    whether kernels read their arguments from memory
+    counts    what its engines do
+    loops     the ways of loops that are left to try, in this order
+    explain   is told why something that should be faster is not available
+    on        the stream whose memory new engines take; None for the thread's current one
     fusion    whether the last choice was one launch, and why
     """
 
@@ -40,11 +51,21 @@ class EngineChoice:
     priorities: bool
     fuse: Fuse
     policy: ArgumentPolicy
+    counts: Counts = field(default_factory=Counts)
+    loops: list[LoopWay] = field(default_factory=lambda: ["nodes", "one launch", "repeated"])
+    explain: Callable[[str], object] = str
+    on: Stream | None = None
     separate: str = ""
     fusion: Fusion = Fusion(False, "")
+    _predicated: dict[str, KernelNode] = field(init=False, default_factory=dict)
 
     def choose_engine(self, nodes: Mapping[str, Node], off: Collection[str]) -> Engine:
-        """An engine for ``nodes``; those in ``off`` are switched off."""
+        """An engine for ``nodes``; those in ``off`` are switched off.
+
+        Raises:
+            GraphError: a kernel has a loop, and no way of loops is possible.
+            DeviceError: the device was closed, or refuses the graph.
+        """
         if "host" in self.device.driver.features:
             self.fusion = Fusion(False, "the CPU runs nodes one after another")
             return HostEngine(nodes.values(), self.device.failures, self.runs)
@@ -53,12 +74,15 @@ class EngineChoice:
             self.fusion = Fusion(True, found.reason)
             return found
         self.fusion = Fusion(False, found)
-        if self.shared is None:
-            if any(map(has_loops, nodes.values())):
-                return self._with_loops(nodes, off)
-            if self.policy.wants_memory and (indirect := self._indirect(nodes)) is not None:
-                return indirect
-        return self.by_driver(nodes.values())
+        if self.shared is not None:
+            return self.by_driver(nodes.values())
+        if any(map(has_loops, nodes.values())):
+            return self._with_loops(nodes, off)
+        return self._made(list(nodes.values()), self.by_driver)
+
+    def formed(self, node: Node) -> Node:
+        """``node``, which replaces the one of its name, in the form in which the engine runs that."""
+        return self._in_passes(node) if node.name in self._predicated and has_loops(node) else node
 
     def _one_launch(self, nodes: Mapping[str, Node], off: Collection[str]) -> CooperativeEngine | str:
         """One launch for all nodes, or the reason against it."""
@@ -70,37 +94,72 @@ class EngineChoice:
 
     def _with_loops(self, nodes: Mapping[str, Node], off: Collection[str]) -> Engine:
         """For nodes with loops, also in child graphs."""
-        self.policy.keep_in_nodes()
         on = [switched_off(node) if name in off and has_loops(node) else node for name, node in nodes.items()]
         flat = flattened(on, has_loops)
-        if "loops" in graphs_of(self.device).features:
+        if "nodes" in self.loops and "loops" in graphs_of(self.device).features:
             try:
-                return self.by_driver(flat)
-            except DriverError:  # an older driver than it claims to be
-                pass
-        return sequence(flat, self.by_driver)
+                return self._made(flat, self.by_driver)
+            except DriverError as error:  # an older driver than it claims to be
+                self.loops.remove("nodes")
+                self.explain(f"the host repeats loops, because the driver refused them in a graph: {error.message}")
+        self._predicated = {node.name: self._predicated[node.name] for node in flat if node.name in self._predicated}
+        alone = {node.name: self._alone(node) for node in flat if has_loops(node)}
 
-    def _indirect(self, nodes: Mapping[str, Node]) -> IndirectEngine | None:
-        """For nodes that read their arguments from memory; None if no node can, or memory or code is missing."""
-        if not any(map(is_indirect, nodes.values())):
+        def looped(node: Node) -> Engine:
+            if not isinstance(node, KernelNode) or not node.predicated:
+                return alone[node.name] or self._refused(node)
+            return RepeatedEngine(self.device, node, self.by_driver, self.counts)
+
+        forms = [self._in_passes(node) if has_loops(node) and alone[node.name] is None else node for node in flat]
+        return self._made(forms, lambda nodes: sequence(nodes, self.by_driver, looped))
+
+    def _alone(self, node: Node) -> CooperativeEngine | None:
+        """One launch for a kernel with loops, unless they are repeated."""
+        found = cooperative_engine([replace(node, after=())], True) if "one launch" in self.loops else ""
+        if isinstance(found, str):
             return None
-        try:
-            return IndirectEngine(
-                self.device, nodes, self._driver_graph, auto_free=self.auto_free, priorities=self.priorities
-            )  # fmt: skip
-        except (CodegenError, DriverError, OutOfDeviceMemory):  # nodes have their arguments, as before
-            self.policy.keep_in_nodes()
-            return None
+        self.policy.keep_in_nodes()
+        return found
+
+    def _in_passes(self, node: Node) -> KernelNode:
+        """A kernel with loops that the host repeats; it keeps its scratch memory."""
+        assert isinstance(node, KernelNode)
+        origin, before = node.origin, self._predicated.get(node.name)
+        if origin is None or not origin.repeatable:
+            self._refused(node)
+        on = self.on or self.device.current_stream()
+        call = origin.predicated(node.prepared, None if before is None else before.prepared, on)
+        found = replace(node, launches=call.launches, flow=call.flow, effects=call.effects, predicated=True)
+        self._predicated[node.name] = found
+        return found
+
+    def _made(self, nodes: Sequence[Node], made: Callable[[Sequence[Node]], Engine]) -> Engine:
+        """``made`` of ``nodes``, which read their arguments from memory if they should, and can."""
+        if self.policy.wants_memory and any(map(is_indirect, nodes)):
+            try:
+                return IndirectEngine(self.device, nodes, made, self.counts, self.on or self.device.current_stream())
+            except (CodegenError, DriverError, OutOfDeviceMemory) as error:
+                self.policy.keep_in_nodes()
+                self.explain(
+                    f"each node has its arguments, because the indirect code is not available: {error.message}"
+                )
+        return made(nodes)
 
     def by_driver(self, nodes: Iterable[Node]) -> DriverEngine:
         """An engine that is one driver graph."""
-        graph = self.shared or self._driver_graph(nodes)
+        graph = self.shared or DriverGraph(self.device, nodes, self.device.failures, self.runs)
         return DriverEngine(
-            graph, owned=self.shared is None, auto_free=self.auto_free, priorities=self.priorities
-        )  # fmt: skip
+            graph, self.counts, owned=self.shared is None, auto_free=self.auto_free, priorities=self.priorities
+        )
 
-    def _driver_graph(self, nodes: Iterable[Node]) -> DriverGraph:
-        return DriverGraph(self.device, nodes, self.device.failures, self.runs)
+    def _refused(self, node: Node) -> NoReturn:
+        """GraphError for a loop that cannot run in a graph of this device."""
+        origin = node.origin if isinstance(node, KernelNode) else None
+        why = "its launches were prepared without the IR of the kernel" if origin is None else origin.why_not_alone
+        raise GraphError(
+            f"{node.name!r} has a loop, which must be one launch on this device, and cannot: {why}",
+            hint="call the kernel outside of the graph",
+        )
 
 
 def switched_off(node: Node) -> Node:

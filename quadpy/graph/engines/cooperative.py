@@ -16,7 +16,8 @@ from quadpy.graph.model.nodes import EmptyNode, KernelNode, MemcpyNode, MemsetNo
 from quadpy.graph.model.recording import LaunchStep
 from quadpy.runtime.drivers.driver import StreamHandle
 from quadpy.runtime.drivers.graph_driver import CopyWork, FillWork
-from quadpy.runtime.launch.fusion import Call, Fuse, OneLaunch, Origin
+from quadpy.runtime.launch.fusion import Fuse, OneLaunch
+from quadpy.runtime.launch.launch import Call, Origin
 from quadpy.runtime.streams.stream import Stream
 
 __all__ = ["CooperativeEngine", "cooperative_engine"]

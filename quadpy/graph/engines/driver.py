@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
+from typing import Final
 
 from quadpy.errors import GraphError
 from quadpy.graph.device_graphs import graphs_of
 from quadpy.graph.engines.driver_nodes import DriverNode, NodeWork, Placed, ends_of, first_node, place, root_count
 from quadpy.graph.engines.engine import Engine
-from quadpy.graph.engines.executable import Executable
 from quadpy.graph.engines.lowering import HostResources, driver_nodes_of
+from quadpy.graph.engines.stats import Counts
 from quadpy.graph.model.nesting import has_loops
 from quadpy.graph.model.nodes import ChildNode, Node
 from quadpy.runtime.device.callbacks import Failures, Runs
@@ -27,7 +29,10 @@ from quadpy.runtime.drivers.graph_driver import (
 )
 from quadpy.runtime.streams.timeline import Timeline
 
-__all__ = ["DriverGraph", "DriverEngine"]
+__all__ = ["MOST_UPDATES", "DriverGraph", "DriverEngine"]
+
+MOST_UPDATES: Final = 1000
+"""Changes of nodes before the executable graph is rebuilt: HIP takes new memory for each, until it is destroyed."""
 
 _NOTHING = HostWork(0)
 """A host function that is not registered, and so does nothing."""
@@ -121,21 +126,28 @@ class DriverGraph:
         return list(dict.fromkeys(handle for name in after for handle in self._ends[name])) or self._first
 
 
-class DriverEngine(Executable, Engine):
-    """Launches a driver graph, which belongs to it if it is ``owned``."""
+class DriverEngine(Engine):
+    """Launches a driver graph, which belongs to it if it is ``owned``; else it cannot be rebuilt, however often it changes."""
 
-    def __init__(self, graph: DriverGraph, *, owned: bool, auto_free: bool, priorities: bool) -> None:
-        self.graph = graph
+    def __init__(
+        self, graph: DriverGraph, counts: Counts, *, owned: bool, auto_free: bool = False, priorities: bool = False
+    ) -> None:  # fmt: skip
+        self.graph, self._graphs, self._counts, self._limited, self._updates = graph, graph.graphs, counts, owned, 0
         self._owned = ResourceStack(graph.device.reaper)
         if owned:
             self._owned.add(DriverGraph.give_back, graph)
+        instantiate = partial(self._graphs.instantiate, auto_free=auto_free, priorities=priorities)
         try:
-            super().__init__(
-                graph.graphs, graph.handle, self._owned, auto_free=auto_free, priorities=priorities, limited=owned
-            )
+            self._handle = self._owned.make(self._graphs.exec_destroy, instantiate, graph.handle)
         except BaseException:
             self.give_back()
             raise
+        counts.builds += 1
+
+    def launch(self, stream: StreamHandle) -> None:
+        """See ``Engine.launch``."""
+        self._graphs.launch(self._handle, stream)
+        self._counts.launches += 1
 
     def change(self, node: Node) -> bool:
         """See ``Engine.change``."""
@@ -148,13 +160,25 @@ class DriverEngine(Executable, Engine):
             for placed, new in zip(self.graph.placed(node.name), made, strict=True):
                 before = placed.work
                 if before != new.work:
-                    if not self.update(placed, new.work):
+                    if not self._update(placed, new.work):
                         return False
                     changed.append((placed, before))
             complete = True
         finally:
             for placed, before in () if complete else changed:
-                self.restore(placed, before)
+                placed.work = before
+                self._graphs.update(self._handle, placed.handle, placed.driver_work(before))
+        return True
+
+    def _update(self, placed: Placed, work: NodeWork) -> bool:
+        """Let later launches do ``work`` in place of what ``placed`` does; False, and nothing is changed, if refused."""
+        if type(work) is not type(placed.work) or (self._limited and self._updates >= MOST_UPDATES):
+            return False
+        if not self._graphs.update(self._handle, placed.handle, placed.driver_work(work)):
+            return False
+        placed.work = work
+        self._updates += 1
+        self._counts.updates += 1
         return True
 
     def enable(self, node: Node, *, enabled: bool) -> bool:
@@ -164,14 +188,14 @@ class DriverEngine(Executable, Engine):
         for placed in self.graph.placed(node.name):
             work = placed.work
             if isinstance(work, HostWork):  # no driver can switch one off: it is made to call nothing
-                self.graphs.update(self.handle, placed.handle, work if enabled else _NOTHING)
+                self._graphs.update(self._handle, placed.handle, work if enabled else _NOTHING)
             elif isinstance(work, (KernelWork, CopyWork, FillWork)):
-                self.graphs.enable(self.handle, placed.handle, enabled=enabled)
+                self._graphs.enable(self._handle, placed.handle, enabled=enabled)
         return True
 
     def upload(self, stream: StreamHandle) -> None:
         """See ``Engine.upload``."""
-        self.graphs.upload(self.handle, stream)
+        self._graphs.upload(self._handle, stream)
 
     def give_back(self) -> None:
         """Like ``Engine.give_back``; an owned driver graph is given back too."""

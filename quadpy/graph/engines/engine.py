@@ -31,7 +31,7 @@ class Engine(Launching, Protocol):
     """
 
     one_launch: ClassVar[bool] = False
-    overlaps: ClassVar[bool] = True
+    overlaps: bool = True
     binds: ClassVar[bool] = False
 
     def move(self, on: Stream) -> None:

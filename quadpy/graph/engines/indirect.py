@@ -6,30 +6,36 @@ before the next run of the graph; the driver's nodes stay as they are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
-from quadpy.graph.engines.driver import DriverEngine, DriverGraph
-from quadpy.graph.model.nesting import has_loops
+from quadpy.graph.engines.engine import Engine
+from quadpy.graph.engines.stats import Counts
 from quadpy.graph.model.nodes import KernelNode, Node
-from quadpy.graph.model.recording import LaunchStep
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers.driver import StreamHandle
 from quadpy.runtime.launch.argument_memory import ArgumentMemory
 from quadpy.runtime.launch.launch import Indirect, KernelLaunch
 from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["IndirectEngine", "is_indirect"]
+__all__ = ["BoundStep", "IndirectEngine", "is_indirect"]
 
 _ALIGNMENT = 16
 
 
+class BoundStep(Protocol):
+    """Another argument block for the node called ``name``."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def block(self) -> bytes: ...
+
+
 def is_indirect(node: Node) -> bool:
     """Whether there is code for ``node`` that reads its arguments from memory."""
-    return (
-        isinstance(node, KernelNode) and bool(node.launches) and not has_loops(node) and all(map(_form, node.launches))
-    )
+    return isinstance(node, KernelNode) and bool(node.launches) and all(map(_form, node.launches))
 
 
 def _form(launch: object) -> Indirect | None:
@@ -37,7 +43,7 @@ def _form(launch: object) -> Indirect | None:
 
 
 class Table:
-    """The arguments of all nodes, by the offset of each launch."""
+    """The arguments of all nodes: for each its offset, and that of each launch; those of a plan share one block."""
 
     def __init__(self, device: Device, nodes: Iterable[Node], on: Stream) -> None:
         self.data = bytearray()
@@ -46,7 +52,11 @@ class Table:
         for node in nodes:
             if is_indirect(node):
                 assert isinstance(node, KernelNode)
-                self._offsets[node.name] = tuple(self._add(launch.arguments) for launch in node.launches)
+                blocks = [launch.arguments for launch in node.launches]
+                shared = bool(node.arguments) and blocks.count(blocks[0]) == len(blocks)
+                self._offsets[node.name] = (
+                    (self._add(blocks[0]),) * len(blocks) if shared else tuple(map(self._add, blocks))
+                )
                 first = first or _form(node.launches[0])
         assert first is not None
         self.memory = ArgumentMemory(device, first.upload_kernels(), len(self.data), on)
@@ -58,12 +68,18 @@ class Table:
         return offset
 
     def through(self, node: Node) -> Node:
-        """``node`` with launches that read their arguments from this table."""
+        """``node`` with launches, and conditions of loops, that are found through this table."""
         offsets = self._offsets.get(node.name)
         if offsets is None:
             return node
         assert isinstance(node, KernelNode)
-        return replace(node, launches=tuple(map(self._through, node.launches, offsets)))
+        launches = tuple(map(self._through, node.launches, offsets))
+        if not node.conditions or node.origin is None:
+            return replace(node, launches=launches)
+        block = self.memory.address + offsets[0]
+        where = {value.param: block + value.offset for value in node.origin.layout.values if value.part == "pointer"}
+        conditions = {name: (where[name], nbytes) for name, (_, nbytes) in node.conditions.items()}
+        return replace(node, launches=launches, conditions=conditions, indirect=True)
 
     def _through(self, launch: object, offset: int) -> KernelLaunch:
         assert isinstance(launch, KernelLaunch)
@@ -77,7 +93,7 @@ class Table:
             self.data[offset : offset + len(launch.arguments)] = launch.arguments
         self.dirty = True
 
-    def bind(self, steps: Iterable[LaunchStep]) -> None:
+    def bind(self, steps: Iterable[BoundStep]) -> None:
         """Write the block of each step; what follows it in the arguments of a launch stays."""
         data, offsets = self.data, self._offsets
         for step in steps:
@@ -86,57 +102,69 @@ class Table:
                 data[offset : offset + size] = block
         self.dirty = True
 
-    def upload(self, stream: StreamHandle) -> None:
-        """Upload the table if it changed."""
-        if self.dirty:
-            self.memory.upload(bytes(self.data), stream)
-            self.dirty = False
+    def upload(self, stream: StreamHandle) -> int:
+        """Upload the table if it changed; returns how many launches that took."""
+        if not self.dirty:
+            return 0
+        count = self.memory.upload(bytes(self.data), stream)
+        self.dirty = False
+        return count
 
 
-class IndirectEngine(DriverEngine):
-    """Launches a driver graph whose kernels read their arguments from a table; ``build`` makes it of nodes."""
+class IndirectEngine(Engine):
+    """Launches an engine that is ``made`` of nodes whose kernels read their arguments from a table."""
 
-    overlaps: ClassVar[bool] = False
+    overlaps = False
     binds: ClassVar[bool] = True
 
     def __init__(
-        self, device: Device, nodes: Mapping[str, Node], build: Callable[[Iterable[Node]], DriverGraph],
-        *, auto_free: bool, priorities: bool,
+        self, device: Device, nodes: Sequence[Node], made: Callable[[Sequence[Node]], Engine], counts: Counts, on: Stream
     ) -> None:  # fmt: skip
-        self._device = device
-        self._table = Table(device, nodes.values(), device.current_stream())
-        self._now = {name: node for name, node in nodes.items() if is_indirect(node)}
-        graph = build([self._table.through(node) for node in nodes.values()])
-        super().__init__(graph, owned=True, auto_free=auto_free, priorities=priorities)
+        self._device, self._counts = device, counts
+        self._table = Table(device, nodes, on)
+        self._now = {node.name: node for node in nodes if isinstance(node, KernelNode) and is_indirect(node)}
+        self._inner = made([self._table.through(node) for node in nodes])
 
     def move(self, on: Stream) -> None:
         """See ``Engine.move``."""
         block = self._table.memory.buffer.block
         if block is not None:
             self._device.memory.use((block,), on.timeline)
+        self._inner.move(on)
 
     def launch(self, stream: StreamHandle) -> None:
         """See ``Engine.launch``."""
-        self._table.upload(stream)
-        super().launch(stream)
+        self._counts.copies += self._table.upload(stream)
+        self._inner.launch(stream)
 
     def change(self, node: Node) -> bool:
-        """Like ``DriverEngine.change``; where only arguments differ, the driver is not asked."""
+        """Like ``Engine.change``; where only arguments differ, the driver is not asked."""
         before = self._now.get(node.name)
         if before is None:
-            return super().change(node)
-        assert isinstance(before, KernelNode)
+            return self._inner.change(node)
         if not isinstance(node, KernelNode) or not is_indirect(node) or _sizes(node) != _sizes(before):
             return False
-        if _shape(node) != _shape(before) and not super().change(self._table.through(node)):
+        if _shape(node) != _shape(before) and not self._inner.change(self._table.through(node)):
             return False
         self._table.write(node)
         self._now[node.name] = node
         return True
 
-    def bind(self, steps: Iterable[LaunchStep]) -> None:
+    def enable(self, node: Node, *, enabled: bool) -> bool:
+        """See ``Engine.enable``."""
+        return self._inner.enable(node, enabled=enabled)
+
+    def bind(self, steps: Iterable[BoundStep]) -> None:
         """See ``Engine.bind``."""
         self._table.bind(steps)
+
+    def upload(self, stream: StreamHandle) -> None:
+        """See ``Engine.upload``."""
+        self._inner.upload(stream)
+
+    def give_back(self) -> None:
+        """See ``Engine.give_back``."""
+        self._inner.give_back()
 
 
 def _sizes(node: KernelNode) -> list[int]:
@@ -146,4 +174,4 @@ def _sizes(node: KernelNode) -> list[int]:
 def _shape(node: KernelNode) -> object:
     """The properties that must be equal if only arguments change."""
     launches = [(one.function, one.grid, one.block) for one in node.launches if isinstance(one, KernelLaunch)]
-    return launches, node.flow, node.priority
+    return launches, node.flow, node.priority, {name: nbytes for name, (_, nbytes) in node.conditions.items()}

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from quadpy.graph.engines.driver_nodes import DriverNode, driver_nodes_of_tasks
-from quadpy.graph.engines.task_nodes import task_nodes_in_order
+from quadpy.graph.engines.task_nodes import known_task_nodes
 from quadpy.graph.model.nodes import (
     EmptyNode,
     EventRecordNode,
@@ -86,8 +86,9 @@ def driver_nodes_of(node: Node, resources: HostResources) -> list[DriverNode]:
     match node:
         case KernelNode():
             works = [_kernel(launch, node.priority) for launch in node.launches if isinstance(launch, KernelLaunch)]
-            tasks = task_nodes_in_order(node.flow or tuple(range(len(works))))
-            setter = node.origin.condition_setter() if node.conditions and node.origin is not None else None
+            tasks = known_task_nodes(node.flow or tuple(range(len(works))), node.effects)
+            origin = node.origin if node.conditions else None
+            setter = None if origin is None else origin.condition_setter(indirect=node.indirect)
             return driver_nodes_of_tasks(tasks, works, setter, node.conditions) or [DriverNode(EmptyWork())]
         case MemcpyNode() if node.nbytes:
             return _copy_nodes(node, resources)

@@ -1,8 +1,9 @@
 """Graphs with loops where the driver's graphs have none: a sequence of engines.
 
-Each kernel with a loop is one cooperative launch, whose blocks ask the condition themselves; nodes that can run before
-it are a driver graph, and so are those after it.  On HIP a node of a graph cannot be such a launch: the attribute that
-asks for it has no effect when the graph runs, and blocks that wait for others might never meet.
+Each kernel with a loop has its own engine: one cooperative launch, whose blocks ask the condition themselves, or graphs that
+the host repeats.  Nodes that can run before it are a driver graph, and so are those after it.  On HIP a node of a graph cannot
+be a cooperative launch: the attribute that asks for it has no effect when the graph runs, and blocks that wait for others
+might never meet.
 """
 
 from __future__ import annotations
@@ -10,9 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from quadpy.errors import GraphError
-from quadpy.graph.engines.cooperative import CooperativeEngine, cooperative_engine
-from quadpy.graph.engines.driver import DriverEngine
 from quadpy.graph.engines.engine import Engine
 from quadpy.graph.model.nesting import has_loops
 from quadpy.graph.model.nodes import Node
@@ -22,12 +20,12 @@ from quadpy.runtime.streams.stream import Stream
 __all__ = ["SequenceEngine", "sequence"]
 
 
-def sequence(nodes: Iterable[Node], made: Callable[[Sequence[Node]], DriverEngine]) -> SequenceEngine:
-    """An engine for ``nodes``, none of which is a child graph with loops; ``made`` gives one for nodes without loops.
+def sequence(
+    nodes: Iterable[Node], made: Callable[[Sequence[Node]], Engine], looped: Callable[[Node], Engine]
+) -> SequenceEngine:
+    """An engine for ``nodes``, none of which is a child graph with loops.
 
-    Raises:
-        GraphError: a kernel with a loop cannot be one launch.
-        DeviceError: the device was closed, or refuses a graph.
+    ``made`` gives one for nodes without loops, and ``looped`` one for a kernel with a loop.
     """
     pieces: list[list[Node]] = [[]]  # those of odd numbers are a loop each
     piece_of: dict[str, int] = {}
@@ -44,7 +42,7 @@ def sequence(nodes: Iterable[Node], made: Callable[[Sequence[Node]], DriverEngin
         for number, piece in enumerate(pieces):
             if piece:
                 own = [_within_piece(node, number, piece_of) for node in piece]
-                engines.append(_cooperative(own[0]) if number % 2 else made(own))
+                engines.append(looped(own[0]) if number % 2 else made(own))
     except BaseException:
         for engine in engines:
             engine.give_back()
@@ -58,21 +56,12 @@ def _within_piece(node: Node, number: int, piece_of: dict[str, int]) -> Node:
     return replace(node, after=tuple(name for name in node.after if piece_of[name] == number))
 
 
-def _cooperative(node: Node) -> CooperativeEngine:
-    found = cooperative_engine([node], True)
-    if isinstance(found, str):
-        raise GraphError(
-            f"{node.name!r} has a loop, which must be one launch on this device, and cannot: {found}",
-            hint="call the kernel outside of the graph",
-        )
-    return found
-
-
 class SequenceEngine(Engine):
     """Launches ``engines`` one after the other; ``doing`` says which does each node."""
 
     def __init__(self, doing: dict[str, Engine], engines: Sequence[Engine]) -> None:
         self._doing, self._engines = doing, engines
+        self.overlaps = all(engine.overlaps for engine in engines)
 
     def move(self, on: Stream) -> None:
         """See ``Engine.move``."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
+
+_log = logging.getLogger("quadpy.graph")
 
 __all__ = ["Counts", "GraphKernelStats", "GraphStats"]
 
@@ -48,12 +51,19 @@ class GraphKernelStats:
 
 
 class Counts:
-    """The counters while they grow."""
+    """The counters while they grow; ``expected`` has the iterations that loops needed last, by node and number of the loop."""
 
     def __init__(self) -> None:
+        self.expected: dict[tuple[str, int], int] = {}
         self.calls = self.launches = self.builds = self.rebuilds = 0
         self.updates = self.copies = self.waits = self.eager = 0
         self.reasons: dict[str, None] = {}
+
+    def explain(self, reason: str, name: str) -> None:
+        """Log once why calls of ``name`` are slower than they could be."""
+        if reason not in self.reasons:
+            self.reasons[reason] = None
+            _log.warning("%s: %s", name, reason)
 
     @staticmethod
     def sum(counts: Iterable[Counts]) -> GraphKernelStats:

@@ -14,8 +14,9 @@ from typing import Final, Literal, TypeAlias
 
 from quadpy.flow import Flow, Fork, Loop, tasks_of
 from quadpy.graph.model.dependences import UNTOUCHED, Ancestors, History
+from quadpy.runtime.launch.launch import Effects as KnownEffects
 
-__all__ = ["Effects", "TaskNode", "task_nodes", "task_nodes_in_order"]
+__all__ = ["Effects", "TaskNode", "known_task_nodes", "task_nodes"]
 
 Kind: TypeAlias = Literal["task", "loop", "begin", "again"]
 
@@ -53,9 +54,9 @@ def task_nodes(flow: Flow, effects: Sequence[Effects] | None) -> tuple[TaskNode,
 
 
 @lru_cache(maxsize=1024)
-def task_nodes_in_order(flow: Flow) -> tuple[TaskNode, ...]:
-    """The nodes for ``flow`` in its order."""
-    return task_nodes(flow, None)
+def known_task_nodes(flow: Flow, effects: KnownEffects | None) -> tuple[TaskNode, ...]:
+    """The same, for calls that come again."""
+    return task_nodes(flow, None if effects is None else list(map(dict, effects)))
 
 
 class _Graph:

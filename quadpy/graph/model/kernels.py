@@ -54,6 +54,7 @@ def node_of_launches(
         origin=whole.origin,
         arguments=whole.arguments,
         conditions=whole.conditions,
+        effects=whole.effects,
         call=call,
     )
 
@@ -99,7 +100,8 @@ def _no_loop(device: Device, prepared: Prepared) -> str:
         return ""
     if prepared.origin is None:
         return "its launches were prepared without the IR of the kernel"
-    return "" if "loops" in graphs_of(device).features else prepared.origin.why_not_alone
+    alone = "loops" not in graphs_of(device).features and not prepared.origin.repeatable
+    return prepared.origin.why_not_alone if alone else ""
 
 
 def _ranges(groups: Iterable[tuple[MemoryRange, ...]]) -> tuple[MemoryRange, ...]:

@@ -15,8 +15,7 @@ from quadpy.graph.model.order import MemoryRange
 from quadpy.graph.model.semaphore import Semaphore
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers.graph_driver import CopyKind
-from quadpy.runtime.launch.fusion import Origin
-from quadpy.runtime.launch.launch import HostLaunch, KernelLaunch
+from quadpy.runtime.launch.launch import Effects, HostLaunch, KernelLaunch, Origin, Prepared
 from quadpy.runtime.streams.event import Event
 from quadpy.source import Span
 
@@ -95,6 +94,9 @@ class KernelNode(Node):
     kernel      what was called, so that it can be called with other arguments; None for launches that were prepared
     origin      what the launches were compiled from, with ``arguments``
     conditions  the memory that decides whether the loops of ``flow`` continue
+    effects     what orders the launches besides ``flow``, see ``Prepared``
+    indirect    whether the launches read their arguments from memory
+    predicated  whether the host may repeat the loops, see ``Origin.predicated``
     """
 
     kind: ClassVar[str] = "kernel"
@@ -106,13 +108,31 @@ class KernelNode(Node):
     origin: Origin | None = None
     arguments: bytes = b""
     conditions: dict[str, MemoryRange] = field(default_factory=dict)
+    effects: Effects | None = None
+    indirect: bool = False
+    predicated: bool = False
+
+    @classmethod
+    def of(cls, call: Prepared, **rest: Any) -> KernelNode:
+        """The node of a call on a GPU, with the ``rest`` of its fields."""
+        return cls(
+            launches=call.launches, flow=call.flow, origin=call.origin, arguments=call.arguments,
+            conditions=call.conditions, effects=call.effects, **rest,
+        )  # fmt: skip
+
+    @property
+    def prepared(self) -> Prepared:
+        """The call, as a plan on a GPU prepares it."""
+        launches = tuple(launch for launch in self.launches if isinstance(launch, KernelLaunch))
+        return Prepared(launches, self.flow, self.conditions, None, self.origin, self.arguments, self.effects)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
 class MemcpyNode(Node):
     """A copy of ``nbytes`` bytes; for ``direction`` "in" and "out", the host's end goes through a buffer of the graph.
 
-    ``constant`` is the content of the source in every launch; None if that may change.
+    ``constant`` is the content of the source in every launch; None if that may change.  With ``pinned``, the host's end is
+    pinned memory, and needs no such buffer.
     """
 
     kind: ClassVar[str] = "memcpy"
@@ -122,11 +142,12 @@ class MemcpyNode(Node):
     nbytes: int
     direction: CopyKind
     constant: bytes | None = field(default=None, repr=False)
+    pinned: bool = False
 
     @property
     def staged(self) -> bool:
         """Whether one end is host memory that the device does not access itself."""
-        return self.direction != "within"
+        return self.direction != "within" and not self.pinned
 
     @classmethod
     def of(

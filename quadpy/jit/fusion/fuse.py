@@ -18,7 +18,8 @@ from quadpy.runtime.drivers.graph_driver import CopyWork, FillWork
 from quadpy.target import parse_target, with_waves
 
 if TYPE_CHECKING:
-    from quadpy.runtime.launch.fusion import Call, Fuse, Origin
+    from quadpy.runtime.launch.fusion import Fuse
+    from quadpy.runtime.launch.launch import Call, Origin
 
 __all__ = ["call_of", "fuse_calls"]
 

@@ -19,10 +19,13 @@ from quadpy.target import parse_target
 if TYPE_CHECKING:  # the compiler is loaded for what is not in the cache
     from quadpy.ir import nodes as ir
     from quadpy.jit.fusion.fused_calls import FusedCalls
+    from quadpy.jit.gpu_plan import GpuPlan
     from quadpy.runtime.device.device import Device
     from quadpy.runtime.drivers.driver import FunctionHandle
     from quadpy.runtime.drivers.graph_driver import CopyWork, FillWork
-    from quadpy.runtime.launch.fusion import Call, Fuse
+    from quadpy.runtime.launch.fusion import Fuse
+    from quadpy.runtime.launch.launch import Call, Prepared
+    from quadpy.runtime.streams.stream import Stream
 
 __all__ = ["Code", "code_of"]
 
@@ -31,7 +34,8 @@ class Code:
     """The code of a call on ``device``: an ``Origin``.
 
     ``extents`` count the iterations of its loops, as far as the host can; ``mode`` is its index type, whether it is
-    fast rather than exact, and the size of its waves; ``trace`` gives the IR, when it is first asked.
+    fast rather than exact, and the size of its waves; ``trace`` gives the IR, and ``predicated`` the plan of such code, when
+    they are first asked.
     """
 
     def __init__(
@@ -45,8 +49,9 @@ class Code:
         loops: bool,
         mode: tuple[Scalar, bool, int],
         trace: Callable[[], ir.Kernel],
+        predicated: Callable[[], GpuPlan] | None = None,
     ) -> None:
-        self.mode = mode
+        self.mode, self._predicated, self.repeatable = mode, predicated, predicated is not None
         self.device, self.name, self.layout, self.launches, self.loops = device, name, layout, launches, loops
         self._extents: list[Evaluator] = [compile_formula(extent) for extent in extents]
         self._values = struct.Struct(layout.format)
@@ -94,16 +99,26 @@ class Code:
         found: Call | str = import_late("quadpy.jit.fusion.fuse").call_of(self, work)
         return found
 
-    def condition_setter(self) -> FunctionHandle:
+    def predicated(self, call: Prepared, before: Prepared | None, on: Stream) -> Prepared:
+        """See ``Origin.predicated``."""
+        assert self._predicated is not None
+        return self._predicated().predicated(call, before, on)
+
+    def condition_setter(self, *, indirect: bool) -> FunctionHandle:
         """See ``Origin.condition_setter``."""
         setter = import_late("quadpy.codegen.support.loop_condition")
         code = setter.condition_setter_code(parse_target(self.device.driver.info.arch))
-        return self.device.modules.load(code).function(setter.CONDITION_SETTER)
+        name = setter.CONDITION_SETTER_INDIRECT if indirect else setter.CONDITION_SETTER
+        return self.device.modules.load(code).function(name)
 
 
 def code_of(
-    device: Device, name: str, code: CodeObject, mode: tuple[Scalar, bool, int], trace: Callable[[], ir.Kernel]
-) -> Code:
-    """The origin of ``code``, from the IR that ``trace`` gives."""
+    device: Device, name: str, code: CodeObject, mode: tuple[Scalar, bool, int], trace: Callable[[], ir.Kernel],
+    predicated: Callable[[], GpuPlan] | None = None,
+) -> Code:  # fmt: skip
+    """The origin of ``code``, from the IR that ``trace`` gives; ``predicated`` as for ``Code``."""
     extents = [task.extent for task in code.tasks if task.extent is not None]
-    return Code(device, name, code.layout, extents, len(code.tasks), loops=has_loop(code.flow), mode=mode, trace=trace)
+    return Code(
+        device, name, code.layout, extents, len(code.tasks), loops=has_loop(code.flow), mode=mode, trace=trace,
+        predicated=predicated,
+    )  # fmt: skip

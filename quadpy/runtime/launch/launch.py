@@ -8,28 +8,33 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from quadpy.flow import Flow
 from quadpy.light import dataclass
 from quadpy.runtime.arrays.view import ArrayMemory
 from quadpy.runtime.drivers.driver import FunctionHandle
-from quadpy.runtime.launch.fusion import Origin
+from quadpy.runtime.launch.fusion import Fuse, OneLaunch
 from quadpy.runtime.launch.observing import KernelAccess
 from quadpy.runtime.streams.stream import Stream
 from quadpy.source import Span
 
 if TYPE_CHECKING:
+    from quadpy.artifact import AbiLayout
+    from quadpy.runtime.drivers.graph_driver import CopyWork, FillWork
     from quadpy.runtime.memory.allocators.block import Block
 
 __all__ = [
     "Accesses",
+    "Effects",
     "Binder",
     "Bound",
+    "Call",
     "HostLaunch",
     "Indirect",
     "KernelLaunch",
     "MemoryRange",
+    "Origin",
     "Prepared",
     "Runner",
     "Scratch",
@@ -39,6 +44,9 @@ __all__ = [
 MemoryRange: TypeAlias = tuple[int, int]
 """An address, and the number of bytes that are touched from there."""
 
+
+Effects: TypeAlias = tuple[tuple[tuple[str, bool], ...], ...]
+"""For each launch of a call, the memory that it touches, by name, and whether it writes there."""
 
 Accesses: TypeAlias = "Callable[[], Sequence[tuple[ArrayMemory, KernelAccess]]]"
 """Gives the accesses of a call, each with its array."""
@@ -95,6 +103,7 @@ class Prepared:
     conditions  parameter -> the address and the bytes of the number that decides whether a loop of ``flow`` goes on
     result      what the kernel returned, read after the work on a stream; None for a kernel that returns nothing
     origin      the input of the launches' compilation, with ``arguments``; None if it is unknown
+    effects     what orders the launches besides ``flow``; None if ``flow`` does alone
     """
 
     launches: tuple[KernelLaunch, ...]
@@ -103,6 +112,43 @@ class Prepared:
     result: Callable[[Stream], object] | None = None
     origin: Origin | None = field(default=None, repr=False)
     arguments: bytes = field(default=b"", repr=False)
+    effects: Effects | None = field(default=None, repr=False)
+
+
+class Origin(Protocol):
+    """The input from which the code of a call was compiled.  Equal origins have the same code."""
+
+    def fuse(self, levels: Sequence[Sequence[Call]], fuse: Fuse) -> OneLaunch | str:
+        """One launch for calls of this and other origins, or the reason why that is impossible.
+
+        The calls of a level come after those of the levels before it, and not after each other.  With ``"auto"``, a
+        launch that would be slower is refused.
+        """
+
+    @property
+    def why_not_alone(self) -> str:
+        """Why a call cannot be one launch, with all of its tasks and loops; an empty string if it can."""
+
+    def of(self, work: FillWork | CopyWork) -> Call | str:
+        """A call that does ``work``, or the reason why no call can."""
+
+    layout: AbiLayout
+    repeatable: bool
+    """Whether ``predicated`` gives code."""
+
+    def condition_setter(self, *, indirect: bool) -> FunctionHandle:
+        """The kernel that sets the conditions of loops in a driver's graph; ``indirect`` if it gets the addresses of their addresses."""
+
+    def predicated(self, call: Prepared, before: Prepared | None, on: Stream) -> Prepared:
+        """``call`` in code whose loops may be repeated too often: its tasks find out themselves whether it is their turn.
+
+        It has the scratch memory of ``before``, an earlier call in this form, or new memory of ``on``, where the last eight
+        bytes are the state of a loop.
+        """
+
+
+Call: TypeAlias = "tuple[Origin, bytes]"
+"""Code, and the argument block of a call without the address of scratch memory."""
 
 
 @dataclass(frozen=True, slots=True)
