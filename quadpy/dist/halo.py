@@ -16,7 +16,7 @@ from quadpy.dist.boxes import Box, Widths, hull
 from quadpy.dist.calls import Call
 from quadpy.dist.division import Division
 from quadpy.dist.kernels.boxes import pack, unpack
-from quadpy.dist.transport.protocol import Part, Receive, Send, StartedExchange
+from quadpy.dist.transport.protocol import FlatPart, Receive, Send, StartedExchange
 from quadpy.dtypes import i32
 from quadpy.importing import import_late
 from quadpy.runtime.arrays.ndarray import NDArray, ndarray
@@ -84,7 +84,7 @@ class _Side:
 
     buffer: NDArray
     table: NDArray
-    parts: tuple[tuple[int, Part, int], ...]
+    parts: tuple[tuple[int, FlatPart, int], ...]
     """The other rank, the part of the buffer, the tag."""
 
 
@@ -164,7 +164,7 @@ def _side(array: DistributedArray, messages: Sequence[tuple[int, Box, int]]) -> 
         corner[-1], extents[-1] = corner[-1] * components, extents[-1] * components
         pad = 3 - array.ndim
         rows.append([first, *[0] * pad, *corner, *[1] * pad, *extents])
-        parts.append((peer, Part(buffer, first, math.prod(extents)), tag))
+        parts.append((peer, FlatPart(buffer, first, math.prod(extents)), tag))
         first += math.prod(extents)
     table = ndarray(i32, (len(rows), 7))
     if rows:

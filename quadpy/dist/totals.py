@@ -13,7 +13,7 @@ from quadpy.codegen.reduction import merge_op
 from quadpy.dist.captured import apart
 from quadpy.dist.division import Division
 from quadpy.dist.kernels.tiles import combine_tiles, reduce_tiles
-from quadpy.dist.transport.protocol import Part
+from quadpy.dist.transport.protocol import FlatPart
 from quadpy.dtypes import Scalar, i32
 from quadpy.ir.nodes import AtomicOp
 from quadpy.runtime.arrays.ndarray import NDArray, ndarray
@@ -49,7 +49,7 @@ class Totals:
         pad = (1,) * (3 - self._grid.ndim)
         tile, tiles = (*pad, *self._grid.tile), (*pad, *self._own.shape)
         reduce_tiles(numbers, self._lanes, self._sent, *tile, *tiles[1:], self._op, stream=stream)
-        sent, gathered = Part.whole(self._sent), Part.whole(self._gathered)
+        sent, gathered = FlatPart.whole(self._sent), FlatPart.whole(self._gathered)
         world = self._grid.world
         apart(lambda: world.transport.all_gather(sent, gathered, stream, world.calls.current(where)))
         combine_tiles(self._gathered, self._order, self._total, self._op, stream=stream)

@@ -11,7 +11,7 @@ from quadpy.hazards.leaves import Leaf, leaves_of
 from quadpy.hazards.ledger import Ledger
 from quadpy.hazards.memory import Allocations, Handle
 from quadpy.hazards.operations import READ, Entry
-from quadpy.hazards.regions import Grid, Region, region_in
+from quadpy.hazards.regions import ByteGrid, Region, region_in
 from quadpy.hazards.runs import Run, Touched
 from quadpy.runtime.arrays.foreign_device import DeviceView
 from quadpy.runtime.arrays.foreign_host import HostView
@@ -51,7 +51,7 @@ class _Place(NamedTuple):
     """For memory of the host that is not quadpy's."""
 
 
-class _Layout:
+class _Places:
     """Where the arrays of calls are, and the parts of them that they touch: regions take long to compute.
 
     Calls with the same addresses and shapes have one, whatever memory is at the addresses.
@@ -106,7 +106,7 @@ class _Known:
     handles: Handles
     ledgers: tuple[Ledger | None, ...]
     run: Run
-    layout: _Layout
+    layout: _Places
 
 
 class Calls:
@@ -129,7 +129,7 @@ class Calls:
         if found is not None and (found.handles, found.ledgers) == (handles, ledgers):
             found.version = version
             return found.run
-        layout = _Layout(call) if found is None else found.layout
+        layout = _Places(call) if found is None else found.layout
         if layout.has_views(handles):
             return None
         if len(self._known) >= _MOST:
@@ -144,7 +144,7 @@ class Calls:
     def touches(self, call: ObservedCall) -> CallTouches:
         """The memory that a call touches if it belongs to no run."""
         handles = tuple([self._memory.of_array(array) for array in call.arrays])
-        touched, of_host = _Layout(call).touches(call.code().accesses(call.values), handles)
+        touched, of_host = _Places(call).touches(call.code().accesses(call.values), handles)
         waits = any(entry.kind != READ for entry in of_host)
         return CallTouches(touched, of_host, waits, _is_lent(call, handles))
 
@@ -167,7 +167,7 @@ def node_entries(access: RawAccess | tuple[ArrayMemory, KernelAccess]) -> list[E
             return []
         region = Region(access.low, access.low + access.nbytes, True)
         if access.rows > 1:
-            rows = Grid(access.low, (access.rows, access.nbytes), (access.pitch, 1), 1)
+            rows = ByteGrid(access.low, (access.rows, access.nbytes), (access.pitch, 1), 1)
             region = region_in(rows, ()) or region
         return [Entry(access.kind, region, access.reason, access.name)]
     array, touched = access
@@ -192,7 +192,7 @@ _UNKNOWN_LAYOUT: Final = "the memory layout of its elements is not known"
 
 def _parts(
     axes: tuple[range, ...], components: tuple[int, ...] | None, leaves: Sequence[Leaf]
-) -> Iterator[tuple[Grid, tuple[range, ...]]]:
+) -> Iterator[tuple[ByteGrid, tuple[range, ...]]]:
     """``axes`` in the grids of the scalars that are touched: ``components``, or all."""
     ndim, first = len(axes), 0
     for leaf in leaves:

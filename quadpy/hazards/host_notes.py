@@ -10,7 +10,7 @@ from quadpy.hazards.ledger import Ledger
 from quadpy.hazards.memory import Handle, bounds_of
 from quadpy.hazards.notes import Notes, Touched
 from quadpy.hazards.operations import READ, WRITE, Entry
-from quadpy.hazards.regions import Grid, Region, region_in
+from quadpy.hazards.regions import ByteGrid, Region, region_in
 from quadpy.runtime.elements.numpy_types import Numbers
 from quadpy.runtime.launch.host_access import ObservedAccess
 from quadpy.runtime.launch.observing import NOT_NOTED, ObservedStream, Submission
@@ -103,7 +103,7 @@ def _entry(handle: Handle, kind: str, access: ObservedAccess) -> Entry | None:
     key = id(handle), kind, layout, where_key, access.name
     found = ledger.entries.get(key)
     if found is None:
-        grid = Grid(layout.start, layout.shape, layout.strides, layout.dtype.itemsize)
+        grid = ByteGrid(layout.start, layout.shape, layout.strides, layout.dtype.itemsize)
         region = region_in(grid, [_positions(w, n) for w, n in zip(where or (), layout.shape, strict=False)])
         if region is None:
             return None

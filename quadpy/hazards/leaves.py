@@ -6,7 +6,7 @@ import math
 from typing import NamedTuple
 
 from quadpy.dtypes import BY_NAME
-from quadpy.hazards.regions import Grid
+from quadpy.hazards.regions import ByteGrid
 from quadpy.records import RecordType
 from quadpy.runtime.arrays.field_memory import FieldMemory
 from quadpy.runtime.arrays.foreign_device import DeviceView
@@ -27,7 +27,7 @@ class Leaf(NamedTuple):
     bytes  the place of each scalar in an element, if the last axis counts bytes; else it counts scalars
     """
 
-    grid: Grid
+    grid: ByteGrid
     bytes: tuple[range, ...] = ()
 
     def components(self, ndim: int) -> int:
@@ -69,19 +69,19 @@ def _bytes_of(record: RecordType) -> tuple[range, ...]:
     )
 
 
-def _grid_of_storage(storage: Storage | None) -> Grid | None:
+def _grid_of_storage(storage: Storage | None) -> ByteGrid | None:
     if isinstance(storage, BlockedStorage):  # a kernel's index has the axes of the blocks, too
         storage = storage.inner
     if isinstance(storage, HostStorage):
         view = storage.view
-        return Grid(storage.pointer, view.shape, view.strides, view.itemsize) if view.size else None
+        return ByteGrid(storage.pointer, view.shape, view.strides, view.itemsize) if view.size else None
     if isinstance(storage, DeviceStorage):
         layout = storage.layout
-        return Grid(storage.pointer, layout.shape, layout.strides, layout.dtype.itemsize) if layout.size else None
+        return ByteGrid(storage.pointer, layout.shape, layout.strides, layout.dtype.itemsize) if layout.size else None
     return None
 
 
-def _grid_of_view(view: HostView | DeviceView) -> Grid | None:
+def _grid_of_view(view: HostView | DeviceView) -> ByteGrid | None:
     """The layout of another library's array, whose strides are the last part of ``abi`` if it is strided."""
     kind, scalar, ndim, element = view.type_key
     if scalar not in BY_NAME:  # a struct
@@ -94,7 +94,7 @@ def _grid_of_view(view: HostView | DeviceView) -> Grid | None:
     if kind == "strided":
         item = layout.dtype.itemsize
         strides = (*(step * item for step in view.abi[1 + ndim :]), *strides[ndim:])
-    return Grid(view.abi[0], layout.shape, strides, layout.dtype.itemsize)
+    return ByteGrid(view.abi[0], layout.shape, strides, layout.dtype.itemsize)
 
 
 def storage_of(array: ArrayMemory) -> Storage | None:

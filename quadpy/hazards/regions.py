@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from quadpy.hazards.patterns import Pattern, has_gaps, meet, pattern_of
 
-__all__ = ["Grid", "Overlap", "Region", "contains", "overlap", "region_in"]
+__all__ = ["ByteGrid", "Overlap", "Region", "contains", "overlap", "region_in"]
 
 
 class Overlap(enum.Enum):
@@ -22,7 +22,7 @@ class Overlap(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class ByteGrid:
     """The layout of an array in memory: the address of its first number, its extents, and its strides in bytes.
 
     The last axes are those of an element; a number has ``item`` bytes.
@@ -44,11 +44,11 @@ class Region:
     low: int
     high: int
     dense: bool
-    grid: Grid | None = None
+    grid: ByteGrid | None = None
     axes: tuple[range, ...] = ()
 
 
-def region_in(grid: Grid, axes: Sequence[range]) -> Region | None:
+def region_in(grid: ByteGrid, axes: Sequence[range]) -> Region | None:
     """The elements of ``grid`` in ``axes``; the last axes may be missing; None if there are no elements."""
     full = (*axes, *(range(n) for n in grid.shape[len(axes) :]))
     if not all(full):

@@ -21,7 +21,7 @@ from quadpy.runtime.device.device import Device
 from quadpy.runtime.elements.numpy_types import address_of
 from quadpy.runtime.launch.captured_work import Copy
 from quadpy.runtime.launch.capturing import Session
-from quadpy.runtime.launch.recorded_copies import ArrayMemory, pieces_of
+from quadpy.runtime.launch.recorded_copies import CopiedArray, pieces_of
 from quadpy.runtime.memory.allocators.block import Block, DeviceBuffer
 from quadpy.runtime.memory.strided_layout import StridedLayout
 from quadpy.runtime.streams.stream import Stream
@@ -111,7 +111,7 @@ def _copy_back(
         array[...] = np.ndarray(array.shape, array.dtype, data, view.abi[0] - view.pointer, array.strides)
     else:
         strides = tuple(map(abs, view.owner.strides))  # the same memory, from its first byte on
-        memory = ArrayMemory(
+        memory = CopiedArray(
             StridedLayout(view.pointer, view.owner.dtype, view.owner.shape, strides), "a host array", keep
         )
         for start, nbytes in pieces_of(session, memory):

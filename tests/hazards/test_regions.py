@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from quadpy.hazards.regions import Grid, Overlap, Region, contains, overlap, region_in
+from quadpy.hazards.regions import ByteGrid, Overlap, Region, contains, overlap, region_in
 
 
 def bytes_of(region):
@@ -31,17 +31,17 @@ def random_region(random, grids):
 
 
 GRIDS = [
-    Grid(1000, (6, 5), (20, 4), 4),
-    Grid(1000, (5, 6), (4, 20), 4),  # transposed
-    Grid(1000, (30,), (4,), 4),
-    Grid(1008, (13,), (8,), 4),  # with gaps
-    Grid(1116, (15,), (-8,), 4),  # from the end
-    Grid(1000, (7, 16), (16, 1), 1),  # structs, by bytes
+    ByteGrid(1000, (6, 5), (20, 4), 4),
+    ByteGrid(1000, (5, 6), (4, 20), 4),  # transposed
+    ByteGrid(1000, (30,), (4,), 4),
+    ByteGrid(1008, (13,), (8,), 4),  # with gaps
+    ByteGrid(1116, (15,), (-8,), 4),  # from the end
+    ByteGrid(1000, (7, 16), (16, 1), 1),  # structs, by bytes
 ]
 READ_ONLY = [
-    Grid(1004, (3, 4), (0, 8), 4),  # each row at the same place
-    Grid(1000, (3, 2), (0, 5), 1),
-    Grid(1000, (5, 3), (8, 4), 4),  # windows that overlap
+    ByteGrid(1004, (3, 4), (0, 8), 4),  # each row at the same place
+    ByteGrid(1000, (3, 2), (0, 5), 1),
+    ByteGrid(1000, (5, 3), (8, 4), 4),  # windows that overlap
 ]
 
 
@@ -80,8 +80,8 @@ def test_bytes_that_touch_do_not_overlap():
 
 
 def test_of_large_regions_only_the_parts_that_may_meet_are_compared():
-    tile = region_in(Grid(0, (1 << 20, 1 << 10), (1 << 14, 8), 4), [range(1000, 1010), range(0, 1 << 10, 2)])
-    odd, even = (region_in(Grid(at, (1 << 30,), (16,), 4), []) for at in (4, 0))
+    tile = region_in(ByteGrid(0, (1 << 20, 1 << 10), (1 << 14, 8), 4), [range(1000, 1010), range(0, 1 << 10, 2)])
+    odd, even = (region_in(ByteGrid(at, (1 << 30,), (16,), 4), []) for at in (4, 0))
     assert overlap(tile, odd) is Overlap.NONE
     assert overlap(tile, even) is Overlap.CERTAIN
     assert overlap(Region(0, 1 << 40, False), even) is Overlap.POSSIBLE  # some bytes of it

@@ -7,7 +7,7 @@ import numpy as np
 
 import quadpy as qp
 from quadpy.dist.transport.agreement import agree
-from quadpy.dist.transport.protocol import Part, Receive, Send
+from quadpy.dist.transport.protocol import FlatPart, Receive, Send
 from quadpy.errors import RanksDisagreeError, TransportError
 
 CASES = {}
@@ -44,7 +44,7 @@ def ring(world):
     right, left = (world.rank + 1) % world.size, (world.rank - 1) % world.size
     mine, theirs = array_of(np.arange(10) + 100 * world.rank), array_of(np.zeros(10))
     started = world.transport.start_exchange(
-        [Send(right, Part.whole(mine))], [Receive(left, Part.whole(theirs))], stream_of(mine)
+        [Send(right, FlatPart.whole(mine))], [Receive(left, FlatPart.whole(theirs))], stream_of(mine)
     )
     started.finish()
     assert theirs.to_numpy().tolist() == [100.0 * left + i for i in range(10)]
@@ -56,8 +56,8 @@ def both_ways_between_the_same_ranks(world):
     right, left = (world.rank + 1) % world.size, (world.rank - 1) % world.size
     mine = array_of(np.arange(8) + 100 * world.rank)
     theirs = array_of(np.zeros(8))
-    sends = [Send(left, Part(mine, 0, 4), tag=0), Send(right, Part(mine, 4, 4), tag=1)]
-    receives = [Receive(left, Part(theirs, 0, 4), tag=1), Receive(right, Part(theirs, 4, 4), tag=0)]
+    sends = [Send(left, FlatPart(mine, 0, 4), tag=0), Send(right, FlatPart(mine, 4, 4), tag=1)]
+    receives = [Receive(left, FlatPart(theirs, 0, 4), tag=1), Receive(right, FlatPart(theirs, 4, 4), tag=0)]
     world.transport.start_exchange(sends, receives, stream_of(mine)).finish()
     expected = [100.0 * left + i for i in range(4, 8)] + [100.0 * right + i for i in range(4)]
     assert theirs.to_numpy().tolist() == expected
@@ -68,8 +68,8 @@ def order_of_messages_is_free(world):
     """Receives in another order than the sends: they pair by tag."""
     right, left = (world.rank + 1) % world.size, (world.rank - 1) % world.size
     mine, theirs = array_of(np.arange(6) + 100 * world.rank), array_of(np.zeros(6))
-    sends = [Send(right, Part(mine, 2 * tag, 2), tag) for tag in (2, 0, 1)]
-    receives = [Receive(left, Part(theirs, 2 * tag, 2), tag) for tag in (1, 2, 0)]
+    sends = [Send(right, FlatPart(mine, 2 * tag, 2), tag) for tag in (2, 0, 1)]
+    receives = [Receive(left, FlatPart(theirs, 2 * tag, 2), tag) for tag in (1, 2, 0)]
     world.transport.start_exchange(sends, receives, stream_of(mine)).finish()
     assert theirs.to_numpy().tolist() == [100.0 * left + i for i in range(6)]
 
@@ -82,7 +82,7 @@ def many_exchanges_with_the_same_tags(world):
     stream = stream_of(mine)
     for step in range(20):
         mine.from_numpy(np.full(3, step + 1000.0 * world.rank), stream=stream)
-        exchange = [Send(right, Part.whole(mine), 7)], [Receive(left, Part.whole(theirs), 7)]
+        exchange = [Send(right, FlatPart.whole(mine), 7)], [Receive(left, FlatPart.whole(theirs), 7)]
         world.transport.start_exchange(*exchange, stream).finish()
         assert theirs.to_numpy(stream=stream).tolist() == [step + 1000.0 * left] * 3
 
@@ -94,7 +94,7 @@ def messages_of_many_sizes(world):
     for count in (0, 1, 4097, 300_000):
         values = np.random.default_rng(count).random(count + 1, np.float32)
         mine, theirs = array_of(values + np.float32(world.rank)), array_of(np.zeros(count + 1))
-        sends, receives = [Send(right, Part(mine, 1, count))], [Receive(left, Part(theirs, 1, count))]
+        sends, receives = [Send(right, FlatPart(mine, 1, count))], [Receive(left, FlatPart(theirs, 1, count))]
         world.transport.start_exchange(sends, receives, stream_of(mine)).finish()
         got = theirs.to_numpy()
         assert got[0] == 0
@@ -107,8 +107,8 @@ def exchange_with_everyone(world):
     ranks = range(world.size)
     mine = array_of(np.arange(world.size * (world.size + 1)) + 1000 * world.rank, qp.f64)
     theirs = array_of(np.zeros(world.size * (world.rank + 1)), qp.f64)
-    sends = [Send(peer, Part(mine, 0, peer + 1), 5) for peer in ranks]
-    receives = [Receive(peer, Part(theirs, peer * (world.rank + 1), world.rank + 1), 5) for peer in ranks]
+    sends = [Send(peer, FlatPart(mine, 0, peer + 1), 5) for peer in ranks]
+    receives = [Receive(peer, FlatPart(theirs, peer * (world.rank + 1), world.rank + 1), 5) for peer in ranks]
     world.transport.start_exchange(sends, receives, stream_of(mine)).finish()
     assert theirs.to_numpy().tolist() == [1000.0 * peer + i for peer in ranks for i in range(world.rank + 1)]
 
@@ -120,7 +120,7 @@ def all_types(world):
     for dtype in (qp.i8, qp.u16, qp.i64, qp.u64, qp.f16, qp.bf16, qp.f64):
         values = [3.0, float("nan")] if dtype.is_float else [3, 100]
         mine, theirs = array_of(np.array([values[0] + world.rank, values[1]]), dtype), array_of(np.zeros(2, int), dtype)
-        exchange = [Send(right, Part.whole(mine))], [Receive(left, Part.whole(theirs))]
+        exchange = [Send(right, FlatPart.whole(mine))], [Receive(left, FlatPart.whole(theirs))]
         world.transport.start_exchange(*exchange, stream_of(mine)).finish()
         np.testing.assert_array_equal(theirs.to_numpy(), [values[0] + left, values[1]])
 
@@ -131,7 +131,7 @@ def vectors_and_matrices(world):
     mine, theirs = qp.ndarray(qp.types.vector(3, qp.f32), 4), qp.ndarray(qp.types.vector(3, qp.f32), 4)
     mine.from_numpy(np.arange(12, dtype=np.float32).reshape(4, 3) + 100 * world.rank)
     right, left = (world.rank + 1) % world.size, (world.rank - 1) % world.size
-    exchange = [Send(right, Part(mine, 3, 6))], [Receive(left, Part(theirs, 6, 6))]
+    exchange = [Send(right, FlatPart(mine, 3, 6))], [Receive(left, FlatPart(theirs, 6, 6))]
     world.transport.start_exchange(*exchange, stream_of(mine)).finish()
     assert theirs.to_numpy()[2:].ravel().tolist() == [100.0 * left + i for i in range(3, 9)]
     assert not theirs.to_numpy()[:2].any()
@@ -140,7 +140,7 @@ def vectors_and_matrices(world):
 @case
 def all_gather(world):
     mine, everything = array_of([world.rank, -world.rank], qp.i32), array_of(np.zeros(2 * world.size, int), qp.i32)
-    world.transport.all_gather(Part.whole(mine), Part.whole(everything), stream_of(mine))
+    world.transport.all_gather(FlatPart.whole(mine), FlatPart.whole(everything), stream_of(mine))
     assert everything.to_numpy().tolist() == [sign * rank for rank in range(world.size) for sign in (1, -1)]
 
 
@@ -150,7 +150,7 @@ def all_reduce(world):
     for dtype in (qp.i32, qp.u64, qp.f16, qp.bf16, qp.f32, qp.f64):
         for operator, reduce in (("sum", sum), ("min", min), ("max", max)):
             array = array_of([world.rank + 1, 9 - world.rank, 5], dtype)
-            world.transport.all_reduce(Part(array, 0, 2), operator, stream_of(array))
+            world.transport.all_reduce(FlatPart(array, 0, 2), operator, stream_of(array))
             expected = [reduce([rank + 1 for rank in ranks]), reduce([9 - rank for rank in ranks]), 5]
             assert array.to_numpy().tolist() == expected, (dtype, operator)
 
@@ -159,7 +159,7 @@ def all_reduce(world):
 def broadcast(world):
     for root in range(world.size):
         array = array_of(np.arange(5) + 10 * world.rank)
-        world.transport.broadcast(Part(array, 1, 3), root, stream_of(array))
+        world.transport.broadcast(FlatPart(array, 1, 3), root, stream_of(array))
         own = 10 * world.rank
         assert array.to_numpy().tolist() == [own, 10 * root + 1, 10 * root + 2, 10 * root + 3, own + 4]
 
@@ -179,7 +179,7 @@ def after_work_on_the_stream(world):
     mine, theirs = array_of(np.zeros(50_000)), array_of(np.zeros(50_000))
     other = stream_of(mine)
     mine.fill(world.rank + 1, stream=other)
-    exchange = [Send(right, Part.whole(mine))], [Receive(left, Part.whole(theirs))]
+    exchange = [Send(right, FlatPart.whole(mine))], [Receive(left, FlatPart.whole(theirs))]
     world.transport.start_exchange(*exchange, stream_of(mine)).finish()
     mine.fill(-1, stream=other)
     assert (theirs.to_numpy(stream=stream_of(mine)) == left + 1).all()
@@ -204,14 +204,14 @@ def wrong_calls(world):
     """What one rank can see alone is refused before anything is sent."""
     array = array_of(np.zeros(4))
     stream = stream_of(array)
-    part = Part.whole(array)
+    part = FlatPart.whole(array)
     transport = world.transport
     nobody = world.size
     assert "there is no rank" in raised(TransportError, transport.start_exchange, [Send(nobody, part)], [], stream)
     assert "there is no rank" in raised(TransportError, transport.broadcast, part, nobody, stream)
-    assert "which has 4" in raised(TransportError, Part, array, 2, 3)
-    text = raised(TransportError, transport.all_gather, part, Part(array, 0, 3), stream)
+    assert "which has 4" in raised(TransportError, FlatPart, array, 2, 3)
+    text = raised(TransportError, transport.all_gather, part, FlatPart(array, 0, 3), stream)
     assert f"{16 * world.size} bytes to a receive of 12" in text
-    twice = [Send(0, Part(array, 0, 1), 3), Send(0, Part(array, 1, 1), 3)]
+    twice = [Send(0, FlatPart(array, 0, 1), 3), Send(0, FlatPart(array, 1, 1), 3)]
     assert "two sends to rank 0 with tag 3" in raised(TransportError, transport.start_exchange, twice, [], stream)
     transport.barrier()

@@ -7,7 +7,7 @@ from typing import Final
 
 from quadpy.dist.calls import Call
 from quadpy.dist.transport.parts import copy_part, pairs_of
-from quadpy.dist.transport.protocol import NO_CALL, Operator, Part, Receive, Send
+from quadpy.dist.transport.protocol import NO_CALL, FlatPart, Operator, Receive, Send
 from quadpy.runtime.streams.stream import Stream
 
 __all__ = ["AloneTransport"]
@@ -41,13 +41,13 @@ class AloneTransport:
             copy_part(receive.part, send.part, stream)
         return _FINISHED
 
-    def all_gather(self, send: Part, receive: Part, stream: Stream, call: Call = NO_CALL) -> None:
+    def all_gather(self, send: FlatPart, receive: FlatPart, stream: Stream, call: Call = NO_CALL) -> None:
         copy_part(receive, send, stream)
 
-    def all_reduce(self, part: Part, operator: Operator, stream: Stream) -> None:
+    def all_reduce(self, part: FlatPart, operator: Operator, stream: Stream) -> None:
         """Has nothing to do: the result is the only rank's part."""
 
-    def broadcast(self, part: Part, root: int, stream: Stream) -> None:
+    def broadcast(self, part: FlatPart, root: int, stream: Stream) -> None:
         """Has nothing to do: the only rank has the part."""
 
     def share(self, value: bytes) -> list[bytes]:

@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 
 from quadpy.dist.transport.parts import storage_of
 from quadpy.dist.transport.pinned import PinnedBuffer, pinned_buffer
-from quadpy.dist.transport.protocol import Part
+from quadpy.dist.transport.protocol import FlatPart
 from quadpy.errors import TransportError
 from quadpy.runtime.elements.numpy_types import Numbers
 from quadpy.runtime.launch.capturing import CAPTURES, session_of
@@ -59,7 +59,7 @@ class Arrival(Protocol):
         """Order later work on the stream after the received numbers."""
 
 
-def departure(part: Part, stream: Stream, *, in_place: bool = False) -> Departure:
+def departure(part: FlatPart, stream: Stream, *, in_place: bool = False) -> Departure:
     """The numbers of ``part`` after the work so far on ``stream``; ``in_place`` for an engine that reads device memory."""
     _refuse_capture(stream)
     storage = storage_of(part)
@@ -68,7 +68,7 @@ def departure(part: Part, stream: Stream, *, in_place: bool = False) -> Departur
     return _InPlace(storage, stream, writes=False) if in_place else _PinnedDeparture(storage, stream)
 
 
-def arrival(part: Part, stream: Stream, *, in_place: bool = False) -> Arrival:
+def arrival(part: FlatPart, stream: Stream, *, in_place: bool = False) -> Arrival:
     """Room for the numbers of ``part``, which earlier work may still use; ``in_place`` as for ``departure``."""
     _refuse_capture(stream)
     storage = storage_of(part)
@@ -82,17 +82,17 @@ def arrival(part: Part, stream: Stream, *, in_place: bool = False) -> Arrival:
     return _OnHost(storage.view)
 
 
-def announce_send(part: Part, stream: Stream) -> int:
+def announce_send(part: FlatPart, stream: Stream) -> int:
     """The address of ``part``, on a GPU, for work that reads it on ``stream``."""
     return _announce(part, stream, writes=False)
 
 
-def announce_receive(part: Part, stream: Stream) -> int:
+def announce_receive(part: FlatPart, stream: Stream) -> int:
     """The address of ``part``, on a GPU, for work that writes it on ``stream``."""
     return _announce(part, stream, writes=True)
 
 
-def _announce(part: Part, stream: Stream, *, writes: bool) -> int:
+def _announce(part: FlatPart, stream: Stream, *, writes: bool) -> int:
     _refuse_capture(stream)
     storage = storage_of(part)
     if not isinstance(storage, DeviceStorage):

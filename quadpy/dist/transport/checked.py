@@ -8,7 +8,7 @@ from typing import Final
 from quadpy.dist.calls import Call, exchange_of
 from quadpy.dist.transport.agreement import agree
 from quadpy.dist.transport.parts import require_same_size
-from quadpy.dist.transport.protocol import NO_CALL, Operator, Part, Receive, Send, StartedExchange, Transport
+from quadpy.dist.transport.protocol import NO_CALL, FlatPart, Operator, Receive, Send, StartedExchange, Transport
 from quadpy.dist.transport.verdict import mismatches
 from quadpy.errors import RanksDisagreeError, TransportError
 from quadpy.runtime.device.current import current_config
@@ -37,16 +37,16 @@ class CheckedTransport:
             self._check_messages(sends, receives)
         return self.inner.start_exchange(sends, receives, stream, call)
 
-    def all_gather(self, send: Part, receive: Part, stream: Stream, call: Call = NO_CALL) -> None:
+    def all_gather(self, send: FlatPart, receive: FlatPart, stream: Stream, call: Call = NO_CALL) -> None:
         require_same_size(send.nbytes * self.size, receive.nbytes, f"{self.size} ranks together")
         self._check(f"all_gather of {_described(send)}{f' for {call}' if call.name else ''}")
         self.inner.all_gather(send, receive, stream, call)
 
-    def all_reduce(self, part: Part, operator: Operator, stream: Stream) -> None:
+    def all_reduce(self, part: FlatPart, operator: Operator, stream: Stream) -> None:
         self._check(f"all_reduce ({operator}) of {_described(part)}")
         self.inner.all_reduce(part, operator, stream)
 
-    def broadcast(self, part: Part, root: int, stream: Stream) -> None:
+    def broadcast(self, part: FlatPart, root: int, stream: Stream) -> None:
         self._require_rank(root)
         self._check(f"broadcast of {_described(part)} from rank {root}")
         self.inner.broadcast(part, root, stream)
@@ -105,5 +105,5 @@ def is_debugging() -> bool:
     return bool(settings().debug) if debug is None else debug
 
 
-def _described(part: Part) -> str:
+def _described(part: FlatPart) -> str:
     return f"{part.count} {part.array.dtype}"

@@ -12,7 +12,7 @@ from quadpy.dist.transport.gpu.library import GpuLibrary
 from quadpy.dist.transport.gpu.nccl import load_nccl
 from quadpy.dist.transport.gpu.rccl import load_rccl
 from quadpy.dist.transport.gpu.transport import GpuTransport
-from quadpy.dist.transport.host import HostEngine, HostTransport
+from quadpy.dist.transport.host import HostTransport, RankEngine
 from quadpy.dist.transport.mpi.device_memory import takes_device_memory
 from quadpy.dist.transport.protocol import Transport
 from quadpy.errors import TransportError
@@ -25,7 +25,7 @@ _VISIBLE: Final = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_
 """Environment variables that change which GPU a number means."""
 
 
-def choose_transport(engine: HostEngine, arch: str, mpi: Any | None) -> Transport:
+def choose_transport(engine: RankEngine, arch: str, mpi: Any | None) -> Transport:
     """The transport for arrays of ``arch``, over ``engine``; all ranks call it together.
 
     GPUs are connected by NCCL or RCCL if every rank has the library and a separate GPU, else by the engine: directly if
@@ -37,7 +37,7 @@ def choose_transport(engine: HostEngine, arch: str, mpi: Any | None) -> Transpor
     return CheckedTransport(HostTransport(engine, in_place=mpi is not None and takes_device_memory(mpi, arch)))
 
 
-def _library_of_all(engine: HostEngine, load: Callable[[], GpuLibrary]) -> GpuLibrary | None:
+def _library_of_all(engine: RankEngine, load: Callable[[], GpuLibrary]) -> GpuLibrary | None:
     """The library that connects GPUs, or None on every rank if one has none, or if two share a GPU."""
     try:
         library: GpuLibrary | None = load()

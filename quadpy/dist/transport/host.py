@@ -10,14 +10,14 @@ import numpy as np
 
 from quadpy.dist.calls import Call, Calls, exchange_of
 from quadpy.dist.transport.arrivals import DeviceNumbers, arrival, departure
-from quadpy.dist.transport.protocol import NO_CALL, TAGS, Operator, Part, Receive, Send
+from quadpy.dist.transport.protocol import NO_CALL, TAGS, FlatPart, Operator, Receive, Send
 from quadpy.dist.transport.verdict import Report, verdict
 from quadpy.dtypes import bf16, f16
 from quadpy.errors import DistributedError
 from quadpy.runtime.elements.numpy_types import Numbers, cast, decode, encode
 from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["Exchanged", "HostEngine", "HostTransport", "Message", "Pending"]
+__all__ = ["Exchanged", "RankEngine", "HostTransport", "Message", "Pending"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Pending(Protocol):
         """Wait until the sent numbers may change and the received ones are there; raises as ``StartedExchange.finish``."""
 
 
-class HostEngine(Protocol):
+class RankEngine(Protocol):
     """Moves numbers between ranks, from the host.  Every wait lasts at most ``timeout`` seconds.
 
     Messages may have tags below ``2 * TAGS * rooms``.
@@ -98,7 +98,7 @@ class HostTransport:
 
     capturable = False
 
-    def __init__(self, engine: HostEngine, *, in_place: bool = False) -> None:
+    def __init__(self, engine: RankEngine, *, in_place: bool = False) -> None:
         """``in_place`` if the engine reads and writes the memory of GPUs."""
         self._engine: Final = engine
         self._in_place = in_place
@@ -109,7 +109,7 @@ class HostTransport:
     ) -> _Exchange:
         return _Exchange(self._engine, call, sends, receives, stream, in_place=self._in_place)
 
-    def all_gather(self, send: Part, receive: Part, stream: Stream, call: Call = NO_CALL) -> None:
+    def all_gather(self, send: FlatPart, receive: FlatPart, stream: Stream, call: Call = NO_CALL) -> None:
         leaving, arriving = departure(send, stream), arrival(receive, stream)
         mine, end = _on_host(leaving.wait()).view(np.uint8), np.array([call.number, call.digest]).view(np.uint8)
         every = np.empty((self.size, mine.size + end.size), np.uint8)
@@ -121,7 +121,7 @@ class HostTransport:
         _on_host(arriving.wait()).view(np.uint8)[...] = every[:, : mine.size].reshape(-1)
         arriving.deliver()
 
-    def all_reduce(self, part: Part, operator: Operator, stream: Stream) -> None:
+    def all_reduce(self, part: FlatPart, operator: Operator, stream: Stream) -> None:
         dtype = part.array.dtype
         numbers = decode(_on_host(departure(part, stream).wait()), dtype)
         numbers = numbers.astype(np.float32) if dtype in (f16, bf16) else numbers.copy()
@@ -130,7 +130,7 @@ class HostTransport:
         _on_host(arriving.wait())[...] = encode(cast(numbers, dtype), dtype)
         arriving.deliver()
 
-    def broadcast(self, part: Part, root: int, stream: Stream) -> None:
+    def broadcast(self, part: FlatPart, root: int, stream: Stream) -> None:
         if root == self.rank:
             self._engine.broadcast(_on_host(departure(part, stream).wait()), root)
             return
@@ -152,7 +152,7 @@ class _Exchange:
     """Messages that start at once if their data is on the host, and otherwise after the host has waited for it."""
 
     def __init__(
-        self, engine: HostEngine, call: Call, sends: Sequence[Send], receives: Sequence[Receive], stream: Stream, *,
+        self, engine: RankEngine, call: Call, sends: Sequence[Send], receives: Sequence[Receive], stream: Stream, *,
         in_place: bool,
     ) -> None:  # fmt: skip
         self._engine, self._call = engine, call

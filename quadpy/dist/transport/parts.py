@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from quadpy.dist.transport.protocol import Part, Receive, Send
+from quadpy.dist.transport.protocol import FlatPart, Receive, Send
 from quadpy.errors import TransportError
 from quadpy.runtime.elements.numpy_types import STORAGE
 from quadpy.runtime.memory.device_storage import DeviceStorage
@@ -15,7 +15,7 @@ from quadpy.runtime.streams.stream import Stream
 __all__ = ["copy_part", "pairs_of", "require_same_size", "storage_of"]
 
 
-def storage_of(part: Part) -> Storage:
+def storage_of(part: FlatPart) -> Storage:
     """The numbers of ``part``, of shape ``(count,)``, in the memory of its array."""
     whole = part.array._memory()  # noqa: SLF001 - the runtime's own way to the memory of an array
     if isinstance(whole, DeviceStorage):
@@ -26,7 +26,7 @@ def storage_of(part: Part) -> Storage:
     return HostPart(whole, whole.view.reshape(-1)[part.start : part.start + part.count])
 
 
-def copy_part(target: Part, source: Part, stream: Stream) -> None:
+def copy_part(target: FlatPart, source: FlatPart, stream: Stream) -> None:
     """Copy ``source`` to ``target`` on ``stream``; TransportError if they differ in size."""
     require_same_size(source.nbytes, target.nbytes, "this rank")
     storage_of(target).copy_from(storage_of(source), stream)

@@ -16,7 +16,7 @@ from quadpy.errors import TransportError
 from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["NO_CALL", "TAGS", "Operator", "Part", "Receive", "Send", "StartedExchange", "Transport"]
+__all__ = ["NO_CALL", "TAGS", "Operator", "FlatPart", "Receive", "Send", "StartedExchange", "Transport"]
 
 NO_CALL: Final = Call(0, 0, "")
 """The call of messages that no call needs."""
@@ -28,7 +28,7 @@ Operator: TypeAlias = Literal["sum", "min", "max"]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class FlatPart:
     """``count`` numbers of ``array`` from number ``start``, in the order of memory; a vector's components are numbers."""
 
     array: NDArray
@@ -43,7 +43,7 @@ class Part:
             )
 
     @classmethod
-    def whole(cls, array: NDArray) -> Part:
+    def whole(cls, array: NDArray) -> FlatPart:
         return cls(array, 0, array.nbytes // array.dtype.nbytes)
 
     @property
@@ -56,7 +56,7 @@ class Send:
     """Sends ``part`` to rank ``peer``, which receives it under the same ``tag``; a rank may send to itself."""
 
     peer: int
-    part: Part
+    part: FlatPart
     tag: int = 0
 
 
@@ -65,7 +65,7 @@ class Receive:
     """Receives into ``part`` what rank ``peer`` sends under the same ``tag``, which must have the same size."""
 
     peer: int
-    part: Part
+    part: FlatPart
     tag: int = 0
 
 
@@ -105,20 +105,20 @@ class Transport(Protocol):
         if the engine's messages have tags, messages of ranks that disagree about it do not pair.
         """
 
-    def all_gather(self, send: Part, receive: Part, stream: Stream, call: Call = NO_CALL) -> None:
+    def all_gather(self, send: FlatPart, receive: FlatPart, stream: Stream, call: Call = NO_CALL) -> None:
         """Put the part of each rank into ``receive``, in the order of ranks; all have ``send.count`` numbers.
 
         Raises:
             RanksDisagreeError: ranks gather for different calls, and the engine sees their bytes.
         """
 
-    def all_reduce(self, part: Part, operator: Operator, stream: Stream) -> None:
+    def all_reduce(self, part: FlatPart, operator: Operator, stream: Stream) -> None:
         """Replace each number of ``part`` by its sum, minimum or maximum over all ranks.
 
         A sum of floats is rounded in an order that depends on the engine and the number of ranks.
         """
 
-    def broadcast(self, part: Part, root: int, stream: Stream) -> None:
+    def broadcast(self, part: FlatPart, root: int, stream: Stream) -> None:
         """Replace ``part`` on every rank by that of rank ``root``."""
 
     # on the host

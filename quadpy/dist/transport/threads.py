@@ -14,7 +14,7 @@ import numpy as np
 from quadpy.dist.calls import Call, Calls
 from quadpy.dist.transport.arrivals import DeviceNumbers
 from quadpy.dist.transport.checked import CheckedTransport
-from quadpy.dist.transport.host import Exchanged, HostEngine, HostTransport, Message
+from quadpy.dist.transport.host import Exchanged, HostTransport, Message, RankEngine
 from quadpy.dist.transport.parts import require_same_size
 from quadpy.dist.transport.protocol import Operator, Transport
 from quadpy.dist.transport.verdict import Report, verdict
@@ -35,7 +35,7 @@ _LOOK_AROUND: Final = 0.05
 """Seconds after which a waiting rank looks again, for changes that no message announces."""
 
 
-def _checked(engine: HostEngine) -> Transport:
+def _checked(engine: RankEngine) -> Transport:
     return CheckedTransport(HostTransport(engine))
 
 
@@ -44,7 +44,7 @@ def run_ranks(
     function: Callable[[], T],
     *,
     timeout: float | None = None,
-    make: Callable[[HostEngine], Transport] = _checked,
+    make: Callable[[RankEngine], Transport] = _checked,
 ) -> list[T]:
     """Run ``function`` on ``size`` threads, each a rank with its own ``world()``; returns the results by rank.
 
@@ -64,7 +64,7 @@ def run_ranks(
 
 
 def _run_rank(
-    office: _PostOffice, rank: int, function: Callable[[], T], timeout: float, make: Callable[[HostEngine], Transport]
+    office: _PostOffice, rank: int, function: Callable[[], T], timeout: float, make: Callable[[RankEngine], Transport]
 ) -> T:
     calls = office.calls[rank]
     use_world(World(rank, office.size, rank, lambda _: make(_ThreadEngine(office, rank, timeout)), calls))

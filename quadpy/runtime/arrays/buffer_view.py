@@ -13,7 +13,7 @@ from quadpy.runtime.arrays.dense import DenseArray
 from quadpy.runtime.arrays.like_numpy import LikeNumPy
 from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.arrays.ordered import OrderedNDArray
-from quadpy.runtime.arrays.parts import Part, part_of
+from quadpy.runtime.arrays.parts import SlicedPart, part_of
 from quadpy.runtime.arrays.reinterpret import storage_over
 from quadpy.runtime.elements.numpy_types import Numbers
 from quadpy.runtime.memory.device_storage import DeviceStorage
@@ -77,7 +77,7 @@ class ArrayPart(LikeNumPy, OrderedNDArray):
 
     def __init__(self, array: NDArray | ArrayPart, where: tuple[int | slice, ...]) -> None:
         self.array, memory = array, array._memory()  # noqa: SLF001 - arrays and their storage are one part
-        shape = Part(where, ()).shape(array.shape)
+        shape = SlicedPart(where, ()).shape(array.shape)
         if isinstance(memory, DeviceStorage):
             layout = memory.layout.at(where)
             storage: Storage = DeviceStorage(memory.region, layout)

@@ -15,10 +15,10 @@ from quadpy.errors import ArgumentError, BoundsError, QuadpyError
 from quadpy.importing import import_late
 from quadpy.messages import no_attribute, shown
 from quadpy.public import shortened
-from quadpy.runtime.arrays.element_types import I_contra, OfElements, Part as PartIndex, T_co
+from quadpy.runtime.arrays.element_types import I_contra, OfElements, PartIndex, T_co
 from quadpy.runtime.arrays.exchange import Exchange
 from quadpy.runtime.arrays.field_layout import Layout, integers_of
-from quadpy.runtime.arrays.parts import Part, has_slices, part_of
+from quadpy.runtime.arrays.parts import SlicedPart, has_slices, part_of
 from quadpy.runtime.elements.numpy_types import Numbers, admit, decode, encode
 from quadpy.runtime.elements.types import DType
 from quadpy.runtime.elements.values import Elements, wrap
@@ -172,7 +172,7 @@ class DenseArray(Exchange, OfElements[T_co, I_contra]):
         part, values = self._part_of(index, value)
         self._memory().write(part.where, encode(values, self.dtype))
 
-    def _part_of(self, index: object, value: object) -> tuple[Part, Numbers]:
+    def _part_of(self, index: object, value: object) -> tuple[SlicedPart, Numbers]:
         """The part of the array that ``index`` means, and ``value`` for it, broadcast as by NumPy."""
         part = part_of(index, self.shape, self._origin(), self)
         if isinstance(value, (bool, int, float, np.generic, Elements)):

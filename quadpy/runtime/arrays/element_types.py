@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import GenericAlias
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["I_contra", "OfElements", "Part", "T_co"]
+__all__ = ["I_contra", "OfElements", "PartIndex", "T_co"]
 
 if TYPE_CHECKING:
     from types import EllipsisType
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     I_contra = TypeVar("I_contra", contravariant=True, default=Any)
 
     Slice: TypeAlias = slice | EllipsisType
-    Part: TypeAlias = Slice | tuple[Slice, Unpack[tuple[Any, ...]]] | tuple[Any, Slice, Unpack[tuple[Any, ...]]]
+    PartIndex: TypeAlias = Slice | tuple[Slice, Unpack[tuple[Any, ...]]] | tuple[Any, Slice, Unpack[tuple[Any, ...]]]
     """An index of a part of an array, as far as the type shows it."""
 
     class OfElements(Generic[T_co, I_contra]): ...
 
 else:
-    I_contra = Part = T_co = None
+    I_contra = PartIndex = T_co = None
 
     class OfElements:
         """``qp.Field[qp.f32]`` and ``qp.NDArray[qp.f32, 2]`` are annotations; in kernels, they declare arrays."""

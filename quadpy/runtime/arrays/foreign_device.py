@@ -96,7 +96,7 @@ def describe_device_array(obj: Any, device: Device, element: tuple[int, ...] = (
         return _describe(device, layout_of(tensor), tensor.scalar, tensor, element)
     with refused_if_broken(obj, "__cuda_array_interface__"):
         interface = obj.__cuda_array_interface__
-        mask, stream, layout = interface.get("mask"), interface.get("stream"), np.asarray(_Layout(interface))
+        mask, stream, layout = interface.get("mask"), interface.get("stream"), np.asarray(_NumpyFace(interface))
     if mask is not None:
         raise ArgumentError(
             f"the {type(obj).__name__} is masked, which kernels do not support", hint="fill the gaps first"
@@ -163,7 +163,7 @@ def _nothing() -> None:
     """Does nothing but drop the kept references."""
 
 
-class _Layout:
+class _NumpyFace:
     """Shape, strides and address for NumPy, which never reads the memory."""
 
     def __init__(self, interface: dict[str, Any]) -> None:

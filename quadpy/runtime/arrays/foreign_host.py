@@ -246,7 +246,7 @@ _NOWHERE: Final = 1 << 12
 """The address of an empty array without one, as NumPy needs an address."""
 
 
-class _Layout:
+class _NumpyFace:
     """Type, shape, strides and address for NumPy, which keeps this object alive, and with it the memory."""
 
     def __init__(self, tensor: ImportedTensor) -> None:
@@ -263,4 +263,4 @@ class _Layout:
 
 def layout_of(tensor: ImportedTensor) -> Numbers:
     """The memory of ``tensor`` as a NumPy array; if it is on a device, only shape, strides and address may be read."""
-    return np.asarray(_Layout(tensor))
+    return np.asarray(_NumpyFace(tensor))

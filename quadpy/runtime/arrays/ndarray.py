@@ -71,14 +71,14 @@ class NDArray(DenseArray[T_co, I_contra]):
 
     def __init__(
         self, dtype: Scalar, shape: tuple[int, ...], element: tuple[int, ...], storage: Storage,
-        layout: _Layout | None = None,
+        layout: _Shared | None = None,
     ) -> None:  # fmt: skip
         """An array over C-ordered memory, which ``storage`` keeps alive; ``layout`` is that of the type and shape."""
         layout = layout or array_layout(dtype.name, shape, element)
         self._begin(dtype, shape, element, layout, storage, storage.device)
 
     def _begin(
-        self, dtype: Scalar, shape: tuple[int, ...], element: tuple[int, ...], layout: _Layout,
+        self, dtype: Scalar, shape: tuple[int, ...], element: tuple[int, ...], layout: _Shared,
         memory: Storage | DeviceBuffer, device: Device | None,
     ) -> None:  # fmt: skip
         self._dtype, self._shape, self._element_shape = dtype, shape, element
@@ -240,7 +240,7 @@ def from_dlpack(array: Any, element: tuple[int, ...] = ()) -> NDArray:
     return NDArray(dtype, shape, element, storage)
 
 
-class _Layout:
+class _Shared:
     """The data that all arrays of one type and shape share, in C order; cached, as programs create many such arrays.
 
     row        see ``row_bytes``
@@ -266,21 +266,21 @@ class _Layout:
         )
         self.on_host, self.aligned, self.unaligned = on_host, aligned, unaligned
 
-    def with_keys(self, on_host: TypeKey, aligned: TypeKey, unaligned: TypeKey) -> _Layout:
+    def with_keys(self, on_host: TypeKey, aligned: TypeKey, unaligned: TypeKey) -> _Shared:
         """The same with other type keys."""
         shared = self.size, self.nbytes, self.row, self.wide, self.packing, self.strided
-        return _Layout(*shared, on_host, aligned, unaligned)
+        return _Shared(*shared, on_host, aligned, unaligned)
 
 
 @functools.lru_cache(maxsize=1024)
-def array_layout(scalar: str, shape: tuple[int, ...], element: tuple[int, ...]) -> _Layout:
+def array_layout(scalar: str, shape: tuple[int, ...], element: tuple[int, ...]) -> _Shared:
     dtype, full = BY_NAME[scalar], shape + element
     strides = tuple(math.prod(full[axis + 1 :]) * dtype.nbytes for axis in range(len(full)))
     nbytes = math.prod(full) * dtype.nbytes
     strided = StridedLayout(0, STORAGE[dtype], full, strides)
     row, packing = row_bytes(shape, math.prod(element) * dtype.nbytes), struct.Struct(f"=Q{len(shape)}i")
     keys = (type_key(kind, scalar, len(shape), element) for kind in ("nd", device_kind(0, row), device_kind(1, row)))
-    return _Layout(math.prod(shape), nbytes, row, is_wide(shape, nbytes), packing, strided, *keys)
+    return _Shared(math.prod(shape), nbytes, row, is_wide(shape, nbytes), packing, strided, *keys)
 
 
 _new_array: Final = NDArray.__new__

@@ -8,10 +8,10 @@ from typing import NamedTuple
 from quadpy.errors import ArgumentError, BoundsError
 from quadpy.messages import shown
 
-__all__ = ["Part", "has_slices", "part_of"]
+__all__ = ["SlicedPart", "has_slices", "part_of"]
 
 
-class Part(NamedTuple):
+class SlicedPart(NamedTuple):
     """A part of an array: a position or a slice for each axis, and the order of what remains.
 
     The slices have bounds from 0 to the extent, and positive steps; ``turned`` indexes the part, and reverses the axes
@@ -34,7 +34,7 @@ def has_slices(index: object) -> bool:
     return isinstance(index, slice) or index is ...
 
 
-def part_of(index: object, shape: tuple[int, ...], origin: tuple[int, ...], array: object) -> Part:
+def part_of(index: object, shape: tuple[int, ...], origin: tuple[int, ...], array: object) -> SlicedPart:
     """The part of ``array`` that ``index`` means; indices begin at ``origin``, and count from the end if that is 0.
 
     Raises:
@@ -58,7 +58,7 @@ def part_of(index: object, shape: tuple[int, ...], origin: tuple[int, ...], arra
             turned.append(slice(None, None, 1 if found.step > 0 else -1))
         else:
             where.append(_position(found, extent, start, any(origin), array))
-    return Part(tuple(where), tuple(turned))
+    return SlicedPart(tuple(where), tuple(turned))
 
 
 def _spread(index: object, ndim: int, array: object) -> tuple[object, ...]:

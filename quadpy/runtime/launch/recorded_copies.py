@@ -18,13 +18,13 @@ from quadpy.runtime.launch.capturing import Session
 from quadpy.runtime.memory.strided_layout import StridedLayout
 from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["MAX_RUNS", "ArrayMemory", "pieces_of", "record_copies", "record_values", "repeating_pattern"]
+__all__ = ["MAX_RUNS", "CopiedArray", "pieces_of", "record_copies", "record_values", "repeating_pattern"]
 
 MAX_RUNS: Final = 256
 """Nodes that one access may record: each costs time in every launch, and more to order it after others."""
 
 
-class ArrayMemory:
+class CopiedArray:
     """What a capture needs to know about an array: its layout, with the address as ``start``, and its name."""
 
     __slots__ = ("keep", "layout", "name")
@@ -33,7 +33,7 @@ class ArrayMemory:
         self.layout, self.name, self.keep = layout, name, keep
 
 
-def record_values(session: Session, on: Stream, target: ArrayMemory, values: Numbers) -> None:
+def record_values(session: Session, on: Stream, target: CopiedArray, values: Numbers) -> None:
     """Record that ``values``, broadcast, are written to ``target`` at each launch; gaps are left as they are."""
     layout, keep = target.layout, (target.keep,)
     axes, nbytes, starts = _runs(session, target, layout)
@@ -48,7 +48,7 @@ def record_values(session: Session, on: Stream, target: ArrayMemory, values: Num
         session.record(on, Constant(start, pieces[number * nbytes : (number + 1) * nbytes]), keep)
 
 
-def record_copies(session: Session, on: Stream, target: ArrayMemory, source: ArrayMemory) -> None:
+def record_copies(session: Session, on: Stream, target: CopiedArray, source: CopiedArray) -> None:
     """Record a copy of ``source`` to ``target``, which has the same shape and type."""
     if target.layout.start == source.layout.start:
         return
@@ -57,7 +57,7 @@ def record_copies(session: Session, on: Stream, target: ArrayMemory, source: Arr
         session.record(on, Copy(to, of, nbytes), (target.keep, source.keep))
 
 
-def pieces_of(session: Session, memory: ArrayMemory) -> list[tuple[int, int]]:
+def pieces_of(session: Session, memory: CopiedArray) -> list[tuple[int, int]]:
     """Where each contiguous run of the array's numbers begins, and its bytes.
 
     Raises:
@@ -67,7 +67,7 @@ def pieces_of(session: Session, memory: ArrayMemory) -> list[tuple[int, int]]:
     return [(start, nbytes) for start, _ in starts]
 
 
-def _runs(session: Session, memory: ArrayMemory, source: StridedLayout) -> tuple[list[int], int, list[tuple[int, int]]]:
+def _runs(session: Session, memory: CopiedArray, source: StridedLayout) -> tuple[list[int], int, list[tuple[int, int]]]:
     """The axes from the slowest, the bytes of each run, and where each run begins in the target and the source.
 
     Raises:

@@ -21,7 +21,7 @@ from quadpy.runtime.elements.packing import PACKINGS, packed
 from quadpy.runtime.launch.captured_work import Fill
 from quadpy.runtime.launch.capturing import CAPTURES, session_of
 from quadpy.runtime.launch.host_access import ObservedAccess, written_by
-from quadpy.runtime.launch.recorded_copies import MAX_RUNS, ArrayMemory, record_copies, record_values
+from quadpy.runtime.launch.recorded_copies import MAX_RUNS, CopiedArray, record_copies, record_values
 from quadpy.runtime.memory.allocators.block import Block
 from quadpy.runtime.memory.host_storage import READING, Storage, Where
 from quadpy.runtime.memory.strided_layout import StridedLayout
@@ -235,8 +235,8 @@ class DeviceStorage:
         layout = self.layout._replace(start=self.pointer)
         return ObservedAccess(self.block, layout, None if where is ... else where, self.name)
 
-    def _array_memory(self, part: StridedLayout) -> ArrayMemory:
-        return ArrayMemory(part._replace(start=self._at(part)), self.name, self.region)
+    def _array_memory(self, part: StridedLayout) -> CopiedArray:
+        return CopiedArray(part._replace(start=self._at(part)), self.name, self.region)
 
     def _part(self, where: Where) -> StridedLayout:
         return self.layout if where is ... else self.layout.at(where)

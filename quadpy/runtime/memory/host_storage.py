@@ -11,7 +11,7 @@ from quadpy.runtime.elements.numpy_types import Numbers, address_of
 from quadpy.runtime.elements.packing import packed
 from quadpy.runtime.launch.capturing import CAPTURES, Session, session_of
 from quadpy.runtime.launch.host_access import ObservedAccess, written_by
-from quadpy.runtime.launch.recorded_copies import ArrayMemory, record_copies, record_values
+from quadpy.runtime.launch.recorded_copies import CopiedArray, record_copies, record_values
 from quadpy.runtime.memory.allocators.block import Block
 from quadpy.runtime.memory.filling import fill
 from quadpy.runtime.memory.strided_layout import StridedLayout
@@ -174,10 +174,10 @@ class HostStorage:
         layout = StridedLayout(self.pointer, self.view.dtype, self.view.shape, self.view.strides)
         return ObservedAccess(self, layout, None if where is ... else where, self.name)
 
-    def _array_memory(self, view: Numbers) -> ArrayMemory:
+    def _array_memory(self, view: Numbers) -> CopiedArray:
         """``view``, a part of the memory, for a capture."""
         layout = StridedLayout(address_of(view), view.dtype, view.shape, view.strides)
-        return ArrayMemory(layout, self.name, self.view)
+        return CopiedArray(layout, self.name, self.view)
 
 
 class HostPart(HostStorage):

@@ -19,7 +19,7 @@ from quadpy.dist.transport.gpu.rccl import RcclLibrary
 from quadpy.dist.transport.gpu.transport import GpuTransport
 from quadpy.dist.transport.host import HostTransport, Message
 from quadpy.dist.transport.mpi.device_memory import takes_device_memory
-from quadpy.dist.transport.protocol import Part, Receive, Send
+from quadpy.dist.transport.protocol import FlatPart, Receive, Send
 from quadpy.dist.transport.threads import run_ranks
 from quadpy.errors import RankLostError, TransportError
 from quadpy.runtime.device.devices import current_device
@@ -119,8 +119,8 @@ def test_an_exchange_is_one_group_in_the_order_of_tags():
 
     def program():
         array, peer = array_of(np.zeros(4)), 1 - world().rank
-        sends = [Send(peer, Part(array, 0, tag), tag) for tag in (2, 1)]
-        receives = [Receive(peer, Part(array, 2, tag), tag) for tag in (1, 2)]
+        sends = [Send(peer, FlatPart(array, 0, tag), tag) for tag in (2, 1)]
+        receives = [Receive(peer, FlatPart(array, 2, tag), tag) for tag in (1, 2)]
         world().transport.start_exchange(sends, receives, stream_of(array)).finish()
 
     run_on_gpus(2, program, "nccl", machine)
@@ -138,7 +138,7 @@ def test_a_failed_call_ends_its_group_and_says_why(library):
         array = array_of(np.zeros(4))
         machine.refuse["recv"] = 5
         with pytest.raises(TransportError, match=f"{library.upper()}'s .*[rR]ecv failed: error 5"):
-            world().transport.start_exchange([], [Receive(0, Part.whole(array))], stream_of(array))
+            world().transport.start_exchange([], [Receive(0, FlatPart.whole(array))], stream_of(array))
         assert machine.calls[-1][1] == "group_end"
 
     def only_rank_1():
@@ -161,8 +161,8 @@ def test_a_rank_that_fails_while_a_gpu_waits(library):
         if world().rank == 1:
             raise ValueError("no such file")
         try:
-            transport.start_exchange([], [Receive(1, Part.whole(array))], stream_of(array)).finish()
-            transport.all_reduce(Part.whole(array), "sum", stream_of(array))
+            transport.start_exchange([], [Receive(1, FlatPart.whole(array))], stream_of(array)).finish()
+            transport.all_reduce(FlatPart.whole(array), "sum", stream_of(array))
         except RankLostError as error:
             errors[0] = str(error)
             raise
@@ -178,11 +178,11 @@ def test_the_library_fails_behind_the_calls():
 
     def program():
         array, transport = array_of(np.zeros(4)), world().transport
-        transport.all_reduce(Part.whole(array), "sum", stream_of(array))
+        transport.all_reduce(FlatPart.whole(array), "sum", stream_of(array))
         machine.refuse["async"] = 6
         wait_until(lambda: any(name == "comm_abort" for _, name, _ in machine.calls))
         with pytest.raises(TransportError, match="all_reduce failed: error 6"):
-            transport.all_reduce(Part.whole(array), "sum", stream_of(array))
+            transport.all_reduce(FlatPart.whole(array), "sum", stream_of(array))
 
     run_on_gpus(1, program, "nccl", machine)
 
@@ -194,11 +194,11 @@ def test_types_and_memory_that_gpus_do_not_exchange():
 
         small = array_of(np.zeros(4, int), qp.i16)
         with pytest.raises(TransportError, match="GPUs cannot reduce i16"):
-            world().transport.all_reduce(Part.whole(small), "sum", stream_of(small))
+            world().transport.all_reduce(FlatPart.whole(small), "sum", stream_of(small))
         with current("cpu"):
             host = array_of(np.zeros(4))
         with pytest.raises(TransportError, match="is in the host's memory"):
-            world().transport.all_reduce(Part.whole(host), "sum", stream_of(small))
+            world().transport.all_reduce(FlatPart.whole(host), "sum", stream_of(small))
 
     run_on_gpus(1, program, "nccl")
 

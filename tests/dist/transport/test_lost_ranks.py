@@ -16,7 +16,7 @@ PROGRAM = """
     import quadpy as qp
     from quadpy.dist import world
     from quadpy.dist.transport.agreement import agree
-    from quadpy.dist.transport.protocol import Part, Receive, Send
+    from quadpy.dist.transport.protocol import FlatPart, Receive, Send
 
     ranks = world()
     how = sys.argv[1]
@@ -36,11 +36,11 @@ PROGRAM = """
     array = qp.ndarray(qp.f32, 6)
     if how == "exchange":
         peer, count = 1 - ranks.rank, 4 + ranks.rank
-        sends, receives = [Send(peer, Part(array, 0, count))], [Receive(peer, Part(array, 0, count))]
+        sends, receives = [Send(peer, FlatPart(array, 0, count))], [Receive(peer, FlatPart(array, 0, count))]
         transport.start_exchange(sends, receives, qp.create_stream()).finish()
     if how == "grid":
         agree(transport, "the shape of the grid", "8 x 8" if ranks.rank else "8 x 9")
-    transport.all_reduce(Part.whole(array), "sum", qp.create_stream())
+    transport.all_reduce(FlatPart.whole(array), "sum", qp.create_stream())
     transport.barrier()
 """
 
@@ -234,7 +234,7 @@ FORKS = """
     import os, sys
     import quadpy as qp
     from quadpy.dist import world
-    from quadpy.dist.transport.protocol import Part
+    from quadpy.dist.transport.protocol import FlatPart
 
     transport = world().transport
     transport.barrier()
@@ -246,7 +246,7 @@ FORKS = """
             sys.exit(3)
         print(how, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     array = qp.ndarray(qp.f32, 6)
-    transport.all_reduce(Part.whole(array), "sum", qp.create_stream())
+    transport.all_reduce(FlatPart.whole(array), "sum", qp.create_stream())
     print("ends well")
 """
 

@@ -9,7 +9,7 @@ from transport_cases import array_of, stream_of
 
 from quadpy.dist import world
 from quadpy.dist.transport import threads
-from quadpy.dist.transport.protocol import Part, Receive, Send
+from quadpy.dist.transport.protocol import FlatPart, Receive, Send
 from quadpy.dist.transport.threads import run_ranks
 from quadpy.errors import RankLostError, RanksDisagreeError, TransportError
 from quadpy.settings import settings
@@ -85,7 +85,7 @@ def test_a_silent_rank_is_lost_after_the_time_limit():
         array = array_of(np.zeros(4))
         if world().rank:
             try:
-                transport.start_exchange([], [Receive(0, Part.whole(array))], stream_of(array)).finish()
+                transport.start_exchange([], [Receive(0, FlatPart.whole(array))], stream_of(array)).finish()
             finally:
                 done.append(1)
         else:
@@ -101,7 +101,7 @@ def test_sizes_that_differ():
     def program():
         mine, theirs = array_of(np.zeros(4 + world().rank)), array_of(np.zeros(4 + world().rank))
         peer = 1 - world().rank
-        exchange = [Send(peer, Part.whole(mine))], [Receive(peer, Part.whole(theirs))]
+        exchange = [Send(peer, FlatPart.whole(mine))], [Receive(peer, FlatPart.whole(theirs))]
         world().transport.start_exchange(*exchange, stream_of(mine)).finish()
 
     errors = errors_of(2, program)
@@ -116,7 +116,7 @@ def test_debug_finds_other_calls():
         if world().rank == 1:
             world().transport.barrier()
         else:
-            world().transport.all_reduce(Part.whole(array), "sum", stream_of(array))
+            world().transport.all_reduce(FlatPart.whole(array), "sum", stream_of(array))
 
     for error in errors_of(3, program):
         assert isinstance(error, RanksDisagreeError)
@@ -128,7 +128,7 @@ def test_debug_finds_messages_that_do_not_fit():
     def program():
         mine, theirs = array_of(np.zeros(4 + world().rank)), array_of(np.zeros(4 + world().rank))
         peer = 1 - world().rank
-        exchange = [Send(peer, Part.whole(mine))], [Receive(peer, Part.whole(theirs))]
+        exchange = [Send(peer, FlatPart.whole(mine))], [Receive(peer, FlatPart.whole(theirs))]
         world().transport.start_exchange(*exchange, stream_of(mine)).finish()
 
     for error in errors_of(2, program):
@@ -141,7 +141,7 @@ def test_debug_finds_messages_that_do_not_fit():
 def test_debug_finds_a_send_that_nobody_receives():
     def program():
         array = array_of(np.zeros(4))
-        sends = [Send(1, Part.whole(array), 3)] if world().rank == 0 else []
+        sends = [Send(1, FlatPart.whole(array), 3)] if world().rank == 0 else []
         world().transport.start_exchange(sends, [], stream_of(array)).finish()
 
     for error in errors_of(2, program):

@@ -13,9 +13,9 @@ from quadpy.dist.calls import Call, exchange_of
 from quadpy.dist.transport.arrivals import announce_receive, announce_send
 from quadpy.dist.transport.gpu.library import OPERATORS, GpuLibrary, type_number
 from quadpy.dist.transport.gpu.watch import Watch
-from quadpy.dist.transport.host import HostEngine
+from quadpy.dist.transport.host import RankEngine
 from quadpy.dist.transport.parts import copy_part, pairs_of
-from quadpy.dist.transport.protocol import NO_CALL, Operator, Part, Receive, Send
+from quadpy.dist.transport.protocol import NO_CALL, FlatPart, Operator, Receive, Send
 from quadpy.errors import TransportError
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.streams.stream import Stream
@@ -40,7 +40,7 @@ class GpuTransport:
 
     capturable = False
 
-    def __init__(self, library: GpuLibrary, engine: HostEngine, device: Device) -> None:
+    def __init__(self, library: GpuLibrary, engine: RankEngine, device: Device) -> None:
         """Connect the GPUs of all ranks; all of them call it together."""
         self.name, self.rank, self.size, self.timeout = library.name, engine.rank, engine.size, engine.timeout
         self._library, self._engine, self._device = library, engine, device
@@ -72,11 +72,11 @@ class GpuTransport:
             copy_part(receive.part, send.part, stream)
         return _ON_STREAM
 
-    def all_gather(self, send: Part, receive: Part, stream: Stream, call: Call = NO_CALL) -> None:
+    def all_gather(self, send: FlatPart, receive: FlatPart, stream: Stream, call: Call = NO_CALL) -> None:
         source, target = announce_send(send, stream), announce_receive(receive, stream)
         self._submit(lambda handle: self._library.all_gather(source, target, send.nbytes, handle), stream, "all_gather")
 
-    def all_reduce(self, part: Part, operator: Operator, stream: Stream) -> None:
+    def all_reduce(self, part: FlatPart, operator: Operator, stream: Stream) -> None:
         numbers, operation = type_number(part.array.dtype), OPERATORS[operator]
         address = announce_receive(part, stream)
         self._submit(
@@ -85,7 +85,7 @@ class GpuTransport:
             "all_reduce",
         )
 
-    def broadcast(self, part: Part, root: int, stream: Stream) -> None:
+    def broadcast(self, part: FlatPart, root: int, stream: Stream) -> None:
         address = announce_send(part, stream) if root == self.rank else announce_receive(part, stream)
         self._submit(lambda handle: self._library.broadcast(address, part.nbytes, root, handle), stream, "broadcast")
 

@@ -12,7 +12,7 @@ import weakref
 from typing import Final
 
 from quadpy.dist.transport.gpu.library import GpuLibrary, failed_call
-from quadpy.dist.transport.host import HostEngine
+from quadpy.dist.transport.host import RankEngine
 from quadpy.errors import DistributedError, QuadpyError
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.streams.event import Event
@@ -27,7 +27,7 @@ _PERIOD: Final = 0.1
 class Watch:
     """Watches one communicator and its oldest incomplete work."""
 
-    def __init__(self, library: GpuLibrary, engine: HostEngine, device: Device) -> None:
+    def __init__(self, library: GpuLibrary, engine: RankEngine, device: Device) -> None:
         self._library, self._engine, self._device = library, engine, device
         self._event: Event = device.create_event()
         self._since, self._call = 0.0, ""  # when the watched work was submitted; nothing is watched without a call
