@@ -9,9 +9,10 @@ from typing import Final, NamedTuple
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import needs_whole_blocks
 from quadpy.ir.effects import effects_of
+from quadpy.ir.index.polynomials import atom_of, constant_of, parts_of
 from quadpy.ir.jumps import BREAK, CONTINUE, OF_LOOPS, RETURN, assigned_in, jumps_from
 from quadpy.ir.loads import chosen_in, unread_in
-from quadpy.ir.races.terms import Atom, Term, Terms, constant_of, parts_of, wrapped
+from quadpy.ir.races.terms import Atom, Term, Terms, wrapped
 from quadpy.ir.touches import changed_in, name_of, touches, value_of
 from quadpy.ir.variables import bound_by
 from quadpy.ir.walk import unhandled
@@ -255,8 +256,8 @@ class Iteration:
             start, stop, step = bounds
             var = self.terms.unknown(stmt.var.name)
             self.bound[stmt.var] = var
-            if (found := self.terms.range_of(start, stop, step)) is not None:
-                self.ranges[var.parts[0][0][0]] = found
+            if (found := self.terms.range_of(start, stop, step)) is not None and (number := atom_of(var)) is not None:
+                self.ranges[number] = found
         self._unsure += 1
         for block in blocks:
             self.block(block)
@@ -284,7 +285,7 @@ class Iteration:
             return step == 0
         turns = self.turns(start, stop, step)
         for turn in range(min(turns, _MOST_TURNS)):
-            self.bound[stmt.var] = self.terms.add(start, turn * step)
+            self.bound[stmt.var] = start + turn * step
             jump = self.block(stmt.body)
             self.settle((stmt.body,), CONTINUE)
             if jump == BREAK:
@@ -292,11 +293,11 @@ class Iteration:
             if jump not in (None, CONTINUE):
                 self._doubts.append(jump)
                 return True
-        return turns <= _MOST_TURNS and isinstance(self.terms.add(stop, start, -1), int)
+        return turns <= _MOST_TURNS and isinstance(stop - start, int)
 
     def turns(self, start: Term, stop: Term, step: int) -> int:
         """How many turns there certainly are: extents of arrays are taken to be 2 at least."""
-        length = self.terms.add(stop, start, -1)
+        length = stop - start
         if isinstance(length, int):
             return max(0, -(-length // step))
         others = [part for part in parts_of(length) if part[0]]

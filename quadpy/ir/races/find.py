@@ -8,11 +8,12 @@ from typing import Final
 
 from quadpy.ir import nodes as ir
 from quadpy.ir.effects import effects_of
+from quadpy.ir.index.polynomials import text_of
 from quadpy.ir.loads import LOADING
 from quadpy.ir.passes.atomics import private_arrays
 from quadpy.ir.races.accesses import Facts, Iteration, MemoryAccess
 from quadpy.ir.races.proofs import Space, are_apart
-from quadpy.ir.races.terms import Atom, Term, Terms, parts_of
+from quadpy.ir.races.terms import Atom, Term, Terms
 from quadpy.ir.races.verdicts import AccessPoint, Definite, Proved, Unknown, Verdict
 from quadpy.ir.races.witnesses import Collision, Point, collisions, counts_of
 from quadpy.ir.touches import changed_in, name_of, touched_in
@@ -62,8 +63,8 @@ class _Search:
 
     def __init__(self, task: ir.ParallelTask, *, noalias: bool) -> None:
         self.task, self.noalias, self.terms = task, noalias, Terms()
-        self.axes = [self.terms.atom(Atom(axis.var.name), varies=True) for axis in task.axes]
-        at: dict[ir.Var, Term] = {axis.var: term for axis, term in zip(task.axes, self.axes, strict=True)}
+        at = {axis.var: self.terms.atom(Atom(axis.var.name), varies=True) for axis in task.axes}
+        self.numbers = [number for term in at.values() for number in self.terms.numbers_in(term)]
         self.facts = Facts.of(task, noalias=noalias)
         self.all = Iteration(self.terms, self.facts, at, every=True)
         self.counts = counts_of(self.terms, task.axes, self.all)
@@ -107,11 +108,11 @@ class _Search:
 
     def space(self) -> Space:
         ranges = dict(self.all.ranges)
-        for axis, term in zip(self.task.axes, self.axes, strict=True):
+        for axis, number in zip(self.task.axes, self.numbers, strict=True):
             start, stop, step = (self.all.term(e) for e in (axis.start, axis.stop, axis.step))
             if (found := self.terms.range_of(start, stop, step)) is not None:
-                ranges[term.parts[0][0][0]] = found
-        axes = frozenset(term.parts[0][0][0] for term in self.axes)
+                ranges[number] = found
+        axes = frozenset(self.numbers)
         ends = (ranges[axis][1] for axis in axes if axis in ranges and ranges[axis][0] == 0)
         positive = frozenset(number for end in ends if self.terms.is_atom(end) for number in self.terms.numbers_in(end))
         return Space(self.terms, axes, ranges, positive)
@@ -177,15 +178,7 @@ _OPERATORS: Final = {"floordiv": "//", "mod": "%", "and": "&", "or": "|", "xor":
 
 def term_text(terms: Terms, term: Term) -> str:
     """``term`` in Python's syntax."""
-    text = ""
-    for monomial, factor in sorted(parts_of(term), key=lambda part: (not part[0], part[0])):
-        factors = [_atom_text(terms, terms.atoms[number]) for number in monomial]
-        if abs(factor) != 1 or not factors:
-            factors.insert(0, str(abs(factor)))
-        sign = "-" if factor < 0 else "+"
-        product = "*".join(factors)
-        text += f" {sign} {product}" if text else product if factor > 0 else f"-{product}"
-    return text or "0"
+    return text_of(term, lambda number: _atom_text(terms, terms.atoms[number]))
 
 
 def _atom_text(terms: Terms, atom: Atom) -> str:

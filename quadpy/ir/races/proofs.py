@@ -10,8 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
+from quadpy.ir.index.polynomials import parts_of, poly
 from quadpy.ir.races.accesses import MemoryAccess
-from quadpy.ir.races.terms import Poly, Term, Terms, parts_of
+from quadpy.ir.races.terms import Term, Terms
 from quadpy.light import dataclass
 
 __all__ = ["Space", "are_apart"]
@@ -89,16 +90,15 @@ def _block_of(space: Space, term: Term, size: Term) -> Term | None:
     high: Term = 0
     whole: Term = 0
     for monomial, factor in parts_of(term):
-        part: Term = factor if not monomial else Poly(((monomial, factor),))
-        quotient = space.terms.quotient(part, size) if monomial else None
+        quotient = space.terms.quotient(poly({monomial: factor}), size) if monomial else None
         if quotient is not None and _is_of_iteration(space, quotient):
-            whole = space.terms.add(whole, quotient)
+            whole = whole + quotient
             continue
         most = _most_of(space, monomial, factor)
         if most is None:
             return None
-        high = space.terms.add(high, most)
-    left = space.terms.add(size, high, -1)
+        high = high + most
+    left = size - high
     return whole if isinstance(left, int) and left > 0 else None
 
 
@@ -111,7 +111,7 @@ def _most_of(space: Space, monomial: tuple[int, ...], factor: int) -> Term | Non
     if len(monomial) == 1 and monomial[0] in space.ranges:
         low, end = space.ranges[monomial[0]]
         if low == 0:
-            return space.terms.mul(factor, space.terms.add(end, -1))
+            return factor * (end - 1)
     return None
 
 
@@ -179,13 +179,13 @@ def _told_by_blocks(space: Space, owner: Term, known: set[int]) -> set[int]:
     open_part: Term = 0
     for monomial, factor in parts_of(owner):
         if any(number in terms.varying and number not in known for number in monomial):
-            open_part = terms.add(open_part, Poly(((monomial, factor),)))
+            open_part = open_part + poly({monomial: factor})
     for monomial, factor in parts_of(open_part):
         number = monomial[0]
         if factor != 1 or len(monomial) > 1 or number not in space.axes or number not in space.ranges:
             continue
         low, end = space.ranges[number]
-        whole = terms.quotient(terms.add(open_part, Poly(((monomial, 1),)), -1), terms.add(end, low, -1))
+        whole = terms.quotient(open_part - poly({monomial: 1}), end - low)
         if whole is not None and not terms.varies(end) and not terms.varies(low):
             return {number} | _told_by(space, whole, known | {number})
     return set()
@@ -202,26 +202,25 @@ def _never_meet(space: Space, a: Term, b: Term) -> bool:
     high: Term | None = 0
     for sign, term in ((1, a), (-1, b)):
         for monomial, factor in parts_of(term):
-            part: Term = Poly(((monomial, sign * factor),)) if monomial else sign * factor
+            part = poly({monomial: sign * factor})
             if not terms.varies(part):
-                low, high = (None if each is None else terms.add(each, part) for each in (low, high))
+                low, high = (None if each is None else each + part for each in (low, high))
                 continue
             step = math.gcd(step, factor)
             least, most = _bounds(space, monomial, sign * factor)
-            low = None if low is None or least is None else terms.add(low, least)
-            high = None if high is None or most is None else terms.add(high, most)
+            low = None if low is None or least is None else low + least
+            high = None if high is None or most is None else high + most
     if (isinstance(low, int) and low > 0) or (isinstance(high, int) and high < 0):
         return True
-    fixed = terms.add(_fixed_part(space, a), _fixed_part(space, b), -1)
+    fixed = _fixed_part(space, a) - _fixed_part(space, b)
     return isinstance(fixed, int) and (fixed % step != 0 if step else fixed != 0)
 
 
 def _fixed_part(space: Space, term: Term) -> Term:
     found: Term = 0
     for monomial, factor in parts_of(term):
-        part: Term = Poly(((monomial, factor),)) if monomial else factor
-        if not space.terms.varies(part):
-            found = space.terms.add(found, part)
+        if not space.terms.varies(part := poly({monomial: factor})):
+            found = found + part
     return found
 
 
@@ -233,5 +232,5 @@ def _bounds(space: Space, monomial: tuple[int, ...], factor: int) -> tuple[Term 
     terms = space.terms
     if terms.varies(low) or terms.varies(end):
         return None, None
-    ends = terms.mul(factor, low), terms.mul(factor, terms.add(end, -1))
+    ends = factor * low, factor * (end - 1)
     return ends if factor > 0 else ends[::-1]

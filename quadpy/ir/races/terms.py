@@ -12,22 +12,13 @@ from typing import Final, TypeAlias
 
 from quadpy.dtypes import Scalar
 from quadpy.ir import nodes as ir
+from quadpy.ir.index.polynomials import Poly, atom_of, atom_poly, parts_of, poly
 from quadpy.light import dataclass
 
-__all__ = ["Atom", "Monomial", "Poly", "Term", "Terms", "constant_of", "parts_of"]
+__all__ = ["Atom", "Term", "Terms", "wrapped"]
 
-Monomial: TypeAlias = tuple[int, ...]
-"""A product of atoms, by their numbers in ascending order."""
-
-
-@dataclass(frozen=True, slots=True)
-class Poly:
-    """A sum of monomials with coefficients that are not 0, in the order of the monomials; not a constant."""
-
-    parts: tuple[tuple[Monomial, int], ...]
-
-
-Term: TypeAlias = int | Poly
+Term: TypeAlias = int | Poly[int]
+"""The atoms of a polynomial are numbers of ``Terms.atoms``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,25 +59,6 @@ _COMPARED: Final[dict[ir.CmpOp, Callable[[int], bool]]] = {
 }
 
 
-def parts_of(term: Term) -> tuple[tuple[Monomial, int], ...]:
-    """The monomials of ``term`` with their coefficients; the constant is that of ``()``."""
-    if isinstance(term, Poly):
-        return term.parts
-    return (((), term),) if term else ()
-
-
-def constant_of(term: Term) -> int:
-    """The constant part of ``term``."""
-    return next((factor for monomial, factor in parts_of(term) if not monomial), 0)
-
-
-def _poly(found: dict[Monomial, int]) -> Term:
-    parts = tuple(sorted((monomial, factor) for monomial, factor in found.items() if factor))
-    if not parts:
-        return 0
-    return parts[0][1] if parts[0][0] == () and len(parts) == 1 else Poly(parts)
-
-
 class Terms:
     """The atoms of one task by number, and arithmetic with terms.
 
@@ -99,7 +71,7 @@ class Terms:
         self._numbers: dict[Atom, int] = {}
         self._fresh = 0
 
-    def atom(self, atom: Atom, *, varies: bool = False) -> Poly:
+    def atom(self, atom: Atom, *, varies: bool = False) -> Term:
         """The term that is ``atom`` alone; an operation varies if an operand does."""
         number = self._numbers.get(atom)
         if number is None:
@@ -107,9 +79,9 @@ class Terms:
             self.atoms.append(atom)
             if varies or any(map(self.varies, atom.operands)):
                 self.varying.add(number)
-        return Poly((((number,), 1),))
+        return atom_poly(number)
 
-    def unknown(self, name: str) -> Poly:
+    def unknown(self, name: str) -> Term:
         """A term that equals no other one."""
         self._fresh += 1
         return self.atom(Atom(name, number=self._fresh), varies=True)
@@ -123,10 +95,8 @@ class Terms:
 
     def is_atom(self, term: Term) -> Atom | None:
         """The atom, if ``term`` is a single atom."""
-        match term:
-            case Poly(parts=(((number,), 1),)):
-                return self.atoms[number]
-        return None
+        number = atom_of(term)
+        return None if number is None else self.atoms[number]
 
     def range_of(self, start: Term, stop: Term, step: Term) -> tuple[Term, Term] | None:
         """Low and high (exclusive) of the variable of a loop; None if the direction is not known."""
@@ -134,42 +104,23 @@ class Terms:
             case int() if step > 0:
                 return start, stop
             case int() if step < 0:
-                return self.add(stop, 1), self.add(start, 1)
+                return stop + 1, start + 1
         return None
 
     # ---------------------------------------------------------------- arithmetic
-
-    def add(self, a: Term, b: Term, factor: int = 1) -> Term:
-        """``a + factor * b``."""
-        if isinstance(a, int) and isinstance(b, int):
-            return a + factor * b
-        found = dict(parts_of(a))
-        for monomial, each in parts_of(b):
-            found[monomial] = found.get(monomial, 0) + factor * each
-        return _poly(found)
-
-    def mul(self, a: Term, b: Term) -> Term:
-        if isinstance(a, int) and isinstance(b, int):
-            return a * b
-        found: dict[Monomial, int] = {}
-        for some, m in parts_of(a):
-            for others, n in parts_of(b):
-                product = tuple(sorted(some + others))
-                found[product] = found.get(product, 0) + m * n
-        return _poly(found)
 
     def quotient(self, term: Term, by: Term) -> Term | None:
         """``term / by``, if there is no remainder; ``by`` is a number or one monomial."""
         (divisor, factor), *others = parts_of(by) or (((), 0),)
         if others or not factor:
             return None
-        found: dict[Monomial, int] = {}
+        found: dict[tuple[int, ...], int] = {}
         for monomial, each in parts_of(term):
             left = _without(monomial, divisor)
             if left is None or each % factor:
                 return None
             found[left] = each // factor
-        return _poly(found)
+        return poly(found)
 
     def binary(self, op: ir.BinOp, a: Term, b: Term, type: Scalar) -> Term:
         """``op`` of two numbers of ``type``."""
@@ -181,20 +132,20 @@ class Terms:
             return self._operation(op.value, (a, b), type)
         match op, b:
             case ir.BinOp.ADD, _:
-                return self.add(a, b)
+                return a + b
             case ir.BinOp.SUB, _:
-                return self.add(a, b, -1)
+                return a - b
             case ir.BinOp.MUL, _:
-                return self.mul(a, b)
+                return a * b
             case ir.BinOp.SHL, int() if 0 <= b < type.bits - 1:
-                return self.mul(a, 1 << b)
+                return a * (1 << b)
             case ir.BinOp.SHR, int() if 0 <= b < type.bits - 1:
                 return self.divided("floordiv", a, 1 << b, type)
             case ir.BinOp.AND, int() if b >= 0 and not b & (b + 1):
                 return self.divided("mod", a, b + 1, type)
             case ((ir.BinOp.FLOORDIV | ir.BinOp.MOD), _):
                 return self.divided(op.value, a, b, type)
-            case ((ir.BinOp.MIN | ir.BinOp.MAX), _) if isinstance(apart := self.add(a, b, -1), int):
+            case ((ir.BinOp.MIN | ir.BinOp.MAX), _) if isinstance(apart := a - b, int):
                 return a if (apart < 0) == (op is ir.BinOp.MIN) else b
         return self._operation(op.value, (a, b), type)
 
@@ -212,7 +163,7 @@ class Terms:
         return self._operation(name, (a, b), type)
 
     def compare(self, op: ir.CmpOp, a: Term, b: Term, type: Scalar) -> Term:
-        if not type.is_float and isinstance(apart := self.add(a, b, -1), int):
+        if not type.is_float and isinstance(apart := a - b, int):
             return int(_COMPARED[op](apart))
         return self._operation(op.value, (a, b), type)
 
@@ -244,7 +195,7 @@ def wrapped(value: int, type: Scalar) -> int:
     return value - (1 << type.bits) if type.is_signed and value >> (type.bits - 1) else value
 
 
-def _without(monomial: Monomial, divisor: Monomial) -> Monomial | None:
+def _without(monomial: tuple[int, ...], divisor: tuple[int, ...]) -> tuple[int, ...] | None:
     left = list(monomial)
     for number in divisor:
         if number not in left:

@@ -47,7 +47,7 @@ def counts_of(terms: Terms, axes: Sequence[ir.Axis], run: Iteration) -> list[int
     counts: list[int | None] = []
     for axis in axes:
         start, stop, step = (run.term(e) for e in (axis.start, axis.stop, axis.step))
-        length = terms.add(stop, start, -1)
+        length = stop - start
         known = isinstance(length, int) and isinstance(step, int)
         counts.append((max(0, -(-length // step)) if step else 0) if known else None)  # type: ignore[operator]  # known
     return counts
@@ -98,7 +98,7 @@ def _points(terms: Terms, facts: Facts, counts: Sequence[int | None]) -> Iterato
         values = []
         for axis, number in zip(facts.task.axes, numbers, strict=True):
             start, step = run.term(axis.start), run.term(axis.step)
-            values.append(terms.add(start, terms.mul(step, number)))
+            values.append(start + step * number)
         yield Point(numbers, tuple(values))
 
 

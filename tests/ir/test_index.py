@@ -1,0 +1,91 @@
+"""The algebra of indices against all values that expressions at random take, with the widths of their types."""
+
+from __future__ import annotations
+
+import random
+
+from index_oracle import RandomIndex, is_exact, value_of, value_of_term
+
+from quadpy.dtypes import bounds_of
+from quadpy.ir import nodes as ir
+from quadpy.ir.footprints.accesses import Reached
+from quadpy.ir.footprints.boxes import box_of
+from quadpy.ir.footprints.loops import enter_loop
+from quadpy.ir.footprints.model import BoxFormula
+from quadpy.ir.index.reader import Known, Reader
+from quadpy.ir.races.accesses import Facts, Iteration
+from quadpy.ir.races.terms import Atom, Terms
+from quadpy.lang.known_ranges import Ranges
+
+
+def box(made: RandomIndex) -> BoxFormula | None:
+    """The box of the index of ``made``."""
+    reader, known = Reader(), Known()
+    for loop in made.loops:
+        enter_loop(reader, loop, known)
+    if made.condition is not None:
+        known = known.fork(reader.condition(made.condition, known))
+    span = made.index.span
+    place = ir.Element("x", (made.index,), 0, made.index.type, span=span)
+    return box_of(Reached(place, ir.Access.READ, None, (reader.index(made.index, known),), known.guards, span))
+
+
+def test_bounds_steps_and_certainty_hold_for_all_values_that_occur(pytestconfig):
+    held = certain = narrow = 0
+    for seed in range(20 * pytestconfig.getoption("--random-kernels")):
+        made = RandomIndex(random.Random(seed))
+        if (found := box(made)) is None:
+            continue
+        (axis,) = found.axes
+        for _ in range(6):
+            launch = made.launch()
+            if (runs := made.runs(launch)) is None or not value_of(found.holds, launch):
+                continue
+            values = {int(run.value(made.index)) for run in runs}
+            low, last, step, origin = (value_of(each, launch) for each in (axis.low, axis.last, axis.step, axis.origin))
+            about = f"seed {seed}: {made} {launch} {sorted(values)[:9]} {found}"
+            assert not values or value_of(found.present, launch), about
+            assert all(low <= value <= last and (value - origin) % (step or 1) == 0 for value in values), about
+            present, always, exact = (value_of(each, launch) for each in (found.present, found.always, found.exact))
+            if present and always:
+                assert values, about
+                assert not exact or len(values) == len(range(*first_of(low, last, step or 1, origin))), about
+                certain += exact
+            held, narrow = held + 1, narrow + ((low, last) != bounds_of(made.index.type))
+    assert held > 100
+    assert certain > held // 40
+    assert narrow > held // 2
+
+
+def first_of(low: int, last: int, step: int, origin: int) -> tuple[int, int, int]:
+    return origin - (origin - low) // step * step, last + 1, step
+
+
+def test_known_ranges_contain_all_values_that_occur(pytestconfig):
+    narrow = 0
+    for seed in range(20 * pytestconfig.getoption("--random-kernels")):
+        made, ranges = RandomIndex(random.Random(seed)), Ranges()
+        for loop in made.loops:
+            ranges.add_counter(loop)
+        low, high = ranges.of(made.index)
+        narrow += (low, high) != bounds_of(made.index.type)
+        for launch in (made.launch() for _ in range(6)):
+            for run in made.runs(launch) or ():
+                assert low <= run.value(made.index) <= high, f"seed {seed}: {made} {launch} {run.variables}"
+    assert narrow > 80
+
+
+def test_terms_have_the_values_of_their_expressions(pytestconfig):
+    tried = 0
+    for seed in range(20 * pytestconfig.getoption("--random-kernels")):
+        made, terms = RandomIndex(random.Random(seed)), Terms()
+        at = {loop.var: terms.atom(Atom(loop.var.name), varies=True) for loop in made.loops}
+        facts = Facts(None, frozenset(), True, frozenset(), frozenset(), frozenset())
+        term = Iteration(terms, facts, at, every=True).term(made.index)
+        for launch in (made.launch() for _ in range(6)):
+            for run in made.runs(launch) or ():
+                if is_exact(made.index, run):
+                    tried += 1
+                    value = value_of_term(term, terms, run)
+                    assert value == run.value(made.index), f"seed {seed}: {made} {launch} {run.variables} {term}"
+    assert tried > 1000
