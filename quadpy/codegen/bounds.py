@@ -16,12 +16,14 @@ from dataclasses import replace
 from typing import Final, cast
 
 from quadpy.artifact import AbiLayout, Limit
-from quadpy.codegen.corners import Corner, Loop, Numbers, corners_of, put
+from quadpy.codegen.corners import Corner, Loop, corners_of, put
 from quadpy.codegen.extent import NotOnHost, integer_of
-from quadpy.codegen.polynomials import Polynomial
 from quadpy.dtypes import i32
 from quadpy.formula import Formula, Operation
 from quadpy.ir import nodes as ir
+from quadpy.ir.index.bounds import is_natural
+from quadpy.ir.index.numbers import Atom, Given, Number
+from quadpy.ir.index.polynomials import atom_poly, parts_of
 from quadpy.ir.jumps import BREAK, CONTINUE, RETURN, jumps_from
 from quadpy.ir.touches import touches
 from quadpy.ir.walk import walk
@@ -52,7 +54,9 @@ class _Task:
 
     def __init__(self, kernel: ir.Kernel, layout: AbiLayout, task: ir.Task) -> None:
         self.arrays, self.layout, self.task = kernel.arrays, layout, task
-        self.numbers: Numbers = {(value.param, value.part, value.axis): k for k, value in enumerate(layout.values)}
+        self.numbers: dict[tuple[str, str, int], int] = {
+            (value.param, value.part, value.axis): k for k, value in enumerate(layout.values)
+        }
         self.known: dict[str, ir.Expr] = {}
         self.loops: list[Loop] = []
         self.accesses: list[tuple[ir.Element, tuple[Loop, ...]]] = []
@@ -121,16 +125,14 @@ class _Task:
     def _limits(self, place: ir.Element, axis: int, loops: tuple[Loop, ...], *, low: bool) -> Iterator[Limit]:
         """The limits of the smallest or the largest index along ``axis``; none if none is needed or known."""
         shape = self.arrays[place.array].type.shape
-        extent: Polynomial = (
-            {(): shape[axis]} if shape is not None else {(self.numbers[place.array, "extent", axis],): 1}
-        )
-        for corner in corners_of(place.index[axis], loops, self.numbers, low=low):
+        extent: Number = shape[axis] if shape is not None else atom_poly(Given(place.array, "extent", axis))
+        for corner in corners_of(place.index[axis], loops, low=low):
             terms = corner.estimate.over if low else corner.beyond(extent)
-            if not self._is_safe(terms, low=low):
+            if not is_natural(terms if low else -terms - 1):  # extents are not negative
                 yield self._limit(place, axis, corner, loops, terms, low=low)
 
     def _limit(
-        self, place: ir.Element, axis: int, corner: Corner, loops: tuple[Loop, ...], terms: Polynomial, *, low: bool
+        self, place: ir.Element, axis: int, corner: Corner, loops: tuple[Loop, ...], terms: Number, *, low: bool
     ) -> Limit:
         ranges = [[corner.there(e) for e in (loop.start, loop.stop, loop.step)] for loop in loops]
         each = [corner.index, *itertools.chain.from_iterable(ranges)]
@@ -141,7 +143,7 @@ class _Task:
             axis=axis,
             first=(*self.arrays[place.array].offset, *(0,) * len(place.index))[axis],
             low=low,
-            terms=tuple((factor, cast("tuple[int, ...]", atoms)) for atoms, factor in terms.items()),
+            terms=tuple((factor, tuple(map(self._number, product))) for product, factor in parts_of(terms)),
             index=integer_of(corner.index, self.layout),
             runs=tuple(Operation("count", tuple(integer_of(e, self.layout) for e in bounds)) for bounds in ranges),
         )
@@ -155,14 +157,10 @@ class _Task:
             for axis in range(t.ndim)
         )
 
-    def _is_safe(self, terms: Polynomial, *, low: bool) -> bool:
-        """Whether no launch can break the limit, since extents are not negative."""
-        sign = 1 if low else -1
-        parts = (sign * factor >= 0 and all(map(self._is_extent, atoms)) for atoms, factor in terms.items() if atoms)
-        return all(parts) and sign * terms.get((), 0) >= (0 if low else 1)
-
-    def _is_extent(self, atom: int | str) -> bool:
-        return isinstance(atom, int) and self.layout.values[atom].part == "extent"
+    def _number(self, atom: Atom) -> int:
+        """The number of a value of the argument block."""
+        assert isinstance(atom, Given)
+        return self.numbers[atom.param, atom.part, atom.axis]
 
 
 def _jumps(stmt: ir.Stmt) -> bool:

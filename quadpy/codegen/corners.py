@@ -9,19 +9,19 @@ from __future__ import annotations
 import itertools
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import replace
-from typing import Final, NamedTuple, TypeAlias, cast
+from typing import Final, NamedTuple, cast
 
 from quadpy.codegen.extent import NotOnHost
-from quadpy.codegen.polynomials import Polynomial, Quotient, compared, mentions, quotient_of, rises, substituted
+from quadpy.codegen.quotients import Quotient, quotient_of, variable
 from quadpy.dtypes import Scalar, i64
 from quadpy.ir import nodes as ir
+from quadpy.ir.index.numbers import Number
+from quadpy.ir.index.polynomials import parts_of
 from quadpy.ir.walk import map_children, walk
 from quadpy.light import dataclass
 
-__all__ = ["Corner", "Loop", "Numbers", "corners_of", "put"]
+__all__ = ["Corner", "Loop", "corners_of", "put"]
 
-Numbers: TypeAlias = Mapping[tuple[str, str, int], int]
-"""The numbers of the values of the argument block."""
 _MOST: Final = 8
 """Choices between operands of ``min`` and ``max`` in one index."""
 
@@ -49,17 +49,17 @@ class Corner:
     slope: Quotient
     estimate: Quotient
 
-    def beyond(self, extent: Polynomial) -> Polynomial:
+    def beyond(self, extent: Number) -> Number:
         """What is not negative if the index is ``extent`` or more."""
-        return compared(self.estimate, extent)
+        return self.estimate.over - extent * self.estimate.under
 
     def at(self, var: str, value: ir.Expr, slope: Quotient, estimate: Quotient) -> Corner:
         """Where the loop variable has that value, which is taken for ``slope`` and ``estimate``."""
         return Corner(
             index=put(self.index, {var: value}),
             values=(*self.values, (var, value)),
-            slope=substituted(self.slope, var, slope),
-            estimate=substituted(self.estimate, var, estimate),
+            slope=self.slope.put(variable(var), slope),
+            estimate=self.estimate.put(variable(var), estimate),
         )
 
     def there(self, e: ir.Expr) -> ir.Expr:
@@ -69,40 +69,38 @@ class Corner:
         return e
 
 
-def corners_of(index: ir.Expr, loops: tuple[Loop, ...], numbers: Numbers, *, low: bool) -> list[Corner]:
+def corners_of(index: ir.Expr, loops: tuple[Loop, ...], *, low: bool) -> list[Corner]:
     """The corners of the smallest, or the largest, value of ``index``; NotOnHost if it is made of something else."""
-    corners = [Corner(index, (), *pair) for pair in _quotients(index, loops, numbers, low=low, test=low)]
+    corners = [Corner(index, (), *pair) for pair in _quotients(index, loops, low=low, test=low)]
     for k in reversed(range(len(loops))):
-        corners = [each for corner in corners for each in _decided(corner, loops[k], loops[:k], numbers, low=low)]
+        corners = [each for corner in corners for each in _decided(corner, loops[k], loops[:k], low=low)]
     return corners
 
 
-def _decided(corner: Corner, loop: Loop, outer: tuple[Loop, ...], numbers: Numbers, *, low: bool) -> Iterator[Corner]:
+def _decided(corner: Corner, loop: Loop, outer: tuple[Loop, ...], *, low: bool) -> Iterator[Corner]:
     """With the first or the last iteration of ``loop``; with both, where its step is known only at run time."""
-    name, moves = loop.var.name, mentions(corner.slope, loop.var.name)
+    name, moves = loop.var.name, corner.slope.mentions(variable(loop.var.name))
     step = int(loop.step.value) if isinstance(loop.step, ir.Const) else None
     if step == 0:
         raise NotOnHost
-    if not moves and loop.whole and step in (1, -1) and (turn := _turn(corner.index, loop, numbers, low=low)):
+    if not moves and loop.whole and step in (1, -1) and (turn := _turn(corner.index, loop, low=low)):
         yield corner.at(name, turn, corner.slope, corner.estimate)  # neither has the variable
         return
-    upward = rises(corner.slope, name) is not low
+    upward = corner.slope.rises(variable(name)) is not low
     to_last = moves and loop.whole
     if not to_last or step is None or (step > 0) is not upward:
-        for pair in _quotients(loop.start, outer, numbers, low=not upward, test=low):
+        for pair in _quotients(loop.start, outer, low=not upward, test=low):
             yield corner.at(name, loop.start, *pair)
     if to_last and (step is None or (step > 0) is upward):
         end = _binary(ir.BinOp.SUB, loop.stop, _const(1 if upward else -1, loop.stop.type, loop))
-        for pair in _quotients(end, outer, numbers, low=not upward, test=low):
+        for pair in _quotients(end, outer, low=not upward, test=low):
             yield corner.at(name, _last(loop, step), *pair)
 
 
-def _quotients(
-    e: ir.Expr, loops: tuple[Loop, ...], numbers: Numbers, *, low: bool, test: bool
-) -> Iterator[tuple[Quotient, Quotient]]:
+def _quotients(e: ir.Expr, loops: tuple[Loop, ...], *, low: bool, test: bool) -> Iterator[tuple[Quotient, Quotient]]:
     names = {loop.var.name for loop in loops}
     for slope, estimate in _choices(e, names, low=low, test=test):
-        yield quotient_of(slope, numbers), quotient_of(estimate, numbers)
+        yield quotient_of(slope), quotient_of(estimate)
 
 
 def _choices(e: ir.Expr, names: set[str], *, low: bool, test: bool) -> list[tuple[ir.Expr, ir.Expr]]:
@@ -201,7 +199,7 @@ def _last(loop: Loop, step: int | None) -> ir.Expr:
     return _cast(last, loop.var.type)
 
 
-def _turn(index: ir.Expr, loop: Loop, numbers: Numbers, *, low: bool) -> ir.Expr | None:
+def _turn(index: ir.Expr, loop: Loop, *, low: bool) -> ir.Expr | None:
     """Where ``(i + c) % n`` in ``index`` is n - 1 for the last time, or 0 for the first time; None without such a part.
 
     Where it never is, an iteration all the same: each is between the first one and the last.
@@ -209,7 +207,9 @@ def _turn(index: ir.Expr, loop: Loop, numbers: Numbers, *, low: bool) -> ir.Expr
     for n in walk(index):
         if not isinstance(n, ir.Binary) or n.op is not ir.BinOp.MOD or not _reads(n, {loop.var.name}):
             continue
-        if {factor for atoms, factor in quotient_of(n.lhs, numbers).over.items() if loop.var.name in atoms} != {1}:
+        if {factor for product, factor in parts_of(quotient_of(n.lhs).over) if variable(loop.var.name) in product} != {
+            1
+        }:
             continue
         ends = [loop.start, _last(loop, int(cast("ir.Const", loop.step).value))]
         bottom, top = ends if cast("ir.Const", loop.step).value > 0 else ends[::-1]

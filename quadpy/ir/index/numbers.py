@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import field
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from quadpy.ir.index.polynomials import Poly, atom_of, atom_poly, parts_of, poly
 from quadpy.light import dataclass
@@ -36,29 +36,22 @@ Operator: TypeAlias = Literal[
 """``dense`` takes strides and counts: the step of all sums of their multiples if these are equally spaced, else 0."""
 
 
-class _Named:
-    """What numbers are made of, in the order of the texts that messages show."""
+class Given(NamedTuple):
+    """A scalar argument of the launch, the extent of an array's axis, or, where its values are sought, a loop variable."""
 
-    __slots__ = ()
+    param: str
+    part: Literal["scalar", "extent", "variable"] = "scalar"
+    axis: int = 0
 
-    def __lt__(self, other: _Named) -> bool:
+    def __str__(self) -> str:
+        return f"{self.param}.shape[{self.axis}]" if self.part == "extent" else self.param
+
+    def __lt__(self, other: object) -> bool:
         return str(self) < str(other)
 
 
 @dataclass(frozen=True, slots=True)
-class Given(_Named):
-    """A scalar argument of the launch, or the extent of an array's axis."""
-
-    param: str
-    part: Literal["scalar", "extent"] = "scalar"
-    axis: int = 0
-
-    def __str__(self) -> str:
-        return self.param if self.part == "scalar" else f"{self.param}.shape[{self.axis}]"
-
-
-@dataclass(frozen=True, slots=True)
-class Made(_Named):
+class Made:
     """An operation whose result is not a polynomial; its ``text`` tells it apart."""
 
     op: Operator = field(compare=False)
@@ -67,6 +60,9 @@ class Made(_Named):
 
     def __str__(self) -> str:
         return self.text
+
+    def __lt__(self, other: object) -> bool:
+        return self.text < str(other)
 
 
 Atom: TypeAlias = Given | Made
