@@ -1,4 +1,4 @@
-"""Expressions of the IR: pure and scalar, with their operators and types."""
+"""Expressions of the IR: pure and scalar, with their operators and types; and the places that statements access."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from typing import Final, TypeAlias
 
 from quadpy.dtypes import Scalar, i32
 from quadpy.ir.node import Node, Order, Pure
-from quadpy.ir.places import Slot
 from quadpy.light import dataclass
 
 __all__ = [
     "AtomicOp", "BinOp", "Binary", "BitCast", "BlockIndex", "COMBINES", "Call", "Cast", "CmpOp", "Compare", "Const",
-    "Expr", "Intrinsic", "ParamRead", "Pick", "Select", "ShapeOf", "SlotRead", "ThreadIndex", "UnOp", "Unary", "Var",
-    "VarRead",
+    "Element", "Expr", "Intrinsic", "ParamRead", "Pick", "Place", "Select", "ShapeOf", "Slot", "SlotRead", "ThreadIndex", "UnOp", "Unary", "Var",
+    "VarRead", "slot_name",
 ]  # fmt: skip
 
 
@@ -215,6 +214,38 @@ class Call(Pure):
     function: str
     args: tuple[Expr, ...]
     type: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Element(Pure):
+    """One scalar of an array, shared ones too: one index per axis, and the component of the element (row-major).
+
+    ``chosen``, an i64, is a run-time offset in components, within one member; only passes of a target make such
+    elements.
+    """
+
+    CHILDREN = ("index", "chosen")
+    array: str
+    index: tuple[Expr, ...]
+    component: int
+    type: Scalar
+    chosen: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Slot(Pure):
+    """Eight bytes of the kernel's scratch memory; the first slots are the kernel's results."""
+
+    number: int
+    type: Scalar
+
+
+Place: TypeAlias = Element | Slot
+
+
+def slot_name(number: int) -> str:
+    """The name of a slot, which represents a variable among array names: no array has such a name."""
+    return f"${number}"
 
 
 @dataclass(frozen=True, slots=True)

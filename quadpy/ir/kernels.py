@@ -7,9 +7,8 @@ from typing import NamedTuple, TypeAlias
 from quadpy.dtypes import Scalar
 from quadpy.faults import Site
 from quadpy.flow import Flow
-from quadpy.ir.expressions import AtomicOp, Expr, Var
+from quadpy.ir.expressions import AtomicOp, Expr, Place, Var
 from quadpy.ir.node import Node, Order, Pure
-from quadpy.ir.places import Place
 from quadpy.ir.statements import Axis, Block, SharedArray
 from quadpy.ir.types import Array
 from quadpy.light import dataclass

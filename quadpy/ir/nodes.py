@@ -7,12 +7,11 @@ of which hold its results.
 """
 
 # ruff: noqa: F403 - this module gathers the nodes under one name, and the parts name theirs in __all__
-from quadpy.ir import expressions, kernels, marks, node, places, statements
+from quadpy.ir import expressions, kernels, marks, node, statements
 from quadpy.ir.expressions import *
 from quadpy.ir.kernels import *
 from quadpy.ir.marks import *
 from quadpy.ir.node import *
-from quadpy.ir.places import *
 from quadpy.ir.statements import *
 
 __all__: list[str] = []
@@ -20,5 +19,4 @@ __all__ += expressions.__all__
 __all__ += kernels.__all__
 __all__ += marks.__all__
 __all__ += node.__all__
-__all__ += places.__all__
 __all__ += statements.__all__

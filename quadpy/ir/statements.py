@@ -5,10 +5,9 @@ from __future__ import annotations
 import enum
 from typing import TypeAlias
 
-from quadpy.ir.expressions import AtomicOp, Expr, ParamRead, Var
+from quadpy.ir.expressions import AtomicOp, Element, Expr, ParamRead, Place, Var
 from quadpy.ir.marks import Breakpoint, Enter, Exit, Line, Names
 from quadpy.ir.node import Node, Order, Pure
-from quadpy.ir.places import Element, Place
 from quadpy.ir.types import Array
 from quadpy.light import dataclass
 from quadpy.output import Message

@@ -37,11 +37,11 @@ from quadpy.dist.terms import array_parameter
 from quadpy.dtypes import Scalar
 from quadpy.errors import KernelSyntaxError
 from quadpy.ir import nodes as ir
+from quadpy.ir.expressions import slot_name
 from quadpy.ir.footprints import with_numbers
 from quadpy.ir.index.numbers import Given
 from quadpy.ir.passes.atomics import demote_atomics
 from quadpy.ir.passes.watch_races import watched_in, with_watches
-from quadpy.ir.places import slot_name
 from quadpy.ir.types import array_of
 from quadpy.ir.walk import walk
 
