@@ -26,7 +26,7 @@ def touches(node: ir.Node) -> list[tuple[ir.Place, ir.Access]]:
 
 
 def touched_in(*nodes: ir.Node) -> Iterator[tuple[ir.Node, ir.Place, ir.Access]]:
-    """The nodes that access memory, at any depth, with each place and how."""
+    """The statements and reductions that access memory, at any depth, with each place and how."""
     for node in nodes:
         for inner in walk(node):
             if inner.ACCESSES:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import pickle
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -11,8 +12,13 @@ import pytest
 
 import quadpy as qp
 from quadpy.codegen import frames as f, lower as lowering
-from quadpy.codegen.compile import compile_kernel, lower
+from quadpy.codegen.compile import compile_kernel, lower, schedule_for
+from quadpy.codegen.lower.kernel import lower_kernel
 from quadpy.codegen.schedule import PLAIN, Form, schedule_of
+from quadpy.ir import nodes as ir
+from quadpy.ir.blocks import done_together
+from quadpy.ir.numbering import Numbers, statements
+from quadpy.ir.walk import walk
 from quadpy.jit.offline import trace_for
 from quadpy.target import parse_target
 
@@ -109,3 +115,54 @@ def test_lowering_reads_decisions_and_makes_none():
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("quadpy.codegen.plans"):
                 names = {name.name for name in node.names if not LIMITS.fullmatch(name.name)}
                 assert names <= TYPES_OF_PLANS | FACTS, file
+
+
+@qp.kernel
+def in_blocks(x: A(qp.f32, 1)):
+    qp.loop_config(block_dim=64)
+    for i in range(1024):
+        tile = qp.simt.block.SharedArray((64,), qp.f32)
+        tile[i % 64] = x[i]
+        qp.simt.block.sync()
+        if qp.simt.subgroup.any_true(x[0] > 1.0):
+            x[i] = tile[63 - i % 64]
+
+
+@qp.kernel
+def in_vectors(x: A(qp.f32, 2), y: A(qp.f32, 1)):
+    for i in y:
+        total = 0.0
+        for j in range(x.shape[0]):
+            total += x[j, i]
+        y[i] = total
+
+
+@pytest.mark.parametrize("target", ["cpu", "gfx942", "sm_90"])
+@pytest.mark.parametrize("kernel", [every_frame, in_blocks, in_vectors], ids=lambda kernel: kernel.__name__)
+def test_schedules_are_values(kernel, target):
+    """Equal for equal kernels, in every process: hashed, shown and pickled."""
+    spec = parse_target(target)
+    first, second = (schedule_for(trace_for(kernel, {}, spec).kernel, spec) for _ in range(2))
+    stored = pickle.loads(pickle.dumps(first))
+    for other in (second, stored):
+        assert other is not first
+        assert other == first
+        assert hash(other) == hash(first)
+        assert repr(other) == repr(first)
+    assert not re.search(r"0x[0-9a-f]{6}|<function|<object", repr(first))
+    assert lower_kernel(stored, "") == lower_kernel(first, "")
+    if target == "cpu":
+        frames = {type(schedule.frame) for schedule in first.tasks}
+        assert kernel is every_frame or frames & {f.SectionedBlocks, f.Iterations}
+        changed = replace(first.kernel, name="other")
+        assert schedule_of(changed, spec) != first
+
+
+def test_numbers_of_statements_are_in_the_order_of_the_text():
+    (task,) = trace_for(in_blocks, {}, parse_target("cpu")).kernel.tasks
+    numbers, found = Numbers(task.body), list(statements(task.body))
+    assert [numbers[stmt] for stmt in found] == list(range(len(found)))
+    assert [type(stmt) for stmt in found if isinstance(stmt, ir.Stmt)] == [
+        type(n) for n in walk(task.body) if isinstance(n, ir.Stmt)
+    ]
+    assert done_together(task.body) <= numbers.of(found)

@@ -20,11 +20,11 @@ from quadpy.flow import Fork, map_tasks, steps_of
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import needs_whole_blocks
 from quadpy.ir.loads import chosen_in, unread_in
-from quadpy.ir.numbering import Numbers
+from quadpy.ir.numbering import Numbers, statements
 from quadpy.ir.passes.shadow_marks import Marks, Place
 from quadpy.ir.passes.shadow_words import Words, number_of_iteration, words_of
 from quadpy.ir.races import Proved, orders_itself, races_of
-from quadpy.ir.touches import is_binding, kind_of, name_of, only_reads, touched_in, touches
+from quadpy.ir.touches import is_binding, kind_of, name_of, only_reads, touches
 from quadpy.ir.types import array_of
 from quadpy.ir.variables import bound_by
 from quadpy.ir.walk import map_children, walk
@@ -164,7 +164,7 @@ class _Watched:
 
     def places(self, name: str) -> list[tuple[ir.Stmt, ir.Access]]:
         """The accesses to ``name``."""
-        found = touched_in(self.task.body)
+        found = ((stmt, *each) for stmt in statements(self.task.body) for each in touches(stmt))
         return [(stmt, access) for stmt, place, access in found if name_of(place) == name and self.counts(stmt)]
 
     def counts(self, stmt: ir.Stmt) -> bool:
