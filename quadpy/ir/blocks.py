@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set as AbstractSet
 from typing import Final, NamedTuple, TypeAlias
 
 from quadpy.ir import nodes as ir
-from quadpy.ir.numbering import Numbers
+from quadpy.ir.numbering import Numbers, statements
 from quadpy.ir.walk import walk
 
 __all__ = [
     "DEFAULT_BLOCK",
+    "OF_BLOCKS",
     "done_by_waves",
     "done_together",
     "has_barrier",
@@ -24,18 +25,18 @@ __all__ = [
 def uses_block(task: ir.ParallelTask) -> bool:
     """True if iterations know their block: a block's iterations then stay together, in the loop's order."""
     return bool(task.shared) or any(
-        n.ORDERS & _OF_BLOCKS or isinstance(n, (ir.ThreadIndex, ir.BlockIndex)) for n in walk(task.body)
+        not OF_BLOCKS.isdisjoint(n.ORDERS) or isinstance(n, (ir.ThreadIndex, ir.BlockIndex)) for n in walk(task.body)
     )
 
 
 def has_barrier(node: ir.Node) -> bool:
     """True if the iterations of a block wait for each other in ``node``."""
-    return orders(node, ir.Order.BLOCK)
+    return orders(node, {ir.Order.BLOCK})
 
 
 def has_wave(node: ir.Node) -> bool:
     """True if ``node`` has an operation of a whole wave."""
-    return orders(node, ir.Order.WAVE)
+    return orders(node, {ir.Order.WAVE})
 
 
 def needs_whole_blocks(node: ir.Node) -> bool:
@@ -43,9 +44,9 @@ def needs_whole_blocks(node: ir.Node) -> bool:
     return orders(node, ir.MEETINGS)
 
 
-def orders(node: ir.Node, what: ir.Order) -> bool:
+def orders(node: ir.Node, what: AbstractSet[ir.Order]) -> bool:
     """True if ``node`` orders some of ``what``."""
-    return any(n.ORDERS & what for n in walk(node))
+    return any(n.ORDERS and not what.isdisjoint(n.ORDERS) for n in (node, *statements(node)))
 
 
 def done_together(body: ir.Block) -> frozenset[int]:
@@ -53,7 +54,7 @@ def done_together(body: ir.Block) -> frozenset[int]:
 
     These are barriers, the constructs around them, and jumps from there: otherwise some iterations would be left behind.
     """
-    return _Finder(ir.Order.BLOCK, body).run()
+    return _Finder({ir.Order.BLOCK}, body).run()
 
 
 def done_by_waves(body: ir.Block) -> frozenset[int]:
@@ -61,7 +62,7 @@ def done_by_waves(body: ir.Block) -> frozenset[int]:
     return _Finder(ir.MEETINGS, body).run()
 
 
-_OF_BLOCKS: Final = ir.MEETINGS | ir.Order.FENCE
+OF_BLOCKS: Final = ir.MEETINGS | {ir.Order.FENCE}
 DEFAULT_BLOCK: Final = 256
 """Iterations per block if the kernel does not choose."""
 
@@ -79,7 +80,7 @@ _Inside: TypeAlias = Callable[[bool], tuple[tuple[_Loop, ...], dict[str, bool]]]
 class _Finder:
     """Iterations meet at statements that order ``what``; ``loops`` and ``labels`` tell which constructs are done together."""
 
-    def __init__(self, what: ir.Order, body: ir.Block) -> None:
+    def __init__(self, what: AbstractSet[ir.Order], body: ir.Block) -> None:
         self.what, self.body, self.numbers = what, body, Numbers(body)
         self.found: set[int] = set()
 
@@ -114,7 +115,7 @@ class _Finder:
             case ir.LabelledBlock(label=label):
                 return self.around(stmt, lambda it: (loops, {**labels, label: it}), follows=follows)
             case _:
-                return bool(stmt.ORDERS & self.what)
+                return not self.what.isdisjoint(stmt.ORDERS)
 
     def around(self, stmt: ir.For | ir.While | ir.LabelledBlock, inside: _Inside, *, follows: bool) -> bool:
         """A construct that jumps lead to: once one of its statements is done together, all its jumps are.

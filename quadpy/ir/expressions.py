@@ -6,7 +6,7 @@ import enum
 from typing import Final, TypeAlias
 
 from quadpy.dtypes import Scalar, i32
-from quadpy.ir.node import Node, Order, Pure
+from quadpy.ir.node import Node, Pure
 from quadpy.light import dataclass
 
 __all__ = [
@@ -252,7 +252,7 @@ def slot_name(number: int) -> str:
 class SlotRead(Node):
     """The value of a slot when the task starts; only in the axes of a parallel loop."""
 
-    READS, WRITES, BINDS, ORDERS = ("place",), (), (), Order.NOTHING
+    READS, WRITES, BINDS, ORDERS = ("place",), (), (), ()
     number: int
     type: Scalar
 

@@ -8,7 +8,7 @@ from quadpy.dtypes import Scalar
 from quadpy.faults import Site
 from quadpy.flow import Flow
 from quadpy.ir.expressions import AtomicOp, Expr, Place, Var
-from quadpy.ir.node import Node, Order, Pure
+from quadpy.ir.node import Node, Pure
 from quadpy.ir.statements import Axis, Block, SharedArray
 from quadpy.ir.types import Array
 from quadpy.light import dataclass
@@ -27,7 +27,7 @@ class Reduction(Node):
     """
 
     CHILDREN = ("place",)
-    READS, WRITES, BINDS, ORDERS = ("place",), ("place",), (), Order.NOTHING
+    READS, WRITES, BINDS, ORDERS = ("place",), ("place",), (), ()
     op: AtomicOp
     place: Place
     var: Var

@@ -76,9 +76,9 @@ class _WaveDivergence(Divergence):
 
     def refuse(self, stmt: ir.Stmt, cause: Span) -> None:
         what = "a subgroup operation comes after this, and is then"
-        if stmt.ORDERS & ir.Order.WAVE:
+        if ir.Order.WAVE in stmt.ORDERS:
             what = "this subgroup operation is"
-        elif stmt.ORDERS & ir.Order.BLOCK:
+        elif ir.Order.BLOCK in stmt.ORDERS:
             what = "this block.sync() is"
         raise KernelSyntaxError(
             f"{what} not reached by all lanes of a wave: the condition in line {cause.line} differs between them",

@@ -20,7 +20,7 @@ class Access(enum.Flag):
     ATOMIC = enum.auto()
 
 
-class Order(enum.Flag):
+class Order(enum.Enum):
     """What a node puts in order.
 
     ``UPDATE``  it reads and writes its place in one step
@@ -30,7 +30,6 @@ class Order(enum.Flag):
     ``BLOCK``   the iterations of a block meet at it
     """
 
-    NOTHING = 0
     UPDATE = enum.auto()
     REPORT = enum.auto()
     FENCE = enum.auto()
@@ -38,7 +37,7 @@ class Order(enum.Flag):
     BLOCK = enum.auto()
 
 
-MEETINGS: Final = Order.WAVE | Order.BLOCK
+MEETINGS: Final = frozenset((Order.WAVE, Order.BLOCK))
 _DECLARED: Final = ("READS", "WRITES", "BINDS", "ORDERS")
 
 
@@ -59,7 +58,7 @@ class Node:
     READS: ClassVar[tuple[str, ...]]
     WRITES: ClassVar[tuple[str, ...]]
     BINDS: ClassVar[tuple[str, ...]]
-    ORDERS: ClassVar[Order]
+    ORDERS: ClassVar[tuple[Order, ...]]
     ACCESSES: ClassVar[tuple[tuple[str, Access], ...]] = ()
     span: Span = field(kw_only=True, compare=False, repr=False)
 
@@ -70,7 +69,7 @@ class Node:
                 f"{cls.__name__}, a node of the IR, must declare {', '.join(missing)}: see ir.Node and ir.Pure"
             )
         if cls.READS or cls.WRITES:
-            updated = {*cls.READS} & {*cls.WRITES} if cls.ORDERS & Order.UPDATE else ()
+            updated = {*cls.READS} & {*cls.WRITES} if Order.UPDATE in cls.ORDERS else ()
             single = ((Access.READ, cls.READS), (Access.WRITE, cls.WRITES))
             found = [(name, access) for access, names in single for name in names if name not in updated]
             cls.ACCESSES = (*found, *((name, Access.ATOMIC) for name in updated))
@@ -80,4 +79,4 @@ class Node:
 class Pure(Node):
     """A node that by itself touches no memory, binds nothing for others, and orders nothing."""
 
-    READS, WRITES, BINDS, ORDERS = (), (), (), Order.NOTHING
+    READS = WRITES = BINDS = ORDERS = ()

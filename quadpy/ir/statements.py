@@ -24,7 +24,7 @@ class Let(Node):
     """Binds ``var`` once, for the statements that follow in this block and below it."""
 
     CHILDREN = ("value",)
-    READS, WRITES, BINDS, ORDERS = (), (), ("var",), Order.NOTHING
+    READS, WRITES, BINDS, ORDERS = (), (), ("var",), ()
     var: Var
     value: Expr
 
@@ -55,7 +55,7 @@ class Load(Node):
     """Binds ``var`` once, to the current value of ``place``."""
 
     CHILDREN = ("place",)
-    READS, WRITES, BINDS, ORDERS = ("place",), (), ("var",), Order.NOTHING
+    READS, WRITES, BINDS, ORDERS = ("place",), (), ("var",), ()
     var: Var
     place: Place
 
@@ -63,7 +63,7 @@ class Load(Node):
 @dataclass(frozen=True, slots=True)
 class Store(Node):
     CHILDREN = ("place", "value")
-    READS, WRITES, BINDS, ORDERS = (), ("place",), (), Order.NOTHING
+    READS, WRITES, BINDS, ORDERS = (), ("place",), (), ()
     place: Place
     value: Expr
 
@@ -77,7 +77,7 @@ class Atomic(Node):
     """
 
     CHILDREN = ("place", "value", "expected")
-    READS, WRITES, BINDS, ORDERS = ("place",), ("place",), ("result",), Order.UPDATE
+    READS, WRITES, BINDS, ORDERS = ("place",), ("place",), ("result",), (Order.UPDATE,)
     op: AtomicOp
     place: Place
     value: Expr
@@ -90,7 +90,7 @@ class Atomic(Node):
 class ReadClock(Node):
     """Binds ``var``, an i64, once to the current ticks of the processor's counter."""
 
-    READS, WRITES, BINDS, ORDERS = (), (), ("var",), Order.NOTHING
+    READS, WRITES, BINDS, ORDERS = (), (), ("var",), ()
     var: Var
 
 
@@ -99,7 +99,7 @@ class Locate(Node):
     """Binds ``var``, a u64, once to the address of ``place``, which is not accessed."""
 
     CHILDREN = ("place",)
-    READS, WRITES, BINDS, ORDERS = (), (), ("var",), Order.NOTHING
+    READS, WRITES, BINDS, ORDERS = (), (), ("var",), ()
     var: Var
     place: Element
 
@@ -109,7 +109,7 @@ class CallMany(Node):
     """Binds ``results`` once each, to the results of a pure ``Function``."""
 
     CHILDREN = ("args",)
-    READS, WRITES, BINDS, ORDERS = (), (), ("results",), Order.NOTHING
+    READS, WRITES, BINDS, ORDERS = (), (), ("results",), ()
     results: tuple[Var, ...]
     function: str
     args: tuple[Expr, ...]
@@ -187,7 +187,7 @@ class Barrier(Node):
     Stands in control flow that is uniform in a block: see ``ir.uniform``.
     """
 
-    READS, WRITES, BINDS, ORDERS = (), (), (), Order.BLOCK
+    READS, WRITES, BINDS, ORDERS = (), (), (), (Order.BLOCK,)
 
 
 class Reach(enum.Enum):
@@ -202,7 +202,7 @@ class Reach(enum.Enum):
 class Fence(Node):
     """All iterations of ``reach`` see what this one wrote before they see what it writes after."""
 
-    READS, WRITES, BINDS, ORDERS = (), (), (), Order.FENCE
+    READS, WRITES, BINDS, ORDERS = (), (), (), (Order.FENCE,)
     reach: Reach = Reach.BLOCK
 
 
@@ -252,7 +252,7 @@ class Wave(Node):
     """
 
     CHILDREN = ("args",)
-    READS, WRITES, BINDS, ORDERS = (), (), ("result",), Order.WAVE
+    READS, WRITES, BINDS, ORDERS = (), (), ("result",), (Order.WAVE,)
     op: WaveOp
     size: int
     args: tuple[Expr, ...]
@@ -268,7 +268,7 @@ class Print(Node):
     """
 
     CHILDREN = ("ring", "words")
-    READS, WRITES, BINDS, ORDERS = ("ring",), ("ring",), (), Order.REPORT
+    READS, WRITES, BINDS, ORDERS = ("ring",), ("ring",), (), (Order.REPORT,)
     ring: ParamRead
     message: Message
     words: tuple[Expr, ...]
@@ -282,7 +282,7 @@ class Fault(Node):
     """
 
     CHILDREN = ("record", "check", "values")
-    READS, WRITES, BINDS, ORDERS = (), (), (), Order.REPORT
+    READS, WRITES, BINDS, ORDERS = (), (), (), (Order.REPORT,)
     record: Expr
     check: Expr
     values: tuple[Expr, ...]

@@ -39,12 +39,10 @@ def changed_in(*nodes: ir.Node) -> Iterator[ir.Place]:
     return (place for _, place, access in touched_in(*nodes) if access is not ir.Access.READ)
 
 
-def kind_of(node: ir.Node) -> ir.Access:
-    """What ``node`` itself does with memory."""
-    kind = ir.Access(0)
-    for _, access in node.ACCESSES:
-        kind |= access
-    return kind
+def kind_of(node: ir.Node) -> ir.Access | None:
+    """How ``node`` itself accesses memory, if it does so in one way and orders nothing else."""
+    is_one = len(node.ACCESSES) == 1 and node.ORDERS in ((), (ir.Order.UPDATE,))
+    return node.ACCESSES[0][1] if is_one else None
 
 
 def value_of(stmt: ir.Node) -> ir.Expr | None:

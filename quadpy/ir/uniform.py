@@ -84,14 +84,14 @@ class Divergence:
                 self.checks
                 and apart
                 and self.numbers[stmt] in self.together
-                and (stmt.ORDERS & ir.MEETINGS or isinstance(stmt, _JUMPS))
+                and (isinstance(stmt, _JUMPS) or not ir.MEETINGS.isdisjoint(stmt.ORDERS))
             ):
                 self.refuse(stmt, apart)
             self.stmt(stmt, apart)
 
     def refuse(self, stmt: ir.Stmt, cause: Span) -> None:
         what = (
-            "this block.sync() is" if stmt.ORDERS & ir.Order.BLOCK else "a block.sync() comes after this, and is then"
+            "this block.sync() is" if ir.Order.BLOCK in stmt.ORDERS else "a block.sync() comes after this, and is then"
         )
         raise KernelSyntaxError(
             f"{what} not reached by all threads of a block: the condition in line {cause.line} may differ between them",

@@ -258,7 +258,7 @@ def test_a_statement(trial):
         @dataclass(frozen=True, slots=True)
         class Put(Node):
             CHILDREN = ("place", "value")
-            READS, WRITES, BINDS, ORDERS = (), ("place",), (), Order.NOTHING
+            READS, WRITES, BINDS, ORDERS = (), ("place",), (), ()
             place: Place
             value: Expr
 

@@ -34,7 +34,7 @@ class Put(ir.Node):
     """Equal to ``Store``."""
 
     CHILDREN = ("place", "value")
-    READS, WRITES, BINDS, ORDERS = (), ("place",), (), ir.Order.NOTHING
+    READS, WRITES, BINDS, ORDERS = (), ("place",), (), ()
     place: ir.Place
     value: ir.Expr
 
@@ -44,7 +44,7 @@ class Get(ir.Node):
     """Equal to ``Load``."""
 
     CHILDREN = ("place",)
-    READS, WRITES, BINDS, ORDERS = ("place",), (), ("var",), ir.Order.NOTHING
+    READS, WRITES, BINDS, ORDERS = ("place",), (), ("var",), ()
     var: ir.Var
     place: ir.Place
 
@@ -53,7 +53,7 @@ class Get(ir.Node):
 class Meet(ir.Node):
     """Equal to ``Barrier``."""
 
-    READS, WRITES, BINDS, ORDERS = (), (), (), ir.Order.BLOCK
+    READS, WRITES, BINDS, ORDERS = (), (), (), (ir.Order.BLOCK,)
 
 
 def renamed(node):
@@ -162,7 +162,7 @@ def test_a_meeting_is_checked_by_what_it_orders():
 
 @pytest.mark.parametrize("missing", ["READS", "WRITES", "BINDS", "ORDERS"])
 def test_a_class_that_leaves_one_out_is_refused(missing):
-    declared = {"READS": (), "WRITES": ("place",), "BINDS": (), "ORDERS": ir.Order.NOTHING}
+    declared = {"READS": (), "WRITES": ("place",), "BINDS": (), "ORDERS": ()}
     del declared[missing]
     with pytest.raises(TypeError, match=f"Half, a node of the IR, must declare {missing}"):
         type("Half", (ir.Node,), declared)

@@ -9,15 +9,13 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from quadpy.ir import nodes as ir
-from quadpy.ir.blocks import orders
+from quadpy.ir.blocks import OF_BLOCKS, orders
 from quadpy.ir.touches import kind_of, name_of, touched_in
 from quadpy.ir.walk import walk
 
 __all__ = ["Joined", "joined_tasks"]
 
 _MOVABLE: Final = (ir.Let, ir.Assign, ir.AssignOne)
-_TOGETHER: Final = ir.MEETINGS | ir.Order.FENCE
-"""What threads of a block do together; a serial task has one, and a merge has many."""
 
 
 class Joined(NamedTuple):
@@ -50,7 +48,9 @@ def joined_tasks(kernel: ir.Kernel) -> dict[int, Joined]:
 
 
 def _may_follow(task: ir.Task) -> bool:
-    return isinstance(task, ir.SerialTask) and not orders(task, _TOGETHER)
+    return isinstance(task, ir.SerialTask) and not orders(
+        task, OF_BLOCKS
+    )  # a serial task has one thread, and a merge has many
 
 
 def _may_move(task: ir.Task, loop: ir.ParallelTask) -> bool:

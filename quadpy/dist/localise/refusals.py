@@ -51,7 +51,7 @@ def require_loop(kernel: ir.Kernel, task: ir.Task, touched: ir.Element | None) -
     if task.shared:
         raise KernelSyntaxError(_OF_BLOCKS, task.span, hint=_WITHOUT_BLOCKS)
     for node in walk(task.body):
-        if node.ORDERS & ir.MEETINGS or isinstance(node, (ir.ThreadIndex, ir.BlockIndex)):
+        if not ir.MEETINGS.isdisjoint(node.ORDERS) or isinstance(node, (ir.ThreadIndex, ir.BlockIndex)):
             raise KernelSyntaxError(_OF_BLOCKS, node.span, hint=_WITHOUT_BLOCKS)
         for place in changed_in(node) if node.WRITES else ():
             if isinstance(place, ir.Element):

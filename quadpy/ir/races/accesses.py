@@ -184,7 +184,7 @@ class Iteration:
                 value = value_of(stmt)
                 term = self.terms.unknown("value") if value is None else self.term(value)
             self.touch(place, access, stmt.op if isinstance(stmt, ir.Atomic) else None, term, stmt.span)
-        self.phase += bool(stmt.ORDERS & ir.MEETINGS)
+        self.phase += not ir.MEETINGS.isdisjoint(stmt.ORDERS)
         for var in bound_by(stmt):
             self.bound[var] = self.terms.unknown(var.name)
 

@@ -104,8 +104,8 @@ def _points(terms: Terms, facts: Facts, counts: Sequence[int | None]) -> Iterato
 
 def orders_itself(task: ir.ParallelTask) -> bool:
     """Whether iterations may wait for each other: by fences, or in loops that look at what atomics return."""
-    return orders(task.body, ir.Order.WAVE | ir.Order.FENCE) or any(
-        inner.ORDERS & ir.Order.UPDATE and bound_by(inner)
+    return orders(task.body, {ir.Order.WAVE, ir.Order.FENCE}) or any(
+        ir.Order.UPDATE in inner.ORDERS and bound_by(inner)
         for node in walk(task.body)
         if isinstance(node, ir.While)
         for inner in walk(node)
