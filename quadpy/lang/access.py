@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Mapping
+from types import FunctionType
 from typing import Any, Final, NoReturn, TypeAlias
 
 from quadpy.ir import nodes as ir
@@ -22,12 +23,14 @@ from quadpy.lang.arrays import (
 from quadpy.lang.compile_time import python_call
 from quadpy.lang.components import item_named, part_at, read_item
 from quadpy.lang.context import Trace
+from quadpy.lang.dependencies import MISSING
 from quadpy.lang.fingerprints import is_our_module
 from quadpy.lang.frames import MutableVar
 from quadpy.lang.members import container_attribute, object_attribute
 from quadpy.lang.names import base_name
 from quadpy.lang.scope import import_value, lookup, read_part
 from quadpy.lang.structs import record_attribute
+from quadpy.lang.supers import import_attribute
 from quadpy.lang.tiles import column_of
 from quadpy.lang.values import (
     ArrayRef,
@@ -124,6 +127,15 @@ def _vector_attribute(t: Trace, value: Vec, name: str, span: Span) -> Value:
                 closest(name, METHODS) or names_of_components(value))  # fmt: skip
 
 
+def _struct_attribute(t: Trace, value: Record, name: str, span: Span) -> Value:
+    """A member or method, else what the class of the struct has."""
+    if value.member(name) is None and value.shape.method(name) is None and isinstance(value.shape.cls, type):
+        found = t.deps.attribute(value.shape.cls, name)
+        if found is not MISSING and not isinstance(found, FunctionType) and not name.startswith("__"):
+            return import_attribute(t, found)
+    return record_attribute(t, value, name, span)
+
+
 def _sequence_attribute(t: Trace, value: Any, name: str, span: Span) -> Value:
     """A list of numbers is also a vector: it may be the index of an unrolled ``grouped`` loop."""
     if isinstance(value, list) and value and all(map(is_number, value)):
@@ -140,7 +152,7 @@ ATTRIBUTES: Final[Mapping[Kind, Attribute]] = {
     Kind.SCALAR: _scalar_attribute,
     Kind.SEQUENCE: _sequence_attribute,
     Kind.VECTOR: _vector_attribute,
-    Kind.RECORD: record_attribute,
+    Kind.RECORD: _struct_attribute,
     Kind.ARRAY: array_attribute,
     Kind.METHOD: object_attribute,
     Kind.TEXT: _no_attributes,

@@ -24,6 +24,7 @@ from quadpy.lang.functions import inline
 from quadpy.lang.intrinsics import RULES
 from quadpy.lang.lambdas import Lambda, call_lambda
 from quadpy.lang.library import traced
+from quadpy.lang.made_objects import call_while_made
 from quadpy.lang.methods import changing_method
 from quadpy.lang.python_calls import (
     attribute_by_name,
@@ -76,6 +77,8 @@ def expr_Call(t: Trace, node: ast.Call) -> Value:
             made = _of_struct_type(t, "fill", filled_record, held.shape, args, kwargs, span)
         store_filled(t, node.func, place, made, span)
         return made
+    if (done := call_while_made(t, node)) is not None:
+        return done[0]
     fn = list_method(t, node.func) or changing_method(t, node.func) or t.expr(node.func)
     if isinstance(fn, BoundMethod):
         check_filled(t, node.func, fn)

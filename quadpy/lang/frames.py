@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import field
 from typing import Any, Literal, TypeAlias
@@ -16,7 +16,7 @@ from quadpy.light import dataclass
 from quadpy.records import RecordType, Shape, shape_of_member
 from quadpy.source import NOWHERE, Span
 
-__all__ = ["Assigned", "ChosenPart", "Frame", "Items", "MutableVar", "Outline"]
+__all__ = ["Assigned", "ChosenPart", "Frame", "Items", "Made", "MutableVar", "Outline"]
 
 
 Outline: TypeAlias = 'Literal["scalar"] | Shape | list[Outline] | dict[object, Outline] | None'
@@ -79,6 +79,14 @@ class Items:
             item.same_form(given) if isinstance(item, Items) else item.shape == getattr(given, "shape", ())
             for item, given in zip(self.held, value, strict=True)  # type: ignore[call-overload]  # as ``held``
         )
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Made:
+    """What names an object of ``cls`` while a kernel makes it; ``now`` gives the object as it is."""
+
+    cls: type
+    now: Callable[[], object]
 
 
 Assigned: TypeAlias = set[tuple[str, MutableVar]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from typing import Any, Final
 
 from quadpy.errors import KernelSyntaxError
@@ -17,7 +18,7 @@ from quadpy.lang.returns import annotated, leave_function, require_return
 from quadpy.lang.scope import import_value
 from quadpy.lang.source import FunctionSource
 from quadpy.lang.values import Record, Value, Vec, holds_runtime, is_number, is_runtime, shaped
-from quadpy.lang.variables import declare, freeze_all
+from quadpy.lang.variables import assign_name, declare, freeze_all
 from quadpy.messages import misfit, positional
 from quadpy.source import Span
 
@@ -30,8 +31,10 @@ _DEEPEST: Final = 32
 """How often a function may be inside itself: a recursion without an end is noticed before Python's own limit."""
 
 
-def inline(t: Trace, func: Func, args: list[Value], kwargs: dict[str, Value], span: Span) -> Value:
-    """The body of ``func``, here, with its parameters bound to ``args``."""
+def inline(
+    t: Trace, func: Func, args: list[Value], kwargs: dict[str, Value], span: Span, attributes: Mapping[str, Value] | None = None
+) -> Value:  # fmt: skip
+    """The body of ``func``, here, with its parameters bound to ``args``; names with a dot are variables, and may be bound."""
     source = func.source
     t.effort.take(_STEPS_OF_A_CALL)
     if func.requires_top_level and not t.at_top_level():
@@ -43,7 +46,10 @@ def inline(t: Trace, func: Func, args: list[Value], kwargs: dict[str, Value], sp
             hint="end it by what is known then: n: qp.template(), and if qp.static(n > 0); or rewrite it as a loop",
         )  # fmt: skip
     tree = source.tree
-    frame = Frame(source, {}, t.bound_once(tree.body, source), label=f"{source.name}", called_at=span)
+    once = t.bound_once(tree.body, source)
+    if attributes is not None:
+        once = frozenset(name for name in once if "." not in name)
+    frame = Frame(source, {}, once, label=f"{source.name}", called_at=span)
     bound = bind_arguments(t, source, args, kwargs, span)
     marked = t.is_marked(source)
     if marked:
@@ -53,6 +59,8 @@ def inline(t: Trace, func: Func, args: list[Value], kwargs: dict[str, Value], sp
         stored = t.stored(tree.body, source)
         _check_templates(t, source, bound, stored, span)
         _enter_parameters(t, bound, stored, span)
+        for name, value in (attributes or {}).items():
+            assign_name(t, name, value, span)
         with t.build.block() as stmts, t.own_loops():
             ends = t.block(tree.body)
         if not (ends or frame.early_returns):

@@ -34,6 +34,7 @@ from quadpy.lang.texts import TEXTS, format_text, text_call
 from quadpy.lang.values import (
     ArrayRef,
     Container,
+    Record,
     Value,
     Vec,
     holds_runtime,
@@ -77,8 +78,11 @@ def _on_structure(t: Trace, fn: Any, args: list[Value], kwargs: dict[str, Value]
         return kwargs
     if fn in (getattr, hasattr) and len(args) == 2 and isinstance(args[1], str) and not kwargs:
         return _attribute_or_not(t, fn, args[0], args[1], span)
-    if fn is isinstance and len(args) == 2 and isinstance(args[0], Container):
-        return python_call(t, issubclass, [args[0].arg.type, args[1]], kwargs, span)
+    cls = _class_of(args[0]) if args else None
+    if fn is type and len(given) == 1 and cls is not None:
+        return cls
+    if fn is isinstance and len(args) == 2 and cls is not None:
+        return python_call(t, issubclass, [cls, args[1]], kwargs, span)
     if fn is sum and args and not kwargs and isinstance(args[0], (tuple, list, Vec)):
         items = args[0].elems if isinstance(args[0], Vec) else args[0]
         return sum_of(t, [*args[1:2], *items], span)
@@ -90,6 +94,11 @@ def _on_structure(t: Trace, fn: Any, args: list[Value], kwargs: dict[str, Value]
         t.fail_type(f"{fn.__name__} cannot take an array", span, "write a loop over its indices")
     what = next(shape_text(a) for a in given if holds_runtime(a))
     t.fail_type(f"{fn.__name__} runs at compile time and cannot read run-time values: {what}", span)
+
+
+def _class_of(value: Value) -> object:
+    """The Python class of a dataclass or struct; None for all else."""
+    return value.arg.type if isinstance(value, Container) else value.shape.cls if isinstance(value, Record) else None
 
 
 def _attribute_or_not(t: Trace, fn: Any, value: Value, name: str, span: Span) -> Value:

@@ -15,7 +15,7 @@ from quadpy.ir.types import Array, Layout, Member
 from quadpy.lang.arguments import MemberRefused, StaticArg
 from quadpy.lang.context import Trace
 from quadpy.lang.dependencies import MISSING
-from quadpy.lang.frames import Items, MutableVar
+from quadpy.lang.frames import Items, Made, MutableVar
 from quadpy.lang.parameters import member_parameter, passed_array, passed_attribute
 from quadpy.lang.values import ArrayRef, Container, ElementRef, Record, Value, Vec, is_runtime
 from quadpy.lang.variables import check_assigned, freeze_all, read_variable, undefined
@@ -78,6 +78,8 @@ def static_object(t: Trace, node: ast.expr) -> Any:
         return None
     bound = t.frame.env.get(node.id)
     t.frame.finished.pop(node.id, None)
+    if isinstance(bound, Made):
+        return bound.cls
     if bound is not None:
         return (
             None
@@ -140,6 +142,8 @@ def lookup(t: Trace, name: str, span: Span) -> Value:
         if not isinstance(bound, MutableVar):
             _keep_around(t, name)
             frame.finished.pop(name, None)
+            if isinstance(bound, Made):
+                return bound.now()
             return read_items(t, name, bound) if isinstance(bound, Items) else bound
         check_assigned(t, name, span)
         return read_part(t, name, bound, span)

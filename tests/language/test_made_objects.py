@@ -138,6 +138,110 @@ def test_a_plain_class_and_results():
     assert (inner.k, pair.a, pair.b.k) == (8, 0.1, 4)
 
 
+class Body:
+    SCALE = 3.0
+    OFFSETS = [1.0, 2.0]  # noqa: RUF012 - a constant
+    KIND = "body"
+
+    def __init__(self, a):
+        super().__init__()
+        self.a = a
+        self.n = 0
+
+    @qp.func
+    def twice(self):
+        return 2 * self.a
+
+    @qp.func
+    def grow(self, d):
+        self.a += d
+        return self.a
+
+    @property
+    def half(self):
+        return self.a / 2
+
+
+class Heavy(Body):
+    SCALE = 5.0
+
+    def __init__(self, a, b):
+        self.n = 7
+        super().__init__(a)
+        self.b = b * self.SCALE + Body.SCALE + type(self).OFFSETS[1]
+
+    @qp.func
+    def twice(self):
+        return super().twice() + self.b
+
+
+class Grown(Body):
+    def __init__(self, a):
+        Body.__init__(self, a=a + 1)
+        self.first, self.h = self.twice(), self.half
+        if self.grow(2.0) > 4:
+            self.first += self.grow(0.5)
+        self.last = super().grow(1.0)
+
+
+class Set(Heavy):
+    def __init__(self, v):
+        self.rest = 0
+        self.setup(v)
+        if v > 0:
+            self.setup(2 * v)
+            return
+        self.rest = 1
+
+    @qp.func
+    def setup(self, v):
+        self.x = v
+        self.v = qp.Vector([v, 1.0])
+        self.v[1] += self.x
+
+
+def test_inits_of_bases():
+    @qp.kernel
+    def k():
+        o = Heavy(1.0, 2.0)
+        total[0], total[1], total[2], total[3] = o.a, o.b, o.n, o.twice()
+
+    k()
+    assert total.to_numpy().tolist() == [1, 15, 0, 17]
+
+
+def test_methods_and_properties_in_init():
+    @qp.kernel
+    def k() -> (float, float, float, float, float):
+        o = Grown(2.0)
+        return o.first, o.h, o.n, o.a, o.last
+
+    assert k() == (11.5, 1.5, 0, 6.5, 6.5)
+
+
+@pytest.mark.parametrize("v", [3.0, -3.0])
+def test_methods_that_set_attributes(v):
+    @qp.kernel
+    def k(v: float) -> (float, float, int):
+        o = Set(v)
+        return o.x, o.v[1], o.rest
+
+    assert k(v) == ((6, 7, 0) if v > 0 else (-3, -2, 1))
+
+
+def test_attributes_and_classes_of_objects():
+    @qp.kernel
+    def k() -> (float, float, int, int):
+        o, body = Heavy(1.0, 2.0), Body(2.0)
+        total = 0.0
+        for offset in qp.static(o.OFFSETS):
+            total += offset * body.SCALE
+        heavy = isinstance(o, Body) and isinstance(o, Heavy) and not isinstance(body, Heavy) and o.KIND == "body"
+        return total, type(o).SCALE, heavy, type(body) is Body
+
+    assert k() == (9, 5, 1, 1)
+
+
 REFUSED = {
     "a member that is no value": ("self.x = FIELD", "Ball()", "self.x is .* cannot hold"),
     "no members": ("pass", "Ball()", "sets no attributes"),
@@ -146,9 +250,10 @@ REFUSED = {
     "a member that is not there": ("self.x = 1", "Ball().y", "has no member 'y'"),
     "a method of Python's": ("self.x = 1\n  def f(self):\n    return 1", "Ball().f()", "mark the method f with @qp.func"),
     "one of a variable": ("self.x = 1\n  def f(self):\n    return 1", "Ball(); b.f()", "mark the method f with @qp.func"),
-    "super() in __init__": ("super().__init__()\nself.x = 1", "Ball()", r"__init__ of Ball uses super\(\), but"),
-    "a method in __init__": ("self.x = self.f()\n  @qp.func\n  def f(self):\n    return 1", "Ball()", "uses self.f, but in a"),
-    "a property in __init__": ("self.x = self.f\n  @property\n  def f(self):\n    return 1", "Ball()", "uses self.f, but in a"),
+    "an attribute before it is set": ("self.y = self.x\nself.x = 1", "Ball()", "'self.x' is not defined here"),
+    "arguments of object": ("super().__init__(1)\nself.x = 1", "Ball()", "__init__"),
+    "a method of Python's in __init__": ("self.x = self.f()\n  def f(self):\n    return 1", "Ball()", "mark the method f with @qp.func"),
+    "a member that one return leaves out": ("self.x = 1\nif FLAG[0] > 1:\n        return\nself.y = 2", "Ball()", "all returns of a function must"),
 }  # fmt: skip
 
 
