@@ -41,13 +41,17 @@ def _column(x: Any, before: Any, bounds: Any, after: Any) -> Any:
 
 
 def column_of(t: Trace, node: ast.Subscript) -> Value | None:
-    """The value of ``x[r0:r1, c]``, in a loop whose blocks are of the size of a tile; None for all else."""
-    if t.loop is None or t.loop_around.block_dim not in TILE_SIZES:
-        return None
+    """The value of ``x[r0:r1, c]``, an element for each lane; None for all else.
+
+    ``x[a:b]`` is a part of an array of one axis, in any loop.
+    """
     if _is_slice(t, node, 2):
         t.fail_type("slices along two axes of an array are part of a tile, not a value", t.span(node), _ONLY_SLICES)
-    if not _is_slice(t, node, 1):
+    if isinstance(node.slice, ast.Slice) or not _is_slice(t, node, 1):
         return None
+    if t.loop is None or t.loop_around.block_dim not in TILE_SIZES:
+        t.fail_type("a slice along one of several axes is a column of a tile: an element for each iteration of a block",
+                    t.span(node), "put qp.loop_config(block_dim=16) before the parallel loop, or 32; or write a loop")  # fmt: skip
     array, index = _sliced(t, node)
     axis = next(k for k, item in enumerate(index) if isinstance(item, slice))
     bounds = _bounds(t, array, index, axis, t.span(node))

@@ -309,3 +309,42 @@ def test_wrong_views(array):
             call()
     with pytest.raises(qp.BoundsError):
         qp.BufferView(array, 0, 4)[4]
+
+
+@pytest.mark.parametrize("block", [None, 8, 16, 32, 64])
+def test_slices_mean_the_same_in_loops_of_every_block_size(block):
+    x, out = np.arange(8, dtype=np.float32), np.zeros(64, np.float32)
+
+    @qp.func
+    def total(part):
+        s = 0.0
+        for j in part:
+            s += part[j]
+        return s
+
+    @qp.kernel
+    def k(x: qp.types.ndarray(qp.f32, 1), out: qp.types.ndarray(qp.f32, 1)):
+        qp.loop_config(block_dim=block)
+        for i in out:
+            part = x[1 : 1 + i % 4]
+            out[i] = total(part) + total(x[5:]) + part.shape[0]
+
+    k(x, out)
+    assert out.tolist() == [x[1 : 1 + i % 4].sum() + 18 + i % 4 for i in range(64)]
+
+
+@pytest.mark.parametrize("block", [8, 16])
+def test_columns_are_of_arrays_with_more_axes(block):
+    @qp.kernel
+    def k(x: qp.types.ndarray(qp.f32, 2)):
+        qp.loop_config(block_dim=block)
+        for i in range(16):
+            x[i, 0] = x[0:16, 1]
+
+    x = np.arange(32, dtype=np.float32).reshape(16, 2)
+    if block == 16:
+        k(x)
+        assert x[:, 0].tolist() == x[:, 1].tolist()
+    else:
+        with pytest.raises(qp.KernelTypeError, match=r"is a column of a tile(.|\n)*block_dim=16"):
+            k(x)

@@ -178,7 +178,7 @@ def test_fields_shared_arrays_and_columns(size, init):
     cube.from_numpy(np.arange(3200, dtype=np.float32).reshape(2, 40, 40))
 
     @qp.kernel
-    def run(line: A(dtype=qp.f32, ndim=1), out: A(dtype=qp.f32, ndim=2), back: A(dtype=qp.f32, ndim=2)):
+    def run(line: A(dtype=qp.f32, ndim=2), out: A(dtype=qp.f32, ndim=2), back: A(dtype=qp.f32, ndim=2)):
         qp.loop_config(block_dim=size)
         for i in range(size):
             shared = qp.simt.block.SharedArray((size, size), qp.f32)
@@ -187,7 +187,7 @@ def test_fields_shared_arrays_and_columns(size, init):
             shared[0:size, 0:size] = t
             qp.simt.block.sync()
             out[0, i] = shared[0:size, 1]
-            out[1, i] = line[2:9]
+            out[1, i] = line[2:9, 0]
             out[2, i] = x[1, -4:3]
             out[3, i] = cube[1, 0:size, 5]
             u = tile.eye()
@@ -196,7 +196,7 @@ def test_fields_shared_arrays_and_columns(size, init):
             back[0:size, 0:size] = u
 
     line, out, back = (
-        np.arange(5, dtype=np.float32),
+        np.arange(5, dtype=np.float32)[:, None],
         np.empty((4, size), np.float32),
         np.empty((size, size), np.float32),
     )
