@@ -27,11 +27,20 @@ from quadpy.lang.values import (
     Value,
     Vec,
     elems_of,
+    is_numeric,
     kind_of,
     shape_text,
     shaped,
 )
-from quadpy.lang.variables import assign_name, check_assigned, in_memory, read_variable, set_variable, write_variable
+from quadpy.lang.variables import (
+    as_bound,
+    assign_name,
+    check_assigned,
+    in_memory,
+    read_variable,
+    set_variable,
+    write_variable,
+)
 from quadpy.lang.vectors import MOST_SELECTS, chosen_numbers, numbers_of, picked
 from quadpy.messages import with_article
 from quadpy.records import RecordType
@@ -68,7 +77,7 @@ def place_of(t: Trace, node: ast.expr) -> ElementRef | MutableVar | ChosenPart |
                 return _variable(t, _part_named(t, bound, node), node)
             if in_memory(bound, t) and bound.shape:
                 check_assigned(t, base, t.span(node))
-                return _part_named(t, bound, node)
+                return _variable(t, _part_named(t, bound, node), node)
     return None
 
 
@@ -143,7 +152,7 @@ def write_part(t: Trace, name: str, part: MutableVar | ChosenPart | Items, value
     if part is t.frame.env.get(name) and not t.frame.is_item(name):
         assign_name(t, name, value, span)
         return
-    if isinstance(part, MutableVar) and part.whole:
+    if isinstance(part, MutableVar) and part.whole and is_numeric(value := as_bound(t, name, part, value, span)):
         set_variable(t, name, part, value, span)
         return
     items = scalars_for(t, value, part.shape, part.types, span)

@@ -98,9 +98,17 @@ def expr_BoolOp(t: Trace, node: ast.BoolOp) -> Value:
 
 
 def short_circuit(t: Trace, left: Value, right_node: ast.expr, op: ir.BinOp, span: Span) -> Value:
-    """``left and right``: the effects of ``right`` happen only if it is evaluated."""
+    """``left and right``: the effects of ``right`` happen only if it is evaluated.
+
+    It is a u1; in programs of Taichi's, one of the operands, as in Python.
+    """
     if not is_runtime(left):
         return t.expr(right_node) if decide(t, left, span) == (op is ir.BinOp.AND) else left
+    if t.options.as_taichi and left.type != u1:
+        t.frame.env["$left"] = left = t.build.freeze(left)
+        known = ast.Name("$left", ast.Load())
+        parts = (right_node, known) if op is ir.BinOp.AND else (known, right_node)
+        return t.expr(ast.copy_location(ast.IfExp(known, *parts), right_node))
     cond = to_condition(t, left, span)
     with _maybe(t), t.build.block() as stmts:
         right = to_condition(t, t.expr(right_node), span)

@@ -67,9 +67,9 @@ class Items:
     held: Any
     shared: bool
 
-    def same_form(self, value: object) -> bool:
+    def same_form(self, value: Any) -> bool:
         """Whether ``value`` has the same items, but for their numbers."""
-        if type(value) is not type(self.held) or len(self.held) != len(value):  # type: ignore[arg-type]  # as ``held``
+        if type(value) is not type(self.held) or len(self.held) != len(value):
             return False
         if isinstance(value, dict):
             return value.keys() == self.held.keys() and Items([*self.held.values()], self.shared).same_form(
@@ -77,7 +77,7 @@ class Items:
             )
         return all(
             item.same_form(given) if isinstance(item, Items) else item.shape == getattr(given, "shape", ())
-            for item, given in zip(self.held, value, strict=True)  # type: ignore[call-overload]  # as ``held``
+            for item, given in zip(self.held, value, strict=True)
         )
 
 

@@ -13,6 +13,7 @@ from quadpy.lang.context import Trace
 from quadpy.lang.displays import display_items, plain_items
 from quadpy.lang.frames import ChosenPart, Items, MutableVar
 from quadpy.lang.promotion import literal
+from quadpy.lang.scalars import to_scalar
 from quadpy.lang.scope import read_items
 from quadpy.lang.values import Value, Vec, holds_runtime, is_numeric, shape_text
 from quadpy.lang.variables import assign_name, freeze_all, new_variable, set_variable
@@ -92,7 +93,7 @@ def item_at(t: Trace, items: Items, index: tuple[Value, ...], span: Span) -> Mut
         t.fail_type("the index of a Python container must be known at compile time, unless its items are of one type", span,
                     "make the index static, or put the items in a qp.Vector")  # fmt: skip
     choices = Vec((len(parts),), tuple(literal(0, t.defaults.ip, span) for _ in parts))
-    return ChosenPart(tuple(parts), t.build.let(flat_index(t, choices, (key,), span)))
+    return ChosenPart(tuple(parts), t.build.let(to_scalar(t, flat_index(t, choices, (key,), span), span)))
 
 
 def lengthen(t: Trace, node: ast.Call) -> bool:
@@ -114,6 +115,6 @@ def lengthen(t: Trace, node: ast.Call) -> bool:
     if len(given) != 1:
         t.fail_type(f"{method} takes 1 argument, not {len(given)}", span)
     more = given if method == "append" else plain_items(t, given[0], span)
-    before = read_items(t, name, bound) if isinstance(bound, Items) else bound
+    before: Any = read_items(t, name, bound) if isinstance(bound, Items) else bound
     assign_list(t, name, [*before, *more], span)
     return True

@@ -32,7 +32,7 @@ from quadpy.records import RecordType
 from quadpy.source import Span
 
 __all__ = [
-    "assign_name", "bind_index", "check_assigned", "check_type", "declare", "freeze", "freeze_all", "in_memory",
+    "as_bound", "assign_name", "bind_index", "check_assigned", "check_type", "declare", "freeze", "freeze_all", "in_memory",
     "new_variable", "read_variable", "release_index", "set_variable", "undefined", "write_variable",
 ]  # fmt: skip
 
@@ -85,7 +85,7 @@ def assign_name(t: Trace, name: str, value: Value, span: Span) -> None:
     if t.frame.is_finished(name):
         del env[name]
     bound = env.get(name, _UNBOUND)
-    value = _as_bound(t, name, bound, value, span)
+    value = as_bound(t, name, bound, value, span)
     if isinstance(bound, MutableVar) and name in t.frame.unset and not _fits(t, bound, value):
         t.frame.replaced[name] = bound
         bound = env.pop(name) and _UNBOUND
@@ -114,7 +114,7 @@ def assign_name(t: Trace, name: str, value: Value, span: Span) -> None:
         declare(t, name, value, span)
 
 
-def _as_bound(t: Trace, name: str, bound: object, value: Value, span: Span) -> Value:
+def as_bound(t: Trace, name: str, bound: object, value: Value, span: Span) -> Value:
     """``value`` as a vector or struct, if ``name`` is bound to one."""
     shape = bound.shape if isinstance(bound, MutableVar) else ()
     if isinstance(value, (list, tuple)) and isinstance(shape, tuple) and shape:

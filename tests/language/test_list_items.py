@@ -179,6 +179,19 @@ def test_nested_containers():
     assert first(11) == [1, 6, 4, 3, 1, 7, 8, 4, 1, -3, 10]
 
 
+def test_lists_and_dicts_as_vectors_and_structs():
+    @qp.kernel
+    def k():
+        a = [qp.Vector([1.0, 2.0]), Ball([1.0, 2.0], 3.0)]
+        a[0] = [3.0, 4.0]
+        a[0] += [1.0, 1.0]
+        a[1] = {"at": [5.0, 6.0], "mass": 7}
+        out[0], out[1], out[2], out[3] = a[0][0], a[0][1], a[1].at[1], a[1].mass
+
+    k()
+    assert first(4) == [4, 5, 6, 7]
+
+
 def test_structs_and_what_changes_them():
     @qp.kernel
     def k():
@@ -270,6 +283,7 @@ def test_lists_grow_at_compile_time():
         ("a = [1, 2]\n    a[2] = 3", "list index out of range"),
         ("a = [1, 2.5]\n    a[n] = 3", "unless its items are of one type"),
         ("a = {'x': 1, 'y': 2}\n    a[n] = 3", "must be known at compile time"),
+        ("a = [1, 2]\n    a[0] = None", "number"),
         ("a = [1, 2]\n    a[0] = 1.5 * n", "'a' is i32 since line"),
         ("a = [[1, 2], [3, 4]]\n    a[0] += 1", r"'a\[0\]' has items, which change one by one"),
         ("a = [[1, 2], [3, 4]]\n    a[0] = [1, 2, 3]", "has 2 items and cannot become"),
