@@ -16,14 +16,15 @@ import runpy
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import MappingProxyType, ModuleType, SimpleNamespace
 from typing import Any, ClassVar, Final, NoReturn
 
+import quadpy
 from quadpy.elsewhere import INSTEAD
 from quadpy.errors import QuadpyError
 from quadpy.messages import no_attribute
 
-__all__ = ["Missing", "found_in", "install", "offer", "run"]
+__all__ = ["Missing", "found_in", "install", "offer", "run", "take_over"]
 
 _LAYOUT: Final = {
     "": """
@@ -146,7 +147,7 @@ def _sources(package: str, path: str) -> tuple[object, ...]:
     if isinstance(made := sys.modules.get(f"{package}.{path}"), _Submodule) and "_sources" in vars(made):
         return vars(made)["_sources"]  # type: ignore[no-any-return]  # as it was made
     above = _sources(package, parent) if parent else (root,)
-    own = (vars(root).get(name) if source is root else _member(source, name) for source in above)
+    own = (_own(root, name) if source is root else _member(source, name) for source in above)
     modules = [each for each in own if isinstance(each, (ModuleType, SimpleNamespace))]
     return (_Finder.offered[package].get(path, {}), *modules, *above)
 
@@ -165,11 +166,36 @@ def offer(package: str, table: Mapping[str, object]) -> None:
         importlib.import_module(f"{package}.{name}")  # the package's own, with the modules that belong to it
 
 
+def take_over(package: str, late: Mapping[str, str] = MappingProxyType({})) -> None:
+    """Give ``package`` all names of quadpy that it does not have itself and that are loaded.
+
+    ``found_in`` gives those that quadpy loads late, and those of ``late``, with the modules that they stand for.
+    """
+    own = vars(sys.modules[package])
+    given = {name: vars(quadpy)[name] for name in quadpy.__all__ if name in vars(quadpy) and name not in late}
+    own |= given | own | {"_late": late}
+
+
+def _own(package: ModuleType, name: str) -> object:
+    """What ``package`` itself has of the name."""
+    if name in vars(package):
+        return vars(package)[name]
+    if name in vars(package)["_late"]:
+        return importlib.import_module(vars(package)["_late"][name])
+    return getattr(quadpy, name) if name in quadpy.__all__ else None
+
+
 def found_in(module: str, name: str, known: Sequence[str]) -> Any:
-    """The attribute ``name`` of a module that does not have it yet: a module below it, or an AttributeError."""
+    """The attribute ``name`` of a module that does not have it yet: a module below it, or what quadpy loads late.
+
+    Raises:
+        AttributeError: there is none.
+    """
     package, _, path = _called(module)
     if name in _LAYOUT.get(path, "").split():
         return importlib.import_module(f"{module}.{name}")
+    if not path and name in quadpy.__all__:
+        return vars(sys.modules[module]).setdefault(name, getattr(quadpy, name))
     raise no_attribute(f"quadpy's {package}{'.' * bool(path)}{path}", name, known, INSTEAD)
 
 

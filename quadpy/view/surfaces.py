@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any, Final, Protocol, TypeAlias, get_args
 
 from quadpy.errors import ArgumentError, QuadpyError
+from quadpy.importing import import_late
 from quadpy.settings import Place, settings
-from quadpy.view.browser import Browser
 from quadpy.view.library import drawn, library
 
 __all__ = ["Surface", "has_display", "surface"]
@@ -81,7 +81,12 @@ class Memory(_Canvas):
         self.canvas._process_events()  # noqa: SLF001  (as above: for events that a program submits)
 
 
-_PLACES: Final[dict[Place, Callable[[str, Size], Surface]]] = {"screen": Screen, "browser": Browser, "memory": Memory}
+def _browser(title: str, size: Size) -> Surface:
+    """A window in a browser, whose server takes long to import."""
+    return import_late("quadpy.view.browser").Browser(title, size)  # type: ignore[no-any-return]  # a module's class
+
+
+_PLACES: Final[dict[Place, Callable[[str, Size], Surface]]] = {"screen": Screen, "browser": _browser, "memory": Memory}
 _HINT: Final = (
     "QUADPY_VIEW=browser shows windows in a browser, also on another machine; QUADPY_VIEW=memory only draws pictures"
 )

@@ -198,3 +198,21 @@ def test_the_sign_of_taichis_examples():
 
     paint()
     assert ["".join(map(str, row)) for row in sign.to_numpy().tolist()] == SIGN.split()
+
+
+@pytest.mark.parametrize("name", ["taichi", "quadrants"])
+def test_what_most_programs_do_without_is_imported_when_it_is_used(tmp_path, name):
+    late = "asyncio quadpy.algorithms quadpy.dist quadpy.graph.building quadpy.hazards quadpy.profiler"
+    shown = run(
+        tmp_path,
+        f"""
+        import sys
+        import quadpy.compat.{name} as t
+        print([name for name in "{late}".split() if name in sys.modules])
+        print(sorted(set(t.__all__) - set(dir(t))))
+        from quadpy.compat.{name} import *
+        from quadpy.compat.{name}.algorithms import parallel_sort
+        print(profiler is t.profiler, hazards is t.hazards, t.algorithms.parallel_sort is parallel_sort, t.graph is graph)
+        """,
+    )
+    assert shown.splitlines() == ["[]", "[]", "True True True True"]

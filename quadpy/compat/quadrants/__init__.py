@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import quadpy
-from quadpy import *  # noqa: F403  (all of it, under the other name)
 from quadpy import Layout
 from quadpy.compat import _kinds, _linalg as linalg, _modules
 from quadpy.compat._kinds import *  # type: ignore[assignment]  # noqa: F403  (its Field in place of quadpy's)
@@ -19,6 +18,9 @@ from quadpy.compat._language import INTERNAL, func, init, kernel  # type: ignore
 from quadpy.compat._textures import Format
 from quadpy.compat._types import sparse_matrix_builder
 from quadpy.compat.quadrants._runtime import PyQuadrants, get_runtime
+
+if TYPE_CHECKING:
+    from quadpy import *  # noqa: F403  (all of it, under the other name)
 
 __all__ = [
     "Format", "func", "graph_do_while", "graph_parallel", "graph_parallel_context", "init", "install", "kernel", "linalg", "pure",
@@ -49,6 +51,7 @@ def _get_logging(name: str) -> Callable[..., None]:
 
 
 _LEVELS: Final = ("trace", "debug", "info", "warn", "error", "critical")
+_modules.take_over(__name__)
 _modules.offer(
     __name__,
     INTERNAL
@@ -67,6 +70,10 @@ def install() -> None:
         QuadpyError: Quadrants itself is imported already.
     """
     _modules.install(__name__, "quadrants")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 def __getattr__(name: str) -> Any:

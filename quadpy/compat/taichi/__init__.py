@@ -10,13 +10,11 @@ from __future__ import annotations
 import logging
 import warnings
 from types import SimpleNamespace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import quadpy
-from quadpy import *  # noqa: F403  (all of it, under the other name)
 from quadpy import Layout
-from quadpy.compat import (  # type: ignore[no-redef]  # two of them in place of quadpy's
-    _graph as graph,
+from quadpy.compat import (  # type: ignore[no-redef]  # in place of quadpy's
     _kinds,
     _linalg as linalg,
     _modules,
@@ -30,6 +28,10 @@ from quadpy.compat._textures import Format, Texture
 from quadpy.compat._types import sparse_matrix_builder
 from quadpy.tools.meshes import TYPES
 from quadpy.view.surfaces import has_display
+
+if TYPE_CHECKING:
+    from quadpy import *  # noqa: F403  (all of it, under the other name)
+    from quadpy.compat import _graph as graph
 
 __all__ = [
     "GUI",
@@ -111,6 +113,7 @@ ui = SimpleNamespace(**{name: getattr(_ui, name) for name in _ui.__all__}, **_ui
 _lib = SimpleNamespace(core=SimpleNamespace(with_vulkan=lambda: False, with_cuda=lambda: False, GGUI_AVAILABLE=False))
 """Taichi's own examples query this before they choose a backend: here, ``ti.vulkan`` and ``ti.cuda`` are any GPU."""
 
+_modules.take_over(__name__, {"graph": "quadpy.compat._graph"})
 _modules.offer(__name__, INTERNAL)
 
 
@@ -121,6 +124,10 @@ def install() -> None:
         QuadpyError: Taichi itself is imported already.
     """
     _modules.install(__name__, "taichi")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 def __getattr__(name: str) -> Any:
