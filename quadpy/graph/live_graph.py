@@ -11,7 +11,7 @@ from quadpy.errors import DeviceError, GraphError, GraphUpdateError
 from quadpy.graph.engines.choose import EngineChoice
 from quadpy.graph.engines.deferred_release import ExecOwner
 from quadpy.graph.engines.engine import Engine
-from quadpy.graph.engines.indirect import is_indirect
+from quadpy.graph.engines.indirect import indirect_launches
 from quadpy.graph.model.arguments import find_node
 from quadpy.graph.model.nodes import Node
 from quadpy.graph.model.ordered_nodes import OrderedNodes, reordered
@@ -194,7 +194,7 @@ class LiveGraph:
         engine = self.check()
         done: list[str] = []
         may_move = not engine.binds and self.choice.shared is None
-        if may_move and self.choice.policy.note_changes(sum(map(is_indirect, placed.values()))):
+        if may_move and self.choice.policy.note_changes(sum(map(indirect_launches, placed.values()))):
             self._rebuild({**self.nodes, **placed})
             return
         try:

@@ -145,9 +145,13 @@ class GpuPlan:
         def launch(number: int, task: TaskLaunch) -> KernelLaunch:
             like = call.launches[number] if number < len(call.launches) else None
             block = (call.arguments if like is None else like.arguments)[: code.layout.size]
+            block, grid = self.hidden.with_scratch(block, scratch.pointer), (1, 1, 1) if like is None else like.grid
+            known = None if before is None else before.launches[number]
+            if known is not None and known.arguments == block and known.grid == grid:
+                return known
             return KernelLaunch(
-                task.name, task.function, (1, 1, 1) if like is None else like.grid, task.block, task.shared_bytes,
-                self.hidden.with_scratch(block, scratch.pointer), (), (), keep, task.span, self._indirect[number],
+                task.name, task.function, grid, task.block, task.shared_bytes, block, (), (), keep, task.span,
+                self._indirect[number],
             )  # fmt: skip
 
         launches = tuple(launch(number, task) for number, task in enumerate(self.launches))

@@ -26,6 +26,7 @@ from quadpy.codegen.support.loop_condition import CONDITION_SETTER, CONDITION_SE
 from quadpy.errors import DriverError, OutOfDeviceMemory
 from quadpy.graph import Graph
 from quadpy.graph.engines import argument_policy
+from quadpy.graph.engines.indirect import IndirectEngine
 from quadpy.graph.engines.stats import Counts
 from quadpy.jit.offline import trace_for
 from quadpy.runtime.arrays.ndarray import NDArray
@@ -368,6 +369,7 @@ def test_a_node_with_a_loop_does_what_a_call_does(made, array, device, rounds):
             run.update("loop", loop.prepare(x, y, go))
             run.launch()
             assert [x.to_numpy().tolist(), y.to_numpy().tolist()] == expected(oracle_sums, rounds + number, number, 1)
+        assert isinstance(run.engine, IndirectEngine)
         run.enable("loop", False)
         run.launch()
         assert go[0] == 0

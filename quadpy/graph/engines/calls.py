@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from operator import is_
 from typing import Final, NamedTuple, TypeAlias
 
 from quadpy.graph.engines.choose import EngineChoice
@@ -12,7 +10,7 @@ from quadpy.graph.engines.engine import Engine
 from quadpy.graph.engines.indirect import IndirectEngine
 from quadpy.graph.model.nodes import KernelNode
 from quadpy.runtime.device.device import Device
-from quadpy.runtime.launch.launch import Prepared
+from quadpy.runtime.launch.launch import KernelLaunch, Prepared
 from quadpy.runtime.memory.allocators.block import DeviceBuffer
 from quadpy.runtime.streams.stream import Stream
 from quadpy.runtime.streams.timeline import Timeline
@@ -27,10 +25,11 @@ Changed: TypeAlias = Callable[[bytes, bytes], frozenset[int]]
 
 
 class _Bound(NamedTuple):
-    """Another argument block for the node called ``name``."""
+    """A ``BoundStep``."""
 
     name: str
     block: bytes
+    binder: None = None
 
 
 class CallGraph:
@@ -41,6 +40,7 @@ class CallGraph:
     scratch   the kernel's scratch memory
     packed    the values of the last call
     grids     the blocks of each of its launches
+    in_memory whether the code reads its arguments from memory
     """
 
     name: Final = "kernel"
@@ -53,6 +53,7 @@ class CallGraph:
         self.grids: tuple[int, ...] | None = None
         self._node: KernelNode | None = None
         self._engine: Engine | None = None
+        self.in_memory = False
 
     def move(self, on: Stream) -> None:
         """Let the next work come on ``on``."""
@@ -69,28 +70,31 @@ class CallGraph:
 
         A later call with the same ``packed`` values, or ``grids``, need not be bound again.
         """
-        engine, before, choice, node = self._engine, self._node, self._choice, KernelNode.of(call, name=self.name)
-        now, moves = node, False
-        if engine is not None and before is not None and not self.in_memory:
-            now, changes = _kept(before, node, changed)
-            moves = choice.policy.note_changes(changes)
-        if engine is None or moves or not engine.change(choice.formed(now)):
+        engine, before, choice, launches, moves = self._engine, self._node, self._choice, call.launches, False
+        if self.in_memory and grids == self.grids:
+            self.rebind(packed)
+            return
+        if before is not None and self.grids is not None and not self.in_memory:
+            differing = set(changed(before.arguments, call.arguments))
+            differing.update(k for k, (one, other) in enumerate(zip(self.grids, grids, strict=True)) if one != other)
+            pairs = enumerate(zip(before.launches, launches, strict=True))
+            launches = tuple([new if k in differing else old for k, (old, new) in pairs if type(old) is KernelLaunch])
+            moves = choice.policy.note_changes(len(differing))
+        node = KernelNode.of(call, name=self.name, launches=launches)
+        if engine is None or moves or not engine.change(choice.formed(node)):
             self.retire()
             choice.on, choice.counts.rebuilds = on, choice.counts.rebuilds + (engine is not None and not moves)
-            self._engine, now = choice.choose_engine({node.name: node}, ()), node
+            node = KernelNode.of(call, name=self.name)
+            self._engine = choice.choose_engine({self.name: node}, ())
             self._engine.move(on)
-        self._node, self.packed, self.grids = now, packed, grids
+            self.in_memory = isinstance(self._engine, IndirectEngine)
+        self._node, self.packed, self.grids = node, packed, grids
 
     def rebind(self, packed: bytes) -> None:
         """Bind another call with the same grids, for code that reads its arguments from memory."""
-        assert isinstance(self._engine, IndirectEngine)
+        assert self._engine is not None
         self._engine.bind((_Bound(self.name, packed),))
         self.packed = packed
-
-    @property
-    def in_memory(self) -> bool:
-        """Whether the code reads its arguments from memory."""
-        return isinstance(self._engine, IndirectEngine)
 
     def launch(self, on: Stream) -> None:
         """Put the work of the call on ``on``; waits while the host repeats a loop."""
@@ -102,14 +106,6 @@ class CallGraph:
         engine, self._engine = self._engine, None
         if engine is not None:
             self._device.deferred.add((self.timeline,), engine.give_back)
-
-
-def _kept(before: KernelNode, now: KernelNode, changed: Changed) -> tuple[KernelNode, int]:
-    """``now`` with the launches of ``before`` that do the same, and how many others there are."""
-    differing = changed(before.arguments, now.arguments)
-    pairs = enumerate(zip(before.prepared.launches, now.prepared.launches, strict=True))
-    launches = [new if k in differing or old.grid != new.grid else old for k, (old, new) in pairs]
-    return replace(now, launches=tuple(launches)), sum(map(is_, launches, now.launches))
 
 
 class CallGraphs:

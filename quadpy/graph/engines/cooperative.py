@@ -9,11 +9,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from quadpy.graph.engines.engine import Engine
+from quadpy.graph.engines.engine import BoundStep, Engine
 from quadpy.graph.engines.lowering import fills_of
 from quadpy.graph.model.nesting import flattened
 from quadpy.graph.model.nodes import EmptyNode, KernelNode, MemcpyNode, MemsetNode, Node
-from quadpy.graph.model.recording import LaunchStep
 from quadpy.runtime.drivers.driver import StreamHandle
 from quadpy.runtime.drivers.graph_driver import CopyWork, FillWork
 from quadpy.runtime.launch.fusion import Fuse, OneLaunch
@@ -116,7 +115,7 @@ class CooperativeEngine(Engine):
             self._one.bind(number, call[1])
         return bool(calls) and not self._one.why_not()
 
-    def bind(self, steps: Iterable[LaunchStep]) -> None:
+    def bind(self, steps: Iterable[BoundStep]) -> None:
         """Like ``Engine.bind``, which leaves the number of blocks as it is."""
         named = {step.name: step for step in steps}
         for number, placed in enumerate(self._placed):

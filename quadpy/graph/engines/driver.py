@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Final
 
@@ -10,10 +10,10 @@ from quadpy.errors import GraphError
 from quadpy.graph.device_graphs import graphs_of
 from quadpy.graph.engines.driver_nodes import DriverNode, NodeWork, Placed, ends_of, first_node, place, root_count
 from quadpy.graph.engines.engine import Engine
-from quadpy.graph.engines.lowering import HostResources, driver_nodes_of
+from quadpy.graph.engines.lowering import HostResources, driver_nodes_of, work_of
 from quadpy.graph.engines.stats import Counts
 from quadpy.graph.model.nesting import has_loops
-from quadpy.graph.model.nodes import ChildNode, Node
+from quadpy.graph.model.nodes import ChildNode, KernelNode, Node
 from quadpy.runtime.device.callbacks import Failures, Runs
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.resource_stack import ResourceStack
@@ -27,6 +27,7 @@ from quadpy.runtime.drivers.graph_driver import (
     KernelWork,
     NodeHandle,
 )
+from quadpy.runtime.launch.launch import KernelLaunch
 from quadpy.runtime.streams.timeline import Timeline
 
 __all__ = ["MOST_UPDATES", "DriverGraph", "DriverEngine"]
@@ -54,6 +55,7 @@ class DriverGraph:
         self.pending_on: set[Timeline] = set()
         self._origin = device, failures, runs
         self._placed: dict[str, list[Placed]] = {}
+        self._kernels: dict[str, KernelNode] = {}  # as they were placed or changed last
         self._ends: dict[str, tuple[NodeHandle, ...]] = {}
         self._children: list[DriverGraph] = []
         self._first: list[NodeHandle] = []
@@ -75,6 +77,7 @@ class DriverGraph:
     def _place(self, node: Node, made: list[DriverNode]) -> None:
         placed = place(self.graphs, self.handle, self._ends_of(node.after), made)
         self._placed[node.name] = placed
+        self.note(node)
         self._ends[node.name] = tuple(one.handle for one in ends_of(placed))
 
     def add_alloc(self, name: str, after: tuple[str, ...], work: AllocWork) -> Address:
@@ -91,14 +94,31 @@ class DriverGraph:
         """The driver's handles for one node of quadpy."""
         return tuple(one.handle for one in self._placed[name])
 
-    def new_nodes(self, node: Node) -> list[DriverNode] | None:
-        """The driver's nodes for ``node``, which replaces the one of its name; None where their structure differs."""
+    def changes(self, node: Node) -> Sequence[tuple[Placed, NodeWork]] | None:
+        """What driver nodes do for ``node``, which replaces the one of its name; None where their structure differs.
+
+        Of a kernel, launches that are the same objects as before are left out.
+        """
         then = self._placed.get(node.name)  # None for a child graph in whose place its nodes are
         if then is None or not self._can_have(node):
             return None
+        before = self._kernels.get(node.name)
+        if before is not None and isinstance(node, KernelNode) and _differ_in_launches(before, node):
+            pairs = enumerate(zip(before.launches, node.launches, strict=True))
+            works = {
+                k: work_of(new, node.priority)
+                for k, (old, new) in pairs
+                if new is not old and type(new) is KernelLaunch
+            }
+            return [(placed, works[placed.node.task]) for placed in then if placed.node.task in works]
         now = self._driver_nodes_of(node)
         alike = list(map(_shape, now)) == [_shape(placed.node) for placed in then]
-        return now if alike else None
+        return list(zip(then, [new.work for new in now], strict=True)) if alike else None
+
+    def note(self, node: Node) -> None:
+        """The driver's nodes do ``node`` from now on."""
+        if isinstance(node, KernelNode):
+            self._kernels[node.name] = node
 
     def give_back(self) -> None:
         """Give back the graph and all that it owns; no launch may be pending."""
@@ -151,16 +171,16 @@ class DriverEngine(Engine):
 
     def change(self, node: Node) -> bool:
         """See ``Engine.change``."""
-        made = self.graph.new_nodes(node)
+        made = self.graph.changes(node)
         if made is None:
             return False
         changed: list[tuple[Placed, NodeWork]] = []
         complete = False
         try:
-            for placed, new in zip(self.graph.placed(node.name), made, strict=True):
+            for placed, work in made:
                 before = placed.work
-                if before != new.work:
-                    if not self._update(placed, new.work):
+                if before != work:
+                    if not self._update(placed, work):
                         return False
                     changed.append((placed, before))
             complete = True
@@ -168,6 +188,7 @@ class DriverEngine(Engine):
             for placed, before in () if complete else changed:
                 placed.work = before
                 self._graphs.update(self._handle, placed.handle, placed.driver_work(before))
+        self.graph.note(node)
         return True
 
     def _update(self, placed: Placed, work: NodeWork) -> bool:
@@ -200,6 +221,13 @@ class DriverEngine(Engine):
     def give_back(self) -> None:
         """Like ``Engine.give_back``; an owned driver graph is given back too."""
         self._owned.give_back()
+
+
+def _differ_in_launches(one: KernelNode, other: KernelNode) -> bool:
+    """Whether two kernels have the same tasks in the same order, with the same conditions."""
+    if len(one.launches) != len(other.launches) or one.priority != other.priority or one.conditions != other.conditions:
+        return False
+    return one.flow == other.flow and one.effects == other.effects and one.indirect is other.indirect
 
 
 def _shape(node: DriverNode) -> tuple[type[NodeWork], tuple[int, ...], int]:

@@ -64,27 +64,27 @@ class DriverNode:
 
     after   driver nodes of the same node that it comes after, by number; if none, that node's dependencies
     inside  the loop to whose body it belongs, by its number, or -1
+    task    the launch that it is, by its number among those of a kernel, or -1
     """
 
     work: NodeWork
     after: tuple[int, ...] = ()
     inside: int = -1
+    task: int = -1
 
 
-Works: TypeAlias = "Sequence[Work] | Mapping[int, Work]"
-"""The work of each task, by its number."""
 Conditions: TypeAlias = Mapping[str, MemoryRange]
 """The address and the bytes of each array element that decides a loop."""
 
 
 def driver_nodes_of_tasks(
-    nodes: Iterable[TaskNode], works: Works, setter: FunctionHandle | None, conditions: Conditions
+    nodes: Iterable[TaskNode], works: Sequence[Work], setter: FunctionHandle | None, conditions: Conditions
 ) -> list[DriverNode]:
     """The driver's nodes for a kernel's graph; ``setter`` is the kernel that sets the conditions of loops."""
-    return [DriverNode(work_of(node, works, setter, conditions), node.after, node.inside) for node in nodes]
+    return [DriverNode(_work_of(node, works, setter, conditions), node.after, node.inside, node.task) for node in nodes]
 
 
-def work_of(node: TaskNode, works: Works, setter: FunctionHandle | None, conditions: Conditions) -> NodeWork:
+def _work_of(node: TaskNode, works: Sequence[Work], setter: FunctionHandle | None, conditions: Conditions) -> NodeWork:
     """The work of one of these nodes."""
     if node.kind == "task":
         return works[node.task]

@@ -6,11 +6,22 @@ from collections.abc import Iterable
 from typing import ClassVar, Protocol
 
 from quadpy.graph.model.nodes import Node
-from quadpy.graph.model.recording import LaunchStep
 from quadpy.runtime.drivers.driver import StreamHandle
+from quadpy.runtime.launch.launch import Binder
 from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["Engine", "Launching"]
+__all__ = ["BoundStep", "Engine", "Launching"]
+
+
+class BoundStep(Protocol):
+    """Another argument block for the kernel node called ``name``; on the CPU ``binder`` runs it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def block(self) -> bytes: ...
+    @property
+    def binder(self) -> Binder | None: ...
 
 
 class Launching(Protocol):
@@ -44,7 +55,7 @@ class Engine(Launching, Protocol):
     def enable(self, node: Node, *, enabled: bool) -> bool:
         """Let later launches run ``node``, or only keep its place in the order; False if that needs another engine."""
 
-    def bind(self, steps: Iterable[LaunchStep]) -> None:
+    def bind(self, steps: Iterable[BoundStep]) -> None:
         """Let later launches use the arguments of ``steps``; a later ``change`` replaces them in any case."""
         raise AssertionError(steps)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import ClassVar, TypeAlias
 
 from quadpy.errors import GraphError
-from quadpy.graph.engines.engine import Engine
+from quadpy.graph.engines.engine import BoundStep, Engine
 from quadpy.graph.model.nodes import (
     ChildNode,
     EventRecordNode,
@@ -23,7 +23,6 @@ from quadpy.graph.model.nodes import (
     SemaphoreSignalNode,
     SemaphoreWaitNode,
 )
-from quadpy.graph.model.recording import LaunchStep
 from quadpy.runtime.device.callbacks import Failures, HostCall, Runs
 from quadpy.runtime.drivers.driver import StreamHandle
 from quadpy.runtime.launch.launch import HostLaunch, Runner
@@ -64,7 +63,7 @@ class HostEngine(Engine):
         self._nodes[node.name] = node
         return True
 
-    def bind(self, steps: Iterable[LaunchStep]) -> None:
+    def bind(self, steps: Iterable[BoundStep]) -> None:
         """See ``Engine.bind``."""
         runners = self._runners
         for step in steps:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
-from quadpy.graph.engines.engine import Engine
+from quadpy.graph.engines.engine import BoundStep, Engine
 from quadpy.graph.engines.stats import Counts
 from quadpy.graph.model.nodes import KernelNode, Node
 from quadpy.runtime.device.device import Device
@@ -19,18 +19,9 @@ from quadpy.runtime.launch.argument_memory import ArgumentMemory
 from quadpy.runtime.launch.launch import Indirect, KernelLaunch
 from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["BoundStep", "IndirectEngine", "is_indirect"]
+__all__ = ["IndirectEngine", "indirect_launches", "is_indirect"]
 
 _ALIGNMENT = 16
-
-
-class BoundStep(Protocol):
-    """Another argument block for the node called ``name``."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def block(self) -> bytes: ...
 
 
 def is_indirect(node: Node) -> bool:
@@ -38,12 +29,17 @@ def is_indirect(node: Node) -> bool:
     return isinstance(node, KernelNode) and bool(node.launches) and all(map(_form, node.launches))
 
 
+def indirect_launches(node: Node) -> int:
+    """How many launches of ``node`` can read their arguments from memory."""
+    return len(node.launches) if isinstance(node, KernelNode) and is_indirect(node) else 0
+
+
 def _form(launch: object) -> Indirect | None:
     return launch.indirect if isinstance(launch, KernelLaunch) else None
 
 
 class Table:
-    """The arguments of all nodes: for each its offset, and that of each launch; those of a plan share one block."""
+    """The arguments of all nodes, by the offset of each launch; those of one call share a block, and an offset."""
 
     def __init__(self, device: Device, nodes: Iterable[Node], on: Stream) -> None:
         self.data = bytearray()
@@ -54,9 +50,7 @@ class Table:
                 assert isinstance(node, KernelNode)
                 blocks = [launch.arguments for launch in node.launches]
                 shared = bool(node.arguments) and blocks.count(blocks[0]) == len(blocks)
-                self._offsets[node.name] = (
-                    (self._add(blocks[0]),) * len(blocks) if shared else tuple(map(self._add, blocks))
-                )
+                self._offsets[node.name] = tuple(map(self._add, blocks[:1] if shared else blocks))
                 first = first or _form(node.launches[0])
         assert first is not None
         self.memory = ArgumentMemory(device, first.upload_kernels(), len(self.data), on)
@@ -73,7 +67,7 @@ class Table:
         if offsets is None:
             return node
         assert isinstance(node, KernelNode)
-        launches = tuple(map(self._through, node.launches, offsets))
+        launches = tuple(map(self._through, node.launches, offsets * len(node.launches)))
         if not node.conditions or node.origin is None:
             return replace(node, launches=launches)
         block = self.memory.address + offsets[0]
@@ -89,7 +83,7 @@ class Table:
 
     def write(self, node: KernelNode) -> None:
         """Write the arguments of ``node``."""
-        for launch, offset in zip(node.launches, self._offsets[node.name], strict=True):
+        for launch, offset in zip(node.launches, self._offsets[node.name], strict=False):
             self.data[offset : offset + len(launch.arguments)] = launch.arguments
         self.dirty = True
 
@@ -122,14 +116,14 @@ class IndirectEngine(Engine):
     ) -> None:  # fmt: skip
         self._device, self._counts = device, counts
         self._table = Table(device, nodes, on)
+        block = self._table.memory.buffer.block
+        self._blocks = () if block is None else (block,)
         self._now = {node.name: node for node in nodes if isinstance(node, KernelNode) and is_indirect(node)}
         self._inner = made([self._table.through(node) for node in nodes])
 
     def move(self, on: Stream) -> None:
         """See ``Engine.move``."""
-        block = self._table.memory.buffer.block
-        if block is not None:
-            self._device.memory.use((block,), on.timeline)
+        self._device.memory.use(self._blocks, on.timeline)
         self._inner.move(on)
 
     def launch(self, stream: StreamHandle) -> None:

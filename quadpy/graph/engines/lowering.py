@@ -42,7 +42,7 @@ from quadpy.runtime.drivers.graph_driver import (
 from quadpy.runtime.launch.launch import KernelLaunch
 from quadpy.runtime.streams.owned import Owned
 
-__all__ = ["HostResources", "fills_of", "driver_nodes_of"]
+__all__ = ["HostResources", "driver_nodes_of", "fills_of", "work_of"]
 
 H = TypeVar("H", bound=int)
 
@@ -85,7 +85,7 @@ def driver_nodes_of(node: Node, resources: HostResources) -> list[DriverNode]:
     """The driver's work for ``node``; child graphs and allocations are handled elsewhere."""
     match node:
         case KernelNode():
-            works = [_kernel(launch, node.priority) for launch in node.launches if isinstance(launch, KernelLaunch)]
+            works = [work_of(launch, node.priority) for launch in node.launches if isinstance(launch, KernelLaunch)]
             tasks = known_task_nodes(node.flow or tuple(range(len(works))), node.effects)
             origin = node.origin if node.conditions else None
             setter = None if origin is None else origin.condition_setter(indirect=node.indirect)
@@ -116,7 +116,8 @@ def driver_nodes_of(node: Node, resources: HostResources) -> list[DriverNode]:
             raise AssertionError(node)
 
 
-def _kernel(launch: KernelLaunch, priority: int | None) -> Work:
+def work_of(launch: KernelLaunch, priority: int | None) -> Work:
+    """The driver's work for one launch."""
     if not launch.grid[0]:
         return EmptyWork()
     return KernelWork(

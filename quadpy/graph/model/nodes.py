@@ -115,9 +115,10 @@ class KernelNode(Node):
     @classmethod
     def of(cls, call: Prepared, **rest: Any) -> KernelNode:
         """The node of a call on a GPU, with the ``rest`` of its fields."""
+        fields = {"launches": call.launches, **rest}
         return cls(
-            launches=call.launches, flow=call.flow, origin=call.origin, arguments=call.arguments,
-            conditions=call.conditions, effects=call.effects, **rest,
+            flow=call.flow, origin=call.origin, arguments=call.arguments, conditions=call.conditions, effects=call.effects,
+            **fields,
         )  # fmt: skip
 
     @property
