@@ -71,6 +71,10 @@ class DistributedPlan:
             f"{self.kernel.name} takes distributed arrays, and is not a single node of a graph", hint="capture the call"
         )
 
+    def apart(self, values: Values) -> Plan:
+        """See ``Plan.apart``."""
+        return self
+
     def fusion(self, values: Values) -> Fusion:
         """Like ``Plan.fusion``."""
         return Fusion(False, "messages between ranks come between its tasks")

@@ -69,14 +69,8 @@ class GraphExec(OneProcess):
     ) -> None:
         self.device, runs, self.argument_policy = graph.device, Runs(), ArgumentPolicy()
         choice = EngineChoice(
-            self.device,
-            runs,
-            shared,
-            auto_free=auto_free,
-            priorities=priorities,
-            fuse=fuse,
-            policy=self.argument_policy,
-        )
+            self.device, runs, shared, auto_free, priorities, fuse=fuse, policy=self.argument_policy
+        )  # fmt: skip
         self._auto_free = auto_free
         self._lock = new_lock()
         self._launches = 0

@@ -76,9 +76,8 @@ class CpuPlan:
         self.arrays, self.limits = ArrayArguments(code), Limits(code, name, spans[0] if spans else None)
         self.checks_values = bool(self._barrier_loops or self.arrays.conditions)
 
-    @property
-    def timed(self) -> CpuPlan:
-        """A plan that does the same, and tells ``TIMED.times`` of each task."""
+    def apart(self, values: Values) -> CpuPlan:
+        """Like ``Plan.apart``; it tells ``TIMED.times`` of each task."""
         if self._timed is None:
             found = copy.copy(self)
             found._entry = TimedEntry(self._entry, apart=self._apart)  # noqa: SLF001 - of the same class

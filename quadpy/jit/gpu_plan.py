@@ -158,6 +158,10 @@ class GpuPlan:
         effects = None if call.effects is None else effects_of(code)
         return Prepared(launches, code.flow, {}, None, call.origin, call.arguments, effects)
 
+    def apart(self, values: Values) -> GpuPlan:
+        """See ``Plan.apart``."""
+        return self
+
     def fusion(self, values: Values) -> Fusion:
         """See ``Plan.fusion``."""
         return Fusion(False, "fuse is False")

@@ -49,7 +49,7 @@ class GraphPlan:
         self.device.reaper.adopt(self, CallGraphs.release, self._graphs)
 
     def apart(self, values: Values) -> GpuPlan:
-        """A plan that does the same, with a separate launch for each task."""
+        """See ``Plan.apart``."""
         return self.eager
 
     def prepare(self, values: Values, views: Views, stream: Stream | None = None) -> Prepared | HostLaunch:

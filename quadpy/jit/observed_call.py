@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from quadpy.artifact import SHADOW
-from quadpy.importing import import_late
 from quadpy.ir.expressions import COMBINES, AtomicOp
 from quadpy.ir.node import Access
 from quadpy.jit.misfits import MISFITS
@@ -18,16 +17,13 @@ from quadpy.lang.source import FunctionSource
 from quadpy.runtime.arrays.view import ArrayMemory
 from quadpy.runtime.device.devices import current_device
 from quadpy.runtime.launch.capturing import CAPTURES, session_of
-from quadpy.runtime.launch.observing import KernelAccess, ObservedCall, Observer, Submission
+from quadpy.runtime.launch.observing import KernelAccess, ObservedCall, Observer
 from quadpy.runtime.memory.device_storage import stream_of
 from quadpy.runtime.streams.stream import Stream
 from quadpy.source import Span
 
 if TYPE_CHECKING:
-    from quadpy.jit.cpu_plan import CpuPlan
     from quadpy.jit.footprints import LaunchFootprint, LaunchFootprints
-    from quadpy.jit.fusion.plan import FusingPlan
-    from quadpy.jit.graph_plan import GraphPlan
 
 __all__ = ["accesses_of", "call_accesses", "run_observed", "task_accesses"]
 
@@ -56,7 +52,7 @@ def run_observed(
     )  # fmt: skip
     told = observer.launching(on, call)
     if told.task_times is not None or told.node_timer is not None:
-        plan = _timed(plan, told, values)
+        plan = plan.apart(values)
     before, TIMED.times = TIMED.times, told.task_times
     try:
         result = plan.run(values, views, on if stream is not None and _needs_stream(on) else None)
@@ -66,30 +62,10 @@ def run_observed(
     return result
 
 
-def _timed(plan: Plan, told: Submission, values: Values) -> Plan:
-    """An equivalent of ``plan`` that is timed as the observer wants."""
-    cpu_plan, graph_plan, fusing_plan = _kinds_of_plans()
-    if told.task_times is not None and isinstance(plan, cpu_plan):
-        return plan.timed
-    if told.node_timer is not None and isinstance(plan, (graph_plan, fusing_plan)):
-        return plan.apart(values)
-    return plan
-
-
 def _spans(plan: Plan) -> Sequence[Span | None]:
     """Where each task of ``plan`` begins, if the CPU runs them."""
     spans: Sequence[Span | None] = getattr(plan, "spans", ())
     return spans
-
-
-@cache
-def _kinds_of_plans() -> tuple[type[CpuPlan], type[GraphPlan], type[FusingPlan]]:
-    """Imported late, since their modules need LLVM; cached, since an import at each call takes a microsecond."""
-    return (
-        import_late("quadpy.jit.cpu_plan").CpuPlan,
-        import_late("quadpy.jit.graph_plan").GraphPlan,
-        import_late("quadpy.jit.fusion.plan").FusingPlan,
-    )
 
 
 def _needs_stream(stream: Stream) -> bool:

@@ -79,5 +79,8 @@ class Plan(Protocol):
     def footprints(self) -> Footprints:
         """The footprints of the launches of ``code``."""
 
+    def apart(self, values: Values) -> Plan:
+        """A plan that does the same, and whose tasks are timed one by one where that is possible; or itself."""
+
     def fusion(self, values: Values) -> Fusion:
         """Whether ``run`` is one launch, and why."""

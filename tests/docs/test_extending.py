@@ -476,6 +476,10 @@ def test_a_way_to_launch(trial):
                 """As ``Plan.prepare``."""
                 return self._plan.prepare(values, views, stream)
 
+            def apart(self, values: Values) -> Plan:
+                """As ``Plan.apart``."""
+                return CountingPlan(self._plan.apart(values))
+
             def fusion(self, values: Values) -> Fusion:
                 """As ``Plan.fusion``."""
                 return self._plan.fusion(values)

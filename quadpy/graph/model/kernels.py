@@ -43,19 +43,10 @@ def node_of_launches(
     launches = prepared.launches if isinstance(prepared, Prepared) else (prepared,)
     keep = tuple({id(thing): thing for launch in launches for thing in launch.keep if thing is not None}.values())
     _require_fit(device, launches, whole, keep)
-    return KernelNode(
-        launches=launches,
-        flow=whole.flow,
-        kernel=kernel,
-        priority=priority,
-        reads=_ranges((*(launch.reads for launch in launches), tuple(whole.conditions.values()))),
-        writes=_ranges(launch.writes for launch in launches),
-        keep=keep,
-        origin=whole.origin,
-        arguments=whole.arguments,
-        conditions=whole.conditions,
-        effects=whole.effects,
-        call=call,
+    reads = _ranges((*(launch.reads for launch in launches), tuple(whole.conditions.values())))
+    writes = _ranges(launch.writes for launch in launches)
+    return KernelNode.of(
+        whole, launches=launches, kernel=kernel, priority=priority, reads=reads, writes=writes, keep=keep, call=call
     )
 
 

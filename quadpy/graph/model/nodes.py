@@ -113,12 +113,12 @@ class KernelNode(Node):
     predicated: bool = False
 
     @classmethod
-    def of(cls, call: Prepared, **rest: Any) -> KernelNode:
-        """The node of a call on a GPU, with the ``rest`` of its fields."""
-        fields = {"launches": call.launches, **rest}
+    def of(cls, prepared: Prepared, /, **rest: Any) -> KernelNode:
+        """The node of a call, with the ``rest`` of its fields."""
+        fields = {"launches": prepared.launches, **rest}
         return cls(
-            flow=call.flow, origin=call.origin, arguments=call.arguments, conditions=call.conditions, effects=call.effects,
-            **fields,
+            flow=prepared.flow, origin=prepared.origin, arguments=prepared.arguments, conditions=prepared.conditions,
+            effects=prepared.effects, **fields,
         )  # fmt: skip
 
     @property

@@ -105,7 +105,7 @@ class FusingPlan:
         return self.separate.run(given, views, stream)
 
     def apart(self, values: Values) -> Plan:
-        """Like ``GraphPlan.apart``; one launch stays one."""
+        """Like ``Plan.apart``; one launch stays one."""
         return self if isinstance(self._choose(values), FusedPlan) else self.separate.apart(values)
 
     def prepare(self, values: Values, views: Views, stream: Stream | None = None) -> Prepared | HostLaunch:
