@@ -67,19 +67,20 @@ class HiddenArguments:
     """The hidden arguments of one plan.
 
     fields          those that the kernel uses
+    constants       the values in the layout, where they come after the caller's; 0 for those that each launch computes
     counts          whether a value depends on how many launches there were before
     scratch_offset  where the address of scratch memory goes in the argument block; None for a kernel without any
     results_offset  the same for the memory for results
     """
 
-    __slots__ = ("_computed", "_memory", "_values", "counts", "fields", "results_offset", "scratch_offset", "seed")
+    __slots__ = ("_computed", "_memory", "constants", "counts", "fields", "results_offset", "scratch_offset", "seed")
 
     def __init__(
         self, code: CodeObject, fields: Iterable[FieldMemory] = (), seed: int = 0, device: Device | None = None
     ) -> None:
         self.fields, self.seed = tuple(fields), seed
         sources = Sources(code, iter(self.fields), seed, device)
-        self._values: list[int] = []
+        self.constants: list[int] = []
         self._computed: list[tuple[int, Callable[[], int]]] = []  # which of the values each launch computes
         self.scratch_offset: int | None = None
         self.results_offset: int | None = None
@@ -87,13 +88,13 @@ class HiddenArguments:
         for hidden in code.hidden:
             row = ROWS[hidden.name]
             if row.of_launch is not None:
-                self._computed.append((len(self._values), row.of_launch))
-                self._values.append(0)
+                self._computed.append((len(self.constants), row.of_launch))
+                self.constants.append(0)
             elif row.of_memory:
-                self._memory[hidden.name] = len(self._values), hidden.offset
-                self._values.append(0)
+                self._memory[hidden.name] = len(self.constants), hidden.offset
+                self.constants.append(0)
             elif row.of_plan is not None:
-                self._values.append(row.of_plan(sources))
+                self.constants.append(row.of_plan(sources))
             elif hidden.name == "results":
                 self.results_offset = hidden.offset
             else:
@@ -101,10 +102,10 @@ class HiddenArguments:
         self.counts = bool(self._computed)
 
     def values(self) -> Sequence[int]:
-        """The values of the next launch that are in the layout, where they come after the caller's."""
+        """``constants``, and what the next launch computes."""
         if not self.counts:
-            return self._values
-        values = self._values.copy()
+            return self.constants
+        values = self.constants.copy()
         for index, compute in self._computed:
             values[index] = compute()
         return values
@@ -112,13 +113,13 @@ class HiddenArguments:
     def expressions(self, names: dict[str, object]) -> Iterator[str]:
         """The same as Python expressions over ``names``, to which this adds."""
         computed = dict(self._computed)
-        for index, value in enumerate(self._values):
+        for index, value in enumerate(self.constants):
             names[f"hidden{index}"] = computed.get(index, value)
             yield f"hidden{index}()" if index in computed else str(value)
 
     def set_address(self, row: str, values: list[ArgumentValue], address: int) -> None:
         """Puts the address of a launch's memory into ``values``, which end with ``self.values()``."""
-        values[self._memory[row][0] - len(self._values)] = address
+        values[self._memory[row][0] - len(self.constants)] = address
 
     def with_address(self, row: str, block: bytes, address: int) -> bytes:
         """``block`` with the address of a launch's memory."""

@@ -131,7 +131,7 @@ class Kernel(ByName):
             except ArgumentError as error:
                 raise shortened(error)
             if self._fast_call is not None:
-                return self(*args, stream=stream)
+                return Kernel.__call__(self, *args, stream=stream)
         if CAPTURES.count and (known := replaying_here()) is not None and known.repeats(self, args, stream):
             return None
         try:

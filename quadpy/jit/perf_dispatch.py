@@ -97,12 +97,14 @@ class PerfDispatch:
 
     @public
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        given = {name: value for name, value in kwargs.items() if name != "stream"}
-        geometry = self._rules.geometry(*args, **given)
+        given = {name: value for name, value in kwargs.items() if name != "stream"} if kwargs else kwargs
         usable = [name for name, (_, fits) in self._functions.items() if fits is None or fits(*args, **given)]
         if not usable:
             what = "compatible with these arguments" if self._functions else "registered"
             raise ArgumentError(f"{self.__name__} has no implementation that is {what}")
+        if len(usable) == 1 and self._rules.file is None:
+            return self._functions[usable[0]][0](*args, **kwargs)
+        geometry = self._rules.geometry(*args, **given)
         name, timed = self._next(geometry, usable)
         function = self._functions[name][0]
         if not timed:
@@ -141,9 +143,7 @@ class PerfDispatch:
 
     def _is_old(self, trial: _Trial) -> bool:
         count, seconds = self._rules.repeat_after_count, self._rules.repeat_after_seconds
-        return (count is not None and trial.calls >= count) or (
-            seconds is not None and time.monotonic() - trial.since >= seconds
-        )
+        return bool(count and trial.calls >= count) or bool(seconds and time.monotonic() - trial.since >= seconds)
 
     def _measured(self, geometry: Hashable, name: str, seconds: float) -> None:
         with self._lock:
@@ -165,8 +165,8 @@ def perf_dispatch(
 ) -> Callable[[_Function], PerfDispatch]:  # fmt: skip
     """Decorate a function without a body, for which implementations are registered: calls find the fastest one.
 
-    Each call runs one implementation, once.  For each geometry, every implementation runs a few times, some of
-    them timed; then the fastest one is used.  The fastest may differ from run to run, and with it the last bits of results:
+    Each call runs one implementation, once.  For each geometry that several fit, every one of them runs a few times, some of
+    these timed; then the fastest one is used.  The fastest may differ from run to run, and with it the last bits of results:
     with ``file`` the first run decides.
 
     Args:
@@ -174,8 +174,8 @@ def perf_dispatch(
         first_warmup: calls of each implementation that are not timed.
         warmup: the same when it is measured again.
         active: calls of each implementation that are timed; the shortest counts.
-        repeat_after_count: measure again after this many calls.
-        repeat_after_seconds: measure again after this many seconds.
+        repeat_after_count: measure again after this many calls; never for None or 0.
+        repeat_after_seconds: the same in seconds.
         file: a JSON file from which decisions are taken, and to which new ones are written.
 
     Raises:

@@ -12,7 +12,7 @@ from quadpy.jit.fast_call.arguments import REFUSALS, Bind, FastCall
 from quadpy.jit.fast_call.bind_on_cpu import bind_on_cpu
 from quadpy.jit.fast_call.generate import GpuCalls
 from quadpy.jit.fast_call.observed import ObservedCalls, Tell, forms_of
-from quadpy.jit.fast_call.repeated import FEWEST_ARRAYS, RepeatedCalls
+from quadpy.jit.fast_call.repeated import RepeatedCalls
 from quadpy.jit.gpu_plan import GpuPlan
 from quadpy.jit.launch_memory import has_memory
 from quadpy.jit.parameters import Argument, ArrayParameter, Parameter
@@ -65,13 +65,10 @@ class Specialisation:
         self._overlaps = Overlaps(args, self._disjoint.code, self.plans.fields)
         self._overlap = self._overlaps.found
         self.sections = Sections(source) if has_sections(self._disjoint.code.flow) else None
-        arrays = sum(isinstance(parameter, ArrayParameter) for parameter in parameters)
-        self._repeated = (
-            RepeatedCalls(parameters)
-            if isinstance(self._disjoint, CpuPlan) and arrays >= FEWEST_ARRAYS and not self.sections
-            else None
-        )
-        self.waits = config.synchronous and not isinstance(self._disjoint, CpuPlan)
+        on_cpu = isinstance(self._disjoint, CpuPlan)
+        repeats = on_cpu and not self.sections and not has_memory(self._disjoint.code)
+        self._repeated = RepeatedCalls(parameters) if repeats else None
+        self.waits = config.synchronous and not on_cpu
         self.has_fast_calls = self._repeated is not None or (
             isinstance(self._disjoint, GpuPlan)
             and not self.waits
@@ -95,7 +92,7 @@ class Specialisation:
 
     def pick(self, views: Views) -> Plan:
         """The plan for arrays with these addresses: ranges are compared if at least one of the two is written."""
-        return self._for_overlaps() if self._overlap(views) else self._disjoint
+        return self._for_overlaps() if views and self._overlap(views) else self._disjoint
 
     def fast_call(self, args: Sequence[Argument]) -> FastCall | None:
         """The fast call for arguments like ``args``, which have views in place of arrays; None if there is none.

@@ -20,7 +20,7 @@ from quadpy.jit.dispatcher import Dispatcher
 from quadpy.jit.options import KernelOptions
 from quadpy.jit.parameters import Argument
 from quadpy.jit.plan import Values
-from quadpy.jit.variants import Quick, Receiver, Variant
+from quadpy.jit.variants import Receiver, Variant
 from quadpy.lang.arguments import MemberPath
 from quadpy.lang.members_found import MembersFound
 from quadpy.lang.source import FunctionSource
@@ -70,7 +70,7 @@ class VariantDispatcher:
     same arguments by what their code depends on.
     """
 
-    __slots__ = ("_current", "_lock", "_quick", "_receiver", "_variants", "config", "options", "parameters", "source")
+    __slots__ = ("_current", "_lock", "_receiver", "_variants", "config", "options", "parameters", "source")
 
     def __init__(
         self, source: FunctionSource, config: Config, declared: tuple[Declared, ...], receiver: Receiver | None,
@@ -80,7 +80,6 @@ class VariantDispatcher:
         self.parameters, self._receiver = declared, receiver
         self._variants: dict[Hashable, list[Variant]] = {}
         self._current: Variant | None = None
-        self._quick: Quick | None = None  # of the current variant
         self._lock = new_lock()
 
     @property
@@ -93,17 +92,13 @@ class VariantDispatcher:
 
     def resolve(self, args: Sequence[Argument]) -> Resolved:
         """See ``Dispatcher.resolve``."""
-        if (quick := self._quick) is not None and (found := quick(*args)) is not None:
-            return found
         if (variant := self._current) is None or (flat := variant.flat(*args)) is None:
             variant, flat = self._find(args)
         try:
-            resolved = variant.resolve(flat, args)
+            return variant.resolve(flat, args)
         except MembersFound as members:
             self._extend(variant, args, members.paths)
             return self.resolve(args)
-        self._quick = variant.quick()
-        return resolved
 
     def checked(self, args: Sequence[Argument], views: Sequence[ArrayView]) -> Values:
         """See ``Dispatcher.checked``."""

@@ -27,8 +27,9 @@ from quadpy.jit.compile_time_parameters import (
 )
 from quadpy.jit.dispatcher import Dispatcher
 from quadpy.jit.fast_call.arguments import define
+from quadpy.jit.fast_call.owners import read_once
 from quadpy.jit.options import KernelOptions
-from quadpy.jit.parameters import Argument, ArrayParameter, Parameter, ScalarParameter, SingleParameter
+from quadpy.jit.parameters import Argument, ArrayParameter, Parameter
 from quadpy.lang.arguments import ArgType, MemberPath
 from quadpy.lang.decorators import Method
 from quadpy.lang.dependencies import MISSING, Dependencies
@@ -37,15 +38,12 @@ from quadpy.runtime.arrays.view import ArrayView
 from quadpy.runtime.device.current import Config
 
 if TYPE_CHECKING:
-    from quadpy.jit.specialisation import Resolved, Specialisation
+    from quadpy.jit.specialisation import Specialisation
 
-__all__ = ["Quick", "Receiver", "Variant"]
+__all__ = ["Receiver", "Variant"]
 
 Flat: TypeAlias = Callable[..., "tuple[Argument, ...] | None"]
 """The values that a call passes, from all its arguments; None for a call of another variant."""
-
-Quick: TypeAlias = Callable[..., "Resolved | None"]
-"""Like ``Dispatcher.resolve``, of all arguments; None for a call that must be resolved step by step."""
 
 Receiver: TypeAlias = tuple[str, object]
 """The name of the first parameter, and the object that it is in every call."""
@@ -72,6 +70,7 @@ class Variant:
         self.paths = tuple(paths)
         self._names: dict[str, object] = {"same": _same, "key": _contents, "equal": _equal_arrays}
         self._guards: dict[str, str] = {}  # by the expression that is compared
+        self._identities: set[str] = set()  # expressions that are one object in all calls
         self._passed: list[str] = []  # expressions
         self._parameters: list[Parameter] = []
         self._fixed: dict[MemberPath, TemplateParameter | ContainerParameter] = {}
@@ -90,8 +89,6 @@ class Variant:
         self.dispatcher = _Flat(source, config, tuple(self._parameters), options)
         self.dispatcher.variant = self
         self.resolve = self.dispatcher.resolve
-        self._has_arrays = any(isinstance(each, ArrayParameter) for each in self._parameters)
-        self._quick: Quick | None = None
         self.flat: Flat = self._generated()
 
     def fixed_types(self, args: Sequence[Argument]) -> dict[str, ArgType]:
@@ -155,22 +152,24 @@ class Variant:
 
     def _guard(self, text: str, value: object) -> None:
         """Calls of the variant have ``value`` where ``text`` reads it."""
-        if text in self._guards:
+        if text in self._guards or text.removesuffix(".__class__") in self._identities:
             return
-        name = f"g{len(self._guards)}"
+        name = f"g{len(self._names)}"
         self._names[name] = value
         if _can_change(value):
             self._names[name], self._names[f"{name}_kept"] = _contents(value), _kept(value)  # ids stay unique
             self._guards[text] = f"key({text}) != {name}"
         elif _equals_itself_alone(value):
             self._guards[text] = f"{text} is not {name}"
+            self._guards.pop(f"{text}.__class__", None)
+            self._identities.add(text)
         else:
             self._guards[text] = f"(v := {text}) is not {name} and not same(v, {name})"
 
     def _guard_array(self, text: str, array: Any, contents: Any) -> None:
         """Calls of the variant have ``array`` there, whatever is in it now, or another one with the same ``contents``."""
         if text not in self._guards:
-            name = f"g{len(self._guards)}"
+            name = f"g{len(self._names)}"
             self._names[name], self._names[f"{name}_contents"] = array, contents
             self._guards[text] = f"(v := {text}) is not {name} and not equal(v, {name}_contents)"
 
@@ -221,7 +220,7 @@ class Variant:
             else:
                 self._guard(self._text(path), value)
         if len(self._guards) > before:
-            self.flat, self._quick = self._generated(), None
+            self.flat = self._generated()
 
     def difference(self, args: Sequence[Argument]) -> str | None:
         """The first compared value that differs in a call with ``args``, as the program names it."""
@@ -239,40 +238,13 @@ class Variant:
 
     def _generated(self) -> Flat:
         names = [text for text in self._texts.values() if text != "receiver"]
-        guard = " or ".join(self._guards.values())
-        passed = "".join(f"{text}, " for text in self._passed)
-        lines = [f"def call({', '.join(names)}):", "    try:"]
+        owners, texts = read_once([*self._guards.values(), *self._passed])
+        guard = " or ".join(texts[: len(self._guards)])
+        passed = "".join(f"{text}, " for text in texts[len(self._guards) :])
+        lines = [f"def call({', '.join(names)}):", "    try:", *(f"        {line}" for line in owners)]
         lines += [f"        if {guard}: return None"] if guard else []
         lines += [f"        return ({passed})", "    except refusals: return None"]
         return define(lines, {**self._names, "refusals": _REFUSALS})  # type: ignore[return-value]  # by its text
-
-    def quick(self) -> Quick | None:
-        """Resolves calls of this variant in one step; None if arrays decide about the code, or nothing is compiled."""
-        if (
-            self._quick is None
-            and not self._has_arrays
-            and (found := self.dispatcher.specialisations.get(())) is not None
-        ):
-            self._quick = self._generated_quick(found)
-        return self._quick
-
-    def _generated_quick(self, found: Specialisation) -> Quick:
-        names = [text for text in self._texts.values() if text != "receiver"]
-        guards = list(self._guards.values())
-        values = []
-        for k, (text, parameter) in enumerate(zip(self._passed, self._parameters, strict=True)):
-            if type(parameter) is ScalarParameter:
-                values.append(text)
-            elif type(parameter) is SingleParameter:
-                guards.append(f"{text}.__class__ is not float")
-                values.append(text)
-            else:
-                values.append(f"*p{k}.values({text})")
-        lines = [f"def call({', '.join(names)}):", "    try:"]
-        lines += [f"        if {' or '.join(guards)}: return None"] if guards else ["        pass"]
-        lines += ["    except refusals: return None", f"    return found, [{', '.join(values)}], []"]
-        parameters = {f"p{k}": parameter for k, parameter in enumerate(self._parameters)}
-        return define(lines, {**self._names, **parameters, "found": found, "refusals": _REFUSALS})  # type: ignore[return-value]  # by its text
 
 
 class _Flat(Dispatcher):

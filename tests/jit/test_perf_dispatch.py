@@ -103,6 +103,28 @@ def test_it_is_measured_again(clock):
     assert ran == ["slow", "fast", "fast", "slow"]
 
 
+def test_it_is_not_measured_again_after_0_calls_or_seconds(clock):
+    ran, x = [], np.zeros(2, np.int32)
+    grow = made(first_warmup=0, repeat_after_count=0, repeat_after_seconds=0)
+    slow_and_fast(grow, clock, ran)
+    for _ in range(6):
+        grow(x, 1)
+    assert ran == ["slow", *["fast"] * 5]
+
+
+def test_where_one_fits_nothing_is_measured(clock, monkeypatch):
+    x, waits = np.zeros(2, np.int32), []
+    grow = made(get_geometry_hash=lambda x, step: waits.append(x))
+    monkeypatch.setattr(module, "current_device", lambda: waits.append(1))
+    grow.register(is_compatible=lambda x, step: len(x) < 3)(by_one)
+    grow.register(is_compatible=lambda x, step: len(x) > 3)(twice)
+    for _ in range(4):
+        grow(x, step=1)
+    assert x.tolist() == [4, 4]
+    assert not waits
+    assert grow.decisions() == {}
+
+
 def test_kernels_are_implementations_and_some_fit_some_arguments_only():
     grow = made(first_warmup=0)
     assert grow.register(is_compatible=lambda x, step: len(x) > 3)(by_one) is by_one

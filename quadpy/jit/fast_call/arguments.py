@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from types import CodeType
 from typing import Final, TypeAlias
 
 from quadpy.artifact import AbiValue
@@ -62,10 +64,10 @@ class Arguments:
         found: ArrayView = self.given[k]
         return found
 
-    def guards(self, array: Callable[[int], str]) -> str:
-        """An expression that is true of other calls; ``array`` gives that of an array."""
+    def guards(self, array: Callable[[int], str] | None = None) -> str:
+        """An expression that is true of other calls; ``array`` gives that of an array, None if its type does not matter."""
         fewer = [f"a{len(self.parameters) - 1} is missing"] if self.parameters else []
-        return " or ".join(["more", *fewer, *map(array, self.arrays)])
+        return " or ".join(["more", *fewer, *(map(array, self.arrays) if array else ())])
 
     def overlaps(
         self, pairs: Iterable[tuple[int, int]], arrays: Iterable[int], fields: Sequence[tuple[int, int]]
@@ -136,9 +138,15 @@ _FILE: Final = f"{__file__}: generated"
 """A file of this package, so that messages look for the user's line further out."""
 
 
+@functools.lru_cache(256)
+def _compiled(text: str) -> CodeType:
+    """Kernels with equal parameters have equal texts."""
+    return compile(text, _FILE, "exec")
+
+
 def define(lines: Iterable[str], names: dict[str, object]) -> Callable[..., object]:
     """The function ``call`` of generated ``lines``, which refer to ``names``."""
-    exec(compile("\n".join(lines), _FILE, "exec"), names)  # noqa: S102 - text of this package; of the user's it holds names of attributes at most
+    exec(_compiled("\n".join(lines)), names)  # noqa: S102 - text of this package; of the user's it holds names of attributes at most
     found = names["call"]
     assert callable(found)
     return found
