@@ -59,6 +59,21 @@ def test_the_page_on_architecture_names_files_and_folders_that_are_there():
     assert shown == folders
 
 
+def test_the_glossary_has_one_meaning_for_a_term_and_says_where_it_is():
+    rows = re.findall(
+        r"^\| ([^|]+?) \| ([^|]+?) \|(?: (.*?) \|)?$", text_of("docs/explanation/glossary.md"), re.MULTILINE
+    )
+    terms = [
+        term.strip() for head, *_ in rows if not head.startswith("`") for term in head.split(",") if head != "term"
+    ]
+    terms = [term for term in terms if term not in {"name", "---"}]
+    assert len(terms) > 50
+    assert sorted(set(terms)) == sorted(terms)
+    places = [place for *_, cell in rows for place in re.findall(r"`([\w/.]+)`", cell)]
+    assert len(places) > 50
+    assert [place for place in places if not (ROOT / "quadpy" / place).exists()] == []
+
+
 @pytest.mark.parametrize("mode", ["strict", "fast"])
 def test_the_instruction_counts_have_every_kernel_on_both_targets(mode):
     rows = re.findall(
