@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from quadpy.runtime.arrays.activity import FieldNode, TreeNode
+from quadpy.runtime.arrays.activity import CellNode, FieldNode
 from quadpy.runtime.arrays.derivatives import HasDerivatives
 from quadpy.runtime.arrays.field import Field
 from quadpy.runtime.arrays.field_layout import StoredMember, reach_of
@@ -56,7 +56,7 @@ class OfLeaves(HasDerivatives):
         return self.snode.parent(n)
 
     @property
-    def sparse_nodes(self) -> tuple[TreeNode, ...]:
+    def sparse_nodes(self) -> tuple[CellNode, ...]:
         """The sparse nodes around the field, the outermost first."""
         return self.leaves()[0].sparse_nodes
 

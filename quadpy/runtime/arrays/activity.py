@@ -20,10 +20,10 @@ from quadpy.runtime.memory.host_storage import HostStorage, Where
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-__all__ = ["FieldNode", "TreeNode", "InNode"]
+__all__ = ["FieldNode", "CellNode", "InNode"]
 
 
-class TreeNode(Protocol):
+class CellNode(Protocol):
     """A node of a tree that holds fields.
 
     ``activity`` has a number for each of its cells, or for each of its lists; None if all cells are active.
@@ -37,7 +37,7 @@ class TreeNode(Protocol):
     @property
     def shape(self) -> tuple[int, ...]: ...
     @property
-    def sparse_nodes(self) -> tuple[TreeNode, ...]: ...
+    def sparse_nodes(self) -> tuple[CellNode, ...]: ...
     def parent(self, n: int = 1) -> Any: ...
     def __quadpy_fingerprint__(self) -> str: ...
 
@@ -47,7 +47,7 @@ class FieldNode:
 
     __quadpy_node__ = True
 
-    def __init__(self, field: Any, outer: TreeNode) -> None:
+    def __init__(self, field: Any, outer: CellNode) -> None:
         self.field, self.outer = field, outer
 
     @property
@@ -71,7 +71,7 @@ class InNode(DenseArray[T_co, I_contra]):
 
     __slots__ = ()
 
-    container: TreeNode | None
+    container: CellNode | None
     """The node whose cells contain the elements."""
 
     @property
@@ -87,7 +87,7 @@ class InNode(DenseArray[T_co, I_contra]):
         return self.snode.parent(n)
 
     @property
-    def sparse_nodes(self) -> tuple[TreeNode, ...]:
+    def sparse_nodes(self) -> tuple[CellNode, ...]:
         """The sparse nodes around the field, the outermost first."""
         return () if self.container is None else self.container.sparse_nodes
 
@@ -200,7 +200,7 @@ class InNode(DenseArray[T_co, I_contra]):
             node.activity.storage.write(span, now)
 
 
-def _active_cells(field: InNode[Any, Any]) -> Iterator[tuple[TreeNode, dict[tuple[int, int], Any], Any]]:
+def _active_cells(field: InNode[Any, Any]) -> Iterator[tuple[CellNode, dict[tuple[int, int], Any], Any]]:
     """For each sparse node, the positions of its active cells on each level of each axis, and their numbers."""
     found = dict[tuple[int, int], Any]()
     for node in field.sparse_nodes:
@@ -215,7 +215,7 @@ def _active_cells(field: InNode[Any, Any]) -> Iterator[tuple[TreeNode, dict[tupl
         yield node, found, numbers[numbers.nonzero()]
 
 
-def _numbers_of(node: TreeNode) -> Any:
+def _numbers_of(node: CellNode) -> Any:
     """The activity of the cells on the host, with an axis for each level."""
     stored: Any = node.activity.storage
     inner: Any = stored.inner if isinstance(stored, BlockedStorage) else stored
@@ -234,7 +234,7 @@ def _active_places(field: InNode[Any, Any]) -> Iterator[Any]:
         yield (*place[:-1], slice(int(place[-1])))
 
 
-def _levels_of(node: TreeNode) -> list[tuple[int, int]]:
+def _levels_of(node: CellNode) -> list[tuple[int, int]]:
     """The axis and the level of each extent in memory."""
     return [(axis, level) for axis, levels in node.cells.items() for level in range(len(levels))]
 
@@ -252,7 +252,7 @@ def _activate(field: InNode[Any, Any], touched: npt.NDArray[np.bool_]) -> None:
             node.activity.from_numpy(now)
 
 
-def _of_cells(field: InNode[Any, Any], node: TreeNode, touched: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+def _of_cells(field: InNode[Any, Any], node: CellNode, touched: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
     """Which cells of ``node`` have an element that is ``touched``."""
     assert field.container is not None
     split: list[int] = []
