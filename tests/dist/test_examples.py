@@ -57,7 +57,9 @@ def test_any_number_of_ranks_gives_the_bits_of_one(
 
 
 @pytest.mark.parametrize(
-    ("module", "program"), [(heat, flow_of_heat), (lattice_boltzmann, vortices), (poisson, potential)], ids=str
+    ("module", "program"),
+    [(heat, flow_of_heat), (lattice_boltzmann, vortices), (poisson, potential)],
+    ids=["heat", "lattice_boltzmann", "poisson"],  # the text of a function differs from process to process
 )
 def test_command_lines_compute_the_bits_of_one_rank(
     module: Any, program: Callable[[], tuple[Any, ...]], tmp_path: Path

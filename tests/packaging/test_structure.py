@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import fnmatch
 import re
 import statistics
 import subprocess
@@ -84,6 +85,14 @@ def test_more_lines_than_the_ceiling_fail(tmp_path):
 
     assert count("4") == (0, ["3", "part", "1", ".", "4", "together"], "")
     assert count("3") == (1, ["3", "part", "1", ".", "4", "together"], f"{tmp_path} may have at most 3 lines of code\n")
+
+
+def test_every_folder_with_tests_is_collected(pytestconfig):
+    """pytest passes over folders of some names, such as ``dist``, unless its configuration says otherwise."""
+    folders = {part for file in (ROOT / "tests").rglob("test_*.py") for part in file.relative_to(ROOT).parts[:-1]}
+    assert {"tests", "dist", "transport"} <= folders
+    for pattern in pytestconfig.getini("norecursedirs"):
+        assert fnmatch.filter(folders, pattern) == []
 
 
 def test_only_the_decision_raises_the_ceiling():
