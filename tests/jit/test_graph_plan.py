@@ -666,7 +666,7 @@ def expected_after(rounds):
     return x.tolist()
 
 
-@pytest.mark.parametrize("rounds", range(1, 71))
+@pytest.mark.parametrize("rounds", [*range(1, 23), 31, 32, 33, 47, 48, 49, 63, 64, 65, 70])
 def test_a_loop_ends_at_every_count(made, array, rounds):
     x, left = array(0), array(rounds)
     call = made(repeated)

@@ -125,8 +125,7 @@ def test_the_inverse_of_a_singular_matrix_is_not_finite():
     assert not np.isfinite(y).any()
 
 
-@pytest.mark.parametrize("n", [5, 6, 9, 12])
-@pytest.mark.parametrize("dtype", [qp.f32, qp.f64])
+@pytest.mark.parametrize(("n", "dtype"), [(5, qp.f64), (6, qp.f32), (9, qp.f64), (12, qp.f32)])
 def test_inverses_of_larger_matrices(n, dtype):
     numbers = np.random.default_rng(n).standard_normal((3, n, n))
     numbers[1] = np.eye(n)[::-1] * 2  # every pivot is elsewhere

@@ -9,7 +9,6 @@ import ast
 import functools
 import statistics
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 from tools.code_lines import counted
@@ -40,6 +39,7 @@ def parsed(file: Path) -> ast.Module:
     return ast.parse(file.read_text(encoding="utf-8"))
 
 
+@functools.cache
 def imports() -> dict[str, set[str]]:
     """Which module imports which, at any time."""
     files = modules()
@@ -144,12 +144,15 @@ def drawing() -> str:
     )  # fmt: skip
 
 
-def function_lengths() -> Iterator[tuple[int, str]]:
+@functools.cache
+def function_lengths() -> list[tuple[int, str]]:
     """The lines of each function, with its documentation, and its name."""
-    for module, file in modules().items():
-        for node in ast.walk(parsed(file)):
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                yield (node.end_lineno or node.lineno) - node.lineno + 1, f"{module}.{node.name}"
+    return [
+        ((node.end_lineno or node.lineno) - node.lineno + 1, f"{module}.{node.name}")
+        for module, file in modules().items()
+        for node in ast.walk(parsed(file))
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+    ]
 
 
 def print_sizes() -> str:
