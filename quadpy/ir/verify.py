@@ -225,7 +225,7 @@ class _Verifier:
                 self.check(var.type == u64 and is_outside, stmt, f"{var.name!r} is not a u64, or of a shared array")
                 self.bind(stmt, var)
             case _:
-                raise unhandled(stmt)
+                self.fail(stmt, "not a statement that is checked")
 
     def loop(self, stmt: ir.For | ir.While) -> None:
         outer = self.bound.copy()

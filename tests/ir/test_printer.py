@@ -18,7 +18,10 @@ from quadpy.source import NOWHERE, Span
 
 def test_every_node(golden, every):
     found = {type(node) for node in walk(every)}
-    nodes = {cls for cls in vars(ir).values() if isinstance(cls, type) and issubclass(cls, ir.Node)} - {ir.Node, ir.Pure}
+    nodes = {cls for cls in vars(ir).values() if isinstance(cls, type) and issubclass(cls, ir.Node)} - {
+        ir.Node,
+        ir.Pure,
+    }
     concrete = {cls for cls in nodes if not issubclass(cls, ir.Mark)}  # no pass sees marks
     assert concrete - found == {ir.ParallelFor, ir.Sections, ir.DoWhile, ir.Gate}, "there before tasks are split"
     golden.check("every.qir", print_ir(every))

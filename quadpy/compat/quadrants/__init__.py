@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 import quadpy
 from quadpy import Layout
+
+if TYPE_CHECKING:
+    from quadpy import *  # noqa: F403  (all of it, under the other name; what follows stands in place of some)
+
 from quadpy.compat import _kinds, _linalg as linalg, _modules
 from quadpy.compat._kinds import *  # type: ignore[assignment]  # noqa: F403  (its Field in place of quadpy's)
 from quadpy.compat._language import INTERNAL, func, init, kernel  # type: ignore[no-redef, assignment]  # in place of quadpy's
 from quadpy.compat._textures import Format
 from quadpy.compat._types import sparse_matrix_builder
 from quadpy.compat.quadrants._runtime import PyQuadrants, get_runtime
-
-if TYPE_CHECKING:
-    from quadpy import *  # noqa: F403  (all of it, under the other name)
 
 __all__ = [
     "Format", "func", "graph_do_while", "graph_parallel", "graph_parallel_context", "init", "install", "kernel", "linalg", "pure",

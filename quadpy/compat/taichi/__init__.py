@@ -1,8 +1,8 @@
 """Taichi's names for quadpy: ``import quadpy.compat.taichi as ti`` in place of ``import taichi as ti``.
 
 Intended differences from ``quadpy``: ``ti.init`` takes Taichi's options and turns ``fast_math`` on, ``ti.gpu`` is any
-GPU or else the CPU, the annotation of a function's result has no effect, and that of a kernel's cuts floats. ``ti.graph`` and ``ti.types`` have
-Taichi's names besides those of quadpy.  Everything else is quadpy's own.
+GPU or else the CPU, the annotation of a function's result has no effect, and that of a kernel's cuts floats.
+``ti.graph`` and ``ti.types`` have Taichi's names besides those of quadpy.  Everything else is quadpy's own.
 """
 
 from __future__ import annotations
@@ -14,6 +14,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import quadpy
 from quadpy import Layout
+
+if TYPE_CHECKING:
+    from quadpy import *  # noqa: F403  (all of it, under the other name; what follows stands in place of some)
+    from quadpy.compat import _graph as graph  # type: ignore[no-redef]
+
 from quadpy.compat import (  # type: ignore[no-redef]  # in place of quadpy's
     _kinds,
     _linalg as linalg,
@@ -28,10 +33,6 @@ from quadpy.compat._textures import Format, Texture
 from quadpy.compat._types import sparse_matrix_builder
 from quadpy.tools.meshes import TYPES
 from quadpy.view.surfaces import has_display
-
-if TYPE_CHECKING:
-    from quadpy import *  # noqa: F403  (all of it, under the other name)
-    from quadpy.compat import _graph as graph
 
 __all__ = [
     "GUI",
