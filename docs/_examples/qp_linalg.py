@@ -51,14 +51,14 @@ def example_make_spd() -> None:
 
 def example_outer() -> None:
     @qp.kernel
-    def subtract(x: qp.Array2D[qp.f32], a: qp.Array1D[qp.f32]) -> None:
+    def subtract(x: qp.Array2D[qp.f32], a: qp.Array2D[qp.f32]) -> None:
         qp.loop_config(block_dim=16)
         for _ in range(16):
             t = qp.simt.Tile16x16.zeros()
             t[:] = x[0:16, 0:16]
-            t -= qp.outer(a[0:16], a[0:16])
+            t -= qp.outer(a[0:16, 0], a[0:16, 0])
             x[0:16, 0:16] = t
 
     x = np.ones((2, 2), np.float32)
-    subtract(x, np.array([1.0, 2.0], np.float32))
+    subtract(x, np.array([[1.0], [2.0]], np.float32))
     print(x.tolist())  # [[0.0, -1.0], [-1.0, -3.0]]

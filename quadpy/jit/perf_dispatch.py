@@ -90,7 +90,7 @@ class PerfDispatch:
         return fn
 
     def decisions(self) -> dict[str, str]:
-        """The name of the implementation that was chosen, by the text of each geometry."""
+        """The name of the implementation that was chosen, by the text of each geometry that several fit."""
         with self._lock:
             found = {repr(key): trial.chosen for key, trial in self._trials.items() if trial.chosen is not None}
         return self._kept | found

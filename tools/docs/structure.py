@@ -61,9 +61,8 @@ def folder_imports() -> dict[str, set[str]]:
 
     The package itself only passes names on: a program that imports it uses all folders that it names.
     """
-    graph = imports()
+    graph = {module: imported for module, imported in imports().items() if module != "__main__"}
     public = graph.pop("")
-    del graph["__main__"]
     leaves = {module for module in graph if "." not in module and not (PACKAGE / module).is_dir()}
     while others := {module for module in leaves if graph[module] - leaves}:
         leaves -= others
