@@ -10,11 +10,6 @@ from quadpy.flow import Flow, flow_from_json, flow_to_json
 from quadpy.formula import Formula, formula_from_json, formula_to_json, operand_from_json
 from quadpy.light import dataclass
 
-__all__ = [
-    "CHECKED", "CHECKPOINT", "HIDDEN", "INTERRUPTED", "OUT_OF_BOUNDS", "PAUSED", "SHADOW", "LOOP_DONE", "OUT_OF_MEMORY", "TURN", "AbiLayout", "AbiValue", "CodeObject", "HiddenArgument", "Limit",
-    "ResultShape", "TaskInfo",
-]  # fmt: skip
-
 LOOP_DONE: Final = -1
 """What stands in memory for the part of a loop that comes next, when the loop is over."""
 OUT_OF_MEMORY: Final = -2

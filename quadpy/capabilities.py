@@ -12,8 +12,6 @@ from quadpy.runtime.device.current import current_config
 from quadpy.runtime.device.devices import device_of
 from quadpy.target import amd_arch, nvidia_shared_bytes, parse_target, with_waves
 
-__all__ = ["get_cuda_compute_capability", "get_max_shared_memory_bytes", "is_arch_supported", "lanes_of_waves"]
-
 _ON_CPU: Final = 64 << 10
 """A CPU has no limit; this is what AMD's GPUs have."""
 _LEAST: Final = 48 << 10

@@ -11,8 +11,6 @@ from quadpy.public import public
 from quadpy.runtime.device.current import current_config
 from quadpy.runtime.device.devices import device_of
 
-__all__ = ["clock_freq_hz"]
-
 _WAIT: Final = 0.02
 """Seconds between two looks at a counter whose rate nobody tells: the two are right to some microseconds."""
 

@@ -11,8 +11,6 @@ from quadpy.importing import import_late
 from quadpy.messages import no_attribute
 from quadpy.public import public_method
 
-__all__ = ["completed", "public_names", "shows"]
-
 C = TypeVar("C", bound=type)
 
 

@@ -8,8 +8,6 @@ from typing import Any, Final, Literal, TypeAlias
 from quadpy.light import dataclass
 from quadpy.source import Span
 
-__all__ = ["Hazard", "HazardAccess", "HazardKind", "Race", "race_access", "race_of_iterations"]
-
 HazardKind: TypeAlias = Literal[
     "read after write", "write after read", "write after write", "use after free", "use before allocation"
 ]

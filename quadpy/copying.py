@@ -15,8 +15,6 @@ from quadpy.messages import no_attribute
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["ByName", "OneProcess", "Recipe"]
-
 
 class OneProcess:
     """Belongs to a device: its handle or state has one owner, so a copy is the same object, and it cannot be pickled."""

@@ -8,11 +8,6 @@ from typing import Annotated, Any, Final, Literal, get_origin
 from quadpy.errors import ArgumentError
 from quadpy.messages import shown
 
-__all__ = [
-    "BY_NAME", "SCALARS", "Scalar",
-    "bf16", "bounds_of", "element_text", "f16", "f32", "f64", "i8", "i16", "i32", "i64", "meant", "promote", "rounded_later", "u1", "u8", "u16", "u32", "u64",
-]  # fmt: skip
-
 Kind = Literal["bool", "int", "uint", "float"]
 
 

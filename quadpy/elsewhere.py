@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["INSTEAD"]
-
 _TABLE: Final = {
     "use qp.view.Window, or ti.{name} of quadpy.compat.taichi": "GUI ui",
     "use qp.tools.{name}": "Film PLYWriter VideoManager imread imresize imshow imwrite write_vtk",

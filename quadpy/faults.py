@@ -27,8 +27,6 @@ from quadpy.messages import users_index
 from quadpy.output import Message
 from quadpy.source import NOWHERE, Span
 
-__all__ = ["CLAIMED", "DONE", "FIRST_VALUE", "MOST_VALUES", "SITE", "WORDS", "Site"]
-
 WORDS: Final = 32
 CLAIMED: Final = 0
 SITE: Final = 1

@@ -11,11 +11,6 @@ from typing import Any, TypeAlias
 
 from quadpy.light import dataclass
 
-__all__ = [
-    "Flow", "Fork", "Loop", "Step", "conditions_of", "flow_from_json", "flow_to_json", "has_loop", "loop_ends",
-    "loops_of", "map_tasks", "print_flow", "steps_of", "tasks_of",
-]  # fmt: skip
-
 
 @dataclass(frozen=True, slots=True)
 class Fork:

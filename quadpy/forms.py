@@ -9,8 +9,6 @@ from typing import Any, TypeAlias
 
 from quadpy.light import dataclass
 
-__all__ = ["Fixed", "Form", "Items", "Members", "Number", "Numbers", "count_of_words", "form_from_json", "form_to_json"]
-
 
 @dataclass(frozen=True, slots=True)
 class Number:

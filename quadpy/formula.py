@@ -10,16 +10,6 @@ from typing import Any, TypeAlias
 
 from quadpy.light import dataclass
 
-__all__ = [
-    "BlockValue",
-    "Formula",
-    "Operation",
-    "formula_from_json",
-    "formula_to_json",
-    "operand_from_json",
-    "values_in",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class BlockValue:

@@ -12,8 +12,6 @@ from typing import Any, Final
 
 from quadpy.errors import QuadpyError
 
-__all__ = ["held_by_forks", "import_extra", "import_late"]
-
 _importing: Final = threading.RLock()
 
 

@@ -10,19 +10,6 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     import inspect
 
-__all__ = [
-    "OUTSIDE",
-    "closest",
-    "counted",
-    "misfit",
-    "no_attribute",
-    "one_of",
-    "positional",
-    "shown",
-    "users_index",
-    "with_article",
-]
-
 OUTSIDE: Final = "here elements outside read as 0 and are not written; in Taichi, this is undefined"
 """What happens to accesses outside arrays in programs of Taichi's."""
 

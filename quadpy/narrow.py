@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["MOST_NARROW_BYTES", "NARROW_SLACK"]
-
 NARROW_SLACK: Final = 1 << 16
 """How far the offset of an address may exceed its element's, in bytes."""
 MOST_NARROW_BYTES: Final = (1 << 32) - NARROW_SLACK

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import warnings
 
-__all__ = ["warn_of_other_project"]
-
 
 def warn_of_other_project(package: str) -> None:
     """Warn if the other project is installed into the folder ``package``, too.

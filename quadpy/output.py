@@ -14,10 +14,6 @@ from typing import Any, Final, Literal
 from quadpy.forms import Form, count_of_words, form_from_json, form_to_json
 from quadpy.light import dataclass
 
-__all__ = [
-    "CAPACITY_WORD", "HEADER_WORDS", "LOST_WORD", "NEXT_WORD", "Field", "Message", "Style", "apply",
-]  # fmt: skip
-
 HEADER_WORDS: Final = 8
 """Words of 64 bits before the records of a ring: the next free word after them, records lost, words for records, spare."""
 NEXT_WORD: Final = 0

@@ -16,11 +16,6 @@ from quadpy.importing import import_late
 from quadpy.messages import misfit, positional, shown
 from quadpy.source import Span
 
-__all__ = [
-    "Tracebacks", "call_site", "called_often", "frames_of", "is_own_frame", "made_by", "public", "public_init",
-    "public_method", "require_switch", "shortened", "warn_once", "without",
-]  # fmt: skip
-
 P = ParamSpec("P")
 T = TypeVar("T")
 E = TypeVar("E", bound=BaseException)

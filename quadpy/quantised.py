@@ -13,8 +13,6 @@ from typing import Any, Protocol, TypeAlias
 from quadpy.dtypes import BY_NAME, Scalar, f32, i32, u32
 from quadpy.errors import ArgumentError
 
-__all__ = ["Bits", "Member", "Operations", "QuantFixed", "QuantFloat", "QuantInt", "QuantType", "Word"]
-
 Bits: TypeAlias = Any
 """Numbers of one scalar type, with Python's operators."""
 _SIGN, _INFINITY, _NAN, _FRACTION = 1 << 31, 0xFF << 23, 0x1FF << 22, 23

@@ -9,8 +9,6 @@ from typing import NamedTuple, TypeAlias
 
 from quadpy.dtypes import Scalar, element_text
 
-__all__ = ["Plain", "PlainMember", "RecordType", "Shape", "count_of", "function_of", "shape_of_member"]
-
 
 @dataclass(frozen=True, slots=True)
 class Plain:

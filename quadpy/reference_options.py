@@ -20,8 +20,6 @@ from quadpy.settings import settings
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
-__all__ = ["OWN_WAYS", "WITHOUT_MEANING", "apply_options", "config_of"]
-
 _log: Final = logging.getLogger("quadpy")
 
 _DUMPS: Final = (

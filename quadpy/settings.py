@@ -18,11 +18,6 @@ from typing import Any, Final, Literal, TypeVar
 from quadpy.errors import QuadpyError
 from quadpy.messages import closest
 
-__all__ = [
-    "LEAST_PRINTED", "MOST_PRINTED", "Allocator", "LogLevel", "Place", "Settings", "SettingsError", "default_cache_dir",
-    "settings", "variable",
-]  # fmt: skip
-
 LEAST_PRINTED: Final = 8
 MOST_PRINTED: Final = 1 << 32
 """Limits of what one launch may have for prints, in bytes."""

@@ -6,8 +6,6 @@ import linecache
 import sys
 from dataclasses import dataclass
 
-__all__ = ["NOWHERE", "Span"]
-
 
 @dataclass(frozen=True, slots=True)
 class Span:

@@ -13,10 +13,6 @@ from typing import Final, Literal
 from quadpy.errors import UnknownTargetError
 from quadpy.light import dataclass
 
-__all__ = [
-    "AMD_ARCHS", "NVIDIA_ARCHS", "AmdArch", "Family", "TargetSpec", "amd_arch", "nvidia_shared_bytes", "parse_target", "with_waves",
-]  # fmt: skip
-
 Family = Literal["cpu", "amdgpu", "nvptx"]
 
 CPU_WAVE: Final = 32

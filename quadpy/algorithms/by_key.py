@@ -19,8 +19,6 @@ from quadpy.errors import ArgumentError
 from quadpy.public import public
 from quadpy.runtime.arrays.ndarray import NDArray
 
-__all__ = ["ReducedByKey", "exclusive_scan_by_key", "inclusive_scan_by_key", "reduce_by_key"]
-
 _CHUNK: Final = 32
 """Numbers that one iteration scans; part of the shape of floating sums."""
 

@@ -17,8 +17,6 @@ from quadpy.errors import ArgumentError
 from quadpy.public import public
 from quadpy.runtime.arrays.ndarray import NDArray
 
-__all__ = ["bincount", "histogram"]
-
 
 @public
 def histogram(

@@ -10,8 +10,6 @@ from quadpy.algorithms.sorting import sort, sort_pairs
 from quadpy.errors import ArgumentError
 from quadpy.public import public
 
-__all__ = ["PrefixSumExecutor", "parallel_sort"]
-
 
 @public
 def parallel_sort(keys: Any, values: Any = None) -> None:

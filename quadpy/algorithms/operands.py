@@ -19,17 +19,6 @@ from quadpy.runtime.device.devices import current_device
 from quadpy.runtime.elements.numpy_types import SCALAR_OF, Numbers
 from quadpy.runtime.launch.capturing import CAPTURES
 
-__all__ = [
-    "axis_of",
-    "dtype_of",
-    "input_array",
-    "is_integer",
-    "output_array",
-    "refuse_overlap",
-    "refuse_partial_overlap",
-    "values_on_host",
-]
-
 
 def input_array(run: Run, given: Any, name: str) -> NDArray:
     """``given`` as a contiguous array on the device of the call; copied there if it is not one.

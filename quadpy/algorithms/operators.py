@@ -15,8 +15,6 @@ from quadpy.errors import ArgumentError
 from quadpy.lang.decorators import Func
 from quadpy.runtime.elements.numpy_types import STORAGE, admit, encode
 
-__all__ = ["Operator", "bits_of", "operator_of", "working_type"]
-
 
 @qp.func
 def add(a: Any, b: Any) -> Any:

@@ -15,8 +15,6 @@ from quadpy.errors import ArgumentError
 from quadpy.public import public
 from quadpy.runtime.arrays.ndarray import NDArray
 
-__all__ = ["permutation", "shuffle"]
-
 _WORD: Final = (1 << 64) - 1
 
 

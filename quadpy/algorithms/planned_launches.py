@@ -13,8 +13,6 @@ from quadpy.jit.gpu_plan import GpuPlan
 from quadpy.jit.plan import ArgumentValue, Plan, Values
 from quadpy.runtime.drivers.driver import StreamHandle
 
-__all__ = ["Place", "PlannedLaunch", "planned_launch"]
-
 Place = tuple[int, int]
 """The number of a memory among those of a call, and an offset in it."""
 

@@ -27,8 +27,6 @@ from quadpy.runtime.memory.device_storage import stream_of
 from quadpy.runtime.memory.host_memory import HOST
 from quadpy.runtime.streams.timeline import Timeline
 
-__all__ = ["run_planned"]
-
 T = TypeVar("T")
 Answer: TypeAlias = "int | _View | tuple[Any, list[Answer]]"
 """What a call returns: an array by its number, a view of one, or a tuple with its class."""

@@ -13,8 +13,6 @@ from quadpy.algorithms.runs import Run
 from quadpy.dtypes import Scalar, bf16, f16, f32, i32, i64, u8, u16, u32, u64
 from quadpy.runtime.arrays.ndarray import NDArray
 
-__all__ = ["Digits", "Groups", "key_digits", "place_type", "sorted_flat", "sorted_groups", "unsigned"]
-
 _BITS: Final = {8: u8, 16: u16, 32: u32, 64: u64}
 _INFINITY: Final = {f16: 0x7C00, bf16: 0x7F80, f32: 0x7F800000}
 _F64_INFINITY: Final = 0x7FF0000000000000

@@ -19,8 +19,6 @@ from quadpy.errors import ArgumentError
 from quadpy.public import public
 from quadpy.runtime.arrays.ndarray import NDArray
 
-__all__ = ["CHUNK", "argmax", "argmin", "as_numbers", "cube_of", "folded_once", "reduce", "reduce_flat"]
-
 CHUNK: Final = 64
 """Numbers along an axis that one iteration folds; part of the shape of floating sums."""
 _PLACE_CHUNK: Final = 4096

@@ -14,8 +14,6 @@ from quadpy.public import public
 from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.launch.capturing import CAPTURES
 
-__all__ = ["run_algorithm", "scratch_size"]
-
 T = TypeVar("T")
 
 _measuring: contextvars.ContextVar[Run | None] = contextvars.ContextVar("measuring", default=None)

@@ -13,8 +13,6 @@ from quadpy.runtime.arrays.ndarray import NDArray, unset_array
 from quadpy.runtime.arrays.reinterpret import over_memory_of
 from quadpy.runtime.device.current import State
 
-__all__ = ["ALIGNMENT", "Run", "forced_blocks", "on_gpu"]
-
 ALIGNMENT: Final = 256
 """Each array in the scratch memory begins at a multiple of this many bytes."""
 

@@ -16,8 +16,6 @@ from quadpy.dtypes import Scalar, u64
 from quadpy.public import public
 from quadpy.runtime.arrays.ndarray import NDArray
 
-__all__ = ["exclusive_scan", "inclusive_scan", "scan_flat"]
-
 _LONG: Final = 16384
 """Numbers that one iteration on the CPU scans, where any grouping gives the same bits."""
 

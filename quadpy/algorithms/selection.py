@@ -17,11 +17,6 @@ from quadpy.errors import ArgumentError
 from quadpy.public import public
 from quadpy.runtime.arrays.ndarray import NDArray
 
-__all__ = [
-    "Runs", "Selected", "heads_of", "index_type", "partition", "run_length_encode", "select", "through_of", "unique",
-    "unique_consecutive",
-]  # fmt: skip
-
 
 class Selected(NamedTuple):
     """The first ``count[None]`` elements of ``values`` are the selected ones."""

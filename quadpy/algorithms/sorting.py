@@ -23,8 +23,6 @@ from quadpy.public import public
 from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.elements.numpy_types import Numbers
 
-__all__ = ["argsort", "sort", "sort_pairs"]
-
 
 @public
 def sort(

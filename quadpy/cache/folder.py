@@ -20,8 +20,6 @@ from typing import Final, NamedTuple
 
 from quadpy.cache.format import seal, unseal
 
-__all__ = ["CacheFolder"]
-
 _ENTRY: Final = ".qpc"
 _TEMPORARY: Final = ".tmp"
 _TALLY: Final = "tally"

@@ -12,8 +12,6 @@ import struct
 from collections.abc import Mapping
 from typing import Final
 
-__all__ = ["pack_parts", "seal", "unpack_parts", "unseal"]
-
 _MAGIC: Final = b"quadpy\r\n"  # a text-mode copy would break it
 _SCHEMA: Final = 1
 _HEADER: Final = struct.Struct("<8sI32s")

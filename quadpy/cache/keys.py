@@ -14,8 +14,6 @@ from typing import ClassVar, Final
 
 from quadpy.light import dataclass
 
-__all__ = ["CacheKey", "IndexKey", "IndexRecord"]
-
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
 

@@ -10,8 +10,6 @@ from typing import Final
 from quadpy.cache.cache import Cache, open_cache
 from quadpy.settings import Settings, settings
 
-__all__ = ["cached_code", "kernel_cache", "use_cache"]
-
 _opened: Final = functools.cache(open_cache)
 
 

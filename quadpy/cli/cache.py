@@ -9,8 +9,6 @@ from typing import Final, TextIO
 from quadpy.cache.cache import open_cache
 from quadpy.settings import settings
 
-__all__ = ["HELP", "NAME", "add_arguments", "run"]
-
 NAME: Final = "cache"
 HELP: Final = "show or clear the kernel cache"
 

@@ -19,8 +19,6 @@ from quadpy.codegen.report import report_tasks
 from quadpy.flow import flow_to_json
 from quadpy.target import TargetSpec
 
-__all__ = ["HELP", "NAME", "add_arguments", "run"]
-
 NAME: Final = "compile"
 HELP: Final = "write code objects and a manifest"
 

@@ -6,8 +6,6 @@ import argparse
 import importlib
 from typing import Any, Final, TextIO
 
-__all__ = ["HELP", "NAME", "add_arguments", "run"]
-
 NAME: Final = "demo"
 HELP: Final = "run an example, which draws a picture, or list all examples"
 

@@ -16,8 +16,6 @@ from quadpy.runtime.device.devices import open_device
 from quadpy.runtime.device.probe import Probe, probe_cuda, probe_hip
 from quadpy.settings import Settings, settings
 
-__all__ = ["HELP", "NAME", "add_arguments", "run"]
-
 NAME: Final = "doctor"
 HELP: Final = "show what works on this machine, and why the rest does not"
 

@@ -13,8 +13,6 @@ from quadpy.target import TargetSpec, parse_target
 if TYPE_CHECKING:
     from quadpy.lang.trace import Traced
 
-__all__ = ["HELP", "NAME", "add_arguments", "run"]
-
 NAME: Final = "inspect"
 HELP: Final = "show a kernel's IR, the elements that it touches, its LLVM IR or assembly"
 

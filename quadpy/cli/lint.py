@@ -12,8 +12,6 @@ from quadpy.cli.loading import CannotRunError
 from quadpy.cli.selection import add_kernel_arguments, select
 from quadpy.errors import QuadpyError
 
-__all__ = ["HELP", "NAME", "add_arguments", "run"]
-
 NAME: Final = "lint"
 HELP: Final = "find races between the iterations of parallel loops"
 

@@ -17,8 +17,6 @@ from quadpy.errors import KernelNameError, KernelSourceError, QuadpyError
 from quadpy.jit.kernel import BoundKernel, Kernel
 from quadpy.lang.decorators import is_method
 
-__all__ = ["CannotRunError", "load_kernels"]
-
 _OWN: Final = str(Path(__file__).parent.parent)
 
 

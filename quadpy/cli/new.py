@@ -10,8 +10,6 @@ from typing import Final, TextIO
 
 from quadpy.errors import QuadpyError
 
-__all__ = ["HELP", "NAME", "add_arguments", "run"]
-
 NAME: Final = "new"
 HELP: Final = "create a small project with a kernel, a test and a benchmark"
 

@@ -8,8 +8,6 @@ from typing import Any, NoReturn
 
 from quadpy.messages import closest
 
-__all__ = ["Parser"]
-
 
 class Parser(argparse.ArgumentParser):
     """An ``ArgumentParser`` with suggestions; its commands are parsers of the same kind."""

@@ -14,8 +14,6 @@ from typing import Final, TextIO
 from quadpy.cli.program_arguments import add_program, program_of
 from quadpy.errors import QuadpyError
 
-__all__ = ["HELP", "NAME", "add_arguments", "run"]
-
 NAME: Final = "profile"
 HELP: Final = "run a program, and show how its devices spent their time"
 

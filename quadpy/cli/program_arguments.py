@@ -10,8 +10,6 @@ from pathlib import Path
 
 from quadpy.errors import QuadpyError
 
-__all__ = ["add_program", "find_module", "program_of"]
-
 
 def add_program(parser: argparse.ArgumentParser) -> None:
     """Add ``-m``, the program, and all following arguments, which belong to the program."""

@@ -16,8 +16,6 @@ from quadpy.codegen.report import TaskReport, format_reports, report_tasks
 from quadpy.errors import UnknownTargetError
 from quadpy.target import TargetSpec
 
-__all__ = ["HELP", "NAME", "add_arguments", "run"]
-
 NAME: Final = "report"
 HELP: Final = "print registers, memory, occupancy and instructions of each task"
 

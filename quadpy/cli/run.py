@@ -10,8 +10,6 @@ from typing import Final, TextIO
 from quadpy.cli.program_arguments import add_program, program_of
 from quadpy.dist.launching import command_for, environment_for
 
-__all__ = ["HELP", "NAME", "add_arguments", "run"]
-
 NAME: Final = "run"
 HELP: Final = "run a program on several ranks of this host, or of the hosts that mpiexec knows"
 

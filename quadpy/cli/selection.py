@@ -22,8 +22,6 @@ from quadpy.jit.parameters import ArrayParameter
 from quadpy.runtime.device.current import current_config, set_config
 from quadpy.target import AMD_ARCHS, TargetSpec, parse_target
 
-__all__ = ["Selected", "add_kernel_arguments", "add_target_arguments", "select", "targets_of"]
-
 _ARRAY: Final = re.compile(r"(?P<scalar>[a-z]+\d+)(?P<element>(?:x[1-9]\d?){0,2})\[(?P<ndim>\d{1,2})\]")
 
 

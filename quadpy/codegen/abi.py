@@ -14,8 +14,6 @@ from quadpy.artifact import HIDDEN, AbiLayout, AbiValue, HiddenArgument, Part
 from quadpy.dtypes import BY_NAME, Scalar, i64
 from quadpy.ir.nodes import ArrayParam, Kernel, Param
 
-__all__ = ["POINTER_CODE", "code_of", "hidden_of", "layout_of", "scalar_of", "value_name"]
-
 POINTER_CODE: Final = "Q"
 
 _CODES: Final = {

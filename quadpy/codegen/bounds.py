@@ -29,8 +29,6 @@ from quadpy.ir.touches import touches
 from quadpy.ir.walk import walk
 from quadpy.source import Span
 
-__all__ = ["limits_of"]
-
 _MOST: Final = 32
 """Limits of a kernel: each costs its calls about a nanosecond."""
 _LARGE: Final = 64

@@ -19,8 +19,6 @@ from quadpy.ir.pipeline import run_passes
 from quadpy.ir.walk import walk
 from quadpy.target import TargetSpec, amd_arch
 
-__all__ = ["code_object", "compile_kernel", "lower", "schedule_for"]
-
 
 def lower(kernel: ir.Kernel, spec: TargetSpec, form: Form = PLAIN) -> str:
     """``kernel`` as LLVM IR for ``spec``; errors as for ``compile_kernel``."""

@@ -20,8 +20,6 @@ from quadpy.ir.index.polynomials import parts_of
 from quadpy.ir.walk import map_children, walk
 from quadpy.light import dataclass
 
-__all__ = ["Corner", "Loop", "corners_of", "put"]
-
 _MOST: Final = 8
 """Choices between operands of ``min`` and ``max`` in one index."""
 

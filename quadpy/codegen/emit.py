@@ -17,8 +17,6 @@ from quadpy.codegen.ptx_repairs import repaired
 from quadpy.errors import CodegenError
 from quadpy.target import NVIDIA_ARCHS, TargetSpec, amd_arch
 
-__all__ = ["AMDGPU_LAYOUT", "AMDGPU_TRIPLE", "compile_amdgpu", "compile_nvptx", "emit_amdgpu", "gpu_header"]
-
 AMDGPU_TRIPLE: Final = "amdgcn-amd-amdhsa"
 AMDGPU_LAYOUT: Final = (
     "e-m:e-p:64:64-p1:64:64-p2:32:32-p3:32:32-p4:64:64-p5:32:32-p6:32:32-p7:160:256:256:32-p8:128:128:128:48"

@@ -9,8 +9,6 @@ from quadpy.artifact import AbiLayout, Part
 from quadpy.formula import BlockValue, Formula, Operation
 from quadpy.ir import nodes as ir
 
-__all__ = ["LONG_ROW", "ROW_UNIT", "NotOnHost", "coarsened_extent", "extent_of", "integer_of"]
-
 ROW_UNIT: Final = 64
 """In coarsened loops of several axes, rows of LONG_ROW or more iterations begin at multiples of this (a wave)."""
 LONG_ROW: Final = 16 * ROW_UNIT

@@ -11,11 +11,6 @@ from quadpy.codegen.plans.vectorise import VectorPlan
 from quadpy.codegen.reduction import Group
 from quadpy.light import dataclass
 
-__all__ = [
-    "BlockCopies", "Blocks", "Coarsened", "CpuFrame", "GpuFrame", "GridStride", "Iterations", "Privatised", "Reduced",
-    "SectionedBlocks", "Serial", "ThreadEach",
-]  # fmt: skip
-
 
 @dataclass(frozen=True, slots=True)
 class Serial:

@@ -15,18 +15,6 @@ import llvmlite.binding as llvm
 from quadpy.codegen.host_repairs import may_need_repair, repaired
 from quadpy.errors import CodegenError, UnknownTargetError
 
-__all__ = [
-    "BASELINES",
-    "HOST_TRIPLE",
-    "compile_host",
-    "compile_host_asm",
-    "host_header",
-    "host_layout",
-    "host_machine",
-    "host_spec_string",
-    "resolve_cpu",
-]
-
 llvm.initialize_native_target()
 llvm.initialize_native_asmprinter()
 

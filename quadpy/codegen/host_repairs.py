@@ -12,8 +12,6 @@ from typing import Final
 
 import llvmlite.binding as llvm
 
-__all__ = ["may_need_repair", "repaired"]
-
 _EXTREME: Final = re.compile(
     r"^  (%\S+) = (?:tail )?call ([^@<]*)(float|double|<(\d+) x (float|double)>) @llvm\.(min|max)imumnum\.\w+"
     r"\(\3 (%[^,]+), \3 (%[^)]+)\).*",

@@ -21,8 +21,6 @@ from quadpy.ir.effects import effects_of, scratch_use
 from quadpy.ir.nodes import Access
 from quadpy.ir.printer import print_effects, print_expr
 
-__all__ = ["cpu_launch", "entry_symbol", "fused_launch", "gpu_launches", "latch_launch", "symbols_of", "task_symbol"]
-
 _MERGE: Final = "_merge"
 _UNKNOWN: Final = 1 << 16
 """Assumed iterations of a loop that only the device can count, to choose the number of blocks."""

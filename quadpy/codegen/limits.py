@@ -11,8 +11,6 @@ from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import needs_whole_blocks
 from quadpy.target import TargetSpec
 
-__all__ = ["require_counts", "require_parameters"]
-
 _MOST_PARAMETERS: Final = {"amdgpu": 32_764, "nvptx": 32_764}
 """Bytes of arguments that a launch takes: PTX's limit from sm_70 on; AMD documents none, and gets the same."""
 

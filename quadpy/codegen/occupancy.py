@@ -14,8 +14,6 @@ from quadpy.errors import CodegenError
 from quadpy.light import dataclass
 from quadpy.target import AmdArch, TargetSpec, amd_arch
 
-__all__ = ["Limit", "Occupancy", "occupancy"]
-
 Limit = Literal["wave slots", "vgprs", "sgprs", "lds", "block size"]
 
 _SIMDS: Final = 4  # of one unit: a CU, or a WGP of RDNA

@@ -22,9 +22,6 @@ from quadpy.ir.pipeline import Pass
 from quadpy.ir.verify import verify
 from quadpy.target import Family
 
-__all__ = ["TARGET_PASSES", "added_checks"]
-
-
 _VERIFY: Final = Pass("verify", verify, "refuses IR that breaks a rule")
 _HOIST: Final = Pass(
     "hoist_checks", hoist_checks, "gives loops a version without checks, where a condition before them allows it"

@@ -14,8 +14,6 @@ from quadpy.artifact import LOOP_DONE
 from quadpy.flow import Flow, Loop, Step, map_tasks, tasks_of
 from quadpy.light import dataclass
 
-__all__ = ["Latch", "Predication", "predicated_flow", "predication_of"]
-
 
 @dataclass(slots=True)
 class Latch:

@@ -8,8 +8,6 @@ import struct
 from collections import Counter
 from typing import Final
 
-__all__ = ["repaired"]
-
 _WRAPPING: Final = (
     (re.compile(r"neg\.s16 \t(%rs\d+), (%rs\d+);"), r"mul.lo.s16 \t\1, \2, -1;"),
     (re.compile(r"abs\.s16 \t(%rs\d+), (%rs\d+);"), r"mul.lo.s16 \t\1, \2, -1;\n\tmax.s16 \t\1, \1, \2;"),

@@ -12,8 +12,6 @@ from quadpy.ir.index.numbers import Atom, Given, Number
 from quadpy.ir.index.polynomials import atom_poly, parts_of, poly
 from quadpy.light import dataclass
 
-__all__ = ["Quotient", "quotient_of", "variable"]
-
 
 @dataclass(frozen=True, slots=True)
 class Quotient:

@@ -31,11 +31,6 @@ from quadpy.ir import nodes as ir
 from quadpy.ir.nodes import AtomicOp
 from quadpy.light import dataclass
 
-__all__ = [
-    "ACCUMULATORS", "MOST_CHUNKS", "STRANDS", "WIDTH", "Group", "are_many", "chunk_shift", "chunk_size", "groups_of", "merge_op",
-    "reduction_rows",
-]  # fmt: skip
-
 ACCUMULATORS: Final = 64
 STRANDS: Final = 4
 WIDTH: Final = STRANDS * ACCUMULATORS

@@ -13,8 +13,6 @@ from quadpy.codegen.occupancy import Occupancy, occupancy
 from quadpy.light import dataclass
 from quadpy.target import TargetSpec
 
-__all__ = ["INSTRUCTION_CLASSES", "TaskReport", "classify", "format_reports", "instruction_mix", "report_tasks"]
-
 
 @dataclass(frozen=True, slots=True)
 class TaskReport:

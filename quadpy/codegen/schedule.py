@@ -28,8 +28,6 @@ from quadpy.ir.walk import walk
 from quadpy.light import dataclass
 from quadpy.target import TargetSpec
 
-__all__ = ["PLAIN", "Form", "FusedSchedule", "KernelSchedule", "Schedule", "schedule_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Form:

@@ -20,8 +20,6 @@ from quadpy.settings import settings
 from quadpy.view.surfaces import has_display
 from quadpy.view.window import Window
 
-__all__ = ["Command", "Frames", "WindowClosed"]
-
 Command: TypeAlias = Callable[[Surface], None]
 """Draws one thing."""
 

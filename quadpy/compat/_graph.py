@@ -14,8 +14,6 @@ from quadpy.graph import Graph, GraphExec
 from quadpy.graph.model.makers import kernel_node
 from quadpy.runtime.device.locks import new_lock
 
-__all__ = ["Arg", "ArgKind", "CompiledGraph", "GraphBuilder", "Sequential"]
-
 
 class ArgKind(Enum):
     """The kinds of arguments of a graph."""

@@ -17,8 +17,6 @@ from quadpy.tools.pictures import picture_of
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["GUI", "Widget", "hex_to_rgb", "rgb_to_hex"]
-
 
 @dataclass(slots=True)
 class Widget:

@@ -13,8 +13,6 @@ from quadpy.compat._patterns import taichi_logo
 from quadpy.lang.decorators import Func
 from quadpy.runtime.device.current import current_config, set_config
 
-__all__ = ["INTERNAL", "func", "init", "kernel"]
-
 _DEFAULTS: Final[dict[object, object]] = {float: f32, int: i32}
 """The meaning of Python's types as ``default_fp`` and ``default_ip``."""
 

@@ -15,8 +15,6 @@ from quadpy.importing import import_extra
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["SparseMatrix", "SparseMatrixBuilder", "SparseSolver"]
-
 _TYPES: Final = {qp.f32: np.float32, qp.f64: np.float64}
 
 

@@ -24,8 +24,6 @@ from quadpy.elsewhere import INSTEAD
 from quadpy.errors import QuadpyError
 from quadpy.messages import no_attribute
 
-__all__ = ["Missing", "found_in", "install", "offer", "run", "take_over"]
-
 _LAYOUT: Final = {
     "": """
         _funcs _kernels _lib _logging _snode _tensor _tensor_wrapper algorithms examples experimental graph lang linalg

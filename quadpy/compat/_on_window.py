@@ -10,8 +10,6 @@ import numpy.typing as npt
 from quadpy.compat._painting import Array, SceneInSpace
 from quadpy.view.window import Window
 
-__all__ = ["OnWindow"]
-
 
 class OnWindow:
     """A window as the target of drawing."""

@@ -14,19 +14,6 @@ import numpy.typing as npt
 from quadpy.errors import ArgumentError
 from quadpy.tools.libraries import pillow
 
-__all__ = [
-    "Array",
-    "Color",
-    "Painting",
-    "Projection",
-    "SceneInSpace",
-    "Shape",
-    "Surface",
-    "array_of",
-    "colors_of",
-    "points_of",
-]
-
 Array: TypeAlias = npt.NDArray[Any]
 Color: TypeAlias = "int | tuple[float, float, float]"
 """``0xRRGGBB``, or red, green and blue from 0 to 1."""

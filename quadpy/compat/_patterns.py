@@ -6,8 +6,6 @@ from typing import Any
 
 from quadpy import Vector, func
 
-__all__ = ["taichi_logo"]
-
 
 @func
 def taichi_logo(pos: Any, scale: float = 1 / 1.11) -> Any:

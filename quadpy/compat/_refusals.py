@@ -7,8 +7,6 @@ from typing import Final, NoReturn
 from quadpy.elsewhere import INSTEAD
 from quadpy.messages import no_attribute
 
-__all__ = ["Refusing"]
-
 _TABLE: Final = {
     "use qp.tools.imread and from_numpy": "from_image",
     "read a field of pixels with to_numpy": "to_image",

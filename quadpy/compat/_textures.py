@@ -12,8 +12,6 @@ from quadpy.compat._painting import array_of
 from quadpy.compat._refusals import Refusing
 from quadpy.errors import ArgumentError
 
-__all__ = ["Format", "Texture", "rw_texture", "texture"]
-
 
 class _Format(NamedTuple):
     """How pixels are stored: ``channels`` numbers of a type, in which ``one`` stands for 1.0."""

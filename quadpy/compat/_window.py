@@ -14,8 +14,6 @@ from quadpy.compat._frames import Frames
 from quadpy.compat._refusals import Refusing
 from quadpy.view.events import Event as Input
 
-__all__ = ["BaseWindow", "Event"]
-
 _KEYS: Final = {
     "left": "LMB", "right": "RMB", "middle": "MMB", "Enter": "Return", "Backspace": "BackSpace", "CapsLock": "Caps_Lock",
     "ArrowUp": "Up", "ArrowDown": "Down", "ArrowLeft": "Left", "ArrowRight": "Right",

@@ -6,8 +6,6 @@ import math
 from collections.abc import Iterable
 from typing import NamedTuple, TypeAlias
 
-__all__ = ["Box", "Widths", "difference", "hull"]
-
 Widths: TypeAlias = tuple[tuple[int, int], ...]
 """How many cells a box grows along each axis: below its first cell, and above its last."""
 

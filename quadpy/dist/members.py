@@ -13,8 +13,6 @@ from quadpy.public import made_by
 from quadpy.runtime.device.current import current_config
 from quadpy.runtime.device.locks import new_lock
 
-__all__ = ["World"]
-
 
 @made_by("qp.dist.world() returns it")
 class World(OneProcess):

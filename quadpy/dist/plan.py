@@ -23,8 +23,6 @@ from quadpy.runtime.launch.launch import HostLaunch, Prepared
 from quadpy.runtime.memory.device_storage import stream_of
 from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["DistributedPlan"]
-
 
 class DistributedPlan:
     """A ``Plan`` for calls with distributed arrays: the ``Plan`` of each task, with exchanges between them.

@@ -11,8 +11,6 @@ from typing import Final
 from quadpy.dist.launching import INSTALL, environment_for, find_mpiexec
 from quadpy.errors import TransportError
 
-__all__ = ["mpi_found"]
-
 _ASK: Final = """
 import mpi4py
 mpi4py.rc.initialize = False

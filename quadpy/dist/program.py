@@ -33,8 +33,6 @@ from quadpy.runtime.device.devices import current_device
 from quadpy.runtime.launch.capturing import CAPTURES, session_of
 from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["GridProgram", "TaskPlans"]
-
 
 class TaskPlans(NamedTuple):
     """How a task is launched, and the kernel that finishes its reductions."""

@@ -13,8 +13,6 @@ from quadpy.errors import QuadpyError
 from quadpy.public import frames_of, without
 from quadpy.settings import settings
 
-__all__ = ["program_frames", "run_program", "shown_error", "status_of"]
-
 _PACKAGE: Final = str(Path(__file__).parent.parent) + os.sep
 
 

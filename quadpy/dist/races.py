@@ -12,8 +12,6 @@ from quadpy.ir.footprints import with_numbers
 from quadpy.ir.index.numbers import Given
 from quadpy.jit.race_warnings import warn_of_races
 
-__all__ = ["LoopRaces"]
-
 
 class LoopRaces:
     """The races of ``task``, a loop of ``kernel`` over ``grid``, at calls whose numbers are known.

@@ -19,8 +19,6 @@ from quadpy.dist.transport.ending import note_exit_status
 from quadpy.dist.world import world
 from quadpy.errors import QuadpyError
 
-__all__ = ["LabelledLines", "main"]
-
 
 class LabelledLines(io.TextIOBase):
     """Writes each line whole, with a label before it, so that lines of several ranks do not mix.

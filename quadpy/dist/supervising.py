@@ -21,8 +21,6 @@ from typing import Final
 from quadpy.runtime.device.launched import launched_as
 from quadpy.settings import settings
 
-__all__ = ["supervise"]
-
 _PASSED_ON: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 _ONE_CTRL_C: Final = 0.5
 """Seconds in which a second SIGINT is the same Ctrl-C: the terminal and the launcher each send one."""

@@ -11,8 +11,6 @@ from quadpy.ir.types import array_of
 from quadpy.ir.walk import walk
 from quadpy.source import Span
 
-__all__ = ["array_parameter", "binary", "compare", "const", "lets", "resolved"]
-
 
 def lets(task: ir.Task) -> dict[ir.Var, ir.Expr]:
     """The values of variables that are bound once."""

@@ -19,8 +19,6 @@ from quadpy.ir.nodes import AtomicOp
 from quadpy.runtime.arrays.ndarray import NDArray, ndarray
 from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["Totals"]
-
 _LANES = 64
 
 

@@ -8,8 +8,6 @@ from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.devices import device_or_current
 from quadpy.runtime.drivers.graph_driver import GraphDriver, GraphMemory
 
-__all__ = ["graphs_of", "memory_info", "trim"]
-
 
 def graphs_of(device: Device) -> GraphDriver:
     """The graph functions of the driver; GraphError for the CPU, whose graphs quadpy runs itself."""

@@ -45,8 +45,6 @@ from quadpy.runtime.streams.timeline import Timeline
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["GraphExec"]
-
 _SWITCHABLE: Final = (KernelNode, MemcpyNode, MemsetNode, HostNode)
 
 

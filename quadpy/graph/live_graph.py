@@ -19,8 +19,6 @@ from quadpy.graph.model.recording import LaunchStep, Recording
 from quadpy.graph.model.resources import Resources
 from quadpy.runtime.streams.timeline import Timeline
 
-__all__ = ["LiveGraph"]
-
 
 class LiveGraph:
     """The nodes of ``graph`` as they are now, and what runs them; its ``GraphExec`` has the lock.

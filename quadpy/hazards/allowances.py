@@ -12,8 +12,6 @@ from quadpy.messages import shown
 from quadpy.public import public
 from quadpy.runtime.device.blocks import Block, Lasting
 
-__all__ = ["allow", "reason_for"]
-
 
 class _Part(NamedTuple):
     """The bytes of an array from ``low`` to ``high``, for as long as their ``owner`` lives: then, others may be there."""

@@ -18,8 +18,6 @@ from quadpy.runtime.arrays.foreign_host import HostView
 from quadpy.runtime.arrays.view import ArrayMemory
 from quadpy.runtime.launch.observing import KernelAccess, ObservedCall, RawAccess
 
-__all__ = ["CallTouches", "Calls", "node_entries"]
-
 Handles: TypeAlias = tuple["Handle | None", ...]
 
 _MOST: Final = 256

@@ -23,8 +23,6 @@ from quadpy.runtime.memory.allocators.block import Block
 from quadpy.runtime.streams.owned import OwnerRef
 from quadpy.runtime.streams.timeline import Timeline
 
-__all__ = ["Checker"]
-
 
 class Checker(HostNotes, GraphNotes):
     """Notes all work: this class itself calls of kernels, what orders work, and where memory begins and ends for the user."""

@@ -7,8 +7,6 @@ import weakref
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple, TypeAlias
 
-__all__ = ["Clock", "Clocks", "Lane", "Snapshot", "joined"]
-
 Clock: TypeAlias = Mapping[int, int]
 """Lane -> the number of its last operation that comes before.  A clock is never changed: joining makes a new one."""
 

@@ -16,8 +16,6 @@ from quadpy.runtime.launch.host_access import ObservedAccess
 from quadpy.runtime.memory.blocked import BlockedStorage
 from quadpy.runtime.memory.device_storage import stream_of
 
-__all__ = ["declare"]
-
 _HOST = "host"
 
 

@@ -16,8 +16,6 @@ from quadpy.runtime.launch.capturing import CAPTURES
 from quadpy.runtime.launch.observing import ObservedNode
 from quadpy.source import Span
 
-__all__ = ["check_edges", "missing_edges"]
-
 Pair: TypeAlias = tuple[int, int]
 
 

@@ -10,8 +10,6 @@ from quadpy.completion import shows
 from quadpy.conflicts import Hazard
 from quadpy.errors import HazardError, HazardWarning
 
-__all__ = ["Findings", "raise_hazard", "warn_of"]
-
 
 @shows("allowed", "certain", "possible", "to_json")
 class Findings:

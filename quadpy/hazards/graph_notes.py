@@ -14,8 +14,6 @@ from quadpy.hazards.sites import call_place
 from quadpy.hazards.submissions import Submitted
 from quadpy.runtime.launch.observing import ObservedNode, ObservedStream, Submission
 
-__all__ = ["GraphNotes"]
-
 
 class GraphNotes(Notes):
     """Launches of graphs."""

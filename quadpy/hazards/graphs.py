@@ -17,8 +17,6 @@ from quadpy.runtime.drivers.driver import EventHandle
 from quadpy.runtime.launch.observing import ObservedNode
 from quadpy.runtime.streams.owned import OwnerRef
 
-__all__ = ["GraphSegment", "Graphs", "KnownGraph"]
-
 
 @dataclass(slots=True)
 class GraphSegment:

@@ -15,8 +15,6 @@ from quadpy.runtime.elements.numpy_types import Numbers
 from quadpy.runtime.launch.host_access import ObservedAccess
 from quadpy.runtime.launch.observing import NOT_NOTED, ObservedStream, Submission
 
-__all__ = ["HostNotes"]
-
 
 class HostNotes(Notes):
     """Copies and fills, which wait for earlier work themselves, and work that other libraries declare."""

@@ -18,8 +18,6 @@ from quadpy.runtime.memory.blocked import BlockedStorage
 from quadpy.runtime.memory.device_storage import DeviceStorage
 from quadpy.runtime.memory.host_storage import HostStorage, Storage
 
-__all__ = ["Leaf", "leaves_of", "storage_of"]
-
 
 class Leaf(NamedTuple):
     """Some scalars of each element of an array, and their layout in memory: the last axes of ``grid`` are theirs.

@@ -12,8 +12,6 @@ from quadpy.hazards.regions import Overlap, Region, overlap
 from quadpy.hazards.shortening import MANY, Accesses, in_few_lanes, shortened, without_history
 from quadpy.source import Span
 
-__all__ = ["Conflict", "Ledger", "Named"]
-
 Conflict = tuple[Operation, Entry, Overlap]
 """An earlier access that nothing orders before the new one."""
 

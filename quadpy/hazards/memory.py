@@ -25,8 +25,6 @@ from quadpy.runtime.memory.device_storage import DeviceStorage
 from quadpy.runtime.memory.host_memory import Buffer
 from quadpy.runtime.memory.host_storage import HostStorage
 
-__all__ = ["Allocations", "Handle", "bounds_of", "owner_of"]
-
 
 class AddressRanges:
     """The ledgers of ranges of addresses, none of which overlap."""

@@ -25,8 +25,6 @@ from quadpy.runtime.memory.allocators.block import Block
 from quadpy.runtime.streams.owned import OwnerRef
 from quadpy.runtime.streams.timeline import Timeline
 
-__all__ = ["Notes", "Touched"]
-
 Touched = Sequence[tuple[Ledger, Entry]]
 
 

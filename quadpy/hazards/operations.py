@@ -10,8 +10,6 @@ from quadpy.hazards.regions import Region, contains
 from quadpy.runtime.launch.observing import NodeTimer, TaskTimes
 from quadpy.source import Span
 
-__all__ = ["ALLOCATION", "ENDS", "FREE", "READ", "WRITE", "Operation", "Entry", "conflict", "covers", "merged"]
-
 READ: Final = "read"
 WRITE: Final = "write"
 ALLOCATION: Final = "allocation"

@@ -8,8 +8,6 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-__all__ = ["Pattern", "has_gaps", "meet", "pattern_of"]
-
 _MOST: Final = 1 << 24
 """Units of memory in which two patterns are compared one by one."""
 

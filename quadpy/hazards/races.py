@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from quadpy.jit.kernel import Kernel
     from quadpy.jit.lint import LintReport
 
-__all__ = ["lint"]
-
 
 @public
 def lint(what: Kernel | ModuleType, **given: Any) -> LintReport:

@@ -10,8 +10,6 @@ from functools import lru_cache
 
 from quadpy.hazards.patterns import Pattern, has_gaps, meet, pattern_of
 
-__all__ = ["ByteGrid", "Overlap", "Region", "contains", "overlap", "region_in"]
-
 
 class Overlap(enum.Enum):
     """Whether two regions have bytes in common."""

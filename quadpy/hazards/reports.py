@@ -13,8 +13,6 @@ from quadpy.hazards.sites import name_of_event, name_of_memory, name_of_stream
 from quadpy.runtime.device.devices import current_device
 from quadpy.runtime.streams.timeline import Timeline
 
-__all__ = ["allowed_in_both", "hazard_of", "kind_of", "range_text", "stream_name", "verb_of"]
-
 
 def hazard_of(first: tuple[Operation, Entry], second: tuple[Operation, Entry], how: Overlap) -> Hazard:
     """The hazard of two accesses that nothing orders; ``second`` is about to be submitted."""

@@ -10,8 +10,6 @@ from quadpy.hazards.ledger import Ledger
 from quadpy.hazards.operations import Entry, Operation, merged
 from quadpy.runtime.launch.observing import CallAccesses, KernelAccess
 
-__all__ = ["Run", "Touched"]
-
 Touched = tuple[tuple[Ledger, Entry], ...]
 Values = Sequence[float]
 _Old = tuple[Ledger, Entry, Operation]

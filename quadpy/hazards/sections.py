@@ -17,8 +17,6 @@ from quadpy.runtime.launch.capturing import CAPTURES
 from quadpy.runtime.launch.observing import KernelAccess
 from quadpy.source import Span
 
-__all__ = ["Section", "check_sections"]
-
 Section: TypeAlias = Sequence[tuple[ArrayMemory, KernelAccess]]
 """The accesses of a section."""
 

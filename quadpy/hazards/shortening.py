@@ -7,8 +7,6 @@ from typing import Final, TypeAlias
 from quadpy.hazards.clocks import Clock, Lane
 from quadpy.hazards.operations import Entry, Operation, covers, merged
 
-__all__ = ["MANY", "Accesses", "in_few_lanes", "shortened", "without_history"]
-
 MANY: Final = 32
 """The numbers of accesses of one stream, of streams, and of runs above which an allocation's history is shortened."""
 

@@ -8,8 +8,6 @@ from quadpy.conflicts import Hazard
 from quadpy.hazards.findings import Findings, raise_hazard, warn_of
 from quadpy.runtime.device.blocks import Lasting
 
-__all__ = ["Sinks"]
-
 
 class Sinks:
     """The findings of the blocks that are being checked, the innermost last, and outside of them those of the process."""

@@ -14,8 +14,6 @@ from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.streams.stream import Stream
 from quadpy.runtime.streams.timeline import Timeline
 
-__all__ = ["call_place", "name_of_event", "name_of_memory", "name_of_stream"]
-
 _PACKAGE: Final = str(Path(__file__).parents[1]) + "/"
 _OURS: Final[dict[str, bool]] = {contextlib.__file__: True}
 """Whether the code of a file is quadpy's own, or runs for it."""

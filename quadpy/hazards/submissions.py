@@ -8,8 +8,6 @@ from typing import ClassVar
 from quadpy.hazards.operations import Operation
 from quadpy.runtime.launch.observing import NodeTimer, TaskTimes
 
-__all__ = ["Submitted"]
-
 
 class Submitted:
     """Operations that are in doubt until ``done``, which then calls ``complete``, if the host has waited for them."""

@@ -15,8 +15,6 @@ from quadpy.runtime.device.blocks import Block, whole
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.launch.capturing import CAPTURES
 
-__all__ = ["check", "report", "set_mode"]
-
 _lock: Final = new_lock()
 _sinks: Final = Sinks()
 

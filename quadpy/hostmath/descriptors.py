@@ -29,8 +29,6 @@ from quadpy.runtime.elements.types import (
 )
 from quadpy.runtime.elements.values import Elements, full, require_extents, wrap
 
-__all__ = ["MatrixType", "NDArrayType", "VectorType", "type_of"]
-
 
 class _Constructible(CompositeType):
     """Vector and matrix types: calling one creates a value, and its methods create arrays."""

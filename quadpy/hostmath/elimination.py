@@ -9,8 +9,6 @@ import numpy as np
 from quadpy.dtypes import Scalar
 from quadpy.runtime.elements.numpy_types import Numbers, cast
 
-__all__ = ["determinant", "inverse", "solution"]
-
 
 def determinant(m: Numbers, scalar: Scalar) -> Numbers:
     """The determinant of a square matrix; for integers it is exact, and wrapped to the type."""

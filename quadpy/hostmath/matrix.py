@@ -21,8 +21,6 @@ from quadpy.runtime.arrays.ordered import OrderedNDArray
 from quadpy.runtime.elements.types import ScalarLike, scalar_of
 from quadpy.runtime.elements.values import Elements, full, require_extents, wrap
 
-__all__ = ["Matrix"]
-
 
 class Matrix(Elements):
     """``n`` rows of ``m`` numbers of one type: ``qp.Matrix([[a, b], [c, d]], dt=None)``.

@@ -25,8 +25,6 @@ from quadpy.runtime.memory.device_storage import DeviceStorage
 from quadpy.runtime.memory.host_storage import HostPart, HostStorage, Storage
 from quadpy.runtime.memory.strided_layout import StridedLayout
 
-__all__ = ["BYTE", "ArrayMember", "StructAccess", "StructMember", "members_to_numpy"]
-
 _MEMBERS_FIRST: Final = ("n", "m", "element_type", "layout", "get_type")
 """Attributes of other arrays that structs have only as members."""
 BYTE: Final = np.dtype("u1")

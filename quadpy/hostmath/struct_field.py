@@ -30,8 +30,6 @@ from quadpy.runtime.arrays.field_layout import (
 from quadpy.runtime.arrays.parts import has_slices
 from quadpy.runtime.elements.types import element_of
 
-__all__ = ["StructField", "struct_field"]
-
 
 @shows(
     "copy_from", "device", "dtype", "dual", "fill", "from_numpy", "from_torch", "get_member_field", "grad",

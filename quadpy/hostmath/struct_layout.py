@@ -15,8 +15,6 @@ from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.memory.placement import allocate_lasting, storage_at
 from quadpy.runtime.memory.strided_layout import StridedLayout
 
-__all__ = ["Places", "StructTree", "places_of"]
-
 _LINE: Final = 64
 """With SOA, each array begins at a multiple of this many bytes."""
 _LARGE: Final = 1 << 16

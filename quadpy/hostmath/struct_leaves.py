@@ -13,8 +13,6 @@ from quadpy.runtime.device.device import Device
 from quadpy.runtime.memory.allocators.block import Block
 from quadpy.runtime.memory.blocked import Blocks
 
-__all__ = ["OfLeaves"]
-
 
 class OfLeaves(HasDerivatives):
     """A field whose leaves are placed together, so that the place of the first one gives those of all."""

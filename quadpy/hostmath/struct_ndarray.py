@@ -19,8 +19,6 @@ from quadpy.runtime.arrays.ndarray import NDArray, array_layout
 from quadpy.runtime.elements.numpy_types import SCALAR_OF, Numbers, numpy_dtype
 from quadpy.runtime.memory.placement import allocate, storage_at
 
-__all__ = ["StructNDArray", "describe_struct_array", "key_of_record", "record_of_key", "struct_ndarray"]
-
 _RECORDS: Final[dict[str, RecordType]] = {}
 _KEYS: Final[dict[RecordType, str]] = {}
 

@@ -13,8 +13,6 @@ from quadpy.runtime.elements.numpy_types import admit, decode, encode
 from quadpy.runtime.elements.types import element_of
 from quadpy.runtime.elements.values import Elements, wrap
 
-__all__ = ["from_stored", "to_stored"]
-
 
 def from_stored(type: StructType, stored: Any, store: Callable[[tuple[str, ...], Any], None] | None = None) -> Struct:
     """A value from the stored form of its members, by name; ``store`` writes a member back."""

@@ -22,8 +22,6 @@ from quadpy.runtime.elements.numpy_types import admit, cast, numpy_dtype
 from quadpy.runtime.elements.types import CompositeType, DType, element_of, scalar_of
 from quadpy.runtime.elements.values import Elements, wrap
 
-__all__ = ["StructType", "dataclass", "struct_type_of"]
-
 _RESERVED = ("to_dict", "keys", "items", "field", "ndarray", "record", "entries", "items_by_name")
 
 

@@ -21,8 +21,6 @@ from quadpy.records import RecordType
 from quadpy.runtime.elements.types import CompositeType
 from quadpy.runtime.elements.values import Elements
 
-__all__ = ["Struct", "inside", "TypeOfStruct", "made_of", "type_of_struct"]
-
 
 class TypeOfStruct(Protocol):
     """What a value needs from its type, which is a ``StructType``."""

@@ -17,8 +17,6 @@ from quadpy.runtime.arrays.ordered import OrderedNDArray
 from quadpy.runtime.elements.types import ScalarLike
 from quadpy.runtime.elements.values import Elements, full, require_extents, wrap
 
-__all__ = ["SWIZZLES", "Vector"]
-
 SWIZZLES: Final = ("xyzw", "rgba", "stpq")
 """The three sets of component names; a swizzle takes one to four names from one set."""
 

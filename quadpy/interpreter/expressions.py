@@ -31,8 +31,6 @@ from quadpy.ir import nodes as ir
 from quadpy.ir.printer import COMPARISONS
 from quadpy.ir.walk import unhandled
 
-__all__ = ["INTRINSICS", "Constants", "Expressions", "constructor"]
-
 _SYMBOLS: Final = {
     ir.BinOp.ADD: "+", ir.BinOp.SUB: "-", ir.BinOp.MUL: "*", ir.BinOp.DIV: "/", ir.BinOp.FLOORDIV: "//",
     ir.BinOp.MOD: "%", ir.BinOp.AND: "&", ir.BinOp.OR: "|", ir.BinOp.XOR: "^", ir.BinOp.SHL: "<<", ir.BinOp.SHR: ">>",

@@ -17,8 +17,6 @@ from quadpy.ir.nodes import AtomicOp, WaveOp
 from quadpy.ir.waves import ROW, first_of_scan
 from quadpy.source import Span
 
-__all__ = ["Meeting", "blocks", "together"]
-
 Index: TypeAlias = tuple[Any, ...]
 Lane: TypeAlias = Generator["tuple[Meeting, tuple[Any, ...]]", Any, None]
 

@@ -19,8 +19,6 @@ from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import needs_whole_blocks
 from quadpy.ir.walk import walk
 
-__all__ = ["KernelStatements"]
-
 
 class KernelStatements(Statements):
     """Like ``Statements``, with the loops of a kernel's top level."""

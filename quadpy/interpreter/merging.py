@@ -15,8 +15,6 @@ from quadpy.dtypes import Scalar, bf16, u1
 from quadpy.interpreter.numbers import TYPES, bf16_of_bits, bits_of_bf16, identity
 from quadpy.ir.nodes import AtomicOp
 
-__all__ = ["combined", "copies", "count", "merged"]
-
 Numbers: TypeAlias = np.ndarray[Any, Any]
 
 _MOST_ITERATIONS: Final = 1 << 40

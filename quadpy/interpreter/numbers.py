@@ -11,11 +11,6 @@ import numpy as np
 
 from quadpy.dtypes import Scalar, bf16, f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
 
-__all__ = [
-    "MEMORY_TYPES", "TYPES", "bf16_of_bits", "bits_of_bf16", "fused", "fused_single", "identity", "number",
-    "odd_single", "odd_single_of_integer",
-]  # fmt: skip
-
 
 def bits_of_bf16(x: np.float32) -> np.uint16:
     """The bits of an f32 rounded to bf16, ties to even."""

@@ -20,8 +20,6 @@ from quadpy.ir.numbering import Numbers, statements
 from quadpy.ir.walk import map_children, walk
 from quadpy.source import NOWHERE, Span
 
-__all__ = ["NO_LOOPS", "KernelPlan", "LoopPlan", "numbered", "plan_kernel"]
-
 _FILE: Final = "atomic"
 """Replaces the file in the spans that number atomics."""
 

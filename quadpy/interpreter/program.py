@@ -26,8 +26,6 @@ from quadpy.interpreter.unset import read_unset
 from quadpy.ir import nodes as ir
 from quadpy.source import Span
 
-__all__ = ["PythonKernel"]
-
 
 class PythonKernel:
     """``entry(block, scratch, first task)``, as ``CodeObject.entry``: runs all tasks and returns -1.

@@ -9,8 +9,6 @@ from quadpy.interpreter.text import MARK, OWN, Origin, identifier
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import walk
 
-__all__ = ["Scope", "Variables"]
-
 
 class Variables:
     """All variables of a kernel, and in which functions they occur.

@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Struct", "Vector"]
-
 
 class Vector(np.ndarray[Any, Any]):
     """A vector or matrix of a kernel, as it was when its name was last bound."""

@@ -20,8 +20,6 @@ from quadpy.ir.blocks import needs_whole_blocks
 from quadpy.ir.walk import unhandled
 from quadpy.source import Span
 
-__all__ = ["Statements", "counts_up"]
-
 if TYPE_CHECKING:
     from typing_extensions import Self
 

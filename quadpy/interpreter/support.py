@@ -16,20 +16,6 @@ from quadpy.interpreter.numbers import MEMORY_TYPES
 from quadpy.ir.types import Array, Member
 from quadpy.output import Message
 
-__all__ = [
-    "OUTSIDE",
-    "Faults",
-    "Memory",
-    "OrderedPrints",
-    "OutputError",
-    "Prints",
-    "Show",
-    "address",
-    "has_element",
-    "shared_array",
-    "ticks",
-]
-
 OUTSIDE: Final = 1 << 62
 """Subtracted from negative indices, which are then outside every array."""
 

@@ -11,8 +11,6 @@ from typing import Final
 
 from quadpy.lang.parsing import parse
 
-__all__ = ["MARK", "OWN", "CodeText", "Origin", "compiled", "identifier"]
-
 MARK: Final = "·"
 """Part of the names that quadpy adds, and of no name that users write: ``x·1`` is the variable ``x.1`` of the IR."""
 

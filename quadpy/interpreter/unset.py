@@ -6,8 +6,6 @@ from quadpy.ir import nodes as ir
 from quadpy.ir.variables import assigned_in
 from quadpy.ir.walk import walk
 
-__all__ = ["read_unset"]
-
 
 def read_unset(block: ir.Block) -> list[ir.Var]:
     """The variables that ``block`` assigns and may read before that, without those of parallel loops in it."""

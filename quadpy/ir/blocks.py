@@ -9,18 +9,6 @@ from quadpy.ir import nodes as ir
 from quadpy.ir.numbering import Numbers, statements
 from quadpy.ir.walk import walk
 
-__all__ = [
-    "DEFAULT_BLOCK",
-    "OF_BLOCKS",
-    "done_by_waves",
-    "done_together",
-    "has_barrier",
-    "has_wave",
-    "needs_whole_blocks",
-    "orders",
-    "uses_block",
-]
-
 
 def uses_block(task: ir.ParallelTask) -> bool:
     """True if iterations know their block: a block's iterations then stay together, in the loop's order."""

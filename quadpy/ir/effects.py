@@ -7,8 +7,6 @@ from quadpy.ir.loads import is_load
 from quadpy.ir.touches import name_of, touched_in
 from quadpy.ir.walk import walk
 
-__all__ = ["effects_of", "scratch_use"]
-
 
 def effects_of(node: ir.Node) -> tuple[tuple[str, ir.Access], ...]:
     """The arrays that ``node`` (a task, or its body) touches, by name, in the order of their names.

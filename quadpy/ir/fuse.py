@@ -14,8 +14,6 @@ from quadpy.flow import Flow, Fork, Step, map_tasks
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import map_children
 
-__all__ = ["NAME", "fuse"]
-
 NAME: Final = "graph"
 """The name of every fused kernel."""
 

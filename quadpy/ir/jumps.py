@@ -8,8 +8,6 @@ from typing import Final
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import walk
 
-__all__ = ["BREAK", "CONTINUE", "OF_LOOPS", "RETURN", "assigned_in", "jumps_from"]
-
 BREAK: Final = "break"
 CONTINUE: Final = "continue"
 RETURN: Final = "return"

@@ -9,8 +9,6 @@ from typing import Final, TypeAlias
 from quadpy.dtypes import Scalar
 from quadpy.ir import nodes as ir
 
-__all__ = ["LaneValues", "lane_values", "same_in_waves"]
-
 LaneValues: TypeAlias = tuple[int, ...]
 """An integer or truth of each thread of a block, in order."""
 

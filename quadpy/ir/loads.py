@@ -14,8 +14,6 @@ from quadpy.ir.touches import is_binding, kind_of, only_reads
 from quadpy.ir.variables import bound_by, reads_of
 from quadpy.ir.walk import children, walk
 
-__all__ = ["LOADING", "chosen_in", "is_load", "unread_in"]
-
 LOADING: Final = (ir.AtomicOp.ADD, ir.AtomicOp.SUB, ir.AtomicOp.OR, ir.AtomicOp.XOR)
 """The operations that 0 leaves unchanged; for floats, the sum with -0.0."""
 

@@ -8,8 +8,6 @@ from typing import Final
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import children, walk
 
-__all__ = ["calls_long", "has_long", "is_long", "short_turns"]
-
 _LONG: Final = 1 << 12
 """Turns from which on a loop of known length is long, with those of the loops inside it."""
 

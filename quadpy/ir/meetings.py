@@ -19,8 +19,6 @@ from quadpy.ir.walk import children, walk
 from quadpy.ir.waves import UNIFORM_RESULTS
 from quadpy.source import Span
 
-__all__ = ["check_meetings", "undecided"]
-
 
 def check_meetings(kernel: ir.Kernel) -> ir.Kernel:
     """``kernel`` itself; KernelSyntaxError if a condition that is not uniform decides who reaches a barrier or an

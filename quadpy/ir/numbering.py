@@ -6,8 +6,6 @@ from collections.abc import Iterable, Iterator
 
 from quadpy.ir import nodes as ir
 
-__all__ = ["Numbers", "statements"]
-
 
 def statements(root: ir.Node) -> Iterator[ir.Stmt]:
     """The statements below ``root``, in the order of the text."""

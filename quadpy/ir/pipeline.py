@@ -17,8 +17,6 @@ from quadpy.ir.passes.split_tasks import split_tasks
 from quadpy.ir.passes.watch_races import watch_races
 from quadpy.light import dataclass
 
-__all__ = ["TASK_PASSES", "TRACE", "Observer", "Pass", "run_passes"]
-
 Observer: TypeAlias = Callable[[str, Kernel], None]
 """Is called with the name of each pass, and with the kernel as that pass left it."""
 

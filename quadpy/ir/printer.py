@@ -14,8 +14,6 @@ from quadpy.ir.effects import effects_of
 from quadpy.ir.variables import bound_by
 from quadpy.ir.walk import unhandled
 
-__all__ = ["COMPARISONS", "print_effects", "print_expr", "print_function", "print_ir"]
-
 _INFIX: Final = {
     ir.BinOp.ADD: "+", ir.BinOp.SUB: "-", ir.BinOp.MUL: "*", ir.BinOp.DIV: "/", ir.BinOp.FLOORDIV: "//", ir.BinOp.MOD: "%",
     ir.BinOp.AND: "&", ir.BinOp.OR: "|", ir.BinOp.XOR: "^", ir.BinOp.SHL: "<<", ir.BinOp.SHR: ">>", ir.BinOp.USHR: ">>>",

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import walk
 
-__all__ = ["changed_in", "is_binding", "kind_of", "name_of", "only_reads", "touched_in", "touches", "value_of"]
-
 
 def name_of(place: ir.Place | ir.ParamRead) -> str:
     """The name of the array, or of the slot."""

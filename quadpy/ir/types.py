@@ -8,8 +8,6 @@ import math
 from quadpy.dtypes import Scalar, element_text
 from quadpy.light import dataclass
 
-__all__ = ["Array", "Layout", "Member", "Space", "array_of"]
-
 
 class Space(enum.Enum):
     """Where memory lives; a target maps each to one of its address spaces."""

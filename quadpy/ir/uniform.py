@@ -18,8 +18,6 @@ from quadpy.ir.variables import bound_by
 from quadpy.ir.walk import walk
 from quadpy.source import Span
 
-__all__ = ["Divergence", "decided_by", "is_launch_uniform", "varying"]
-
 
 def decided_by(stmt: ir.If | ir.For | ir.While) -> tuple[ir.Expr, ...]:
     """The expressions that decide which iterations run the blocks of ``stmt``."""

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import walk
 
-__all__ = ["assigned_in", "bound_by", "reads_of", "set_in"]
-
 
 def reads_of(*nodes: ir.Node) -> set[ir.Var]:
     """The variables that ``nodes`` read."""

@@ -20,8 +20,6 @@ from quadpy.ir.variables import bound_by
 from quadpy.ir.walk import unhandled, walk
 from quadpy.ir.waves import COMBINING, WAVE_SIZES, wave_result
 
-__all__ = ["binary_takes", "unary_takes", "verify"]
-
 _BITWISE: Final = {ir.BinOp.AND, ir.BinOp.OR, ir.BinOp.XOR}
 _INTEGER: Final = {
     ir.BinOp.FLOORDIV, ir.BinOp.MOD, ir.BinOp.RAWDIV, ir.BinOp.RAWMOD, ir.BinOp.SHL, ir.BinOp.SHR, ir.BinOp.USHR,

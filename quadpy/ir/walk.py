@@ -9,8 +9,6 @@ from typing import Any, NoReturn, TypeVar
 
 from quadpy.ir.nodes import Node
 
-__all__ = ["children", "map_children", "unhandled", "walk"]
-
 N = TypeVar("N", bound=Node)
 
 

@@ -18,8 +18,6 @@ from typing import Final, Literal
 from quadpy.dtypes import Scalar, i32, u1, u64
 from quadpy.ir import nodes as ir
 
-__all__ = ["COMBINING", "ROW", "UNIFORM_RESULTS", "WAVE_SIZES", "first_of_scan", "wave_result"]
-
 WAVE_SIZES: Final = (32, 64)
 ROW: Final = 16
 """Lanes of a row, in which scans begin."""

@@ -35,8 +35,6 @@ from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.device.current import Config
 from quadpy.runtime.elements.types import CompositeType
 
-__all__ = ["arranging", "not_arranged", "parameters_of"]
-
 _ARRAYS: Final[dict[object, NDArrayType]] = {
     **dict.fromkeys((NDArrayType, NDArray, Field, np.ndarray), NDArrayType()), BufferView: NDArrayType(None, 1),
 }  # fmt: skip

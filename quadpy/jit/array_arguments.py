@@ -15,8 +15,6 @@ from quadpy.runtime.arrays.view import ArrayMemory
 from quadpy.runtime.launch.launch import MemoryRange, memory_range
 from quadpy.runtime.launch.observing import KernelAccess
 
-__all__ = ["MOST_PAIRS", "ArrayArguments", "Overlaps", "accesses_of_block"]
-
 
 class ArrayArguments:
     """The arrays of a kernel by number: in the order of its parameters, those of fields last.

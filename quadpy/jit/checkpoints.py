@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from quadpy.jit.parameters import Argument
     from quadpy.jit.variant_dispatcher import VariantDispatcher
 
-__all__ = ["BoundCheckpointKernel", "CheckpointKernel", "GraphStatus"]
-
 
 @shows("checkpoint", "yielded")
 @made_by("a call of a kernel with checkpoints returns one")

@@ -27,9 +27,6 @@ from quadpy.runtime.arrays.field import Field
 from quadpy.source import Span
 from quadpy.target import TargetSpec
 
-__all__ = ["Compiled", "Request", "compile_request"]
-
-
 _MEMBERS: Final = hashlib.sha256(b"members").hexdigest()
 """Replaces the code in records that list the members of its arguments that a kernel uses."""
 

@@ -26,11 +26,6 @@ from quadpy.light import dataclass
 from quadpy.messages import counted, shown
 from quadpy.runtime.elements.types import CompositeType, scalar_of
 
-__all__ = [
-    "ContainerParameter", "Declared", "Members", "TemplateParameter", "TensorParameter", "is_array", "is_field", "passed_parameter", "primitives_of",
-    "type_of_argument", "value_key",
-]  # fmt: skip
-
 _PRIMITIVES: Final = "__quadpy_template_primitives__"
 
 

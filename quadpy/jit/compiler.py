@@ -23,8 +23,6 @@ from quadpy.lang.trace import Traced, trace_kernel
 from quadpy.source import Span
 from quadpy.target import TargetSpec
 
-__all__ = ["compile_traced", "compiled_code", "digest_of", "form_of", "spans_of", "traced_for"]
-
 
 def compile_traced(request: Request) -> Compiled:
     """Code for ``request``, whose kernel is traced; errors as ``compile_request``."""

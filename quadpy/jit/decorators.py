@@ -16,8 +16,6 @@ from quadpy.runtime.launch.fusion import Fuse
 if TYPE_CHECKING:
     from quadpy.jit.checkpoints import CheckpointKernel
 
-__all__ = ["kernel"]
-
 
 @overload
 def kernel(

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from quadpy.jit.fast_call.arguments import FastCall
     from quadpy.jit.specialisation import Resolved, Specialisation
 
-__all__ = ["Dispatcher", "options_of"]
-
 _NONE: Final = KernelOptions()
 
 

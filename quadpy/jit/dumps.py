@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar, Final
 
-__all__ = ["STAGES", "Dumps"]
-
 STAGES: Final[dict[str, tuple[str, str]]] = {
     "print_preprocessed_ir": ("trace", "the IR before the first pass"),
     "print_ir": ("ir", "the IR after all passes"),

@@ -15,8 +15,6 @@ from quadpy.ir.footprints.evaluate import Ends, Numbers, boxes_function, ends_fu
 from quadpy.ir.index.numbers import Given, Number
 from quadpy.ir.index.polynomials import atom_poly
 
-__all__ = ["KernelFootprints", "LaunchFootprint", "LaunchFootprints"]
-
 _MOST_KNOWN: Final = 256
 """Most launches whose boxes are kept."""
 _UNKNOWN: Final = Box(None, exact=False, always=False)

@@ -10,8 +10,6 @@ from typing import Final, TypeAlias
 from quadpy.formula import BlockValue, Formula, Operation
 from quadpy.jit.plan import ArgumentValue
 
-__all__ = ["HELPERS", "OPERATIONS", "Evaluator", "compile_formula", "formula_source"]
-
 Evaluator: TypeAlias = Callable[[Sequence[ArgumentValue]], int]
 
 

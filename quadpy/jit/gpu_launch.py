@@ -22,16 +22,6 @@ from quadpy.runtime.streams.timeline import Timeline
 from quadpy.source import Span
 from quadpy.target import parse_target
 
-__all__ = [
-    "MOST_BLOCKS",
-    "MOST_THREADS",
-    "SPARE_BLOCKS",
-    "Submission",
-    "TaskLaunch",
-    "upload_kernels_on",
-    "task_launches",
-]
-
 MOST_BLOCKS: Final = (1 << 31) - 1
 """CUDA's and HIP's limit for the blocks of a grid."""
 MOST_THREADS: Final = (1 << 32) - 1

@@ -40,8 +40,6 @@ from quadpy.runtime.memory.device_storage import stream_of
 from quadpy.runtime.streams.stream import Stream
 from quadpy.source import Span
 
-__all__ = ["GpuPlan", "effects_of"]
-
 
 class GpuPlan:
     """A ``Plan`` for one device: a launch for each task.

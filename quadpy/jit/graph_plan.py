@@ -28,8 +28,6 @@ from quadpy.runtime.launch.launch import HostLaunch, MemoryRange, Prepared
 from quadpy.runtime.memory.device_storage import stream_of
 from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["GraphPlan"]
-
 
 class GraphPlan:
     """``eager`` as a graph.

@@ -17,8 +17,6 @@ from quadpy.jit.plan import ArgumentValue
 from quadpy.light import dataclass
 from quadpy.source import Span
 
-__all__ = ["BarrierLoop", "Grids", "barrier_loops", "deciding_values"]
-
 
 @dataclass(frozen=True, slots=True)
 class BarrierLoop:

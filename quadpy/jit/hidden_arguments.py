@@ -21,8 +21,6 @@ from quadpy.runtime.device.faults import host_record, number_of_first
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-__all__ = ["ROWS", "HiddenArguments", "Row", "Sources"]
-
 
 @dataclass(frozen=True, slots=True)
 class Sources:

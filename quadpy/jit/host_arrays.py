@@ -26,8 +26,6 @@ from quadpy.runtime.memory.allocators.block import Block, DeviceBuffer
 from quadpy.runtime.memory.strided_layout import StridedLayout
 from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["copied_host_arrays"]
-
 
 @dataclass(slots=True)
 class _Range:

@@ -28,8 +28,6 @@ from quadpy.runtime.elements.numpy_types import SCALAR_OF
 from quadpy.runtime.elements.types import scalar_of
 from quadpy.target import parse_target
 
-__all__ = ["call_function", "call_on_host"]
-
 
 def _call0(f: Any) -> Any:
     return f()

@@ -21,8 +21,6 @@ from quadpy.lang.members_found import MembersFound
 from quadpy.lang.trace import trace_kernel
 from quadpy.runtime.printing.records import Output, show
 
-__all__ = ["python_kernel"]
-
 
 def python_kernel(request: Request) -> tuple[Compiled, Callable[..., int]]:
     """The kernel of ``request`` as Python code, and all that a launch needs to know of it.

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from quadpy.jit.variant_dispatcher import VariantDispatcher
     from quadpy.runtime.launch.launch import Binder, HostLaunch, Prepared
 
-__all__ = ["BoundKernel", "Kernel"]
-
 T = TypeVar("T")
 
 _ABOUT: Final = re.compile(r"(?:missing a required[^']*')?(\w+)")

@@ -17,9 +17,6 @@ from quadpy.cache.process import kernel_cache
 from quadpy.codegen.host import host_spec_string
 from quadpy.target import TargetSpec
 
-__all__ = ["FOLDERS", "TOOLCHAIN", "load_code", "store_code", "target_text"]
-
-
 FOLDERS: Final = (
     "algorithms", "cache", "codegen", "compat", "dist/kernels", "hostmath", "interpreter", "intrinsics", "ir", "jit", "lang",
     "math", "mathlib", "runtime", "simt",

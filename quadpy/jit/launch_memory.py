@@ -26,8 +26,6 @@ from quadpy.runtime.memory.allocators.block import DeviceBuffer
 from quadpy.runtime.printing.host_rings import take_host_ring
 from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["cpu_plan_class", "gpu_plan_class", "has_memory"]
-
 _HINT: Final = "pass smaller arrays, or turn the checks of this kernel off: @qp.kernel(debug=False)"
 
 

@@ -17,8 +17,6 @@ from quadpy.messages import OUTSIDE
 from quadpy.public import warn_once
 from quadpy.source import Span
 
-__all__ = ["Limits", "is_tolerated"]
-
 
 class Limits:
     """Those of ``code``, of the kernel ``name``; ``spans`` gives the place of each access, ``span`` that of the kernel."""

@@ -18,8 +18,6 @@ from quadpy.light import dataclass
 from quadpy.messages import shown
 from quadpy.source import Span
 
-__all__ = ["Checked", "LintReport", "Skipped", "lint", "lint_kernels"]
-
 Outcome: TypeAlias = Literal["proved", "definite", "unknown", "allowed"]
 Overall: TypeAlias = Literal["clean", "races", "unchecked"]
 

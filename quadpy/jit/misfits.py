@@ -5,8 +5,6 @@ from __future__ import annotations
 import struct
 from typing import Final
 
-__all__ = ["MISFITS", "Misfit"]
-
 MISFITS: Final = (struct.error, OverflowError, TypeError)
 """Exceptions that such a value raises when it is packed."""
 

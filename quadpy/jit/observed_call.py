@@ -25,8 +25,6 @@ from quadpy.source import Span
 if TYPE_CHECKING:
     from quadpy.jit.footprints import LaunchFootprint, LaunchFootprints
 
-__all__ = ["accesses_of", "call_accesses", "run_observed", "task_accesses"]
-
 _COMMUTING: Final = {op: "add" if op is AtomicOp.SUB else op.value for op in COMBINES}
 """Atomic operations that commute with each other, by a common name; an exchange and a compare-and-swap do not."""
 

@@ -35,8 +35,6 @@ from quadpy.lang.trace import Traced, trace_kernel
 from quadpy.runtime.device.current import current_config
 from quadpy.target import TargetSpec, parse_target, with_waves
 
-__all__ = ["compile_for", "compile_with_asm", "trace_for"]
-
 T = TypeVar("T")
 
 _CPU: Final = parse_target("cpu")

@@ -9,8 +9,6 @@ from quadpy.public import require_switch
 from quadpy.runtime.device.current import require_wave_size
 from quadpy.runtime.launch.fusion import Fuse, require_fuse
 
-__all__ = ["KernelOptions"]
-
 
 class KernelOptions(NamedTuple):
     """As ``qp.kernel`` describes them; ``as_taichi`` is for programs of Taichi's: floats become integers where the

@@ -36,11 +36,6 @@ from quadpy.runtime.arrays.view import ArrayView
 from quadpy.runtime.device.current import current_config
 from quadpy.runtime.device.devices import current_device
 
-__all__ = [
-    "Argument", "ArrayParameter", "CheckedParameter", "Parameter", "ScalarParameter", "SingleParameter", "StructParameter",
-    "VectorParameter",
-]  # fmt: skip
-
 Argument: TypeAlias = Any
 """An argument before it is checked; afterwards, the view of an array."""
 

@@ -20,8 +20,6 @@ from quadpy.runtime.device.devices import current_device
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.launch.capturing import thread_captures
 
-__all__ = ["PerfDispatch", "perf_dispatch"]
-
 _Function = Callable[..., Any]
 
 

@@ -17,8 +17,6 @@ from quadpy.runtime.streams.stream import Stream
 if TYPE_CHECKING:
     from quadpy.jit.footprints import KernelFootprints
 
-__all__ = ["ArgumentValue", "Footprints", "Plan", "Values", "Views", "unknown_footprints"]
-
 ArgumentValue: TypeAlias = int | float
 """One value of the argument block, as ``struct`` packs it."""
 

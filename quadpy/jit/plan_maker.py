@@ -37,8 +37,6 @@ if TYPE_CHECKING:  # the compiler is loaded for code that is not in the cache, a
     from quadpy.jit.graph_plan import GraphPlan
     from quadpy.lang.trace import Traced
 
-__all__ = ["PlanMaker"]
-
 
 class PlanMaker:
     """The plans of a kernel for arguments of the types ``args``.

@@ -10,8 +10,6 @@ from quadpy.conflicts import Race
 from quadpy.errors import RaceWarning
 from quadpy.runtime.launch.capturing import CAPTURES
 
-__all__ = ["warn_of_races"]
-
 _warned: Final[set[tuple[str, str, str]]] = set()
 
 

@@ -9,8 +9,6 @@ from quadpy.ir.nodes import ArrayParam, Kernel, ParallelTask, Param
 from quadpy.ir.races import Definite, Proved, Unknown, definite_races, races_of
 from quadpy.messages import users_index
 
-__all__ = ["race_of", "races_in"]
-
 
 def races_in(kernel: Kernel, name: str) -> tuple[Race, ...]:
     """The definite races of ``kernel``, which users call ``name``; and all that it allows, unless there are none."""

@@ -20,8 +20,6 @@ from quadpy.runtime.elements.values import wrap
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-__all__ = ["ResultReader"]
-
 _CODES: Final = {"b": {1: "?"}, "i": {1: "b", 2: "h", 4: "i", 8: "q"}, "u": {1: "B", 2: "H", 4: "I", 8: "Q"},
                  "f": {2: "e", 4: "f", 8: "d"}}  # fmt: skip
 _PACKINGS: Final = {

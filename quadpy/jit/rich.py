@@ -8,8 +8,6 @@ from html import escape
 
 from quadpy.jit.kernel import Kernel
 
-__all__ = ["html_of"]
-
 
 def html_of(kernel: Kernel) -> str:
     """The texts that ``help`` and the source would show."""

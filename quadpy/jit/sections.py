@@ -10,8 +10,6 @@ from quadpy.jit.plan import Plan
 from quadpy.lang.source import FunctionSource
 from quadpy.runtime.arrays.view import ArrayMemory, ArrayView
 
-__all__ = ["Sections", "has_sections"]
-
 _MOST = 256
 """Most calls that are remembered as checked."""
 

@@ -35,8 +35,6 @@ from quadpy.target import TargetSpec
 if TYPE_CHECKING:
     from quadpy.runtime.arrays.view import ArrayView
 
-__all__ = ["Resolved", "Specialisation"]
-
 T = TypeVar("T")
 
 Resolved: TypeAlias = "tuple[Specialisation, Values, list[ArrayView]]"

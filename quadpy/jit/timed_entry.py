@@ -10,8 +10,6 @@ from typing import Final
 from quadpy.artifact import CHECKED
 from quadpy.runtime.launch.observing import TaskTimes
 
-__all__ = ["TIMED", "TimedEntry"]
-
 
 class _Timed(threading.local):
     """The receiver of times of the tasks that the calling thread runs next."""

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from quadpy.jit.fast_call.arguments import FastCall
     from quadpy.jit.specialisation import Resolved, Specialisation
 
-__all__ = ["VariantDispatcher", "dispatcher_for"]
-
 _MANY: Final = 16
 """The number of variants for the same arguments that triggers a warning."""
 

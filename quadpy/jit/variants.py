@@ -40,8 +40,6 @@ from quadpy.runtime.device.current import Config
 if TYPE_CHECKING:
     from quadpy.jit.specialisation import Specialisation
 
-__all__ = ["Receiver", "Variant"]
-
 Flat: TypeAlias = Callable[..., "tuple[Argument, ...] | None"]
 """The values that a call passes, from all its arguments; None for a call of another variant."""
 

@@ -54,8 +54,6 @@ from quadpy.messages import closest, one_of, with_article
 from quadpy.records import RecordType
 from quadpy.source import Span
 
-__all__ = ["ATTRIBUTES", "SUBSCRIPTS", "attribute_of", "chained", "expr_Attribute", "expr_Subscript", "member_place"]
-
 Attribute: TypeAlias = Callable[[Trace, Any, str, Span], Value]
 Subscript: TypeAlias = Callable[[Trace, Any, tuple[Value, ...], Span], Value]
 # ``Any``: a rule takes values of its own kind, which a mapping cannot express.

@@ -22,12 +22,6 @@ from quadpy.lang.values import ArrayRef, ElementRef
 from quadpy.light import dataclass
 from quadpy.source import Span
 
-__all__ = [
-    "Position", "TreeNode", "activate", "activate_element", "activity_of", "all_active", "field_of", "is_active", "is_list", "is_sparse", "known",
-    "place_in", "position_of", "set_activity", "writes",
-]  # fmt: skip
-
-
 Cells: TypeAlias = Mapping[int, tuple[int, ...]]
 """For each axis, in order, its extents from the outermost level on."""
 

@@ -12,8 +12,6 @@ from quadpy.lang.scope import static_object
 from quadpy.lang.values import ArrayRef, holds_runtime, shape_text
 from quadpy.messages import shown
 
-__all__ = ["is_allowance", "with_allowed_races"]
-
 _FORM = 'with qp.hazards.allow(x, reason="why the races of x do no harm"):'
 
 

@@ -8,8 +8,6 @@ from quadpy.dtypes import Scalar, meant
 from quadpy.lang.decorators import Template, is_template
 from quadpy.lang.fingerprints import is_our_module
 
-__all__ = ["understood"]
-
 
 def understood(annotation: Any) -> Any:
     """``annotation`` without what has no meaning to the language, so that records of warm starts depend on nothing else.

@@ -12,11 +12,6 @@ from quadpy.ir.types import Array
 from quadpy.light import dataclass
 from quadpy.records import RecordType
 
-__all__ = [
-    "ArgType", "ArrayArg", "ContainerArg", "MemberPath", "MemberRefused", "Options", "ScalarArg", "StaticArg",
-    "StructArg", "VecArg", "member_type",
-]  # fmt: skip
-
 
 @dataclass(frozen=True, slots=True)
 class ScalarArg:

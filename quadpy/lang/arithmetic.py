@@ -33,9 +33,6 @@ from quadpy.lang.scalars import (
 from quadpy.lang.values import Number, ScalarValue, Value, is_number, is_runtime, shape_text
 from quadpy.source import Span
 
-__all__ = ["fold", "operation", "scalar_binary", "scalar_compare", "scalar_select"]
-
-
 _PYTHON: Final[dict[type[ast.AST], Callable[..., Any]]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
     ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: operator.pow, ast.LShift: operator.lshift,

@@ -18,8 +18,6 @@ from quadpy.lang.values import ArrayRef, ScalarValue, Value, is_number, is_runti
 from quadpy.messages import counted
 from quadpy.source import Span
 
-__all__ = ["array_slice", "subview"]
-
 
 def array_slice(t: Trace, array: ArrayRef, node: ast.Slice, span: Span) -> ArrayRef:
     """``array[a:b]``: negative constants count from the end; an end that is left out is that of the array."""

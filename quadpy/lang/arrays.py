@@ -42,12 +42,6 @@ from quadpy.public import warn_once
 from quadpy.records import RecordType, Shape, shape_of_member
 from quadpy.source import Span
 
-__all__ = [
-    "array_attribute", "array_item", "element_at", "element_ref", "extent_of", "index_values", "indexes_array", "is_element", "load_element",
-    "part_indices", "places_of", "spread_indices",
-    "store_element", "struct_element", "written_places",
-]  # fmt: skip
-
 
 def array_attribute(t: Trace, array: ArrayRef, name: str, span: Span) -> Value:
     if (member := array.member(name)) is not None:

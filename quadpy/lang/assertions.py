@@ -15,8 +15,6 @@ from quadpy.lang.texts import text_of, words_of
 from quadpy.lang.values import Text, is_runtime
 from quadpy.output import Message
 
-__all__ = ["stmt_Assert"]
-
 
 def stmt_Assert(t: Trace, node: ast.Assert) -> None:
     """The condition is evaluated at run time only under ``debug=True``; a compile-time condition is decided at once."""

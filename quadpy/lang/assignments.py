@@ -37,9 +37,6 @@ from quadpy.lang.variables import assign_name, check_type, freeze_all
 from quadpy.lang.vectors import make_vector
 from quadpy.source import Span
 
-__all__ = ["assign_target", "stmt_AnnAssign", "stmt_Assign", "stmt_AugAssign"]
-
-
 _CONTAINERS = (list, tuple, dict, set, str)
 _ATOMIC_OPERATORS: dict[type[ast.operator], ir.AtomicOp] = {
     ast.Add: ir.AtomicOp.ADD, ast.Sub: ir.AtomicOp.SUB, ast.Mult: ir.AtomicOp.MUL, ast.BitAnd: ir.AtomicOp.AND,

@@ -31,9 +31,6 @@ from quadpy.lang.vectors import components_for, map_vec
 from quadpy.records import RecordType
 from quadpy.source import Span
 
-__all__ = ["atomic_call", "atomic_update", "volatile_load"]
-
-
 _LOCAL_OPERATORS: Final[dict[ir.AtomicOp, type[ast.operator]]] = {
     ir.AtomicOp.ADD: ast.Add, ir.AtomicOp.SUB: ast.Sub, ir.AtomicOp.MUL: ast.Mult, ir.AtomicOp.AND: ast.BitAnd,
     ir.AtomicOp.OR: ast.BitOr, ir.AtomicOp.XOR: ast.BitXor,

@@ -18,8 +18,6 @@ from quadpy.lang.values import Record, Value, Vec, elems_of, shape_text, shaped
 from quadpy.lang.vectors import make_vector, map_vec
 from quadpy.source import Span
 
-__all__ = ["FUNCTION_RULES"]
-
 Rule: TypeAlias = Callable[..., Any]
 
 

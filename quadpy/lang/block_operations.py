@@ -20,8 +20,6 @@ from quadpy.lang.subgroup import OPERATIONS, by_component, combinable, wave
 from quadpy.lang.values import Value, shape_text
 from quadpy.source import Span
 
-__all__ = ["BLOCK_RULES", "checked_block", "results_of_waves", "waves_of"]
-
 Rule: TypeAlias = Callable[..., Any]
 
 _NEUTRAL: Final = {AtomicOp.ADD: 0, AtomicOp.MUL: 1, AtomicOp.XOR: 0}

@@ -29,8 +29,6 @@ from quadpy.ir.nodes import (
 from quadpy.ir.walk import walk
 from quadpy.source import Span
 
-__all__ = ["LONGEST_CHAIN", "Builder"]
-
 T = TypeVar("T")
 LONGEST_CHAIN: Final = 64
 """Operators after which a value gets a name: later passes recurse into expressions."""

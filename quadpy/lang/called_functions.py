@@ -28,8 +28,6 @@ from quadpy.lang.values import Record, Value, Vec, is_direct, is_number, is_runt
 from quadpy.records import Shape
 from quadpy.source import Span
 
-__all__ = ["call_real"]
-
 _PURE: Final = (
     ir.Block, ir.Let, ir.Assign, ir.AssignOne, ir.If, ir.For, ir.While, ir.Break, ir.Continue, ir.LabelledBlock, ir.Leave, ir.Return, ir.CallMany,
     ir.Const, ir.VarRead, ir.ParamRead, ir.Binary, ir.Unary, ir.Compare, ir.Select, ir.Pick, ir.Cast, ir.BitCast, ir.Intrinsic, ir.Call,

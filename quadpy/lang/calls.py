@@ -60,8 +60,6 @@ from quadpy.messages import misfit
 from quadpy.records import RecordType
 from quadpy.source import Span
 
-__all__ = ["CALLS", "call_value", "expr_Call"]
-
 Call: TypeAlias = Callable[[Trace, Any, list[Value], dict[str, Value], Span], Value]
 # ``Any``: a rule takes what it is for, which a mapping cannot express.
 

@@ -14,8 +14,6 @@ from quadpy.lang.context import Trace
 from quadpy.lang.promotion import literal
 from quadpy.source import Span
 
-__all__ = ["check_component", "check_element"]
-
 Extent: TypeAlias = ir.Expr | int
 
 

@@ -15,8 +15,6 @@ from quadpy.lang.context import Trace
 from quadpy.lang.promotion import literal
 from quadpy.source import Span
 
-__all__ = ["checked_binary", "checked_cast", "checked_unary", "require_power"]
-
 _SIGNS: Final = {
     ir.BinOp.ADD: "+", ir.BinOp.SUB: "-", ir.BinOp.MUL: "*", ir.BinOp.FLOORDIV: "//", ir.BinOp.MOD: "%", ir.BinOp.SHL: "<<",
     ir.BinOp.SHR: ">>",

@@ -32,8 +32,6 @@ from quadpy.lang.source import FunctionSource
 from quadpy.lang.values import ArrayRef
 from quadpy.source import Span
 
-__all__ = ["has_checkpoints", "labels_of", "pausing", "require_checkpoint", "with_gates"]
-
 _NAMES: Final = ("cp_id", "yield_on")
 
 _AGAIN: Final = 0

@@ -23,18 +23,6 @@ from quadpy.lang.retrace import BlockMeets
 from quadpy.lang.trace_state import STOP
 from quadpy.source import NOWHERE, Span
 
-__all__ = [
-    "both",
-    "counting",
-    "meet",
-    "only_where",
-    "quietly",
-    "report",
-    "require",
-    "stoppable",
-    "values_where",
-]
-
 
 def require(
     t: Trace, holds: ir.Expr, error: type[KernelFault], text: str, values: Sequence[ir.Expr], span: Span, *,

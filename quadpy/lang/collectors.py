@@ -14,8 +14,6 @@ from quadpy.lang.operators import binary
 from quadpy.lang.values import Kind, kind_of
 from quadpy.source import Span
 
-__all__ = ["add_to_collector", "collector"]
-
 
 def collector(t: Trace, target: ast.expr) -> Method | None:
     """``obj.__quadpy_add__``, a function of the kernel language, where ``target`` is ``obj[…]``; None where there is none."""

@@ -24,9 +24,6 @@ from quadpy.lang.vectors import broadcast, map_vec
 from quadpy.messages import with_article
 from quadpy.source import Span
 
-__all__ = ["compare", "truth_of_items"]
-
-
 _ORDER: Final[dict[Any, Callable[[Any, Any], bool]]] = {
     ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
 }  # fmt: skip

@@ -16,9 +16,6 @@ from quadpy.lang.values import Value, holds_runtime, parts_of, shape_text
 from quadpy.messages import shown
 from quadpy.source import Span
 
-__all__ = ["check_size", "evaluated", "python_call"]
-
-
 _CONTAINERS: Final = (list, tuple, dict, set, frozenset, str, range)
 
 

@@ -46,18 +46,6 @@ from quadpy.messages import with_article
 from quadpy.records import RecordType
 from quadpy.source import Span
 
-__all__ = [
-    "assign_component",
-    "item_named",
-    "named_part",
-    "part_at",
-    "place_of",
-    "read_item",
-    "read_part",
-    "variable_named",
-    "write_part",
-]
-
 
 def place_of(t: Trace, node: ast.expr) -> ElementRef | MutableVar | ChosenPart | None:
     """The memory that ``node`` names; None for a variable of this thread."""

@@ -11,8 +11,6 @@ from quadpy.ir.walk import walk
 from quadpy.light import dataclass
 from quadpy.source import Span
 
-__all__ = ["OpenFork", "Use", "use_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Use:

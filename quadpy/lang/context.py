@@ -34,8 +34,6 @@ from quadpy.lang.values import Value
 from quadpy.light import dataclass
 from quadpy.source import Span
 
-__all__ = ["Grammar", "Trace"]
-
 
 @dataclass(frozen=True, slots=True)
 class Grammar:

@@ -14,24 +14,6 @@ from quadpy.lang.fingerprints import is_our_module
 from quadpy.lang.source import FunctionSource
 from quadpy.public import public, require_switch
 
-__all__ = [
-    "Func",
-    "Method",
-    "OfArrays",
-    "PyFunc",
-    "RealFunc",
-    "Template",
-    "data_oriented",
-    "func",
-    "func_of",
-    "is_method",
-    "is_template",
-    "pyfunc",
-    "real_func",
-    "ref",
-    "template",
-]
-
 C = TypeVar("C", bound=type)
 
 

@@ -20,8 +20,6 @@ from quadpy.lang.python_reads import reads_of_call
 from quadpy.lang.source import FunctionSource
 from quadpy.records import RecordType, function_of
 
-__all__ = ["MISSING", "Dependencies", "Read", "Spot", "reads_of"]
-
 MISSING: Final[Any] = type("Missing", (), {"__repr__": lambda self: "MISSING"})()
 """The result of a read of something that does not exist."""
 

@@ -13,11 +13,6 @@ from quadpy.lang.scope import import_value
 from quadpy.lang.values import ArrayRef, Value, Vec, holds_runtime, is_direct, is_runtime, shape_text
 from quadpy.source import Span
 
-__all__ = [
-    "bind_static", "display_items", "expr_Dict", "expr_DictComp", "expr_List", "expr_ListComp",
-    "expr_Set", "expr_SetComp", "expr_Slice", "expr_Tuple", "plain_items", "unpacked",
-]  # fmt: skip
-
 
 def expr_Tuple(t: Trace, node: ast.Tuple) -> Value:
     return tuple(display_items(t, node.elts))

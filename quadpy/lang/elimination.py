@@ -18,8 +18,6 @@ from quadpy.lang.promotion import literal
 from quadpy.lang.values import Vec
 from quadpy.source import Span
 
-__all__ = ["LARGEST", "determinant_by_elimination", "determinant_by_minors", "inverse_by_elimination", "solution"]
-
 LARGEST = 12
 """Rows of the largest matrix; the code grows with the cube of the rows."""
 

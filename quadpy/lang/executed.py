@@ -12,8 +12,6 @@ from typing import Any
 from quadpy.lang.fingerprints import text_digest
 from quadpy.lang.running import is_text_of
 
-__all__ = ["executed_file"]
-
 
 def executed_file(fn: Callable[..., Any]) -> str:
     """The name by which ``linecache`` knows the text of ``fn`` from now on; that of its file where no text is found."""

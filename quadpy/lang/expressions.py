@@ -22,18 +22,6 @@ from quadpy.lang.vectors import broadcast, make_vector
 from quadpy.records import RecordType, Shape, count_of
 from quadpy.source import Span
 
-__all__ = [
-    "expr_BinOp",
-    "expr_BoolOp",
-    "expr_Compare",
-    "expr_Constant",
-    "expr_IfExp",
-    "expr_Name",
-    "expr_NamedExpr",
-    "expr_UnaryOp",
-    "short_circuit",
-]
-
 
 def expr_Constant(t: Trace, node: ast.Constant) -> Value:
     if isinstance(node.value, (complex, bytes)):

@@ -7,8 +7,6 @@ from typing import Any
 from quadpy.intrinsics import BUILTINS
 from quadpy.lang.decorators import func
 
-__all__ = ["cleared", "copied", "filled"]
-
 grouped, static, zero = BUILTINS["grouped"], BUILTINS["static"], BUILTINS["zero"]
 
 

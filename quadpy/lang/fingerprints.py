@@ -12,8 +12,6 @@ from typing import Any, Final
 from quadpy.dtypes import Scalar
 from quadpy.importing import import_late
 
-__all__ = ["Fingerprints", "is_our_module", "text_digest"]
-
 _SIMPLE: Final = (type(None), bool, bytes, str, type(...), Scalar)
 _TEXTS: Final = {"__repr__", "__str__", "__format__"}
 _NUMPY_KINDS: Final = "biufc?"

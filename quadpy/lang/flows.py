@@ -19,9 +19,6 @@ from quadpy.lang.scope import static_object
 from quadpy.lang.values import ArrayRef, shape_text
 from quadpy.source import Span
 
-__all__ = ["do_while_loop", "marker_of", "stmt_With"]
-
-
 _SECTIONS: Final = (stream_parallel, parallel)
 
 

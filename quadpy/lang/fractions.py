@@ -8,8 +8,6 @@ from quadpy.dtypes import Scalar, f32, f64, i32, u32, u64
 from quadpy.intrinsics import BUILTINS
 from quadpy.lang.decorators import func
 
-__all__ = ["FORMS", "fraction_and_exponent"]
-
 absolute, bit_cast, select = BUILTINS["abs"], BUILTINS["bit_cast"], BUILTINS["select"]
 
 

@@ -16,9 +16,6 @@ from quadpy.light import dataclass
 from quadpy.records import RecordType, Shape, shape_of_member
 from quadpy.source import NOWHERE, Span
 
-__all__ = ["Assigned", "ChosenPart", "Frame", "Items", "Made", "MutableVar", "Outline"]
-
-
 Outline: TypeAlias = 'Literal["scalar"] | Shape | list[Outline] | dict[object, Outline] | None'
 """The shape of what a function returns: of a number, a vector or struct, a tuple, or nothing."""
 

@@ -22,9 +22,6 @@ from quadpy.lang.variables import assign_name, declare, freeze_all
 from quadpy.messages import misfit, positional
 from quadpy.source import Span
 
-__all__ = ["bind_arguments", "inline"]
-
-
 _STEPS_OF_A_CALL: Final = 50
 """What a call costs besides the body of the function."""
 _DEEPEST: Final = 32

@@ -22,8 +22,6 @@ from quadpy.lang.assertions import stmt_Assert
 from quadpy.lang.context import Grammar
 from quadpy.lang.marks import mark_line, mark_names
 
-__all__ = ["GRAMMAR"]
-
 GRAMMAR: Final = Grammar(
     expressions={
         ast.Attribute: access.expr_Attribute,

@@ -7,8 +7,6 @@ from typing import Final
 from quadpy.intrinsics import BUILTINS, Builtin
 from quadpy.intrinsics.rows import Syntax
 
-__all__ = ["FORMS", "checkpoint", "do_while", "parallel", "parallel_context", "stream_parallel"]
-
 stream_parallel: Final = BUILTINS["stream_parallel"]
 checkpoint: Final = BUILTINS["checkpoint"]
 do_while: Final = BUILTINS["graph.do_while"]

@@ -18,8 +18,6 @@ from quadpy.errors import CompilationError, KernelSyntaxError, KernelValueError,
 from quadpy.settings import settings, variable
 from quadpy.source import Span
 
-__all__ = ["MOST_BITS", "Effort", "guarded"]
-
 MOST_BITS: Final = 1 << 16
 """The limit on the bits of an integer at compile time: far more than any type holds, but manageable for Python."""
 

@@ -8,8 +8,6 @@ from quadpy.ir import nodes as ir
 from quadpy.lang.context import Trace
 from quadpy.source import Span
 
-__all__ = ["hidden_argument"]
-
 
 def hidden_argument(t: Trace, name: str, span: Span) -> ir.ParamRead:
     """The argument ``name``, a row of ``jit.hidden_arguments``."""

@@ -8,8 +8,6 @@ from quadpy.dtypes import u64
 from quadpy.intrinsics import BUILTINS
 from quadpy.lang.decorators import func
 
-__all__ = ["power_fits", "power_of_float", "power_of_integer"]
-
 clz, one, raw_div, select = BUILTINS["clz"], BUILTINS["one"], BUILTINS["raw_div"], BUILTINS["select"]
 INF = float("inf")
 

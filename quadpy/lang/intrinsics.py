@@ -50,9 +50,6 @@ from quadpy.lang.warp import WARP_RULES
 from quadpy.messages import shown
 from quadpy.source import Span
 
-__all__ = ["RULES", "TRACED"]
-
-
 _ROUNDING: Final = {"floor": ir.UnOp.FLOOR, "ceil": ir.UnOp.CEIL, "round": ir.UnOp.RINT, "trunc": ir.UnOp.TRUNC}
 
 

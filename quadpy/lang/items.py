@@ -20,8 +20,6 @@ from quadpy.lang.variables import assign_name, freeze_all, new_variable, set_var
 from quadpy.lang.vectors import flat_index
 from quadpy.source import Span
 
-__all__ = ["assign_items", "assign_list", "has_variables", "in_variables", "is_variable", "item_at", "lengthen"]
-
 
 def assign_list(t: Trace, name: str, value: Value, span: Span) -> None:
     """``name = [a, b]``: of the items that a list already has as variables, the numbers change."""

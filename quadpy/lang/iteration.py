@@ -28,20 +28,6 @@ from quadpy.light import dataclass
 from quadpy.messages import counted, shown, with_article
 from quadpy.source import Span
 
-__all__ = [
-    "Bounds",
-    "Grouped",
-    "IndexForm",
-    "NdRange",
-    "bind_axes",
-    "counter_names",
-    "in_order",
-    "iterable",
-    "loop_axes",
-    "loop_bounds",
-    "target_names",
-]
-
 
 def _wide_enough(t: Trace, types: list[Scalar]) -> Scalar:
     """The type of a loop variable over bounds of ``types``: the index type, or i64 for 64-bit bounds."""

@@ -9,8 +9,6 @@ from quadpy.dtypes import Scalar, bounds_of
 from quadpy.ir import nodes as ir
 from quadpy.light import dataclass
 
-__all__ = ["Range", "Ranges"]
-
 Range: TypeAlias = tuple[int, int]
 """The smallest and the largest value."""
 

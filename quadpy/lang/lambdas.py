@@ -13,8 +13,6 @@ from quadpy.lang.variables import freeze_all
 from quadpy.light import dataclass
 from quadpy.source import Span
 
-__all__ = ["Lambda", "call_lambda", "expr_Lambda"]
-
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Lambda:

@@ -20,8 +20,6 @@ from quadpy.lang.values import Value, elems_of
 from quadpy.lang.vectors import make_vector
 from quadpy.source import Span
 
-__all__ = ["SORT_RULES"]
-
 Rule: TypeAlias = Callable[..., Any]
 
 lane_number, shuffle_xor = BUILTINS["subgroup.invocation_id"], BUILTINS["subgroup.shuffle_xor"]

@@ -21,21 +21,6 @@ from quadpy.lang.values import Record, Value, Vec, elems_of, shape_text, shaped
 from quadpy.records import Shape
 from quadpy.source import Span
 
-__all__ = [
-    "TILE_RULES",
-    "Combine",
-    "Numbers",
-    "choose",
-    "compare",
-    "exchange",
-    "has_bit",
-    "integer",
-    "lanes_of_tile",
-    "scan",
-    "shape_of",
-    "tree",
-]
-
 Rule: TypeAlias = Callable[..., Any]
 Numbers: TypeAlias = ir.Expr | Vec | Record
 Combine: TypeAlias = Callable[[Numbers, Numbers], Numbers]

@@ -14,8 +14,6 @@ from quadpy.lang.scalars import cast, to_scalar
 from quadpy.lang.values import Value, is_number
 from quadpy.source import Span
 
-__all__ = ["LANE_RULES", "bits", "lane_number", "lane_of", "wave_of", "whole_waves"]
-
 Rule: TypeAlias = Callable[..., Any]
 
 

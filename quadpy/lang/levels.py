@@ -12,8 +12,6 @@ from quadpy.lang.context import Trace
 from quadpy.lang.scalars import to_scalar
 from quadpy.source import Span
 
-__all__ = ["on_levels"]
-
 
 def on_levels(t: Trace, at: ir.Expr, extents: Sequence[int], span: Span) -> list[ir.Expr]:
     """The position ``at`` of an axis on each of its levels."""

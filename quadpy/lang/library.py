@@ -10,8 +10,6 @@ from quadpy.ir.nodes import Call, CallMany, Function
 from quadpy.ir.walk import walk
 from quadpy.mathlib.library import LibraryFunction
 
-__all__ = ["library_function", "required", "set_tracer", "traced"]
-
 _tracer: list[Callable[[LibraryFunction, str], Function]] = []
 _made: dict[str, Function] = {}
 

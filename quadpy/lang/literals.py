@@ -11,8 +11,6 @@ import operator
 from collections.abc import Callable
 from typing import Any, Final
 
-__all__ = ["LITERAL", "LITERAL_UNARY", "greatest", "least"]
-
 
 def divide(a: float, b: float) -> float:
     """``a / b``; by zero as in IEEE 754."""

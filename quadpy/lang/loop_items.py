@@ -17,8 +17,6 @@ from quadpy.lang.references import named_place
 from quadpy.lang.scope import static_object
 from quadpy.lang.values import Record, Vec
 
-__all__ = ["Origin", "origins", "refer"]
-
 Origin: TypeAlias = "ast.expr | tuple[Origin, ...] | None"
 """The expression of an item, or of its parts; None for an item of a container that lives on."""
 

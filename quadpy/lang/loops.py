@@ -44,9 +44,6 @@ from quadpy.lang.values import ArrayRef, Value, is_direct, is_runtime
 from quadpy.lang.variables import release_index
 from quadpy.source import Span
 
-__all__ = ["StaticBreak", "StaticContinue", "stmt_For", "stmt_While"]
-
-
 N = TypeVar("N", bound=ir.Node)
 
 

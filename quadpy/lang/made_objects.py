@@ -23,8 +23,6 @@ from quadpy.lang.variables import assign_name
 from quadpy.records import RecordType, function_of
 from quadpy.source import Span
 
-__all__ = ["call_while_made", "is_made_by_kernels", "made_object"]
-
 
 def is_made_by_kernels(cls: object) -> bool:
     """Whether ``cls`` is a class of the user's whose ``__init__`` is written in it, or in one that it inherits from."""

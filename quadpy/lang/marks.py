@@ -12,8 +12,6 @@ from quadpy.lang.values import ArrayRef, Record, Vec, holds_runtime, is_runtime
 from quadpy.records import RecordType
 from quadpy.source import Span
 
-__all__ = ["enter", "mark_breakpoint", "mark_line", "mark_names"]
-
 
 def mark_line(t: Trace, stmt: ast.stmt) -> None:
     """The statement ``stmt`` begins."""

@@ -21,8 +21,6 @@ from quadpy.lang.values import ScalarValue, Value, Vec, is_direct, is_runtime, s
 from quadpy.lang.variables import freeze_all
 from quadpy.source import Span
 
-__all__ = ["stmt_Match"]
-
 Names = dict[str, Value]
 """The values of the names of a pattern."""
 

@@ -17,8 +17,6 @@ from quadpy.messages import closest, one_of
 from quadpy.records import function_of
 from quadpy.source import Span
 
-__all__ = ["container_attribute", "object_attribute"]
-
 
 def object_attribute(t: Trace, value: Value, name: str, span: Span) -> Value:
     """``value.name`` of a Python object; arrays in arguments, and numbers that may change, are parameters."""

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from quadpy.lang.arguments import MemberPath
 
-__all__ = ["MembersFound"]
-
 
 class MembersFound(Exception):
     """The kernel uses members of its arguments that the signature does not list yet.

@@ -15,8 +15,6 @@ from quadpy.lang.structs import changes_self, fail_to_change
 from quadpy.lang.values import Record
 from quadpy.records import RecordType
 
-__all__ = ["changing_method", "record_at"]
-
 
 def changing_method(t: Trace, node: ast.expr) -> Method | None:
     """``s.move`` where ``s`` is a struct that the method changes, bound to the place of ``s``; None for all else.

@@ -8,8 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
-__all__ = ["base_name", "item_targets", "local_names", "reads", "single_assignment", "statics", "stored_names"]
-
 T = TypeVar("T")
 
 

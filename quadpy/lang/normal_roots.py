@@ -15,8 +15,6 @@ from quadpy.dtypes import Scalar, f32, f64
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import map_children, walk
 
-__all__ = ["with_normal_roots"]
-
 _LEAST_NORMAL: Final = {f32: 2.0**-126, f64: 2.0**-1022}
 _DEEPEST: Final = 16
 

@@ -21,8 +21,6 @@ from quadpy.lang.values import Kind, Record, Value, Vec, holds_runtime, is_numbe
 from quadpy.lang.vectors import broadcast, map_vec, matmul
 from quadpy.source import Span
 
-__all__ = ["BINARY", "binary", "bit_cast", "select", "sum_of", "unary"]
-
 Binary: TypeAlias = Callable[[Trace, type[ast.operator], Value, Value, Span], Value]
 
 

@@ -25,9 +25,6 @@ from quadpy.lang.values import Value, holds_runtime, shape_text
 from quadpy.messages import one_of, shown
 from quadpy.source import Span
 
-__all__ = ["loop_config", "parallel_loop"]
-
-
 _log: Final = logging.getLogger("quadpy")
 _IGNORED: Final = {
     "parallelize": "a number of threads", "block_dim_adaptive": "True or False", "bit_vectorize": "True or False",

@@ -9,8 +9,6 @@ from quadpy.lang.arguments import ArgType, ArrayArg, ContainerArg, MemberPath, S
 from quadpy.lang.context import Trace
 from quadpy.lang.values import ArrayRef, Container, Record, Value, Vec
 
-__all__ = ["member_parameter", "parameter_value", "passed_array", "passed_attribute"]
-
 
 def parameter_value(t: Trace, name: str, arg: ArgType) -> Value:
     """The value of the parameter in the trace; a launch passes its scalars and arrays in the order of these calls."""

@@ -8,8 +8,6 @@ from typing import Final
 
 from quadpy.runtime.device.locks import new_lock
 
-__all__ = ["parse"]
-
 _ATTEMPTS: Final = 100
 _lock: Final = new_lock()
 

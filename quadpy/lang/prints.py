@@ -12,8 +12,6 @@ from quadpy.lang.values import Text, TextField, Value, shape_text
 from quadpy.output import Message
 from quadpy.source import Span
 
-__all__ = ["loop_begins", "print_values"]
-
 
 def print_values(t: Trace, args: Sequence[Value], kwargs: dict[str, Value], span: Span) -> None:
     r"""``print(*args, sep=" ", end="\n", flush=False)``."""

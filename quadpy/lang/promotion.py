@@ -7,8 +7,6 @@ from quadpy.errors import KernelValueError
 from quadpy.ir.nodes import Const
 from quadpy.source import Span
 
-__all__ = ["Defaults", "literal"]
-
 
 class Defaults:
     """The types of literals and of untyped results, for one specialisation."""

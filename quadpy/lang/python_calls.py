@@ -46,11 +46,6 @@ from quadpy.lang.values import (
 from quadpy.lang.vecmethods import METHODS
 from quadpy.source import Span
 
-__all__ = [
-    "attribute_by_name", "call_at_compile_time", "call_pythons_own", "is_pythons_own", "takes_a_name",
-]  # fmt: skip
-
-
 AT_COMPILE_TIME: Final = (
     range, zip, enumerate, len, tuple, list, reversed, sorted, sum, isinstance, hasattr, getattr, str, type, dict, set,
     repr, ascii, format,

@@ -14,8 +14,6 @@ from typing import Any, Final
 from quadpy.lang.arguments import MemberPath
 from quadpy.lang.fingerprints import is_our_module
 
-__all__ = ["reads_of_call"]
-
 _DEEPEST: Final = 4
 """Steps from an object that a function is given to those inside it."""
 

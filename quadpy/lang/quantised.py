@@ -22,8 +22,6 @@ from quadpy.light import dataclass
 from quadpy.quantised import Bits, Member, Word
 from quadpy.source import Span
 
-__all__ = ["change_packed", "pack_numbers", "packed_numbers"]
-
 Change = Callable[[ir.Expr], ir.Expr]
 _REASON: Final = "iterations change other parts of one word, each in one step"
 

@@ -13,8 +13,6 @@ from quadpy.lang.scalars import call_library, cast, library_results, to_scalar
 from quadpy.lang.variables import read_variable
 from quadpy.source import Span
 
-__all__ = ["random_number"]
-
 
 def random_number(t: Trace, kind: str, type: Scalar, span: Span) -> ir.Expr:
     """The next number of this iteration: Philox over (iteration, draw, stream) keyed by seed and launch."""

@@ -10,8 +10,6 @@ from quadpy.lang.values import Value, is_runtime
 from quadpy.light import dataclass
 from quadpy.source import Span
 
-__all__ = ["ONLY_IN_LOOPS", "Range"]
-
 ONLY_IN_LOOPS = "a run-time range can only be used in a for statement"
 
 

@@ -16,8 +16,6 @@ from quadpy.lang.scope import static_object
 from quadpy.lang.values import ElementRef, Value, is_number, is_struct_type
 from quadpy.lang.variables import check_assigned
 
-__all__ = ["argument_places", "named_place"]
-
 
 def argument_places(t: Trace, fn: Value, node: ast.Call) -> dict[ast.expr, ElementRef | MutableVar | Items]:
     """The arguments of a call that are passed as places, and these places."""

@@ -8,8 +8,6 @@ from typing import Any, Final
 from quadpy.dtypes import BY_NAME
 from quadpy.intrinsics import BUILTINS
 
-__all__ = ["instead_of"]
-
 _LOOP: Final = "write a loop over the elements; outside kernels, qp.algorithms has reductions, scans and sorts"
 _SMALL: Final = (
     "arrays are made outside of kernels and passed; small vectors are qp.Vector([…]) and qp.types.vector(n, qp.f32)"

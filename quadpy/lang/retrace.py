@@ -5,8 +5,6 @@ from __future__ import annotations
 from types import CodeType
 from typing import TypeAlias
 
-__all__ = ["BlockMeets", "CellsChange", "LocalAtomicFound", "LocalName", "LoopLocation", "Retrace"]
-
 LocalName: TypeAlias = tuple[CodeType, str]
 """A name of one function."""
 LoopLocation: TypeAlias = tuple[CodeType, int, int]

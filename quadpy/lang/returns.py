@@ -34,11 +34,6 @@ from quadpy.messages import counted, shown
 from quadpy.records import Plain, RecordType, count_of
 from quadpy.source import Span
 
-__all__ = [
-    "annotated", "items_of", "kernel_return", "leave_function", "outline_of", "rebuilt", "require_return", "return_value",
-    "scalars_of",
-]  # fmt: skip
-
 
 def return_value(t: Trace, value: Value, span: Span) -> None:
     """``return value``: the value itself if there is no other return, otherwise variables."""

@@ -16,8 +16,6 @@ from typing import Final
 
 from quadpy.lang.parsing import parse
 
-__all__ = ["is_text_of"]
-
 _FUTURE: Final[int] = sum(getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
 _INCIDENTAL: Final = ("CALL", "EXTENDED_ARG", "FOR_ITER", "JUMP", "NOP", "PUSH_NULL", "SEND")
 _PRIVATE: Final = re.compile(r"'_[^_']\w*?__")

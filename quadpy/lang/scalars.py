@@ -13,11 +13,6 @@ from quadpy.lang.promotion import literal
 from quadpy.lang.values import ScalarValue, Value, Vec, holds_runtime, is_direct, is_number, is_runtime, shape_text
 from quadpy.source import Span
 
-__all__ = [
-    "call_function", "call_library", "cast", "convert", "decide", "emit_call", "is_whole", "join_conditions", "library_results", "meet",
-    "operand", "saturated", "square_root", "to_condition", "to_integer", "to_scalar", "type_of",
-]  # fmt: skip
-
 
 def saturated(value: float, type: Scalar) -> float:
     """A compile-time number as a run-time cast would make it: floats are cut and saturate, integers must fit."""

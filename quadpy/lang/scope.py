@@ -23,19 +23,6 @@ from quadpy.lang.vectors import host_vector
 from quadpy.mathlib.library import PerWidth
 from quadpy.source import Span
 
-__all__ = [
-    "container_member",
-    "end_block",
-    "field_ref",
-    "import_value",
-    "items_of",
-    "lookup",
-    "outside",
-    "read_items",
-    "read_part",
-    "static_object",
-]
-
 
 def field_ref(t: Trace, value: Any, called: str = "") -> ArrayRef:
     """The field ``value`` as a parameter of the kernel, bound at compile time.

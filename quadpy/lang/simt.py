@@ -13,8 +13,6 @@ from quadpy.lang.context import Trace
 from quadpy.lang.values import ArrayRef, Value, is_vector_type, shape_text
 from quadpy.source import Span
 
-__all__ = ["SIMT_RULES"]
-
 
 def _shared_array(t: Trace, span: Span, shape: Value, dtype: Value) -> ArrayRef:
     extents = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)

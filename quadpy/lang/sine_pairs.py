@@ -15,8 +15,6 @@ from quadpy.ir import nodes as ir
 from quadpy.ir.variables import assigned_in
 from quadpy.ir.walk import children, map_children, walk
 
-__all__ = ["paired"]
-
 NewVar: TypeAlias = Callable[[str, Scalar], ir.Var]
 _FUNCTIONS: Final = ("sin", "cos")
 _MOST: Final = 24

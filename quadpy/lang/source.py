@@ -20,8 +20,6 @@ from quadpy.lang.parsing import parse
 from quadpy.lang.running import is_text_of
 from quadpy.source import Span
 
-__all__ = ["FunctionSource"]
-
 _DIGESTS: dict[str, tuple[list[str], str]] = {}
 """File -> its lines, shared by all functions from one version of the file, and their digest."""
 

@@ -41,8 +41,6 @@ from quadpy.light import dataclass
 from quadpy.records import RecordType
 from quadpy.source import Span
 
-__all__ = ["SPARSE_RULES", "ListMethod", "call_list", "call_parent", "list_method"]
-
 
 def call_parent(t: Trace, fn: NodeParent, args: list[Value], kwargs: dict[str, Value], span: Span) -> Value:
     """The node around a node or a field."""

@@ -39,8 +39,6 @@ from quadpy.lang.values import ArrayRef, Value
 from quadpy.light import dataclass
 from quadpy.source import Span
 
-__all__ = ["active_only", "cell_by_cell", "remember_cells"]
-
 
 def remember_cells(t: Trace, items: Value, span: Span) -> bool:
     """Before a loop over ``items``: copies the set of active cells; False if all cells are visited."""

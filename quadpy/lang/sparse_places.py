@@ -17,8 +17,6 @@ from quadpy.light import dataclass
 from quadpy.messages import counted
 from quadpy.source import Span
 
-__all__ = ["NodeParent", "array_of_place", "indices_of", "is_node", "node_of", "position_in"]
-
 
 @dataclass(frozen=True, slots=True)
 class NodeParent:

@@ -17,8 +17,6 @@ from quadpy.lang.scope import end_block, static_object
 from quadpy.lang.values import is_runtime
 from quadpy.source import Span
 
-__all__ = ["branches", "stmt_Break", "stmt_Continue", "stmt_Expr", "stmt_If", "stmt_Pass", "stmt_Return"]
-
 
 def stmt_Pass(t: Trace, node: ast.Pass) -> None:
     pass

@@ -27,18 +27,6 @@ from quadpy.messages import one_of
 from quadpy.records import Plain, RecordType, Shape, function_of
 from quadpy.source import Span
 
-__all__ = [
-    "cast_record",
-    "compare_records",
-    "filled_record",
-    "make_record",
-    "no_member",
-    "record_attribute",
-    "record_of",
-    "scalars_for",
-    "struct_value",
-]
-
 
 def scalars_for(t: Trace, value: Value, shape: Shape, types: Sequence[Scalar], span: Span) -> list[ir.Expr]:
     """``value`` as the scalars of a value of this shape; see ``components_for``."""

@@ -20,8 +20,6 @@ from quadpy.lang.values import Value, Vec, shape_text
 from quadpy.lang.vectors import make_vector, map_vec
 from quadpy.source import Span
 
-__all__ = ["OPERATIONS", "SUBGROUP_RULES", "by_component", "combinable", "same_bits", "wave"]
-
 Rule: TypeAlias = Callable[..., Any]
 
 _BITWISE: Final = (AtomicOp.AND, AtomicOp.OR, AtomicOp.XOR)

@@ -16,8 +16,6 @@ from quadpy.lang.values import Container, ElementRef, Record, Value, is_direct, 
 from quadpy.light import dataclass
 from quadpy.source import Span
 
-__all__ = ["Super", "class_attribute", "import_attribute", "make_super", "super_attribute"]
-
 
 @dataclass(frozen=True, slots=True)
 class Super:

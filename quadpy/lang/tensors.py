@@ -9,8 +9,6 @@ from quadpy.lang.decorators import OfArrays
 from quadpy.messages import shown
 from quadpy.public import public
 
-__all__ = ["MatrixTensor", "Tensor", "VectorTensor", "rank_of", "tensor_annotation", "wrap"]
-
 T = TypeVar("T")
 
 

@@ -33,8 +33,6 @@ from quadpy.output import Field, Style, apply
 from quadpy.records import Plain, RecordType
 from quadpy.source import Span
 
-__all__ = ["TEXTS", "add_texts", "expr_JoinedStr", "format_text", "percent_text", "text_call", "text_of", "words_of"]
-
 _FIXED: Final = re.compile(r"[-+ #0]*\d*\.\d+")
 """A precision without a type."""
 TEXTS: Final = (str, repr, ascii, format)

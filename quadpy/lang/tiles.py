@@ -19,8 +19,6 @@ from quadpy.lang.values import ArrayRef, Record, Value
 from quadpy.messages import counted
 from quadpy.source import Span
 
-__all__ = ["TILE_SIZES", "assign_tile", "column_of", "subtract_from_tile"]
-
 TILE_SIZES: Final = (16, 32)
 """Rows and columns of tiles; a block has an iteration for each row."""
 

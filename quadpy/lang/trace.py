@@ -40,9 +40,6 @@ from quadpy.lang.variables import bind_index
 from quadpy.light import dataclass
 from quadpy.mathlib.library import LibraryFunction
 
-__all__ = ["Traced", "trace_kernel"]
-
-
 _AGAIN: Final = (Retrace, MembersFound, MemberRefused)
 """Exceptions that end a trace without an error in the kernel: most kernels are then traced again, with more known."""
 

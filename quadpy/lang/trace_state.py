@@ -20,10 +20,6 @@ from quadpy.lang.values import ArrayRef, Value
 from quadpy.light import dataclass
 from quadpy.source import Span
 
-__all__ = [
-    "STOP", "CalledFunction", "CellState", "Checks", "LoopOptions", "ParallelLoop", "RandomState", "Signature", "TaskOrder",
-]  # fmt: skip
-
 
 @dataclass(slots=True)
 class Signature:

@@ -29,12 +29,6 @@ from quadpy.records import Plain, RecordType, Shape, count_of, shape_of_member
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
-__all__ = [
-    "ArrayRef", "BoundMethod", "Container", "ElementRef", "Kind", "Number", "Numeric", "Record", "ScalarValue", "Step", "Text", "TextField", "Traced", "Value", "Vec",
-    "elems_of", "holds_runtime", "is_direct", "is_number", "is_numeric", "is_runtime", "is_struct_type", "is_vector_type", "kind_of",
-    "parts_of", "shape_text", "shaped",
-]  # fmt: skip
-
 
 @dataclass(frozen=True, slots=True)
 class Vec:

@@ -31,11 +31,6 @@ from quadpy.messages import closest
 from quadpy.records import RecordType
 from quadpy.source import Span
 
-__all__ = [
-    "as_bound", "assign_name", "bind_index", "check_assigned", "check_type", "declare", "freeze", "freeze_all", "in_memory",
-    "new_variable", "read_variable", "release_index", "set_variable", "undefined", "write_variable",
-]  # fmt: skip
-
 _UNBOUND: Final = object()
 """Stands for "not bound", since None is a value."""
 

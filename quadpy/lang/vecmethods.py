@@ -23,9 +23,6 @@ from quadpy.lang.values import Value, Vec, shape_text
 from quadpy.lang.vectors import dot_product, make_vector, vec_of
 from quadpy.source import Span
 
-__all__ = ["METHODS", "OF_TRUTHS"]
-
-
 OF_TRUTHS: Final = {ir.BinOp.MIN: ir.BinOp.AND, ir.BinOp.MAX: ir.BinOp.OR}
 """Minimum and maximum of truth values."""
 

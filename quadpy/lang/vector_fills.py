@@ -15,8 +15,6 @@ from quadpy.lang.promotion import literal
 from quadpy.lang.values import BoundMethod, ElementRef, Record, Value, Vec, shaped
 from quadpy.source import Span
 
-__all__ = ["check_filled", "store_filled", "vector_to_fill"]
-
 Place: TypeAlias = ElementRef | MutableVar | ChosenPart
 
 

@@ -23,11 +23,6 @@ from quadpy.messages import counted, with_article
 from quadpy.records import Plain
 from quadpy.source import Span
 
-__all__ = [
-    "as_items", "broadcast", "chosen_numbers", "components_for", "dot_product", "host_vector", "is_swizzle", "make_vector", "map_vec", "matmul",
-    "MOST_SELECTS", "names_of_components", "numbers_of", "part_of", "picked", "vec_attribute", "vec_index", "vec_of",
-]  # fmt: skip
-
 MOST_SELECTS: Final = 4
 """Of so many items every target picks one by comparing with each; of more, it chooses (docs/adr/0040)."""
 _LETTERS = ("xyzw", "rgba", "stpq")

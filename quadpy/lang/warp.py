@@ -13,8 +13,6 @@ from quadpy.lang.subgroup import SUBGROUP_RULES
 from quadpy.lang.values import Value, is_number
 from quadpy.source import Span
 
-__all__ = ["WARP_RULES"]
-
 Rule: TypeAlias = Callable[..., Any]
 
 _SHUFFLES: Final = {"sync": "shuffle", "up": "shuffle_up", "down": "shuffle_down", "xor": "shuffle_xor"}

@@ -6,8 +6,6 @@ from quadpy.mathlib.ops import Float, Int, abs_, fma, select, sqrt
 from quadpy.mathlib.reduction import reduce
 from quadpy.mathlib.trig import sine_cosine, turn
 
-__all__ = ["j0", "j1"]
-
 SMALL = 1.5
 FAR = 8.0
 """From here on, modulus and phase replace the product of zeros."""

@@ -9,10 +9,6 @@ from quadpy.mathlib.floats import BIAS, FRACTION_BITS, fast_sum, horner, product
 from quadpy.mathlib.library import expand, library, per_width
 from quadpy.mathlib.ops import Float, Int, abs_, bitcast, fma, select
 
-__all__ = [
-    "exp", "exp2", "exp10", "exp_pair", "exp_sum", "expm1", "power_of_two", "round_multiple", "round_split", "scale", "scale_sum",
-]  # fmt: skip
-
 LOG2_E = 1.4426950408889634
 LOG2_10 = 3.321928094887362
 # Constants as the nearest float and the rest.

@@ -24,8 +24,6 @@ from quadpy.mathlib.power import GREATEST, pow_special
 from quadpy.mathlib.reduction import LIMIT, PI_2_PARTS, TWO_OVER_PI, large
 from quadpy.mathlib.trig import COS, SIN, turn
 
-__all__ = ["fast_cos", "fast_log", "fast_log2", "fast_log10", "fast_pow", "fast_sin", "fast_sincos", "fast_tan"]
-
 LEAST_BITS = 0x00800000  # of the smallest normal number
 
 

@@ -3,11 +3,6 @@
 from quadpy.mathlib.library import expand, library, per_width
 from quadpy.mathlib.ops import Float, Word, bitcast, fma
 
-__all__ = [
-    "BIAS", "BITS", "FRACTION", "FRACTION_BITS", "LEAST_NORMAL", "LIFT", "SIGN", "WHOLE", "fast_sum", "horner",
-    "product", "rough_inverse", "upper",
-]  # fmt: skip
-
 BITS = per_width(f32=32, f64=64)
 FRACTION_BITS = per_width(f32=23, f64=52)
 BIAS = per_width(f32=127, f64=1023)  # of the exponent

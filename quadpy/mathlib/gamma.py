@@ -8,8 +8,6 @@ from quadpy.mathlib.ops import Float, abs_, floor, fma, rint, select
 from quadpy.mathlib.power import log_accurate
 from quadpy.mathlib.trig import sine_cosine, turn
 
-__all__ = ["lgamma", "tgamma"]
-
 INF, NAN = float("inf"), float("nan")
 PI = per_width(f32=3.1415927410125732, f64=3.141592653589793)
 PI_REST = per_width(f32=-8.742277657347586e-08, f64=1.2246467991473532e-16)

@@ -5,8 +5,6 @@ from quadpy.mathlib.floats import fast_sum, horner
 from quadpy.mathlib.library import library, per_width
 from quadpy.mathlib.ops import Float, abs_, copysign, fma, select
 
-__all__ = ["cosh", "sinh", "tanh"]
-
 TANH_IS_1 = per_width(f32=10.0, f64=20.0)
 HIGHEST = per_width(f32=89.7, f64=710.6)
 """Here sinh and cosh are infinite, but a quarter of the exponential is not."""

@@ -8,8 +8,6 @@ from quadpy.mathlib.library import library, per_width
 from quadpy.mathlib.logarithm import log_pair
 from quadpy.mathlib.ops import Float, abs_, copysign, fma, select, sqrt
 
-__all__ = ["acosh", "asinh", "atanh"]
-
 INF, NAN = float("inf"), float("nan")
 LARGE = per_width(f32=2.0**20, f64=2.0**40)
 ASINH = per_width(

@@ -5,8 +5,6 @@ from quadpy.mathlib.library import library, per_width
 from quadpy.mathlib.logarithm import add_exponent
 from quadpy.mathlib.ops import Float, Int, abs_, bitcast, copysign, fma, select, sqrt, u1
 
-__all__ = ["acos", "asin", "atan", "atan2"]
-
 INF = float("inf")
 PI = per_width(f32=3.1415927410125732, f64=3.141592653589793)
 PI_REST = per_width(f32=-8.742277657347586e-08, f64=1.2246467991473532e-16)

@@ -8,8 +8,6 @@ from typing import Any, TypeVar, cast, get_args
 from quadpy.dtypes import Scalar, f32, f64
 from quadpy.light import dataclass
 
-__all__ = ["LibraryFunction", "PerWidth", "expand", "library", "per_width"]
-
 T = TypeVar("T")
 Fn = TypeVar("Fn", bound=Callable[..., Any])
 

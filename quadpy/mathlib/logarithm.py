@@ -10,8 +10,6 @@ from quadpy.mathlib.floats import BIAS, FRACTION, FRACTION_BITS, LEAST_NORMAL, W
 from quadpy.mathlib.library import library, per_width
 from quadpy.mathlib.ops import Float, Int, Word, bitcast, fma, select
 
-__all__ = ["add_exponent", "log", "log1p", "log2", "log10", "log_pair", "log_rest", "log_split", "log_parts"]
-
 INF, NAN = float("inf"), float("nan")
 ONE = per_width(f32=0x3F800000, f64=0x3FF0000000000000)  # the bits of 1, of infinity and of sqrt(1/2)
 INFINITY = per_width(f32=0x7F800000, f64=0x7FF0000000000000)

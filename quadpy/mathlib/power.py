@@ -12,8 +12,6 @@ from quadpy.mathlib.library import library, per_width
 from quadpy.mathlib.logarithm import LN2_HI, LN2_LO, UNIT, add_exponent, log_parts, log_split
 from quadpy.mathlib.ops import Float, Word, abs_, bitcast, fma, rint, select
 
-__all__ = ["log_accurate", "pow"]
-
 INF, NAN = float("inf"), float("nan")
 THIRD_HI = per_width(f32=0.6666666865348816, f64=0.6666666666666666)  # two thirds as the nearest float and the rest
 THIRD_LO = per_width(f32=-1.9868215517249155e-08, f64=3.700743415417188e-17)

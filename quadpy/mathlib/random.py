@@ -9,8 +9,6 @@ from quadpy.mathlib.logarithm import log
 from quadpy.mathlib.ops import Float, Int, bitcast, i32, sqrt, u32, u64
 from quadpy.mathlib.trig import sine_cosine, turn
 
-__all__ = ["normal_f32", "normal_f64", "philox", "uniform_f32", "uniform_f64"]
-
 ROUND_A, ROUND_B = 0xD2511F53, 0xCD9E8D57
 KEYS = tuple((k * 0x9E3779B9 % 2**32, k * 0xBB67AE85 % 2**32) for k in range(1, 10))
 """The numbers that each round after the first adds to the key: Weyl sequences."""

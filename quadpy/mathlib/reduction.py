@@ -12,8 +12,6 @@ from quadpy.mathlib.floats import BITS, fast_sum, product
 from quadpy.mathlib.library import expand, library, per_width
 from quadpy.mathlib.ops import Float, Int, Word, abs_, bitcast, fma, i32, select, u1, u32, u64
 
-__all__ = ["reduce"]
-
 TWO_OVER_PI = 0.6366197723675814
 LIMIT = per_width(f32=32768.0, f64=1048576.0)
 # pi/2, and in parts; the first two are less than the numbers that they approximate.

@@ -14,8 +14,6 @@ from quadpy.intrinsics import ROWS
 from quadpy.intrinsics.rows import Library
 from quadpy.mathlib.library import LibraryFunction, PerWidth
 
-__all__ = ["HOMES", "fast_lookup", "lookup", "overloads"]
-
 HOMES: Final = {row.name: row.lowering.module for row in ROWS if isinstance(row.lowering, Library)}
 """The module of each function."""
 

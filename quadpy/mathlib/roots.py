@@ -4,8 +4,6 @@ from quadpy.mathlib.floats import LEAST_NORMAL, LIFT, product, rough_inverse, up
 from quadpy.mathlib.library import library, per_width
 from quadpy.mathlib.ops import Float, Word, abs_, bitcast, copysign, fma, least, rsqrt_seed, select, sqrt
 
-__all__ = ["cbrt", "hypot", "inverse_root", "refined_root", "rsqrt"]
-
 INF = float("inf")
 THIRD = 0.3333333333333333
 TWO_NINTHS = 0.2222222222222222

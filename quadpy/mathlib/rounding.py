@@ -9,8 +9,6 @@ from quadpy.mathlib.floats import BIAS, FRACTION_BITS, LEAST_NORMAL, LIFT
 from quadpy.mathlib.library import library, per_width
 from quadpy.mathlib.ops import Float, Int, abs_, bitcast, copysign, floor, fma, select, trunc
 
-__all__ = ["fmod", "py_floordiv", "py_mod"]
-
 INF = float("inf")
 STEP = per_width(
     f32=22, f64=51

@@ -5,8 +5,6 @@ from quadpy.mathlib.floats import fast_sum, horner, product, rough_inverse
 from quadpy.mathlib.library import library, per_width
 from quadpy.mathlib.ops import Float, abs_, copysign, fma, select
 
-__all__ = ["erf", "erfc"]
-
 ERFC_IS_0 = per_width(f32=10.2, f64=27.5)
 ERF = per_width(
     f32=(

@@ -5,8 +5,6 @@ from quadpy.mathlib.library import library, per_width
 from quadpy.mathlib.ops import Float, Int, Word, bitcast, fma, select
 from quadpy.mathlib.reduction import reduce
 
-__all__ = ["cos", "octant", "sin", "sincos", "sine_cosine", "tan", "turn"]
-
 SIN = per_width(
     f32=(
         -0.16666655242443085,

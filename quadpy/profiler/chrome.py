@@ -13,8 +13,6 @@ from typing import Any, Final
 from quadpy.profiler.records import Record
 from quadpy.profiler.tracks import tracks_of
 
-__all__ = ["trace_events", "write_chrome"]
-
 _HOST: Final = "host"
 
 

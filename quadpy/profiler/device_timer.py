@@ -14,8 +14,6 @@ from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.device.reaper import Owner
 from quadpy.runtime.drivers.driver import EventHandle, StreamHandle
 
-__all__ = ["DeviceTimer", "Mark"]
-
 _TRIES: Final = 5
 """Repetitions of a measurement; the shortest one counts."""
 _MANY: Final = 512

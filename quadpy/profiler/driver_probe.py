@@ -18,8 +18,6 @@ from quadpy.runtime.drivers.driver import Address, Dim3, FunctionHandle, StreamH
 from quadpy.runtime.drivers.graph_driver import ExecHandle
 from quadpy.runtime.launch.observing import TimedNode
 
-__all__ = ["DriverProbe"]
-
 _WAITS: Final = {
     "stream_synchronize": "wait for a stream", "event_synchronize": "wait for an event", "synchronize": "wait for the device",
 }  # fmt: skip

@@ -16,12 +16,6 @@ from quadpy.profiler.table import location
 from quadpy.public import public
 from quadpy.runtime.device.devices import open_devices
 
-__all__ = [
-    "KernelTimes", "clear_kernel_profiler_info", "clear_scoped_profiler_info", "get_kernel_profiler_total_time",
-    "print_kernel_profiler_info", "print_memory_profiler_info", "print_scoped_profiler_info", "query_kernel_profiler_info",
-    "set_kernel_profiler", "set_kernel_profiler_toolkit", "timeline_clear", "timeline_save",
-]  # fmt: skip
-
 
 class KernelTimes(NamedTuple):
     """How often a kernel ran, and the times of its calls in milliseconds; all 0 for a kernel that did not run."""

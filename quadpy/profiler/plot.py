@@ -10,8 +10,6 @@ from quadpy.importing import import_late
 from quadpy.profiler.records import Record
 from quadpy.profiler.tracks import tracks_of
 
-__all__ = ["plot_records"]
-
 _MOST: Final = 10
 """Colours of names; the rest is grey."""
 

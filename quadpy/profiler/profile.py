@@ -27,8 +27,6 @@ from quadpy.runtime.memory.accounting import Accounting
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["profile"]
-
 
 class _Switch:
     """Watches the process while any profile is open."""

@@ -19,8 +19,6 @@ from quadpy.runtime.device.blocks import Block
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["Markers", "markers", "range"]
-
 _LIBRARIES: Final = (
     (("libnvToolsExt.so.1", "libnvToolsExt.so"), "nvtxRangePushA", "nvtxRangePop"),
     (("librocprofiler-sdk-roctx.so.1", "librocprofiler-sdk-roctx.so", "libroctx64.so.4", "libroctx64.so"), "roctxRangePushA", "roctxRangePop"),

@@ -16,8 +16,6 @@ from quadpy.runtime.drivers.driver import Driver, StreamHandle
 from quadpy.runtime.streams.timeline import Timeline
 from quadpy.source import Span
 
-__all__ = ["RECORDER", "Log", "Recorder", "device_name"]
-
 
 class Log(Protocol):
     """Takes works as they come; see ``profile``.

@@ -8,8 +8,6 @@ from typing import Final, Literal, TypeAlias
 
 from quadpy.source import Span
 
-__all__ = ["ON_DEVICE", "Kind", "Record", "Work"]
-
 Kind: TypeAlias = Literal["kernel", "copy", "fill", "graph", "node", "call", "wait", "driver", "range", "memory"]
 """``kernel`` to ``node`` is work of a device; the rest happens on the host.
 

@@ -12,8 +12,6 @@ from quadpy.messages import one_of
 from quadpy.profiler.records import Record
 from quadpy.source import Span
 
-__all__ = ["Row", "Sort", "rows_of", "table_of"]
-
 Sort: TypeAlias = Literal["total", "mean", "calls", "name"]
 
 

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 
 from quadpy.profiler.records import Record
 
-__all__ = ["Track", "tracks_of"]
-
 _TOLERANCE = 1e-3
 """Milliseconds by which neighbours on one stream may seem to overlap, as their events are read separately."""
 

@@ -25,8 +25,6 @@ from quadpy.runtime.launch.observing import (
     TaskTimes,
 )
 
-__all__ = ["Watcher"]
-
 
 class _Call:
     """A call of a kernel, or a launch of a graph, until it returns."""

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 else:
     Changed = Template
 
-__all__ = ["Tile16x16", "Tile32x32", "TileType", "outer"]
-
 cast, select, sqrt, static, static_assert = (
     BUILTINS[name] for name in ("cast", "select", "sqrt", "static", "static_assert")
 )

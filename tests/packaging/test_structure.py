@@ -25,11 +25,11 @@ SMALL = {
     "one door to an optional library": {"tools.libraries"},
     "loaded in notebooks only": {"jit.rich"},
     "what several modules share that must not import each other": {
-        "dist.transport.ending", "jit.options", "lang.hidden", "math.linalg.rotations", "runtime.drivers.vendor_calls",
+        "codegen.lower.reductions", "dist.transport.ending", "hazards.submissions", "jit.options", "lang.hidden", "math.linalg.rotations", "runtime.drivers.vendor_calls",
     },
     "one subject, which stands alone": {
-        "algorithms.kernels.random_keys", "compat._patterns", "codegen.plans.loads", "dist.grid", "lang.graph_blocks",
-        "runtime.device.synchronous",
+        "algorithms.kernels.random_keys", "compat._patterns", "codegen.plans.loads", "dist.grid", "hazards.races",
+        "ir.passes.unscaled_roots", "lang.graph_blocks", "lang.parsing", "runtime.device.synchronous",
     },
     "all nodes under one name": {"ir.nodes"},
     "of Python's packaging": {"__main__", "_version", "compat.quadrants.__main__", "compat.taichi.__main__"},

@@ -8,8 +8,6 @@ from __future__ import annotations
 import quadpy as qp
 from quadpy.algorithms.kernels.copies import from_bits
 
-__all__ = ["finish", "fold", "fold_flat", "sweep", "sweep_flat", "sweep_whole"]
-
 T = qp.template()
 Flat = qp.types.ndarray(ndim=1)
 Cube = qp.types.ndarray(ndim=3)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import quadpy as qp
 
-__all__ = ["convert", "count_along", "count_up", "fill", "from_bits", "gather", "take", "take_rows", "transpose"]
-
 Array = qp.types.ndarray
 Flat = qp.types.ndarray(ndim=1)
 Plane = qp.types.ndarray(ndim=2)

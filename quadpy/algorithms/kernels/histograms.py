@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import quadpy as qp
 
-__all__ = ["count_between", "count_even", "count_numbers", "even_edges"]
-
 Flat = qp.types.ndarray(ndim=1)
 
 

@@ -10,8 +10,6 @@ from __future__ import annotations
 import quadpy as qp
 from quadpy.algorithms.kernels.orders import ordered, segment_of
 
-__all__ = ["MOST_PASSES", "count_digits", "shape_of_tile", "sweep_digit"]
-
 T = qp.template()
 Flat = qp.types.ndarray(ndim=1)
 Plane = qp.types.ndarray(ndim=2)

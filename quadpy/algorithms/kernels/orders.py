@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import quadpy as qp
 
-__all__ = ["ordered", "segment_of"]
-
 T = qp.template()
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import quadpy as qp
 
-__all__ = ["LANES", "best_numbers", "best_of_chunks", "best_places", "place_of_best"]
-
 T = qp.template()
 Flat = qp.types.ndarray(ndim=1)
 block = qp.simt.block

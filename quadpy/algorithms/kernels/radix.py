@@ -9,8 +9,6 @@ from __future__ import annotations
 import quadpy as qp
 from quadpy.algorithms.kernels.orders import ordered, segment_of
 
-__all__ = ["STRIP", "digits_of", "radix_counts", "radix_move", "radix_move_near", "radix_offsets"]
-
 T = qp.template()
 Flat = qp.types.ndarray(ndim=1)
 Plane = qp.types.ndarray(ndim=2)

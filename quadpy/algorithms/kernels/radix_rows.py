@@ -6,8 +6,6 @@ import quadpy as qp
 from quadpy.algorithms.kernels.orders import ordered
 from quadpy.algorithms.kernels.radix import STRIP, digits_of
 
-__all__ = ["sort_rows"]
-
 T = qp.template()
 Flat = qp.types.ndarray(ndim=1)
 block = qp.simt.block

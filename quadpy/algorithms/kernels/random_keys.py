@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import quadpy as qp
 
-__all__ = ["random_keys"]
-
 Flat = qp.types.ndarray(ndim=1)
 
 

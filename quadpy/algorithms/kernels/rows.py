@@ -11,8 +11,6 @@ from __future__ import annotations
 import quadpy as qp
 from quadpy.algorithms.kernels.copies import from_bits
 
-__all__ = ["ROW", "TILE", "row_offsets", "row_sweep", "row_totals"]
-
 T = qp.template()
 Flat = qp.types.ndarray(ndim=1)
 block = qp.simt.block

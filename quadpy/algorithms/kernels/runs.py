@@ -5,8 +5,6 @@ from __future__ import annotations
 import quadpy as qp
 from quadpy.algorithms.kernels.copies import from_bits
 
-__all__ = ["fold_runs", "sweep_runs"]
-
 T = qp.template()
 Flat = qp.types.ndarray(ndim=1)
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import quadpy as qp
 from quadpy.algorithms.kernels.orders import ordered
 
-__all__ = ["flag_heads", "flag_taken", "move_taken", "run_lengths", "run_starts", "write_run_ends"]
-
 T = qp.template()
 Flat = qp.types.ndarray(ndim=1)
 

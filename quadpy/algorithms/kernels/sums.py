@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import quadpy as qp
 
-__all__ = ["add_all", "extreme", "first_place"]
-
 T = qp.template()
 Flat = qp.types.ndarray(ndim=1)
 

@@ -12,8 +12,6 @@ from quadpy.algorithms.kernels.copies import from_bits
 from quadpy.algorithms.kernels.words import awaited, publish
 from quadpy.dtypes import Scalar
 
-__all__ = ["tile_scan", "words_of_scan"]
-
 T = qp.template()
 Flat = qp.types.ndarray(ndim=1)
 block, wave = qp.simt.block, qp.simt.subgroup

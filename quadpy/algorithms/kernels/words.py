@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import quadpy as qp
 
-__all__ = ["awaited", "bits_from", "bits_of_value", "publish"]
-
 T = qp.template()
 
 

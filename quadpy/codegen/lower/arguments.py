@@ -13,8 +13,6 @@ from quadpy.ir import nodes as ir
 from quadpy.ir.walk import walk
 from quadpy.light import dataclass
 
-__all__ = ["Argument", "arguments_of", "bind_arguments", "names_used", "new_function"]
-
 
 @dataclass(frozen=True, slots=True)
 class Argument:

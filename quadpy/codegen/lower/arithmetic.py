@@ -13,8 +13,6 @@ from quadpy.codegen.lower.text import FunctionText, constant, llvm_type
 from quadpy.dtypes import Scalar
 from quadpy.ir.nodes import BinOp, CmpOp, UnOp
 
-__all__ = ["binary", "compare", "unary"]
-
 _INTEGER: Final = {
     BinOp.ADD: "add", BinOp.SUB: "sub", BinOp.MUL: "mul", BinOp.AND: "and", BinOp.OR: "or", BinOp.XOR: "xor",
 }  # fmt: skip

@@ -24,8 +24,6 @@ from quadpy.ir import nodes as ir
 from quadpy.ir.loads import is_load
 from quadpy.ir.nodes import COMBINES, AtomicOp
 
-__all__ = ["atomic_update", "combine", "identity", "lower_atomic", "merge_total"]
-
 
 def combine(s: Scope, op: AtomicOp, old: str, value: str, t: Scalar) -> str:
     """The new value of a place that held ``old``, after ``op``."""

@@ -11,8 +11,6 @@ from quadpy.dtypes import Scalar
 from quadpy.ir import nodes as ir
 from quadpy.light import dataclass
 
-__all__ = ["AxisOperands", "bind_axes", "bind_axis", "coordinates", "lower_axes", "total_count", "wide_total"]
-
 
 @dataclass(frozen=True, slots=True)
 class AxisOperands:

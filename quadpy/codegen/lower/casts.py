@@ -12,8 +12,6 @@ from quadpy.codegen.lower.text import FunctionText, constant, llvm_type
 from quadpy.codegen.targets.rules import Saturation
 from quadpy.dtypes import Scalar, bf16, f16, f32, f64, u1
 
-__all__ = ["bitcast", "cast", "compute_type", "from_bits", "narrow", "resize", "to_bits", "widen"]
-
 _NONE: Final = Saturation()
 
 

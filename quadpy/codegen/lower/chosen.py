@@ -15,8 +15,6 @@ from quadpy.dtypes import Scalar
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import walk
 
-__all__ = ["MOST_VALUES", "cell_of_one", "copied", "declare_families", "zero_family"]
-
 MOST_VALUES: Final = 16
 """Of so many values that are not in memory, one is picked by comparing with each number; more are copied to memory."""
 

@@ -16,19 +16,6 @@ from quadpy.ir import nodes as ir
 from quadpy.ir.long_loops import calls_long
 from quadpy.ir.walk import unhandled
 
-__all__ = [
-    "POWERS",
-    "ROUNDED_ONCE",
-    "function_symbol",
-    "load_slot",
-    "lower_call",
-    "lower_expr",
-    "lower_offset",
-    "natural_sum",
-    "result_type",
-    "slot_address",
-]
-
 POWERS: Final = ("pow.f32.f32", "pow.f64.f64", "fast_pow.f32.f32")
 _PRODUCTS: Final = 64
 """The largest power that becomes products under ``fast_math``."""

@@ -17,8 +17,6 @@ from quadpy.dtypes import f32
 from quadpy.ir import nodes as ir
 from quadpy.ir.long_loops import calls_long
 
-__all__ = ["lower_functions"]
-
 _BITS: Final = 256
 """The width that LLVM's vectoriser prefers on x86 CPUs from AVX2 on; on others calls stay scalar."""
 

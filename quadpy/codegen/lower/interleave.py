@@ -16,8 +16,6 @@ from quadpy.ir import nodes as ir
 from quadpy.ir.touches import only_reads, touches
 from quadpy.ir.variables import bound_by
 
-__all__ = ["loads_ahead", "loads_outside", "lower_in_groups", "lower_side_by_side", "fork_scope"]
-
 _GROUP: Final = 8
 
 Lower: TypeAlias = Callable[[Scope, ir.Block], None]

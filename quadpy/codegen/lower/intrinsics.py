@@ -14,8 +14,6 @@ from quadpy.intrinsics import INSTRUCTIONS
 from quadpy.intrinsics.rows import Emitted, Llvm, Unsupported
 from quadpy.ir import nodes as ir
 
-__all__ = ["EMITTED", "lower_intrinsic"]
-
 Emit: TypeAlias = Callable[[Scope, list[str], Scalar], str]
 """``(scope, operands, type)``: writes the instructions; the name of the result."""
 

@@ -15,8 +15,6 @@ from quadpy.codegen.schedule import KernelSchedule
 from quadpy.dtypes import f16
 from quadpy.ir.walk import walk
 
-__all__ = ["lower_kernel"]
-
 
 def lower_kernel(schedule: KernelSchedule, header: str, flags: Mapping[str, int] | None = None) -> str:
     """The module of a kernel; ``header`` holds data layout and triple, ``flags`` are the module's."""

@@ -20,8 +20,6 @@ from quadpy.ir import nodes as ir
 from quadpy.ir.long_loops import has_long, is_long, short_turns
 from quadpy.ir.touches import only_reads
 
-__all__ = ["counted", "lower_for", "lower_while", "position", "strided", "trip_count"]
-
 _PLAIN: Final = (ir.Assign, ir.CallMany, ir.Let)
 _UNROLL: Final = 8
 _SHORT: Final = 128

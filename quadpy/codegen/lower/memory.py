@@ -12,8 +12,6 @@ from quadpy.ir import nodes as ir
 from quadpy.ir.types import Space
 from quadpy.light import dataclass
 
-__all__ = ["Memory", "address", "is_open", "load", "load_at", "memory_in", "memory_of", "store", "store_at"]
-
 
 @dataclass(frozen=True, slots=True)
 class Memory:

@@ -16,8 +16,6 @@ from quadpy.ir import nodes as ir
 from quadpy.ir.types import Array, Space
 from quadpy.narrow import NARROW_SLACK
 
-__all__ = ["element_address"]
-
 
 def element_address(s: Scope, array: ArrayOperands, place: ir.Element, pointer: str) -> str:
     """A ``pointer``, in LLVM's words, to ``place``."""

@@ -17,8 +17,6 @@ from typing import Final
 from quadpy.codegen.lower.text import FunctionText
 from quadpy.light import dataclass
 
-__all__ = ["POLL", "Fuel", "is_stopped", "strips"]
-
 POLL: Final = "qp_pool_poll"
 _STOPPED: Final = "qp_pool_stopped"
 

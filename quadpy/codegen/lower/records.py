@@ -13,8 +13,6 @@ from quadpy.ir.nodes import AtomicOp
 from quadpy.ir.types import Space
 from quadpy.output import CAPACITY_WORD, HEADER_WORDS, LOST_WORD, NEXT_WORD
 
-__all__ = ["lower_fault", "lower_print"]
-
 
 def lower_print(s: Scope, stmt: ir.Print) -> None:
     """One atomic addition reserves room for the record; a record without room is counted as lost.

@@ -8,8 +8,6 @@ from quadpy.codegen.lower.loops import counted
 from quadpy.codegen.lower.text import FunctionText
 from quadpy.codegen.reduction import WIDTH, Group, chunk_shift
 
-__all__ = ["chunks_of", "for_each"]
-
 
 def chunks_of(out: FunctionText, n: str) -> tuple[str, str]:
     """For ``n`` > 0 iterations (i64): the logarithm of the chunk size, and how many chunks there are."""

@@ -12,8 +12,6 @@ from quadpy.ir.nodes import Function, Var
 from quadpy.ir.types import Array
 from quadpy.light import dataclass
 
-__all__ = ["FAST_FLAGS", "ArrayOperands", "Family", "Scope"]
-
 FAST_FLAGS = " reassoc nsz arcp contract afn"
 
 

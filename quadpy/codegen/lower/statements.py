@@ -20,8 +20,6 @@ from quadpy.dtypes import Scalar, u64
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import unhandled, walk
 
-__all__ = ["declare_variables", "lower_block", "lower_iteration", "set_variable", "zero_variables"]
-
 
 def _mutable_vars(node: ir.Node) -> dict[str, ir.Var]:
     """The variables that ``node`` assigns or reduces into, by name."""

@@ -15,8 +15,6 @@ from typing import Final, NamedTuple
 from quadpy.codegen.plans.inlining import kept_calls
 from quadpy.dtypes import Scalar
 
-__all__ = ["FunctionText", "ModuleText", "constant", "llvm_type", "memory_type", "symbol"]
-
 _LLVM: Final = {
     "u1": "i1", "i8": "i8", "u8": "i8", "i16": "i16", "u16": "i16", "i32": "i32", "u32": "i32", "i64": "i64",
     "u64": "i64", "f16": "half", "bf16": "i16", "f32": "float", "f64": "double",

@@ -13,8 +13,6 @@ from quadpy.codegen.objects import elf
 from quadpy.codegen.objects.elf import Symbol
 from quadpy.codegen.objects.image import Chunk, Strings
 
-__all__ = ["DynamicTables", "symbol_table"]
-
 R_AMDGPU_RELATIVE64: Final = 13  # add the load address
 _DT_NULL, _DT_HASH, _DT_STRTAB, _DT_SYMTAB, _DT_RELA, _DT_RELASZ, _DT_RELAENT, _DT_STRSZ, _DT_SYMENT = 0, *range(4, 12)
 

@@ -11,8 +11,6 @@ from typing import Final, NamedTuple
 from quadpy.errors import LinkError
 from quadpy.light import dataclass
 
-__all__ = ["ElfFile", "ElfHeader", "Relocation", "Section", "SectionHeader", "Symbol", "read_elf"]
-
 MAGIC: Final = b"\x7fELF\x02\x01\x01"  # 64 bits, little endian, version 1
 EM_AMDGPU: Final = 224
 OSABI_HSA: Final = 64

@@ -18,8 +18,6 @@ from quadpy.codegen.objects import elf
 from quadpy.errors import LinkError
 from quadpy.light import dataclass
 
-__all__ = ["Chunk", "Strings", "align_up", "place", "serialize"]
-
 PAGE: Final = 4096
 _LIMIT: Final = 1 << 31  # beyond this 32-bit relative addresses would not reach
 _PHDR: Final = struct.Struct("<IIQQQQQQ")

@@ -15,8 +15,6 @@ from quadpy.codegen.objects.elf import ElfFile, Section, Symbol, read_elf
 from quadpy.codegen.objects.image import PAGE, Chunk, Strings, place, serialize
 from quadpy.errors import LinkError
 
-__all__ = ["link_amdgpu"]
-
 
 class _Field(NamedTuple):
     """A position-relative relocation: ``(S + A - P) >> shift`` in ``size`` bytes, S being a GOT slot where ``got``."""

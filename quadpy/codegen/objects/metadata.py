@@ -15,8 +15,6 @@ from quadpy.codegen.objects.msgpack import Value, unpack
 from quadpy.errors import LinkError
 from quadpy.light import dataclass
 
-__all__ = ["CodeObjectInfo", "KernelArg", "KernelInfo", "read_metadata"]
-
 _NT_AMDGPU_METADATA: Final = 32
 _OWNER: Final = b"AMDGPU\0"
 

@@ -6,8 +6,6 @@ from typing import Final, TypeAlias
 
 from quadpy.errors import LinkError
 
-__all__ = ["Value", "unpack"]
-
 Value: TypeAlias = "bool | int | str | list[Value] | dict[str, Value] | None"
 
 _DEPTH: Final = 16  # the note nests six deep; a damaged one must not exhaust the stack

@@ -16,8 +16,6 @@ from quadpy.ir.blocks import uses_block
 from quadpy.ir.passes.flatten import flatten_branches
 from quadpy.ir.walk import map_children, walk
 
-__all__ = ["choose_branches", "plain_name"]
-
 N = TypeVar("N", bound=ir.Node)
 
 _BRANCHING: Final = ".branching"

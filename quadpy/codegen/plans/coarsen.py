@@ -16,8 +16,6 @@ from quadpy.ir.passes.stores_last import stores_last
 from quadpy.ir.touches import kind_of, only_reads
 from quadpy.ir.walk import walk
 
-__all__ = ["coarsened_frame", "move_stores"]
-
 _MOST_COST: Final = 48
 """In units of ``plans.cost``: above this cost, arithmetic hides the latency of memory."""
 _MOST_COST_OF_CALLS: Final = 512

@@ -13,8 +13,6 @@ from quadpy.ir.passes.unprinted import unprinted
 from quadpy.ir.touches import touched_in, touches
 from quadpy.ir.walk import children, walk
 
-__all__ = ["cost_of", "grain_of", "is_slow", "lines_of", "private_cost"]
-
 _PIECE: Final = 60_000
 """Cost of a piece of a loop that is worth waking a thread, which takes some microseconds."""
 _ATOMIC: Final = 30

@@ -18,8 +18,6 @@ from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import DEFAULT_BLOCK, done_by_waves, done_together, needs_whole_blocks, uses_block
 from quadpy.ir.walk import walk
 
-__all__ = ["block_of", "cpu_frame", "cpu_grain", "fused_frame", "gpu_frame"]
-
 _SMALL_BLOCK: Final = 64
 """For loops that would leave units idle: mpm88's step over 8,192 particles takes 10.4 us in blocks of 64, 11.8 of 256."""
 _SMALL_LOOP: Final = 256 * DEFAULT_BLOCK

@@ -13,10 +13,6 @@ from quadpy.ir.blocks import DEFAULT_BLOCK, uses_block
 from quadpy.ir.walk import walk
 from quadpy.light import dataclass
 
-__all__ = [
-    "NotFusable", "dynamic_shared", "fusion_of", "shared_bytes",
-]  # fmt: skip
-
 _MOST_TASKS: Final = 64
 """Beyond that, code of one kernel takes long to compile, and its registers are those of the worst task."""
 

@@ -12,8 +12,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
-__all__ = ["CALLED_LINES", "INLINED_LINES", "kept_calls"]
-
 INLINED_LINES: Final = 16_000
 """Instructions that a function may grow to by inlining: some sixty sines, compiled in about four seconds."""
 CALLED_LINES: Final = 1_500

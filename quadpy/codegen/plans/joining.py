@@ -13,8 +13,6 @@ from quadpy.ir.blocks import OF_BLOCKS, orders
 from quadpy.ir.touches import kind_of, name_of, touched_in
 from quadpy.ir.walk import walk
 
-__all__ = ["Joined", "joined_tasks"]
-
 _MOVABLE: Final = (ir.Let, ir.Assign, ir.AssignOne)
 
 

@@ -9,8 +9,6 @@ from quadpy.ir import nodes as ir
 from quadpy.ir.passes.early_loads import with_early_loads
 from quadpy.ir.walk import walk
 
-__all__ = ["move_loads"]
-
 
 def move_loads(kernel: ir.Kernel) -> ir.Kernel:
     """``kernel`` with early loads in the tasks that are then vectorised over their iterations."""

@@ -21,8 +21,6 @@ from quadpy.ir.touches import touched_in
 from quadpy.ir.walk import walk
 from quadpy.light import dataclass
 
-__all__ = ["Again", "Meet", "Phase", "Step", "steps_of"]
-
 Part = Literal["all", "chunks", "merge"]
 
 

@@ -29,11 +29,6 @@ from quadpy.ir.nodes import AtomicOp
 from quadpy.ir.types import Array
 from quadpy.light import dataclass
 
-__all__ = [
-    "COPY_COST", "LARGE_COPIES", "LINE", "MOST_BYTES", "MOST_COPIES", "MOST_THREADS", "MOST_TOGETHER", "BlockCopy", "PrivatePlan", "block_copies",
-    "plan_privates", "scalar_count",
-]  # fmt: skip
-
 MOST_BYTES: Final = 1 << 20
 LARGE_COPIES: Final = 2
 MOST_THREADS: Final = 6

@@ -10,8 +10,6 @@ from quadpy.ir.variables import assigned_in
 from quadpy.ir.walk import walk
 from quadpy.light import dataclass
 
-__all__ = ["Bound", "Guard", "RowGuard", "row_guard"]
-
 
 @dataclass(frozen=True, slots=True)
 class Guard:

@@ -17,8 +17,6 @@ from quadpy.ir.touches import touches
 from quadpy.ir.uniform import varying
 from quadpy.ir.walk import walk
 
-__all__ = ["is_scattered"]
-
 _MOST_WHOLE: Final = 6
 """Scalars of records that are stored as a whole, by permutations of vectors."""
 _WORTH: Final = 2

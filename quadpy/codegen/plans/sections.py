@@ -16,8 +16,6 @@ from quadpy.ir.variables import assigned_in, bound_by, reads_of
 from quadpy.ir.walk import children, walk
 from quadpy.light import dataclass
 
-__all__ = ["SectionPlan", "plan_sections", "split"]
-
 
 @dataclass(frozen=True, slots=True)
 class SectionPlan:

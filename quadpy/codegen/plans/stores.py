@@ -17,8 +17,6 @@ from quadpy.ir.passes.flatten import flatten_stores
 from quadpy.ir.touches import changed_in
 from quadpy.ir.walk import walk
 
-__all__ = ["select_stores"]
-
 _STAYS: Final = (
     ir.For, ir.While, ir.Break, ir.Continue, ir.LabelledBlock, ir.Leave,
 )  # fmt: skip

@@ -25,8 +25,6 @@ from quadpy.ir.variables import assigned_in, bound_by, reads_of
 from quadpy.ir.walk import children, walk
 from quadpy.light import dataclass
 
-__all__ = ["Closeness", "VectorPlan", "carried_by", "is_unrolled", "plan_vector", "step_of"]
-
 _BYTES: Final = 64
 """A group's values of one variable: one register with AVX-512, two with AVX2, so that two chains overlap."""
 _UNROLLED: Final = 256

@@ -16,8 +16,6 @@ from quadpy.codegen.targets import rules_for
 from quadpy.codegen.targets.rules import GpuRules
 from quadpy.target import TargetSpec, amd_arch
 
-__all__ = ["UPLOAD_SIZES", "upload_name", "upload_code"]
-
 UPLOAD_SIZES: Final = (120, 248, 504, 1016, 2040, 4024)
 """Bytes that one launch writes; with the address before them they stay below 4 KiB, the most that CUDA and HIP take."""
 

@@ -13,8 +13,6 @@ from quadpy.artifact import AbiLayout, CodeObject
 from quadpy.codegen.emit import compile_nvptx, gpu_header
 from quadpy.target import TargetSpec
 
-__all__ = ["CONDITION_SETTER", "CONDITION_SETTER_INDIRECT", "condition_setter_code"]
-
 CONDITION_SETTER: Final = "quadpy_set_condition"
 """Takes a loop (i64), and address and size (i64, i32) of the integer that says whether it goes on; size 0: it does."""
 CONDITION_SETTER_INDIRECT: Final = "quadpy_set_condition_indirect"

@@ -17,8 +17,6 @@ from quadpy.dtypes import Scalar
 from quadpy.ir.nodes import AtomicOp, Reach
 from quadpy.target import AmdArch, TargetSpec, amd_arch
 
-__all__ = ["amdgpu_rules"]
-
 _FLOAT_EXTREMES: Final = {
     "gcn5": (), "cdna2": ("f64",), "cdna3": ("f64",), "cdna4": ("f64",),
     "rdna1": ("f32", "f64"), "rdna2": ("f32", "f64"), "rdna3": ("f32",), "rdna3.5": ("f32",), "rdna4": ("f32",),

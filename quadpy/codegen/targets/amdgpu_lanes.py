@@ -14,8 +14,6 @@ from quadpy.ir.nodes import AtomicOp, WaveOp
 from quadpy.light import dataclass
 from quadpy.target import TargetSpec, amd_arch
 
-__all__ = ["AmdLanes"]
-
 
 @dataclass(frozen=True, slots=True)
 class _Crossings:

@@ -9,8 +9,6 @@ from quadpy.codegen.targets.rules import Saturation, TargetRules
 from quadpy.dtypes import Scalar
 from quadpy.ir.nodes import AtomicOp
 
-__all__ = ["CPU"]
-
 
 def _has_atomic(op: AtomicOp, t: Scalar) -> bool:
     """For float addition LLVM writes the loop itself; its float minimum is not IEEE's minimumNumber."""

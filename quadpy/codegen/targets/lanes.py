@@ -7,8 +7,6 @@ from typing import Protocol
 from quadpy.dtypes import Scalar
 from quadpy.ir.nodes import AtomicOp, WaveOp
 
-__all__ = ["Lanes", "Writer"]
-
 
 class Writer(Protocol):
     """The function that is being lowered, to which rules write instructions."""

@@ -16,9 +16,6 @@ from quadpy.dtypes import Scalar
 from quadpy.ir.nodes import AtomicOp, Reach
 from quadpy.target import nvidia_shared_bytes
 
-__all__ = ["nvptx_rules"]
-
-
 _APPROXIMATE: Final = {
     "exp2": "llvm.nvvm.ex2.approx.ftz.f", "log2": "llvm.nvvm.lg2.approx.ftz.f", "sin": "llvm.nvvm.sin.approx.ftz.f",
     "cos": "llvm.nvvm.cos.approx.ftz.f", "rsqrt": "llvm.nvvm.rsqrt.approx.ftz.f",

@@ -12,8 +12,6 @@ from quadpy.codegen.targets.lanes import Writer
 from quadpy.dtypes import Scalar
 from quadpy.ir.nodes import AtomicOp, WaveOp
 
-__all__ = ["NvptxLanes"]
-
 _ALL: Final = ("i32", "-1")
 _ROWS: Final = 0x1000
 """The operand of ``shfl.up`` that keeps lanes in rows of 16."""

@@ -10,8 +10,6 @@ from quadpy.ir.nodes import AtomicOp, Reach
 from quadpy.light import dataclass
 from quadpy.target import Family
 
-__all__ = ["GpuRules", "Saturation", "TargetRules"]
-
 
 @dataclass(frozen=True, slots=True)
 class GpuRules:

@@ -7,8 +7,6 @@ from quadpy.dtypes import Scalar
 from quadpy.runtime.arrays.field import FIELD_HOOKS
 from quadpy.runtime.device.current import current_config
 
-__all__ = ["PyQuadrants", "get_runtime"]
-
 
 class _Program:
     """``get_runtime().prog``."""

@@ -22,8 +22,6 @@ from quadpy.runtime.elements.types import DType, element_of
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["DistributedArray"]
-
 
 @made_by("the ndarray(dtype) of a qp.dist.Grid makes one")
 @shows(

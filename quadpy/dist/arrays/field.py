@@ -14,8 +14,6 @@ from quadpy.runtime.memory.host_storage import Storage
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["DistributedField"]
-
 
 @made_by("the field(dtype) of a qp.dist.Grid makes one")
 @shows("name")

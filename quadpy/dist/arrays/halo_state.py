@@ -8,8 +8,6 @@ from collections.abc import Iterable
 from quadpy.dist.boxes import Widths
 from quadpy.runtime.device.devices import current_device
 
-__all__ = ["HaloState"]
-
 
 class HaloState:
     """How far the halo of an array has the current values of the cells' owners, and which graphs use its memory."""

@@ -33,8 +33,6 @@ from quadpy.runtime.elements.values import wrap
 from quadpy.runtime.launch.capturing import refuse_in_capture
 from quadpy.runtime.memory.host_storage import READING
 
-__all__ = ["HostAccess"]
-
 
 class HostAccess:
     """The calls of a distributed array that all ranks make together."""

@@ -15,8 +15,6 @@ from quadpy.runtime.memory.host_memory import Buffer
 from quadpy.runtime.memory.host_storage import HostStorage
 from quadpy.runtime.memory.placement import Memory, allocate, storage_at
 
-__all__ = ["again", "allocated", "kept_of", "numpy_type"]
-
 
 def allocated(dtype: Scalar, shape: tuple[int, ...], element: tuple[int, ...] = ()) -> tuple[NDArray, NDArray]:
     """An array of zeros of one to three axes, and its numbers as an array of three axes in the same memory."""

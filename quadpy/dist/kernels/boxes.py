@@ -4,8 +4,6 @@
 
 import quadpy as qp
 
-__all__ = ["copy_block", "pack", "unpack"]
-
 
 @qp.func
 def _place(table, boxes, n):

@@ -4,8 +4,6 @@
 
 import quadpy as qp
 
-__all__ = ["combine_tiles", "reduce_tiles"]
-
 
 @qp.func
 def _combined(op: qp.template(), a, b):

@@ -12,8 +12,6 @@ from quadpy.ir import nodes as ir
 from quadpy.ir.walk import map_children
 from quadpy.source import Span
 
-__all__ = ["Indices"]
-
 
 @dataclass(frozen=True, slots=True)
 class Indices:

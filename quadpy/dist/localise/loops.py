@@ -14,8 +14,6 @@ from quadpy.ir.touches import changed_in
 from quadpy.ir.walk import walk
 from quadpy.source import Span
 
-__all__ = ["accumulating", "axes_of", "limited", "marked"]
-
 
 def axes_of(task: ir.ParallelTask, is_distributed: Callable[[str], bool], ndim: int) -> tuple[int | None, ...]:
     """The axis of the grid that each axis of the loop runs along; None for one that runs whole on every rank.

@@ -11,11 +11,6 @@ from quadpy.interpreter.numbers import identity as plain_identity
 from quadpy.ir import nodes as ir
 from quadpy.source import Span
 
-__all__ = [
-    "CELLS", "Geometry", "LocalKernel", "LocalTask", "PARAMETERS", "Reduced", "field_name", "identity", "origin_name", "parameter",
-    "partial_name", "slot_array",
-]  # fmt: skip
-
 
 @dataclass(frozen=True, slots=True)
 class Geometry:

@@ -9,8 +9,6 @@ from quadpy.ir import nodes as ir
 from quadpy.ir.touches import changed_in, name_of
 from quadpy.ir.walk import walk
 
-__all__ = ["require_loop", "require_tasks_in_order"]
-
 _RANDOM: Final = ("$seed", "$launch")
 _OF_BLOCKS: Final = "blocks and waves of a loop over a distributed grid differ between ranks"
 _WITHOUT_BLOCKS: Final = "write the loop without shared arrays, and let iterations read what they need from the grid"

@@ -45,8 +45,6 @@ from quadpy.ir.passes.watch_races import watched_in, with_watches
 from quadpy.ir.types import array_of
 from quadpy.ir.walk import walk
 
-__all__ = ["localised"]
-
 
 def localised(kernel: ir.Kernel, arrays: Sequence[str], geometry: Geometry) -> LocalKernel:
     """The parts of ``kernel``, whose ``arrays`` are distributed.

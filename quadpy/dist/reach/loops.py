@@ -24,8 +24,6 @@ from quadpy.ir.footprints.ways import ways_of
 from quadpy.ir.index.numbers import Given, Number
 from quadpy.ir.index.polynomials import atom_poly
 
-__all__ = ["LoopReach"]
-
 _MOST_KNOWN: Final = 1000
 
 

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 
 from quadpy.dist.boxes import Box, Widths, difference
 
-__all__ = ["Reaches", "largest"]
-
 
 @dataclass(frozen=True, slots=True)
 class Reaches:

@@ -10,8 +10,6 @@ from quadpy.dist.division import Division
 from quadpy.ir.footprints.model import BoxFormula, Indices
 from quadpy.ir.index.numbers import Number
 
-__all__ = ["extents_beyond", "moved_up", "nearest", "wraps"]
-
 _PERIODS: Final = 1 << 32
 """The number of periods by which analysed indices are moved, so that none is negative."""
 

@@ -13,8 +13,6 @@ from quadpy.errors import DistributedError
 from quadpy.ir.footprints.model import Box as Touched, Footprint
 from quadpy.source import Span
 
-__all__ = ["reach_of"]
-
 _SMALL: Final = 4
 """Axes with so few cells may be read as a whole."""
 

@@ -10,8 +10,6 @@ from quadpy.dist.reach.periods import nearest
 from quadpy.errors import DistributedError
 from quadpy.ir.footprints.model import Box as Touched, Footprint
 
-__all__ = ["refuse_replicated", "require_own", "runs"]
-
 
 def runs(
     grid: Division, along: Collection[int], written: Sequence[tuple[Footprint, Touched | None]], block: Box,

@@ -8,8 +8,6 @@ from quadpy.dist.calls import Calls, first_difference
 from quadpy.dist.transport.protocol import Transport
 from quadpy.errors import RanksDisagreeError
 
-__all__ = ["agree", "share_in"]
-
 _END: Final = b"\0"
 
 

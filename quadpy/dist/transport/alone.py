@@ -10,8 +10,6 @@ from quadpy.dist.transport.parts import copy_part, pairs_of
 from quadpy.dist.transport.protocol import NO_CALL, FlatPart, Operator, Receive, Send
 from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["AloneTransport"]
-
 
 class _Finished:
     """An exchange whose copies are on the stream."""

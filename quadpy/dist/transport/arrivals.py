@@ -20,8 +20,6 @@ from quadpy.runtime.memory.host_storage import HostPart, Storage
 from quadpy.runtime.memory.strided_layout import StridedLayout
 from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["Arrival", "Departure", "DeviceNumbers", "announce_receive", "announce_send", "arrival", "departure"]
-
 _IN_CAPTURE: Final = ("an exchange between ranks", "capture the work before and after it as graphs of their own")
 
 

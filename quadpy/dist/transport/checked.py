@@ -15,8 +15,6 @@ from quadpy.runtime.device.current import current_config
 from quadpy.runtime.streams.stream import Stream
 from quadpy.settings import settings
 
-__all__ = ["CheckedTransport", "is_debugging"]
-
 
 class CheckedTransport:
     """A transport that refuses wrong calls; under ``debug=True``, it first asks all ranks whether they make the same call."""

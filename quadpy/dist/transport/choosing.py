@@ -18,8 +18,6 @@ from quadpy.dist.transport.protocol import Transport
 from quadpy.errors import TransportError
 from quadpy.runtime.device.devices import current_device
 
-__all__ = ["choose_transport"]
-
 _LIBRARIES: Final[dict[str, Callable[[], GpuLibrary]]] = {"cuda": load_nccl, "amdgpu": load_rccl}
 _VISIBLE: Final = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")
 """Environment variables that change which GPU a number means."""

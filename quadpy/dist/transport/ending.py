@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["exit_status", "note_exit_status"]
-
 
 class _Status:
     number = 0

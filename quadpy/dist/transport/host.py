@@ -17,8 +17,6 @@ from quadpy.errors import DistributedError
 from quadpy.runtime.elements.numpy_types import Numbers, cast, decode, encode
 from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["Exchanged", "RankEngine", "HostTransport", "Message", "Pending"]
-
 
 @dataclass(frozen=True, slots=True)
 class Message:

@@ -19,8 +19,6 @@ from quadpy.dist.transport.ending import exit_status, note_exit_status
 from quadpy.dist.transport.waiting import told_of
 from quadpy.dist.transport.waits import Notices, Waits
 
-__all__ = ["end_with"]
-
 _LAST_WORDS: Final = 10.0
 """Seconds in which the other ranks also find that one has failed."""
 

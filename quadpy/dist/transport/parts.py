@@ -12,8 +12,6 @@ from quadpy.runtime.memory.host_storage import HostPart, HostStorage, Storage
 from quadpy.runtime.memory.strided_layout import StridedLayout
 from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["copy_part", "pairs_of", "require_same_size", "storage_of"]
-
 
 def storage_of(part: FlatPart) -> Storage:
     """The numbers of ``part``, of shape ``(count,)``, in the memory of its array."""

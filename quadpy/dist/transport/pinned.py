@@ -14,8 +14,6 @@ from quadpy.runtime.drivers.driver import StreamHandle
 from quadpy.runtime.elements.numpy_types import Numbers
 from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["PinnedBuffer", "pinned_buffer"]
-
 _LEAST: Final = 4096
 _kept: Final[weakref.WeakKeyDictionary[Device, list[_Memory]]] = weakref.WeakKeyDictionary()
 

@@ -12,8 +12,6 @@ import socket
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Process", "this_process"]
-
 _STATE, _START = 0, 19
 """Fields of ``/proc/PID/stat`` after the name: the state, and when the process started."""
 

@@ -16,8 +16,6 @@ from quadpy.errors import TransportError
 from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["NO_CALL", "TAGS", "Operator", "FlatPart", "Receive", "Send", "StartedExchange", "Transport"]
-
 NO_CALL: Final = Call(0, 0, "")
 """The call of messages that no call needs."""
 

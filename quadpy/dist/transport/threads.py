@@ -24,8 +24,6 @@ from quadpy.errors import DistributedError, RankLostError
 from quadpy.runtime.elements.numpy_types import Numbers
 from quadpy.settings import settings
 
-__all__ = ["run_ranks"]
-
 T = TypeVar("T")
 
 _COLLECTIVE: Final = -1

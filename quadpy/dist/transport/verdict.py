@@ -11,8 +11,6 @@ from quadpy.dist.transport.protocol import TAGS
 from quadpy.dist.transport.waiting import lost
 from quadpy.errors import DistributedError, RanksDisagreeError
 
-__all__ = ["Report", "Waited", "different_calls", "mismatches", "verdict"]
-
 _LONGEST: Final = 12000
 """Characters of the calls in a report."""
 

@@ -11,8 +11,6 @@ from quadpy.dist.transport.protocol import Operator
 from quadpy.errors import DistributedError, QuadpyError, RankLostError, RanksDisagreeError, TransportError
 from quadpy.settings import variable
 
-__all__ = ["ALL", "FUNCTIONS", "closed", "lost", "told_of"]
-
 ALL: Final = -1
 """In place of the rank that has failed: ranks disagree."""
 _SILENT: Final = "nothing came from it within"

@@ -12,8 +12,6 @@ from quadpy.dist.transport.verdict import Report, verdict
 from quadpy.dist.transport.waiting import lost
 from quadpy.errors import DistributedError, RanksDisagreeError, TransportError
 
-__all__ = ["Notices", "Waits"]
-
 _SPINS: Final = 100
 """How many times to look without a pause: most messages arrive within microseconds."""
 _SHORTEST: Final = 20e-6

@@ -21,8 +21,6 @@ from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers.graph_driver import AllocWork
 from quadpy.runtime.memory.host_memory import HOST
 
-__all__ = ["Allocations", "peers_of"]
-
 N = TypeVar("N", bound=Node)
 
 

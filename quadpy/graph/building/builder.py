@@ -17,8 +17,6 @@ from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.devices import device_or_current
 from quadpy.runtime.device.life import refuse_in_host_function
 
-__all__ = ["GraphBuilder"]
-
 
 class GraphBuilder(OrderedNodes):
     """The part of a ``Graph`` that adds nodes."""

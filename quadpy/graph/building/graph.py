@@ -19,8 +19,6 @@ from quadpy.runtime.device.life import refuse_in_host_function
 from quadpy.runtime.launch.capturing import CAPTURES
 from quadpy.runtime.launch.fusion import Fuse, require_fuse
 
-__all__ = ["Graph"]
-
 
 @shows(
     "add_alloc", "add_child", "add_empty", "add_event_record", "add_event_wait", "add_free", "add_host",

@@ -19,8 +19,6 @@ from quadpy.runtime.arrays.ndarray import ndarray
 from quadpy.runtime.device.device import Device
 from quadpy.source import Span
 
-__all__ = ["NodeRecipe", "recipes_of", "restored"]
-
 
 class Part(NamedTuple):
     """The bytes of ``array`` from ``start`` on."""

@@ -10,8 +10,6 @@ from quadpy.runtime.launch.capturing import CapturedStream
 from quadpy.runtime.memory.allocators.block import DeviceBuffer
 from quadpy.runtime.memory.host_memory import HOST, Buffer
 
-__all__ = ["Arena", "ArenaMark"]
-
 B = TypeVar("B", DeviceBuffer, Buffer)
 
 ArenaMark: TypeAlias = tuple[int, int, int]

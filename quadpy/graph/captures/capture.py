@@ -19,8 +19,6 @@ from quadpy.runtime.launch.captured_work import HostFunction
 from quadpy.runtime.launch.capturing import session_of
 from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["capture", "host_function"]
-
 
 class capture(Block, OneProcess):  # noqa: N801 - used like a statement, so lower case
     """``with qp.graph.capture() as g:`` makes a graph of the work that the block submits to a stream; nothing runs.

@@ -17,8 +17,6 @@ from quadpy.runtime.launch.capturing import CapturedStream
 from quadpy.runtime.memory.allocators.block import DeviceBuffer
 from quadpy.runtime.memory.host_memory import HOST, Buffer
 
-__all__ = ["NewNode", "node_for"]
-
 
 class NewNode(NamedTuple):
     """A node to be added to a captured graph.

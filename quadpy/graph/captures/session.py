@@ -31,8 +31,6 @@ from quadpy.runtime.memory.allocators.block import DeviceBuffer
 from quadpy.runtime.memory.host_memory import Buffer
 from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["CaptureSession"]
-
 
 class CaptureSession:
     """Records the work of one thread on ``origin``, and on streams that wait for it, as nodes of ``graph``.

@@ -13,8 +13,6 @@ from quadpy.runtime.streams.stream import Stream
 from quadpy.runtime.streams.timeline import Timeline
 from quadpy.source import Span
 
-__all__ = ["CapturedStreams"]
-
 
 class CapturedStreams:
     """The streams that a capture of ``origin`` has reached.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["FEW_CHANGES", "PATIENCE", "ArgumentPolicy"]
-
 FEW_CHANGES: Final = 2
 """Changing up to this many nodes takes less time than writing their arguments to memory."""
 PATIENCE: Final = 2

@@ -15,8 +15,6 @@ from quadpy.runtime.memory.allocators.block import DeviceBuffer
 from quadpy.runtime.streams.stream import Stream
 from quadpy.runtime.streams.timeline import Timeline
 
-__all__ = ["CallGraph", "CallGraphs", "Changed"]
-
 MOST_GRAPHS: Final = 4
 """The most graphs of one kernel; further streams wait for each other, on the device."""
 

@@ -24,8 +24,6 @@ from quadpy.runtime.device.device import Device
 from quadpy.runtime.launch.fusion import Fuse, Fusion
 from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["EngineChoice", "LoopWay", "switched_off"]
-
 LoopWay: TypeAlias = Literal["nodes", "one launch", "repeated"]
 """How a kernel with loops may run: with nodes that repeat others, as one cooperative launch, or repeated by the host."""
 

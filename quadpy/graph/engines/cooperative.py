@@ -19,8 +19,6 @@ from quadpy.runtime.launch.fusion import Fuse, OneLaunch
 from quadpy.runtime.launch.launch import Call, Origin
 from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["CooperativeEngine", "cooperative_engine"]
-
 
 def cooperative_engine(nodes: Iterable[Node], wanted: Fuse) -> CooperativeEngine | str:
     """One launch for all of ``nodes``, or the reason why it is impossible or not expected to be faster."""

@@ -18,8 +18,6 @@ from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers.driver import PoolPointer
 from quadpy.runtime.streams.timeline import Timeline
 
-__all__ = ["ExecOwner", "GraphOwner"]
-
 
 class GraphOwner:
     """The driver's graph of a ``Graph`` that has its own memory."""

@@ -30,8 +30,6 @@ from quadpy.runtime.drivers.graph_driver import (
 from quadpy.runtime.launch.launch import KernelLaunch
 from quadpy.runtime.streams.timeline import Timeline
 
-__all__ = ["MOST_UPDATES", "DriverGraph", "DriverEngine"]
-
 MOST_UPDATES: Final = 1000
 """Changes of nodes before the executable graph is rebuilt: HIP takes new memory for each, until it is destroyed."""
 

@@ -20,19 +20,6 @@ from quadpy.runtime.drivers.graph_driver import (
 )
 from quadpy.runtime.launch.launch import MemoryRange
 
-__all__ = [
-    "ConditionWork",
-    "LoopWork",
-    "DriverNode",
-    "NodeWork",
-    "Placed",
-    "ends_of",
-    "first_node",
-    "driver_nodes_of_tasks",
-    "place",
-    "root_count",
-]
-
 _SETTER_ARGUMENTS: Final = struct.Struct("<QQI")
 """The loop, an address, and how many bytes there decide; with 0 bytes the loop goes on."""
 

@@ -10,8 +10,6 @@ from quadpy.runtime.drivers.driver import StreamHandle
 from quadpy.runtime.launch.launch import Binder
 from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["BoundStep", "Engine", "Launching"]
-
 
 class BoundStep(Protocol):
     """Another argument block for the kernel node called ``name``; on the CPU ``binder`` runs it."""

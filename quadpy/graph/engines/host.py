@@ -27,8 +27,6 @@ from quadpy.runtime.device.callbacks import Failures, HostCall, Runs
 from quadpy.runtime.drivers.driver import StreamHandle
 from quadpy.runtime.launch.launch import HostLaunch, Runner
 
-__all__ = ["HostEngine"]
-
 Step: TypeAlias = Callable[[], object]
 
 

@@ -19,8 +19,6 @@ from quadpy.runtime.launch.argument_memory import ArgumentMemory
 from quadpy.runtime.launch.launch import Indirect, KernelLaunch
 from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["IndirectEngine", "indirect_launches", "is_indirect"]
-
 _ALIGNMENT = 16
 
 

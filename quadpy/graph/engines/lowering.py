@@ -42,8 +42,6 @@ from quadpy.runtime.drivers.graph_driver import (
 from quadpy.runtime.launch.launch import KernelLaunch
 from quadpy.runtime.streams.owned import Owned
 
-__all__ = ["HostResources", "driver_nodes_of", "fills_of", "work_of"]
-
 H = TypeVar("H", bound=int)
 
 

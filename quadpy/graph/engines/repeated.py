@@ -27,8 +27,6 @@ from quadpy.runtime.memory.allocators.block import DeviceBuffer
 from quadpy.runtime.streams.stream import Stream
 from quadpy.runtime.streams.timeline import Mark
 
-__all__ = ["RepeatedEngine"]
-
 MOST_NODES: Final = 192
 """Limit for a graph that the host repeats, unless a single pass has more: with 200 nodes, HIP has shown stale pointers."""
 _CHUNKS: Final = (1, 4, 16, 64)

@@ -17,8 +17,6 @@ from quadpy.graph.model.nodes import Node
 from quadpy.runtime.drivers.driver import StreamHandle
 from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["SequenceEngine", "sequence"]
-
 
 def sequence(
     nodes: Iterable[Node], made: Callable[[Sequence[Node]], Engine], looped: Callable[[Node], Engine]

@@ -8,8 +8,6 @@ from dataclasses import dataclass, fields
 
 _log = logging.getLogger("quadpy.graph")
 
-__all__ = ["Counts", "GraphKernelStats", "GraphStats"]
-
 
 @dataclass(frozen=True, slots=True)
 class GraphStats:

@@ -16,8 +16,6 @@ from quadpy.flow import Flow, Fork, Loop, tasks_of
 from quadpy.graph.model.dependences import UNTOUCHED, Ancestors, History
 from quadpy.runtime.launch.launch import Effects as KnownEffects
 
-__all__ = ["Effects", "TaskNode", "known_task_nodes", "task_nodes"]
-
 Kind: TypeAlias = Literal["task", "loop", "begin", "again"]
 
 Effects: TypeAlias = Mapping[str, bool]

@@ -24,8 +24,6 @@ from quadpy.runtime.launch.launch import KernelLaunch
 from quadpy.runtime.launch.observing import NodeTimer, TaskTimes, TimedNode
 from quadpy.runtime.streams.event import Event
 
-__all__ = ["TimedGraph", "TimedHost"]
-
 _WORKING: Final = (KernelNode, MemcpyNode, MemsetNode, HostNode, ChildNode)
 
 

@@ -12,8 +12,6 @@ from quadpy.errors import ArgumentError, GraphError
 from quadpy.graph.model.nodes import Node
 from quadpy.runtime.arrays.dense import DenseArray
 
-__all__ = ["count_of", "find_node", "integer_of", "sequence_of"]
-
 
 def integer_of(value: object) -> int | None:
     """``value`` if it is a Python or NumPy integer, otherwise None."""

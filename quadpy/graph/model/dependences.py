@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-__all__ = ["UNTOUCHED", "Ancestors", "History"]
-
 
 class Ancestors:
     """Numbered nodes, and which of them must have run before each."""

@@ -9,8 +9,6 @@ from typing import Final, TypeAlias
 
 from quadpy.graph.model.inspect import GraphInfo, NodeInfo
 
-__all__ = ["svg_of"]
-
 MOST_NODES: Final = 300
 """Limits of a graph that is drawn: larger pictures are unreadable, and take seconds."""
 _ROW: Final = 84

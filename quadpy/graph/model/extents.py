@@ -22,8 +22,6 @@ from quadpy.runtime.memory.allocators.block import DeviceBuffer
 from quadpy.runtime.memory.device_storage import DeviceStorage
 from quadpy.runtime.memory.host_storage import HostStorage
 
-__all__ = ["Extent", "extent_of", "fill_pattern", "memory_text", "overlap", "written_extent_of"]
-
 _FILL_SIZES: Final = (1, 2, 4)
 """The sizes of an element that a fill can have, in bytes."""
 

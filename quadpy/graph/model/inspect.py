@@ -11,8 +11,6 @@ from quadpy.graph.model.order import MemoryRange
 from quadpy.messages import counted
 from quadpy.runtime.launch.fusion import Fusion
 
-__all__ = ["GraphInfo", "NodeInfo", "describe", "dot_of", "table_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class NodeInfo:

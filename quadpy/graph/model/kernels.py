@@ -16,8 +16,6 @@ from quadpy.graph.model.nodes import Call, KernelNode
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.launch.launch import HostLaunch, KernelLaunch, MemoryRange, Prepared
 
-__all__ = ["is_callee", "kernel_node", "node_of_launches"]
-
 
 def kernel_node(device: Device, kernel: Any, *args: Any, priority: int | None = None, **kwargs: Any) -> KernelNode:
     """A node that does what ``kernel(*args)`` would; ``kernel`` may be launches that were prepared before, too.

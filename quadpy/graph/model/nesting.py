@@ -8,8 +8,6 @@ from dataclasses import replace
 from quadpy.flow import has_loop
 from quadpy.graph.model.nodes import ChildNode, KernelNode, Node
 
-__all__ = ["flattened", "has_loops"]
-
 
 def flattened(nodes: Iterable[Node], wanted: Callable[[ChildNode], bool]) -> list[Node]:
     """``nodes``, with those of child graphs that are ``wanted`` in place of these; they are called ``child/name``."""

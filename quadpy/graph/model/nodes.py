@@ -19,25 +19,6 @@ from quadpy.runtime.launch.launch import Effects, HostLaunch, KernelLaunch, Orig
 from quadpy.runtime.streams.event import Event
 from quadpy.source import Span
 
-__all__ = [
-    "AllocNode",
-    "Allocation",
-    "Call",
-    "ChildNode",
-    "EmptyNode",
-    "EventRecordNode",
-    "EventWaitNode",
-    "FreeNode",
-    "HostNode",
-    "KernelNode",
-    "MemcpyNode",
-    "MemsetNode",
-    "Node",
-    "SemaphoreSignalNode",
-    "SemaphoreWaitNode",
-    "with_inner",
-]
-
 
 class Call(NamedTuple):
     """The arguments from which a node was made, by which another process can make it again."""

@@ -19,8 +19,6 @@ from quadpy.graph.model.nodes import (
 from quadpy.runtime.arrays.view import ArrayMemory
 from quadpy.runtime.launch.observing import KernelAccess, ObservedNode, RawAccess
 
-__all__ = ["has_given_edges", "observed"]
-
 
 def observed(nodes: Collection[Node], off: Iterable[str] = (), *, built: bool = False) -> list[ObservedNode]:
     """``nodes``; those named ``off`` do nothing but order others.

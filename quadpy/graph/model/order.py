@@ -12,8 +12,6 @@ from typing import TypeAlias
 
 from quadpy.graph.model.dependences import UNTOUCHED, Ancestors, History
 
-__all__ = ["MemoryRange", "Order"]
-
 MemoryRange: TypeAlias = tuple[int, int]
 """An address, and how many bytes."""
 

@@ -13,8 +13,6 @@ from quadpy.graph.model.order import MemoryRange, Order
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.locks import new_lock
 
-__all__ = ["Dependencies", "OrderedNodes", "reordered"]
-
 N = TypeVar("N", bound=Node)
 
 Dependencies: TypeAlias = Iterable[Node | str] | None

@@ -21,8 +21,6 @@ from quadpy.runtime.memory.allocators.block import Block, DeviceBuffer
 from quadpy.runtime.memory.host_memory import Buffer
 from quadpy.runtime.memory.host_storage import Exports, is_exported
 
-__all__ = ["AllocateMemory", "Call", "RecordEvent", "WaitEvent", "LaunchStep", "Recording", "Step"]
-
 _IMMUTABLE: Final[set[type]] = {NDArray, int, float, complex, bool, str, bytes, type(None), *np.sctypeDict.values()} - {
     np.void,
     np.object_,

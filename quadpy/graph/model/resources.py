@@ -24,8 +24,6 @@ from quadpy.runtime.printing.device_rings import DeviceRing
 from quadpy.runtime.streams.event import Event
 from quadpy.runtime.streams.timeline import Timeline
 
-__all__ = ["Resources"]
-
 
 class Resources:
     """What a launch of ``nodes`` must announce and check before it runs, and remember afterwards.

@@ -12,8 +12,6 @@ from quadpy.runtime.device.devices import device_or_current
 from quadpy.runtime.drivers.graph_driver import SemaphoreHandle
 from quadpy.runtime.streams.owned import Owned, OwnerRef
 
-__all__ = ["Semaphore"]
-
 
 class Semaphore(Owned[SemaphoreHandle]):
     """A semaphore that Vulkan or another library exported, for nodes of graphs; the end of a ``with`` destroys it.

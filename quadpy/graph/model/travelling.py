@@ -20,8 +20,6 @@ from quadpy.runtime.arrays.foreign_device import describe_device_array, is_on_gp
 from quadpy.runtime.arrays.foreign_host import describe_host_array
 from quadpy.runtime.device.devices import current_device
 
-__all__ = ["Travelling", "in_order", "refuse", "travelling_arrays"]
-
 _INSTEAD: Final = "pickle the function that builds the graph, or one with @qp.graph.replay"
 _INTERFACES: Final = ("__array_interface__", "__cuda_array_interface__", "__dlpack__")
 _CLOSED: Final = (FunctionType, ModuleType, type, str, bytes, int, float, complex)

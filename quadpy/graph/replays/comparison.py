@@ -17,8 +17,6 @@ from quadpy.runtime.launch.launch import Bound, HostLaunch, KernelLaunch
 from quadpy.runtime.streams.stream import Stream
 from quadpy.runtime.streams.timeline import Timeline
 
-__all__ = ["Comparison", "changes_between"]
-
 
 class Comparison:
     """Follows a function through ``recording``, which is None for a function that was not recorded yet.

@@ -13,8 +13,6 @@ from quadpy.graph.replays.function import Replay
 from quadpy.public import public
 from quadpy.runtime.launch.fusion import Fuse, require_fuse
 
-__all__ = ["replay"]
-
 
 @overload
 def replay(function: Callable[..., Any], /, *, warmup: int = 0, fuse: Fuse = "auto") -> Replay: ...

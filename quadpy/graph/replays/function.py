@@ -32,8 +32,6 @@ from quadpy.runtime.launch.capturing import CAPTURES, thread_captures
 from quadpy.runtime.launch.fusion import Fuse, Fusion
 from quadpy.settings import settings
 
-__all__ = ["MAX_FAILURES", "MAX_MISSES", "Replay", "State"]
-
 State: TypeAlias = Literal["eager", "captured", "broken"]
 
 MAX_MISSES: Final = 16

@@ -27,8 +27,6 @@ from quadpy.runtime.memory.host_memory import Buffer
 from quadpy.runtime.memory.host_storage import is_exported
 from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["ReplaySession"]
-
 F = TypeVar("F", bound=Callable[..., Any])
 B = TypeVar("B", DeviceBuffer, Buffer)
 

@@ -6,8 +6,6 @@ from dataclasses import dataclass, replace
 
 from quadpy.runtime.device.locks import new_lock
 
-__all__ = ["Counters", "ReplayStats"]
-
 
 @dataclass(frozen=True, slots=True)
 class ReplayStats:

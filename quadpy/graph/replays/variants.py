@@ -25,8 +25,6 @@ from quadpy.runtime.device.current import current_config
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.locks import LiveObjects
 
-__all__ = ["MAX_VARIANTS", "Hint", "Variant", "Variants", "hint_of"]
-
 MAX_VARIANTS: Final = 8
 """How many graphs of one function a thread keeps, for arguments of different shapes."""
 

@@ -33,8 +33,6 @@ from quadpy.runtime.drivers.driver import DEFAULT_STREAM
 from quadpy.runtime.launch.launch import memory_range
 from quadpy.runtime.printing.records import muted
 
-__all__ = ["Observer", "Verification"]
-
 Observer: TypeAlias = Callable[[tuple[Node, ...], Arena], None]
 """Is called with the nodes of a graph and its memory before the graph is launched."""
 

@@ -22,8 +22,6 @@ from quadpy.ir.walk import walk
 from quadpy.light import dataclass
 from quadpy.source import Span
 
-__all__ = ["Reached", "accesses_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Reached:

@@ -14,8 +14,6 @@ from quadpy.ir.index.numbers import FALSE, TRUE, Number, TooComplex, at_most, bo
 from quadpy.ir.index.spacing import are_independent, spacing, takes_all
 from quadpy.ir.walk import unhandled
 
-__all__ = ["box_of"]
-
 
 def box_of(reached: Reached) -> BoxFormula | None:
     """The box of an access; None if the host could not evaluate it."""

@@ -10,8 +10,6 @@ from quadpy.ir.footprints.model import Box, BoxFormula
 from quadpy.ir.index.numbers import TRUE, Atom, Given, Number
 from quadpy.ir.index.polynomials import atom_of, parts_of
 
-__all__ = ["Ends", "Extents", "Numbers", "boxes_function", "ends_function"]
-
 Numbers: TypeAlias = Sequence[float]
 """The values of an argument block."""
 

@@ -15,8 +15,6 @@ from quadpy.ir.index.numbers import Given
 from quadpy.ir.walk import map_children
 from quadpy.source import Span
 
-__all__ = ["footprints_of", "with_numbers"]
-
 _Key = tuple[str, ir.Access, ir.AtomicOp | None, BoxFormula | None]
 
 

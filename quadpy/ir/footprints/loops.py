@@ -12,8 +12,6 @@ from quadpy.ir.index.numbers import Number, TooComplex, made, quotient
 from quadpy.ir.index.reader import Known, Reader
 from quadpy.ir.walk import walk
 
-__all__ = ["added", "enter_loop", "remembered", "rising_in"]
-
 
 def enter_loop(reader: Reader, axis: ir.Axis | ir.For, known: Known) -> tuple[ix.Form | None, Number]:
     """Binds the loop variable of ``axis``: ``known`` is then its body.

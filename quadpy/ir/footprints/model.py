@@ -10,8 +10,6 @@ from quadpy.ir.node import Access
 from quadpy.light import dataclass
 from quadpy.source import Span
 
-__all__ = ["Box", "BoxFormula", "Footprint", "Indices"]
-
 
 class Box(NamedTuple):
     """The elements that a footprint covers at one launch, within the bounds of the array.

@@ -13,8 +13,6 @@ from quadpy.ir.index.polynomials import atom_poly
 from quadpy.ir.types import Array
 from quadpy.source import Span
 
-__all__ = ["footprint_text", "print_footprints"]
-
 _VERBS: Final = {ir.Access.READ: "read", ir.Access.WRITE: "write", ir.Access.ATOMIC: "update"}
 _WIDE: Final = 1 << 30
 """Bounds beyond this say only that an index is an index."""

@@ -11,8 +11,6 @@ from quadpy.ir.index import forms as ix
 from quadpy.ir.index.bounds import is_excluded
 from quadpy.ir.index.numbers import Number
 
-__all__ = ["Wraps", "ways_of"]
-
 _MOST: Final = 64
 """Ways of one access; the choices that are left then stay as they are."""
 

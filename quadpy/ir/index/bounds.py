@@ -25,10 +25,6 @@ from quadpy.ir.index.numbers import (
 )
 from quadpy.ir.index.polynomials import parts_of
 
-__all__ = [
-    "bounds", "counter_bounds", "free_bounds", "holes_of", "is_excluded", "is_met", "is_natural", "parallel_to", "share_quotient",
-]  # fmt: skip
-
 Bounds = tuple[Number, Number]
 """The smallest and the largest value."""
 

@@ -12,8 +12,6 @@ from quadpy.ir.index.bounds import is_excluded
 from quadpy.ir.index.guards import needs_in
 from quadpy.ir.index.numbers import Number, greater, lesser, quotient, remainder
 
-__all__ = ["Forms", "Part"]
-
 Part: TypeAlias = Literal["quotient", "remainder"]
 
 

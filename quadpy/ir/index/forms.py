@@ -13,9 +13,6 @@ from typing import Literal, TypeAlias
 from quadpy.ir.index.numbers import Number
 from quadpy.light import dataclass
 
-__all__ = ["AtLeastZero", "Between", "Bounded", "Chosen", "Condition", "Counter", "Digit", "Entered", "Every", "Fact", "Form", "Guards", "Limited", "Loop", "Maybe", "Need",
-    "NotZero", "Some", "counter_form", "fixed"]  # fmt: skip
-
 
 @dataclass(frozen=True, slots=True)
 class Loop:

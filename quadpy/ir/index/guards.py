@@ -9,8 +9,6 @@ from quadpy.ir.index import forms as ix
 from quadpy.ir.index.numbers import Number, at_most, both, either, equal, negated
 from quadpy.ir.walk import unhandled
 
-__all__ = ["assume", "denied", "equals", "is_certain", "is_impossible", "needs_in", "truth_of"]
-
 
 def needs_in(condition: ix.Condition) -> Iterator[ix.Need]:
     """The requirements under which ``condition`` is valid."""

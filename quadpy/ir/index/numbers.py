@@ -12,11 +12,6 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 from quadpy.ir.index.polynomials import Poly, atom_of, atom_poly, parts_of, poly
 from quadpy.light import dataclass
 
-__all__ = [
-    "FALSE", "MOST_TEXT", "TRUE", "Atom", "Given", "Made", "Number", "TooComplex", "at_most", "both", "either", "equal",
-    "greater", "lesser", "made", "negated", "operands_of", "quotient", "remainder", "select",
-]  # fmt: skip
-
 Operator: TypeAlias = Literal[
     "floordiv",
     "mod",

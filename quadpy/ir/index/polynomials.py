@@ -7,8 +7,6 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from quadpy.light import dataclass
 
-__all__ = ["Poly", "atom_of", "atom_poly", "constant_of", "parts_of", "poly", "text_of"]
-
 
 class Ordered(Protocol):
     """What products are sorted by."""

@@ -16,8 +16,6 @@ from quadpy.ir.index.numbers import Given, TooComplex, made, select
 from quadpy.ir.index.polynomials import atom_of, atom_poly
 from quadpy.light import dataclass
 
-__all__ = ["Known", "Reader"]
-
 _DEEPEST: Final = 200
 """Deeper expressions are not analysed."""
 

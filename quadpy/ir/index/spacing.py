@@ -14,8 +14,6 @@ from quadpy.ir.index.forms import Between, Bounded, Chosen, Counter, Digit, Form
 from quadpy.ir.index.numbers import FALSE, TRUE, Number, at_most, both, either, equal, made, remainder, select
 from quadpy.ir.index.polynomials import parts_of
 
-__all__ = ["are_independent", "spacing", "takes_all"]
-
 
 @functools.lru_cache(maxsize=4096)
 def takes_all(counter: Counter, guards: Guards | None) -> Number:

@@ -19,8 +19,6 @@ from quadpy.ir.touches import name_of, touched_in
 from quadpy.ir.uniform import is_launch_uniform
 from quadpy.ir.walk import map_children
 
-__all__ = ["accumulate"]
-
 
 def accumulate(kernel: ir.Kernel) -> ir.Kernel:
     """``kernel`` with the reductions and private arrays of its loops."""

@@ -19,8 +19,6 @@ from quadpy.ir.uniform import is_launch_uniform
 from quadpy.ir.variables import reads_of
 from quadpy.ir.walk import map_children, walk
 
-__all__ = ["demote_atomics", "drop_unused_results", "private_arrays", "updated_apart"]
-
 
 def drop_unused_results(kernel: ir.Kernel) -> ir.Kernel:
     """``kernel`` without the results of atomics that their tasks do not use: only then can a loop become a reduction."""

@@ -14,8 +14,6 @@ from quadpy.ir import nodes as ir
 from quadpy.ir.types import Array
 from quadpy.ir.walk import map_children
 
-__all__ = ["choose_components"]
-
 _Case: TypeAlias = tuple[ir.Var, int, ir.Element, ir.Expr]
 """One case, ``if var == number: place = value``."""
 

@@ -16,8 +16,6 @@ from quadpy.ir.touches import kind_of
 from quadpy.ir.variables import assigned_in, reads_of, set_in
 from quadpy.ir.walk import map_children, walk
 
-__all__ = ["count_whiles"]
-
 _PLAIN: Final = (ir.Assign, ir.CallMany, ir.Let)
 _ACCESSES: Final = (ir.Access.READ, ir.Access.ATOMIC)
 _FIXED: Final = (ir.Binary, ir.Cast, ir.Const, ir.ParamRead, ir.ShapeOf, ir.VarRead)

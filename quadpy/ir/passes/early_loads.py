@@ -19,8 +19,6 @@ from quadpy.ir.variables import reads_of, set_in
 from quadpy.ir.walk import map_children, walk
 from quadpy.light import dataclass
 
-__all__ = ["with_early_loads"]
-
 _LOOPS = (ir.For, ir.While)
 _JUMPS = (ir.Continue, ir.Break, ir.Leave, ir.Return)
 

@@ -19,8 +19,6 @@ from quadpy.ir.variables import assigned_in
 from quadpy.ir.walk import map_children, walk
 from quadpy.light import dataclass
 
-__all__ = ["flatten_branches", "flatten_stores"]
-
 N = TypeVar("N", bound=ir.Node)
 _COMPUTING: Final = (ir.Let, ir.Assign, ir.CallMany)
 _MOST_NAMES: Final = 32

@@ -16,8 +16,6 @@ from quadpy.ir.numbering import Numbers
 from quadpy.ir.walk import map_children, walk
 from quadpy.source import Span
 
-__all__ = ["guard_rest"]
-
 
 def guard_rest(kernel: ir.Kernel) -> ir.Kernel:
     """``kernel`` where no ``continue`` needs to leave more than one section, unless all iterations take it together."""

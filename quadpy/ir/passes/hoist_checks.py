@@ -16,8 +16,6 @@ from quadpy.ir import nodes as ir
 from quadpy.ir.variables import reads_of, set_in
 from quadpy.ir.walk import map_children, walk
 
-__all__ = ["hoist_checks", "hoist_checks_of_tasks"]
-
 Counter: TypeAlias = ir.For | ir.Axis
 
 _LARGEST: Final = 400

@@ -19,8 +19,6 @@ from quadpy.ir.touches import name_of, touched_in
 from quadpy.ir.types import Array, Space
 from quadpy.ir.walk import map_children, walk
 
-__all__ = ["fits", "hold_elements"]
-
 
 def hold_elements(kernel: ir.Kernel) -> ir.Kernel:
     """``kernel`` with variables in place of the elements that the loops of an iteration read and write."""

@@ -14,8 +14,6 @@ from quadpy.ir import nodes as ir
 from quadpy.ir.variables import assigned_in, bound_by
 from quadpy.ir.walk import map_children, walk
 
-__all__ = ["keep_choices"]
-
 B = TypeVar("B", bound=ir.SerialTask | ir.ParallelTask | ir.Function)
 
 

@@ -11,8 +11,6 @@ from quadpy.ir.variables import assigned_in, reads_of, set_in
 from quadpy.ir.walk import walk
 from quadpy.light import dataclass
 
-__all__ = ["Forked", "Gated", "Item", "Repeated", "Segment", "carried", "defined_in", "segments_of"]
-
 Segment: TypeAlias = ir.ParallelFor | list[ir.Stmt]
 """The source of one task: a parallel loop, or a run of other statements."""
 

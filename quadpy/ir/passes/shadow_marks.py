@@ -22,8 +22,6 @@ from quadpy.ir.touches import value_of
 from quadpy.light import dataclass
 from quadpy.source import Span
 
-__all__ = ["Marks", "Place"]
-
 _NUMBER_BITS: Final = 48
 _MASK: Final = (1 << _NUMBER_BITS) - 1
 _MOST_ACCESSES: Final = 1 << 12

@@ -15,8 +15,6 @@ from quadpy.ir.walk import map_children
 from quadpy.light import dataclass
 from quadpy.source import Span
 
-__all__ = ["WORDS", "Words", "number_of_iteration", "other_iteration", "words_of"]
-
 WORDS: Final = 3
 """Words of shadow memory for each scalar of an element."""
 

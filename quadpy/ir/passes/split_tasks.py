@@ -22,8 +22,6 @@ from quadpy.ir.variables import assigned_in, bound_by, reads_of
 from quadpy.ir.walk import map_children, walk
 from quadpy.source import Span
 
-__all__ = ["split_tasks"]
-
 
 def split_tasks(kernel: ir.Kernel) -> ir.Kernel:
     """``kernel`` with tasks instead of a body."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from quadpy.ir import nodes as ir
 
-__all__ = ["apart", "stores_last"]
-
 
 def stores_last(stmts: tuple[ir.Stmt, ...], *, disjoint: bool) -> tuple[ir.Stmt, ...]:
     """The same effect, with each store as late as the loads after it allow.

@@ -9,8 +9,6 @@ from quadpy.ir.touches import is_binding
 from quadpy.ir.variables import bound_by, reads_of
 from quadpy.ir.walk import map_children
 
-__all__ = ["unchecked", "unprinted"]
-
 
 def unprinted(body: ir.Block) -> ir.Block:
     """``body`` without prints, without bindings that nothing else reads, and without blocks that this leaves empty."""

@@ -12,8 +12,6 @@ from typing import Final
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import map_children
 
-__all__ = ["unscaled_roots"]
-
 _UNSCALED: Final = {f"rsqrt.{t}": f"inverse_root.{t}" for t in ("f32", "f64")}
 
 

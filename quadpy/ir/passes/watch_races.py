@@ -31,8 +31,6 @@ from quadpy.ir.walk import map_children, walk
 from quadpy.light import dataclass
 from quadpy.source import Span
 
-__all__ = ["Index", "watch_races", "watched_in", "with_watches"]
-
 _HIDDEN: Final = ("$fault", "$sites")
 
 Index: TypeAlias = tuple[ir.Expr, ...]

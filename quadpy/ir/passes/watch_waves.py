@@ -22,8 +22,6 @@ from quadpy.ir.numbering import Numbers
 from quadpy.ir.uniform import decided_by, is_launch_uniform
 from quadpy.ir.walk import map_children, walk
 
-__all__ = ["watch_all_waves", "watch_checked_waves"]
-
 _FAULT: Final = "$fault"
 _SITES: Final = "$sites"
 _TEXT: Final = (

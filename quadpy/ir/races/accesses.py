@@ -19,8 +19,6 @@ from quadpy.ir.walk import unhandled
 from quadpy.light import dataclass
 from quadpy.source import Span
 
-__all__ = ["Facts", "Iteration", "MemoryAccess"]
-
 
 @dataclass(frozen=True, slots=True)
 class MemoryAccess:

@@ -19,8 +19,6 @@ from quadpy.ir.races.witnesses import Collision, Point, collisions, counts_of
 from quadpy.ir.touches import changed_in, name_of, touched_in
 from quadpy.ir.walk import walk
 
-__all__ = ["definite_races", "races_of"]
-
 _VERBS = {ir.Access.READ: "reads", ir.Access.WRITE: "writes", ir.Access.ATOMIC: "updates"}
 
 

@@ -15,8 +15,6 @@ from quadpy.ir.races.accesses import MemoryAccess
 from quadpy.ir.races.terms import Term, Terms
 from quadpy.light import dataclass
 
-__all__ = ["Space", "are_apart"]
-
 
 @dataclass(frozen=True, slots=True)
 class Space:

@@ -15,8 +15,6 @@ from quadpy.ir import nodes as ir
 from quadpy.ir.index.polynomials import Poly, atom_of, atom_poly, parts_of, poly
 from quadpy.light import dataclass
 
-__all__ = ["Atom", "Term", "Terms", "wrapped"]
-
 Term: TypeAlias = int | Poly[int]
 """The atoms of a polynomial are numbers of ``Terms.atoms``."""
 

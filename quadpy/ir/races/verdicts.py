@@ -7,8 +7,6 @@ from typing import TypeAlias
 from quadpy.light import dataclass
 from quadpy.source import Span
 
-__all__ = ["AccessPoint", "Definite", "Proved", "Unknown", "Verdict"]
-
 
 @dataclass(frozen=True, slots=True)
 class Proved:

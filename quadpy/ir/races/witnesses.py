@@ -14,8 +14,6 @@ from quadpy.ir.variables import bound_by
 from quadpy.ir.walk import walk
 from quadpy.light import dataclass
 
-__all__ = ["Collision", "Point", "collisions", "counts_of", "orders_itself"]
-
 _MOST_POINTS: Final = 64
 """The number of iterations that are run, of a body of few nodes."""
 _LEAST_POINTS: Final = 8

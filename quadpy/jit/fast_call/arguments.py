@@ -24,8 +24,6 @@ from quadpy.jit.parameters import (
 from quadpy.runtime.arrays.view import ArrayView
 from quadpy.runtime.launch.launch import Bound
 
-__all__ = ["REFUSALS", "Arguments", "Bind", "FastCall", "PackedArguments", "define"]
-
 FastCall: TypeAlias = Callable[..., "bool | tuple[object] | None"]
 """A function of a stream and the arguments, which launches calls like the one for which it was generated.
 

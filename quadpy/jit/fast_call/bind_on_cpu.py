@@ -10,8 +10,6 @@ from quadpy.jit.fast_call.arguments import Arguments, Bind, define
 from quadpy.jit.parameters import Argument, Parameter
 from quadpy.runtime.arrays.ndarray import NDArray
 
-__all__ = ["bind_on_cpu"]
-
 
 def bind_on_cpu(
     parameters: Sequence[Parameter], args: Sequence[Argument], plan: CpuPlan, pairs: Sequence[tuple[int, int]]

@@ -24,8 +24,6 @@ from quadpy.runtime.device.current import State, current_config
 from quadpy.runtime.device.life import THREAD
 from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["GpuCalls"]
-
 
 class GpuCalls:
     """Generates functions for calls whose arguments are like ``args``, which have views in place of arrays.

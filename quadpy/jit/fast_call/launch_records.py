@@ -12,9 +12,6 @@ from quadpy.jit.fast_call.native_launch import HEAD, native_tasks
 from quadpy.jit.gpu_launch import TaskLaunch
 from quadpy.runtime.drivers.driver import Driver, StreamHandle
 
-__all__ = ["LaunchRecords", "Record"]
-
-
 Record: TypeAlias = tuple[bytearray, Callable[[], int], object]
 """The record, a function that launches its tasks, and the driver's form of the arguments, which it keeps alive.
 

@@ -20,8 +20,6 @@ from quadpy.runtime.cpu.orc import assemble
 from quadpy.runtime.cpu.python_functions import NO_ARGUMENTS, PythonFunctions
 from quadpy.runtime.drivers.driver import Driver, NativeLaunch
 
-__all__ = ["HEAD", "NativeTasks", "native_tasks"]
-
 _HEAD: Final = struct.Struct("=QQQQ")
 """The addresses of the driver's calls and of the tasks, the number of tasks, the address of the ``extra`` words."""
 _CALLS: Final = struct.Struct("=QQQQ")

@@ -19,8 +19,6 @@ from quadpy.runtime.launch.capturing import CAPTURES
 from quadpy.runtime.launch.observing import NOT_NOTED, ObservedCall, ObservedStream, Submission
 from quadpy.source import Span
 
-__all__ = ["ObservedCalls", "Tell", "forms_of"]
-
 Tell = Callable[[ObservedStream, tuple[ArrayMemory, ...], list[float]], Submission]
 """Reports a call to the checker: its stream, its arrays, and its values."""
 

@@ -7,8 +7,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-__all__ = ["read_once"]
-
 _PATH: Final = re.compile(r"(?<![\w.])[^\W\d]\w*(?:\.(?!__)\w+)+(?!\w)")
 """An object and attributes of it."""
 

@@ -19,8 +19,6 @@ from quadpy.runtime.arrays.ordered import OrderedNDArray
 from quadpy.runtime.device.current import State
 from quadpy.runtime.launch.capturing import CAPTURES
 
-__all__ = ["RepeatedCalls"]
-
 _FEWEST_USES: Final = 32
 """To make a memory takes as long as to resolve so many calls."""
 

@@ -14,8 +14,6 @@ from quadpy.runtime.memory.allocators.block import DeviceBuffer
 from quadpy.runtime.streams.stream import Stream
 from quadpy.runtime.streams.timeline import Timeline
 
-__all__ = ["BLOCKS_OF_UNIT", "CooperativeLaunch"]
-
 BLOCKS_OF_UNIT: Final = 2
 """More blocks would be resident, but would take longer to meet."""
 _CELL: Final = 8

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from quadpy.runtime.launch.fusion import Fuse
     from quadpy.runtime.launch.launch import Call, Origin
 
-__all__ = ["call_of", "fuse_calls"]
-
 
 def fuse_calls(first: Code, levels: Sequence[Sequence[Call]], fuse: Fuse) -> FusedCalls | str:
     """``Origin.fuse`` of ``first``."""

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from quadpy.runtime.memory.allocators.block import DeviceBuffer
     from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["FusedCalls", "copy_kernel", "element", "fill_kernel", "fused_code"]
-
 _ARGUMENT_BYTES: Final = 4096
 """The arguments of a launch, in the form that every driver takes."""
 _MOST_KNOWN: Final = 64

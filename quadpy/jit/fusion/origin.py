@@ -27,8 +27,6 @@ if TYPE_CHECKING:  # the compiler is loaded for what is not in the cache
     from quadpy.runtime.launch.launch import Call, Prepared
     from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["Code", "code_of"]
-
 
 class Code:
     """The code of a call on ``device``: an ``Origin``.

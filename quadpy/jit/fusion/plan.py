@@ -26,8 +26,6 @@ from quadpy.runtime.memory.device_storage import stream_of
 from quadpy.runtime.streams.stream import Stream
 from quadpy.source import Span
 
-__all__ = ["FusedPlan", "FusingPlan", "why_separate"]
-
 _MOST_ITERATIONS: Final = (1 << 31) - 1
 """Code that counts in 32 bits adds the number of all threads."""
 _WORTH: Final = {"amdgpu": (16, 16), "cuda": (4, 0)}

@@ -11,8 +11,6 @@ from quadpy.math.linalg.rotations import IDENTITY, rotation
 from quadpy.math.linalg.scaling import by_type, floats, scaled
 from quadpy.math.linalg.tridiagonal import sym_eig_by_qr
 
-__all__ = ["eig", "make_spd", "sym_eig"]
-
 cast, loop_config, maximum, one, select, sqrt, static, static_assert = (
     BUILTINS[name] for name in ("cast", "loop_config", "max", "one", "select", "sqrt", "static", "static_assert")
 )

@@ -9,8 +9,6 @@ from quadpy.intrinsics import BUILTINS
 from quadpy.lang.decorators import func
 from quadpy.math.linalg.scaling import negligible_length
 
-__all__ = ["reflected", "reflection"]
-
 copysign, select, sqrt, static = (BUILTINS[name] for name in ("copysign", "select", "sqrt", "static"))
 
 

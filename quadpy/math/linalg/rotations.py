@@ -7,8 +7,6 @@ from typing import Any
 from quadpy.intrinsics import BUILTINS
 from quadpy.lang.decorators import func
 
-__all__ = ["IDENTITY", "rotation"]
-
 copysign, one, select, sqrt = (BUILTINS[name] for name in ("copysign", "one", "select", "sqrt"))
 
 IDENTITY = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))

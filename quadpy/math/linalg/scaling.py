@@ -8,8 +8,6 @@ from quadpy.dtypes import f32, f64, u32, u64
 from quadpy.intrinsics import BUILTINS
 from quadpy.lang.decorators import func
 
-__all__ = ["by_type", "floats", "negligible_length", "scaled"]
-
 bit_cast, cast, minimum, maximum, static = (BUILTINS[name] for name in ("bit_cast", "cast", "min", "max", "static"))
 
 

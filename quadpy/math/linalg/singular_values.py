@@ -10,8 +10,6 @@ from quadpy.lang.decorators import func
 from quadpy.math.linalg.rotations import IDENTITY, rotation
 from quadpy.math.linalg.scaling import by_type, floats, negligible_length, scaled
 
-__all__ = ["polar_decompose", "svd"]
-
 copysign, loop_config, one, select, sqrt, static, static_assert = (
     BUILTINS[name] for name in ("copysign", "loop_config", "one", "select", "sqrt", "static", "static_assert")
 )

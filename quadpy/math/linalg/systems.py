@@ -11,8 +11,6 @@ from quadpy.lang.decorators import func
 from quadpy.math.linalg.reflections import reflected, reflection
 from quadpy.math.linalg.scaling import floats, scaled
 
-__all__ = ["cholesky", "qr", "solve"]
-
 cast, select, sqrt, static, static_assert = (
     BUILTINS[name] for name in ("cast", "select", "sqrt", "static", "static_assert")
 )

@@ -15,8 +15,6 @@ from quadpy.lang.decorators import func
 from quadpy.math.linalg.reflections import reflected, reflection
 from quadpy.math.linalg.scaling import by_type, negligible_length
 
-__all__ = ["sym_eig_by_qr"]
-
 copysign, select, sqrt, static = (BUILTINS[name] for name in ("copysign", "select", "sqrt", "static"))
 
 _MOST_STEPS = 30

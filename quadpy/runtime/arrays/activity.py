@@ -20,8 +20,6 @@ from quadpy.runtime.memory.host_storage import HostStorage, Where
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-__all__ = ["FieldNode", "CellNode", "InNode"]
-
 
 class CellNode(Protocol):
     """A node of a tree that holds fields.

@@ -20,8 +20,6 @@ from quadpy.runtime.memory.device_storage import DeviceStorage
 from quadpy.runtime.memory.host_storage import HostPart, HostStorage, Storage
 from quadpy.runtime.memory.strided_layout import StridedLayout
 
-__all__ = ["ArrayPart", "BufferView", "part_of_array"]
-
 
 @public_init
 @shows("get_ndarray", "offset", "subview")

@@ -13,8 +13,6 @@ from quadpy.runtime.arrays.field import Field
 from quadpy.runtime.arrays.field_layout import Placement
 from quadpy.runtime.device.locks import new_lock
 
-__all__ = ["PartsTree", "component_of", "derivative_of", "give_shape", "settle"]
-
 _making: Final = new_lock()
 """One thread at a time makes a field of a component, because ``Field.free`` frees the one in ``components``."""
 

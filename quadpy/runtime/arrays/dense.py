@@ -24,8 +24,6 @@ from quadpy.runtime.elements.types import DType
 from quadpy.runtime.elements.values import Elements, wrap
 from quadpy.runtime.memory.host_storage import Where
 
-__all__ = ["DenseArray", "fixed", "shape_of"]
-
 Index = tuple[int, ...]
 
 

@@ -13,8 +13,6 @@ from quadpy.source import Span
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["KINDS", "WITH_SHAPE", "HasDerivatives", "needed", "require_floats"]
-
 KINDS: Final = ("grad", "dual")
 """Derivatives of reverse mode, and of forward mode."""
 

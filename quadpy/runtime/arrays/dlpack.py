@@ -9,8 +9,6 @@ from typing import Any, Final
 from quadpy.dtypes import Scalar, bf16
 from quadpy.importing import import_late
 
-__all__ = ["CODES", "DEVICE_KINDS", "EXTENSION", "HOST", "NAMES", "READ_ONLY", "Managed", "Versioned", "export"]
-
 HOST: Final = 1  # kDLCPU
 DEVICE_KINDS: Final = {"amdgpu": 10, "cuda": 2}  # kDLROCM, kDLCUDA
 EXTENSION: Final = 12  # kDLExtDev: a device without a name in dlpack.h

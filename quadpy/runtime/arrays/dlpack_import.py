@@ -11,8 +11,6 @@ from quadpy.errors import ArgumentError
 from quadpy.runtime.arrays.dlpack import CODES, NAMES, READ_ONLY, Managed, Versioned
 from quadpy.runtime.device.reaper import Death
 
-__all__ = ["ImportedTensor", "import_tensor"]
-
 _NEWEST: Final = (1, 1)  # later ones of version 1 only add flags
 _USED: Final = {name: b"used_" + name for name in NAMES}  # these bytes must live as long as a capsule with the name
 _STRUCTS: Final[dict[bytes, type[Managed | Versioned]]] = {NAMES[0]: Managed, NAMES[1]: Versioned}

@@ -5,8 +5,6 @@ from __future__ import annotations
 from types import GenericAlias
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["I_contra", "OfElements", "PartIndex", "T_co"]
-
 if TYPE_CHECKING:
     from types import EllipsisType
     from typing import Generic, TypeAlias

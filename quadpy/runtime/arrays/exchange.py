@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from quadpy.runtime.device.device import Device
 
-__all__ = ["Exchange"]
-
 
 class Exchange:
     """The data that an array exports to other libraries and imports from them."""

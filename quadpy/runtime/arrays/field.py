@@ -38,8 +38,6 @@ from quadpy.runtime.memory.host_storage import Storage
 from quadpy.runtime.memory.placement import allocate_lasting, storage_at
 from quadpy.runtime.memory.strided_layout import StridedLayout
 
-__all__ = ["FIELD_HOOKS", "Field", "field"]
-
 
 @made_by("qp.field(dtype, shape) makes one")
 @shows(

@@ -14,11 +14,6 @@ from quadpy.messages import shown
 from quadpy.runtime.memory.blocked import Blocks
 from quadpy.runtime.memory.placement import Memory
 
-__all__ = [
-    "AXIS_NAMES", "FieldTree", "Freed", "Layout", "Placement", "StoredMember", "axis_strides", "integers_of", "offset_of",
-    "order_of", "reach_of", "require_no_layout", "strides_of",
-]  # fmt: skip
-
 AXIS_NAMES: Final = "ijklmnopqrst"
 
 

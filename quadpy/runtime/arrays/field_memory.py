@@ -11,8 +11,6 @@ from quadpy.runtime.device.device import Device
 from quadpy.runtime.memory.allocators.block import Block
 from quadpy.runtime.memory.host_storage import Storage
 
-__all__ = ["AnyField", "FieldMemory"]
-
 
 class AnyField(Protocol):
     """A field, or a field of structs."""

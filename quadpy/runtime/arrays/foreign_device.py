@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from quadpy.runtime.device.deferred_release import DeferredRelease
     from quadpy.runtime.device.device import Device
 
-__all__ = ["DeviceView", "cuda_array_interface", "describe_device_array", "dlpack_device", "is_on_gpu", "share"]
-
 _DEFAULT: Final = 1  # the default stream, whose handle is 0, in the interface and in CUDA's DLPack
 _PER_THREAD: Final = 2  # a thread's default stream, which is ordered with the default stream in both directions
 _UNORDERED: Final = -1

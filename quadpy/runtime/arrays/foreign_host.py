@@ -16,11 +16,6 @@ from quadpy.narrow import MOST_NARROW_BYTES
 from quadpy.runtime.arrays.dlpack_import import ImportedTensor, import_tensor
 from quadpy.runtime.elements.numpy_types import SCALAR_OF, STORAGE, Numbers, decode
 
-__all__ = [
-    "ALIGNED", "ALIGNED_ROWS", "DEVICE_KINDS", "DISTRIBUTED", "HOST_KINDS", "HostView", "TypeKey", "as_numpy", "describe_host_array",
-    "device_kind", "is_wide", "layout_of", "refused_if_broken", "renamed", "row_bytes", "type_key",
-]  # fmt: skip
-
 TypeKey: TypeAlias = tuple[str, str, int, tuple[int, ...]]
 """``(kind, scalar name, ndim, element shape)``; there is one object per type, so ``is`` compares types.
 

@@ -9,8 +9,6 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from quadpy.runtime.arrays.dense import DenseArray
 
-__all__ = ["LikeNumPy"]
-
 
 class LikeNumPy(NDArrayOperatorsMixin, DenseArray):
     """Operators give NumPy arrays, and methods of NumPy arrays are those of a copy that cannot be written.

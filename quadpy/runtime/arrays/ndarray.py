@@ -31,8 +31,6 @@ from quadpy.runtime.memory.strided_layout import StridedLayout
 if TYPE_CHECKING:
     from quadpy.runtime.device.device import Device
 
-__all__ = ["NDArray", "array_layout", "from_dlpack", "ndarray", "unset_array"]
-
 
 @made_by("qp.ndarray(dtype, shape) makes one; qp.from_dlpack shares the memory of another array")
 @shows(

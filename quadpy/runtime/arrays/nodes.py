@@ -29,8 +29,6 @@ from quadpy.runtime.launch.capturing import CAPTURES
 from quadpy.runtime.memory.host_memory import Buffer
 from quadpy.runtime.memory.placement import Memory, allocate_lasting
 
-__all__ = ["AnyField", "Axes", "GridNode", "Node", "NodeKind", "Tree", "contain", "nodes_of"]
-
 Axes = tuple[int, ...]
 AnyField: TypeAlias = Any
 """A field, or a field of structs, whose module imports this one's."""

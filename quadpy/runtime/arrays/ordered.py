@@ -19,8 +19,6 @@ from quadpy.runtime.memory.strided_layout import StridedLayout
 if TYPE_CHECKING:
     from quadpy.runtime.device.device import Device
 
-__all__ = ["OrderedNDArray", "order_of_layout"]
-
 
 class OrderedNDArray(DenseArray):
     """Like ``NDArray``, with the axes in ``order``, the outermost first; made by ``qp.tensor``.  Kernels get its strides."""

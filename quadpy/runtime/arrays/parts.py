@@ -8,8 +8,6 @@ from typing import NamedTuple
 from quadpy.errors import ArgumentError, BoundsError
 from quadpy.messages import shown
 
-__all__ = ["SlicedPart", "has_slices", "part_of"]
-
 
 class SlicedPart(NamedTuple):
     """A part of an array: a position or a slice for each axis, and the order of what remains.

@@ -22,8 +22,6 @@ from quadpy.runtime.arrays.field_layout import Layout, Placement, StoredMember, 
 from quadpy.runtime.memory.blocked import Blocks
 from quadpy.runtime.memory.packed import Lanes, PackedStorage
 
-__all__ = ["BitpackedFields", "QuantField", "WordField", "made_of", "place_in_words", "put_in_words"]
-
 _WORDS: Final = {32: u32, 64: u64}
 
 

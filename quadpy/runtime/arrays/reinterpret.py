@@ -15,8 +15,6 @@ from quadpy.runtime.memory.device_storage import DeviceStorage
 from quadpy.runtime.memory.host_storage import HostPart, HostStorage, Storage
 from quadpy.runtime.memory.strided_layout import StridedLayout
 
-__all__ = ["over_host_memory", "over_memory_of", "storage_over"]
-
 
 def over_memory_of(array: DenseArray, dtype: Scalar, shape: tuple[int, ...], start: int = 0) -> NDArray | None:
     """An NDArray of ``dtype`` and ``shape`` over the numbers of ``array``, from the byte ``start`` on.

@@ -10,8 +10,6 @@ import numpy as np
 
 from quadpy.errors import ArgumentError
 
-__all__ = ["html_of"]
-
 _MOST: Final = 1000
 """Up to this many elements are read as a whole; of larger arrays, the first ``_FIRST`` along each axis."""
 _FIRST: Final = 6

@@ -15,8 +15,6 @@ from quadpy.runtime.arrays.ndarray import NDArray, ndarray
 from quadpy.runtime.arrays.ordered import OrderedNDArray, order_of_layout
 from quadpy.runtime.elements.types import DType, element_of
 
-__all__ = ["Backend", "tensor"]
-
 
 class Backend(enum.Enum):
     """The kinds of arrays that ``qp.tensor`` creates."""

@@ -16,11 +16,6 @@ from quadpy.runtime.arrays.nodes import Axes, GridNode, Node, NodeKind, Tree, no
 from quadpy.runtime.device.current import renew_config
 from quadpy.runtime.device.locks import LiveObjects
 
-__all__ = [
-    "FieldsBuilder", "FieldsTree", "Root", "axes", "deactivate_all_snodes", "i", "ij", "ijk", "ijkl", "ijl", "ik", "ikl",
-    "il", "j", "jk", "jkl", "jl", "k", "kl", "l", "root",
-]  # fmt: skip
-
 
 @public
 def axes(*numbers: int) -> Axes:

@@ -10,8 +10,6 @@ from quadpy.runtime.arrays.field import Field
 from quadpy.runtime.arrays.field_layout import Placement
 from quadpy.runtime.memory.placement import Memory
 
-__all__ = ["Cells", "GridOfCells", "Levels", "assign", "blocks_of", "measure"]
-
 Levels: TypeAlias = tuple[tuple[int, int], ...]
 """Axes with their extents, the outermost first."""
 Cells: TypeAlias = dict[int, tuple[int, ...]]

@@ -9,8 +9,6 @@ if TYPE_CHECKING:
     from quadpy.runtime.memory.allocators.block import Block
     from quadpy.runtime.streams.owned import OwningDevice
 
-__all__ = ["ArrayMemory", "ArrayView"]
-
 
 class ArrayMemory(Protocol):
     """The memory of an array in a launch: of an NDArray, of a field, or of another library's array.

@@ -13,8 +13,6 @@ from typing import Final
 from quadpy.light import dataclass
 from quadpy.runtime.cpu.orc import LLVM_LOCK, LoadedObject, assemble, link
 
-__all__ = ["HELPERS", "helper_address", "helper_ir"]
-
 
 @dataclass(frozen=True, slots=True)
 class _Format:

@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from quadpy.errors import CodegenError
 from quadpy.light import dataclass
 
-__all__ = ["Symbols", "read_symbols", "section_around"]
-
 _SYMTAB = 2
 _LOCAL, _HIDDEN = 0, 2
 

@@ -11,8 +11,6 @@ import ctypes
 import functools
 from typing import Final
 
-__all__ = ["KERNEL_FUNCTIONS", "POOL_FUNCTIONS", "c_address"]
-
 _ROUNDING: Final = ("floor", "ceil", "trunc", "rint", "nearbyint", "round", "roundeven")
 _EXACT: Final = (*_ROUNDING, "fma", "fmod", "frexp", "ldexp")
 

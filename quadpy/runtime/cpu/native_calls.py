@@ -17,9 +17,6 @@ from quadpy.runtime.cpu.orc import assemble
 from quadpy.runtime.cpu.python_functions import FAST, PythonFunctions
 from quadpy.runtime.drivers.gpu_calls import UNTRIED, address_of_function
 
-__all__ = ["NativeCalls"]
-
-
 _MOST: Final = 4
 """Arguments of a call."""
 _PYTHON: Final = {

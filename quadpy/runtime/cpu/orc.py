@@ -19,8 +19,6 @@ from quadpy.errors import CodegenError
 from quadpy.importing import held_by_forks
 from quadpy.runtime.cpu.elf_symbols import read_symbols
 
-__all__ = ["LLVM_LOCK", "TRIPLE", "LoadedObject", "assemble", "link"]
-
 llvm.initialize_native_target()
 llvm.initialize_native_asmprinter()
 

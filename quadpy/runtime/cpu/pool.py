@@ -29,21 +29,6 @@ from quadpy.runtime.cpu.pool_native.interrupts import PYTHON_FUNCTIONS
 from quadpy.runtime.cpu.python_functions import address_of_python
 from quadpy.runtime.device.locks import new_lock
 
-__all__ = [
-    "ENTRY",
-    "SIZE",
-    "default_threads",
-    "fill",
-    "get_threads",
-    "native_symbols",
-    "pool_address",
-    "pool_symbol",
-    "raise_kept",
-    "run",
-    "set_spin",
-    "set_threads",
-]
-
 ENTRY: Final = "qp_pool_run"
 """``void qp_pool_run(ptr task, ptr args, ptr scratch, i64 n, i64 chunk, i64 grain)``, for kernels; see ``run``."""
 

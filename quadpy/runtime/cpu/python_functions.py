@@ -11,8 +11,6 @@ from typing import Final
 
 from quadpy.runtime.cpu.orc import LoadedObject, link
 
-__all__ = ["FAST", "NO_ARGUMENTS", "PythonFunctions", "address_of_python"]
-
 NO_ARGUMENTS: Final = 0x0004
 """METH_NOARGS: ``ptr (ptr self, ptr null)``."""
 FAST: Final = 0x0080

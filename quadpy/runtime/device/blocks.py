@@ -14,8 +14,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
-__all__ = ["Block", "Lasting", "Lifetime", "Token", "While", "whole"]
-
 T = TypeVar("T")
 
 Lifetime: TypeAlias = Callable[[], object]

@@ -17,8 +17,6 @@ from typing import Final
 from quadpy.runtime.device.life import inside_host_function
 from quadpy.runtime.streams.timeline import Timeline
 
-__all__ = ["THUNK", "Failures", "HostCall", "Runs", "forget", "register", "run_ticket"]
-
 
 class Runs:
     """The timelines that a graph was launched on, shared by all its host functions.  It keeps no timeline alive."""

@@ -10,10 +10,6 @@ from quadpy.errors import ArgumentError
 from quadpy.public import Tracebacks
 from quadpy.runtime.device.locks import new_lock
 
-__all__ = [
-    "Config", "State", "current_config", "launches_so_far", "next_launch", "renew_config", "require_wave_size", "set_config", "take_back_launches",
-]  # fmt: skip
-
 
 class Config(NamedTuple):
     """The options of ``qp.init``.

@@ -11,8 +11,6 @@ from typing import Protocol
 from quadpy.light import dataclass
 from quadpy.runtime.streams.timeline import Mark, Timeline, Timelines
 
-__all__ = ["Releasable", "DeferredRelease"]
-
 
 class Releasable(Protocol):
     """Something to release before its device closes."""

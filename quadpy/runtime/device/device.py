@@ -37,8 +37,6 @@ from quadpy.runtime.streams.timeline import Timelines
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["Device"]
-
 
 @shows("close", "create_event", "create_stream", "current_stream", "default_stream", "memory_stats", "synchronize")
 class Device(OneProcess):

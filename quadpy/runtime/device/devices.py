@@ -20,18 +20,6 @@ if TYPE_CHECKING:
     from quadpy.runtime.drivers.driver import Driver
     from quadpy.runtime.memory.device_memory import MemoryStats
 
-__all__ = [
-    "close_devices_at_exit",
-    "create_event",
-    "create_stream",
-    "current_device",
-    "device_of",
-    "device_or_current",
-    "memory_stats",
-    "open_device",
-    "open_devices",
-]
-
 
 def _open_cpu(ordinal: int) -> Driver:
     if ordinal:

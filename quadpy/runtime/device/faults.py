@@ -18,8 +18,6 @@ from quadpy.runtime.memory.device_memory import DeviceMemory
 from quadpy.runtime.memory.staging import Staging
 from quadpy.runtime.streams.timeline import Timelines
 
-__all__ = ["CheckedEntry", "Faults", "host_record", "number_of_first"]
-
 _BYTES: Final = 8 * WORDS
 _Record: Final = ctypes.c_uint64 * WORDS
 

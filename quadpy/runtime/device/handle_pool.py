@@ -16,8 +16,6 @@ from typing import Any, Final, Generic, TypeVar
 
 from quadpy.runtime.device.reaper import MAX_POOLED, Owner, Reaper, give_back
 
-__all__ = ["ALONE", "HandlePool", "PooledOwner"]
-
 H = TypeVar("H", bound=int)
 
 _LOOKS: Final = 3

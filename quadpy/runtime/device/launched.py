@@ -8,8 +8,6 @@ from typing import Final
 
 from quadpy.errors import DistributedError
 
-__all__ = ["LAUNCHERS", "Launched", "launched_as"]
-
 
 @dataclass(frozen=True, slots=True)
 class Launched:

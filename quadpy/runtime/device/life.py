@@ -11,8 +11,6 @@ from quadpy.errors import DeviceError
 from quadpy.runtime.device.blocks import Block, Lasting
 from quadpy.runtime.device.reaper import Reaper
 
-__all__ = ["HOSTS", "THREAD", "Life", "inside_host_function", "refuse_in_host_function"]
-
 
 class _Thread(threading.local):
     def __init__(self) -> None:

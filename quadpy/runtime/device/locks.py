@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 if TYPE_CHECKING:
     from threading import RLock
 
-__all__ = ["LiveObjects", "new_lock"]
-
 _locks: Final[weakref.WeakSet[RLock]] = weakref.WeakSet()
 
 

@@ -16,8 +16,6 @@ from quadpy.target import parse_target
 if TYPE_CHECKING:
     from quadpy.artifact import CodeObject
 
-__all__ = ["Label", "Module", "Modules"]
-
 
 class Label(NamedTuple):
     """A function: its kernel's ``name``, the number of the task if there are several, and where the task begins."""

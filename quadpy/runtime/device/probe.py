@@ -12,8 +12,6 @@ from typing import Any
 
 from quadpy.runtime.drivers.cuda_errors import remedy
 
-__all__ = ["Probe", "library_error", "probe_cuda", "probe_hip"]
-
 
 @dataclass(frozen=True, slots=True)
 class Probe:

@@ -15,8 +15,6 @@ from collections.abc import Callable, Iterable
 from itertools import starmap
 from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
 
-__all__ = ["MAX_POOLED", "Death", "Owner", "Reaper", "give_back", "give_back_one"]
-
 H = TypeVar("H")
 T = TypeVar("T")
 

@@ -9,8 +9,6 @@ from typing import Any, TypeAlias, TypeVar
 
 from quadpy.runtime.device.reaper import Reaper, give_back
 
-__all__ = ["ResourceStack"]
-
 T = TypeVar("T")
 
 _Resource: TypeAlias = tuple[Callable[[Any], object], list[Any]]

@@ -6,8 +6,6 @@ from quadpy.runtime.device.device import Device
 from quadpy.runtime.launch.capturing import session_of
 from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["complete"]
-
 
 def complete(device: Device, on: Stream) -> None:
     """Wait for what was just launched on ``on``, print what it printed, and raise the fault of a failed check.

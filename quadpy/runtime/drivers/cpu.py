@@ -27,8 +27,6 @@ from quadpy.runtime.drivers.driver import (
 )
 from quadpy.runtime.memory.host_memory import HOST, Buffer
 
-__all__ = ["CpuDriver"]
-
 _EVENT: Final = EventHandle(0)
 
 

@@ -20,8 +20,6 @@ from quadpy.runtime.drivers.gpu_api import CALLS, GpuApi
 from quadpy.runtime.drivers.vendor_calls import named
 from quadpy.target import NVIDIA_ARCHS
 
-__all__ = ["cuda_api", "open_cuda_driver"]
-
 _OLDEST: Final = 12_000
 """CUDA 12.0, the first version whose driver loads modules lazily and accepts PTX for every target from sm_70 to sm_90."""
 

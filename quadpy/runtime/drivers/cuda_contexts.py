@@ -10,8 +10,6 @@ from typing import Any, Final
 
 from quadpy.runtime.drivers.vendor_calls import Call, named
 
-__all__ = ["Contexts"]
-
 _SPIN: Final = 1  # CU_CTX_SCHED_SPIN: waiting threads poll; other policies cost tens of microseconds per wait
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["CAUSES", "FATAL", "remedy"]
-
 _LOST: Final = "the device cannot be used again in this process"
 
 FATAL: Final = {

@@ -32,8 +32,6 @@ from quadpy.runtime.drivers.graph_driver import (
 )
 from quadpy.runtime.drivers.vendor_calls import named
 
-__all__ = ["cuda_graph_api"]
-
 _MARKERS: Final = (1, 2, 0)  # see GpuApi.launch_markers
 _AUTO_FREE: Final = 1
 _PRIORITIES: Final = 8

@@ -17,8 +17,6 @@ from quadpy.runtime.drivers.gpu_api import GpuApi
 from quadpy.runtime.drivers.gpu_calls import address_of_function, direct
 from quadpy.runtime.drivers.vendor_calls import Call
 
-__all__ = ["DirectCalls"]
-
 Ask: TypeAlias = Callable[..., int]
 
 

@@ -10,24 +10,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, NewType, Protocol, TypeAlias
 
-__all__ = [
-    "DEFAULT_STREAM",
-    "Address",
-    "AllocatorName",
-    "DeviceInfo",
-    "Dim3",
-    "Driver",
-    "EventHandle",
-    "Feature",
-    "FunctionHandle",
-    "ModuleHandle",
-    "NativeLaunch",
-    "PinnedPointer",
-    "PlainPointer",
-    "PoolPointer",
-    "StreamHandle",
-]
-
 StreamHandle = NewType("StreamHandle", int)
 EventHandle = NewType("EventHandle", int)
 ModuleHandle = NewType("ModuleHandle", int)

@@ -26,8 +26,6 @@ from quadpy.runtime.drivers.gpu_launches import GpuLaunches
 from quadpy.runtime.drivers.graph_driver import GraphDriver
 from quadpy.runtime.drivers.vendor_calls import Call
 
-__all__ = ["GpuDriver"]
-
 _NON_BLOCKING: Final = 1  # a stream without implicit order against the null stream
 _DISABLE_TIMING: Final = 2
 

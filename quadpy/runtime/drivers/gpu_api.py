@@ -16,8 +16,6 @@ from quadpy.runtime.drivers.driver import AllocatorName, DeviceInfo, Feature
 from quadpy.runtime.drivers.graph_api import GraphApi
 from quadpy.runtime.drivers.vendor_calls import Call
 
-__all__ = ["CALLS", "GpuApi"]
-
 CALLS: Final = {
     "device_count": ("hipGetDeviceCount", "cuDeviceGetCount"),
     "synchronize": ("hipDeviceSynchronize", "cuCtxSynchronize"),

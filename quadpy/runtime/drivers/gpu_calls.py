@@ -11,8 +11,6 @@ from quadpy.errors import DriverError, NoDeviceError, OutOfDeviceMemory
 from quadpy.runtime.drivers.gpu_api import GpuApi
 from quadpy.runtime.drivers.vendor_calls import Call
 
-__all__ = ["LOST", "UNTRIED", "GpuCalls", "address_of_function", "direct"]
-
 LOST: Final = "a GPU does not recover within a process: start the program again"
 """Advice for a lost device."""
 UNTRIED: Final = 1 << 32

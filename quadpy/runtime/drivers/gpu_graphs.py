@@ -21,8 +21,6 @@ from quadpy.runtime.drivers.graph_driver import (
 if TYPE_CHECKING:
     from quadpy.runtime.drivers.gpu_calls import GpuCalls
 
-__all__ = ["GpuGraphs"]
-
 
 class GpuGraphs:
     """A ``GraphDriver`` for the device of ``driver``; it checks each status before it uses the values that come with it."""

@@ -10,8 +10,6 @@ from quadpy.runtime.drivers.driver import DeviceInfo, Dim3, FunctionHandle, Modu
 from quadpy.runtime.drivers.gpu_api import GpuApi
 from quadpy.runtime.drivers.gpu_calls import GpuCalls, address_of_function, direct
 
-__all__ = ["GpuLaunches"]
-
 _MAX_POINTERS: Final = 256
 """Streams whose pointers are kept for the next launch."""
 

@@ -13,8 +13,6 @@ from typing import Any, NamedTuple, TypeAlias
 from quadpy.runtime.drivers.graph_driver import GraphFeature, NodeHandle, Work
 from quadpy.runtime.drivers.vendor_calls import Call, named
 
-__all__ = ["ArgumentWords", "GraphApi", "NodeCalls", "NodeList", "adding", "changing"]
-
 NodeList: TypeAlias = Callable[[Sequence[NodeHandle]], tuple[Any, int]]
 """Dependencies in the binding's form, and their number."""
 

@@ -11,31 +11,6 @@ from typing import Literal, NewType, Protocol, TypeAlias
 
 from quadpy.runtime.drivers.driver import Address, EventHandle, FunctionHandle, StreamHandle
 
-__all__ = [
-    "AllocWork",
-    "ChildWork",
-    "ConditionHandle",
-    "CopyKind",
-    "CopyWork",
-    "EmptyWork",
-    "EventRecordWork",
-    "EventWaitWork",
-    "ExecHandle",
-    "FillWork",
-    "FreeWork",
-    "GraphDriver",
-    "GraphHandle",
-    "GraphMemory",
-    "GraphFeature",
-    "HostWork",
-    "KernelWork",
-    "NodeHandle",
-    "SemaphoreHandle",
-    "SemaphoreSignalWork",
-    "SemaphoreWaitWork",
-    "Work",
-]
-
 GraphHandle = NewType("GraphHandle", int)
 NodeHandle = NewType("NodeHandle", int)
 ExecHandle = NewType("ExecHandle", int)

@@ -20,8 +20,6 @@ from quadpy.runtime.drivers.gpu_api import CALLS, GpuApi
 from quadpy.runtime.drivers.hip_graph_api import hip_graph_api
 from quadpy.runtime.drivers.vendor_calls import named
 
-__all__ = ["CAUSES", "hip_api", "open_hip_driver"]
-
 _OLDEST: Final = 70_000_000
 """HIP 7.0, since which frees no longer wait and handles are no longer validated."""
 

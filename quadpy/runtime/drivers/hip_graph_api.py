@@ -32,8 +32,6 @@ from quadpy.runtime.drivers.graph_driver import (
 )
 from quadpy.runtime.drivers.vendor_calls import named
 
-__all__ = ["hip_graph_api"]
-
 _MARKERS: Final = (1, 2, 3)
 _AUTO_FREE: Final = 1
 _PRIORITIES: Final = 8

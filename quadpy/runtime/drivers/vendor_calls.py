@@ -6,8 +6,6 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-__all__ = ["Call", "named"]
-
 Call: TypeAlias = Callable[..., tuple[Any, ...]]
 """A call that returns ``(status, *values)``."""
 

@@ -13,8 +13,6 @@ from quadpy.errors import ArgumentError
 from quadpy.runtime.elements.numpy_types import VALUES, Numbers, admit, cast
 from quadpy.runtime.elements.types import scalar_of
 
-__all__ = ["Typed", "apply", "meeting_type"]
-
 Typed: TypeAlias = tuple[Numbers, Scalar]
 """Numbers, and their type in the language."""
 

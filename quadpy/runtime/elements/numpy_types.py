@@ -16,19 +16,6 @@ from quadpy.errors import ArgumentError
 from quadpy.messages import shown
 from quadpy.records import RecordType
 
-__all__ = [
-    "SCALAR_OF",
-    "STORAGE",
-    "VALUES",
-    "Numbers",
-    "address_of",
-    "admit",
-    "cast",
-    "decode",
-    "encode",
-    "numpy_dtype",
-]
-
 Numbers: TypeAlias = np.ndarray[tuple[Any, ...], np.dtype[Any]]  # numpy.typing's name for it takes long to import
 
 _NAMES: Final = {"u1": "bool", "bf16": "uint16"} | {

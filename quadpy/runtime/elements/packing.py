@@ -11,8 +11,6 @@ from typing import Final, TypeAlias
 
 from quadpy.runtime.elements.numpy_types import STORAGE
 
-__all__ = ["PACKINGS", "packed"]
-
 _Pack: TypeAlias = Callable[[float], bytes]
 
 _CODES: Final = {

@@ -12,8 +12,6 @@ from quadpy.runtime.device.current import Config, current_config
 if TYPE_CHECKING:
     from quadpy.quantised import QuantType
 
-__all__ = ["CompositeType", "DType", "ElementType", "ScalarLike", "element_of", "quantised_of", "scalar_of"]
-
 ScalarLike: TypeAlias = Scalar | type[float] | type[int] | type[bool]
 """A Scalar, or ``float``, ``int``, ``bool`` for ``default_fp``, ``default_ip``, ``u1``."""
 

@@ -20,8 +20,6 @@ from quadpy.runtime.elements.arithmetic import Typed, apply, meeting_type
 from quadpy.runtime.elements.numpy_types import SCALAR_OF, Numbers, admit, cast
 from quadpy.runtime.elements.types import ScalarLike, scalar_of
 
-__all__ = ["MOST_COMPONENTS", "Elements", "full", "require_extents", "wrap"]
-
 MOST_COMPONENTS: Final = 65_536
 """The largest extent of a vector or matrix; more numbers belong in an array."""
 

@@ -14,8 +14,6 @@ from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers.driver import FunctionHandle, StreamHandle
 from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["ArgumentMemory"]
-
 
 class ArgumentMemory:
     """At least ``nbytes`` bytes, and the data that was uploaded last; for one thread at a time.

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 if TYPE_CHECKING:
     from quadpy.runtime.drivers.graph_driver import CopyKind
 
-__all__ = ["CapturedWork", "Constant", "Copy", "Fill", "GraphLaunch", "HostFunction"]
-
 
 class Fill(NamedTuple):
     """``nbytes`` bytes at ``target`` that repeat ``pattern``, which has 1, 2 or 4 bytes.

@@ -27,25 +27,6 @@ if TYPE_CHECKING:
     from quadpy.runtime.memory.allocators.block import DeviceBuffer
     from quadpy.runtime.streams.timeline import Timeline
 
-__all__ = [
-    "CAPTURES",
-    "CapturedEvent",
-    "CapturedRecord",
-    "CapturedStream",
-    "Replaying",
-    "Session",
-    "ThreadCaptures",
-    "launching_kernel",
-    "refuse_in_capture",
-    "replaying_here",
-    "session_of",
-    "set_launching_kernel",
-    "set_replaying",
-    "take_launching_kernel",
-    "thread_captures",
-]
-
-
 T = TypeVar("T")
 
 

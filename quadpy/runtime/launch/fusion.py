@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from quadpy.runtime.drivers.driver import StreamHandle
     from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["TOO_LARGE", "Fuse", "Fusion", "OneLaunch", "require_fuse"]
-
 Fuse: TypeAlias = Literal["auto", True, False]
 """``True``: wherever it is possible; ``"auto"``: only where it is also expected to be quicker."""
 

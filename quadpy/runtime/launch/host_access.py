@@ -10,8 +10,6 @@ from quadpy.runtime.memory.strided_layout import StridedLayout
 if TYPE_CHECKING:
     from quadpy.runtime.memory.allocators.block import Block
 
-__all__ = ["HostMemory", "ObservedAccess", "Where", "written_by"]
-
 Where = tuple[int | slice, ...] | None
 """A part of an array, by a position or a slice for each of its first axes; None for all of it."""
 

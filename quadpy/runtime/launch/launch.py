@@ -24,23 +24,6 @@ if TYPE_CHECKING:
     from quadpy.runtime.drivers.graph_driver import CopyWork, FillWork
     from quadpy.runtime.memory.allocators.block import Block
 
-__all__ = [
-    "Accesses",
-    "Effects",
-    "Binder",
-    "Bound",
-    "Call",
-    "HostLaunch",
-    "Indirect",
-    "KernelLaunch",
-    "MemoryRange",
-    "Origin",
-    "Prepared",
-    "Runner",
-    "Scratch",
-    "memory_range",
-]
-
 MemoryRange: TypeAlias = tuple[int, int]
 """An address, and the number of bytes that are touched from there."""
 

@@ -9,8 +9,6 @@ from typing import Any, Final
 
 from quadpy.runtime.launch.observing import Observer, Submission
 
-__all__ = ["Observers"]
-
 
 class _Submissions:
     """One submission of which several observers were told."""

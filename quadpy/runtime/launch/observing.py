@@ -23,21 +23,6 @@ if TYPE_CHECKING:
     from quadpy.runtime.arrays.view import ArrayMemory
     from quadpy.runtime.streams.timeline import Timeline
 
-__all__ = [
-    "NOT_NOTED",
-    "CallAccesses",
-    "KernelAccess",
-    "ObservedCall",
-    "ObservedNode",
-    "NodeTimer",
-    "ObservedStream",
-    "Observer",
-    "Submission",
-    "TaskTimes",
-    "TimedNode",
-    "RawAccess",
-]
-
 
 class ObservedStream(Protocol):
     """What an observer needs from a stream; see ``Stream``."""

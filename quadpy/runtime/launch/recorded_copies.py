@@ -18,8 +18,6 @@ from quadpy.runtime.launch.capturing import Session
 from quadpy.runtime.memory.strided_layout import StridedLayout
 from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["MAX_RUNS", "CopiedArray", "pieces_of", "record_copies", "record_values", "repeating_pattern"]
-
 MAX_RUNS: Final = 256
 """Nodes that one access may record: each costs time in every launch, and more to order it after others."""
 

@@ -6,8 +6,6 @@ from typing import ClassVar, Protocol
 
 from quadpy.runtime.drivers.driver import Driver, StreamHandle
 
-__all__ = ["Accounting", "MemoryChange"]
-
 
 class MemoryChange(Protocol):
     """Takes a change of the memory in use, in bytes; negative for freed memory.

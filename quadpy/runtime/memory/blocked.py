@@ -16,8 +16,6 @@ from quadpy.runtime.memory.host_storage import HostStorage, Storage, Where
 if TYPE_CHECKING:
     from quadpy.runtime.device.device import Device
 
-__all__ = ["BlockedStorage", "Blocks", "PartedStorage"]
-
 Blocks: TypeAlias = tuple[tuple[int, ...], ...]
 """For each axis the extents of its levels, the outermost first; their product is the extent of the axis."""
 

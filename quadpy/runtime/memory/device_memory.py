@@ -18,8 +18,6 @@ from quadpy.runtime.memory.allocators.cache import CachingAllocator
 from quadpy.runtime.memory.allocators.pool import PoolAllocator
 from quadpy.runtime.streams.timeline import Timeline, Timelines, handle_text, lookup
 
-__all__ = ["DeviceMemory", "MemoryStats"]
-
 _MANY: Final = 8
 """Guests of a block above which ended streams are removed."""
 

@@ -33,9 +33,6 @@ if TYPE_CHECKING:
     from quadpy.runtime.device.device import Device
     from quadpy.runtime.memory.allocators.block import DeviceBuffer
 
-__all__ = ["DeviceStorage", "Region", "lasting_zero_bytes", "stream_of", "unset_buffer", "zero_buffer", "zero_bytes"]
-
-
 _SMALL: Final = 4096
 """An element of up to this many bytes is fetched without a separate buffer."""
 

@@ -12,8 +12,6 @@ import numpy as np
 from quadpy.importing import import_late
 from quadpy.runtime.elements.numpy_types import Numbers, address_of
 
-__all__ = ["fill"]
-
 _SMALL: Final = 1 << 12
 """Bytes up to which the method makes no difference."""
 _PATTERN: Final = 1 << 14

@@ -19,8 +19,6 @@ from quadpy.runtime.memory.accounting import Accounting
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-__all__ = ["ALIGNMENT", "HOST", "RESERVED", "Buffer", "HostAllocator"]
-
 ALIGNMENT: Final = 64
 """Bytes of a cache line and of the widest vector register, so that aligned vectors never straddle two lines."""
 RESERVED: Final = 1 << 30

@@ -20,8 +20,6 @@ from quadpy.runtime.streams.stream import Stream
 if TYPE_CHECKING:
     from quadpy.runtime.device.device import Device
 
-__all__ = ["READING", "Exports", "HostPart", "HostStorage", "Storage", "Where", "check_stream", "is_exported"]
-
 Where: TypeAlias = "tuple[int | slice, ...] | EllipsisType"
 """One element, by a position for each axis of the array; a part, by positions and slices with positive steps and bounds
 inside the array; or ``...`` for all elements."""

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from quadpy.runtime.device.device import Device
     from quadpy.runtime.memory.allocators.block import Block
 
-__all__ = ["Lanes", "PackedStorage"]
-
 
 class _OnArrays:
     """The operations on NumPy's arrays, whose axes have one number at least."""

@@ -15,8 +15,6 @@ from quadpy.runtime.memory.host_memory import HOST, Buffer
 from quadpy.runtime.memory.host_storage import HostStorage, Storage, check_stream
 from quadpy.runtime.memory.strided_layout import StridedLayout
 
-__all__ = ["Memory", "allocate", "allocate_lasting", "allocate_unset", "storage_at"]
-
 Memory: TypeAlias = Buffer | Region
 """Memory for one array, or for several that share it."""
 

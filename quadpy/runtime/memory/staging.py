@@ -17,8 +17,6 @@ from quadpy.errors import DeviceError
 from quadpy.runtime.device.reaper import Reaper
 from quadpy.runtime.drivers.driver import Driver, EventHandle, PinnedPointer, StreamHandle
 
-__all__ = ["Landing", "Staging"]
-
 T = TypeVar("T")
 
 CHUNK: Final = 1 << 20

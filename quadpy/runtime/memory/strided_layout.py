@@ -9,8 +9,6 @@ import numpy as np
 
 from quadpy.runtime.elements.numpy_types import Numbers
 
-__all__ = ["StridedLayout"]
-
 
 class StridedLayout(NamedTuple):
     """A grid of numbers of ``dtype``: the first one is ``start`` bytes into some memory; ``strides`` are in bytes.

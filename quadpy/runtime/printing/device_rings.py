@@ -19,8 +19,6 @@ from quadpy.runtime.memory.staging import Staging
 from quadpy.runtime.printing.records import Header, Output, output_of, show
 from quadpy.runtime.streams.timeline import Mark, Timeline, Timelines
 
-__all__ = ["DeviceRing", "Prints"]
-
 _MOST_PENDING: Final = 64
 """Launches under way that each have a ring: one more waits for the first of them."""
 

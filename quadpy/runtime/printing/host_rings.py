@@ -9,8 +9,6 @@ from quadpy.output import HEADER_WORDS
 from quadpy.runtime.device.current import State
 from quadpy.runtime.printing.records import Header, output_of, show
 
-__all__ = ["HostRing", "take_host_ring"]
-
 _MOST_SPARE: Final = 4
 
 _spare: Final[list[HostRing]] = []

@@ -14,8 +14,6 @@ from typing import Final, NamedTuple
 from quadpy.output import CAPACITY_WORD, HEADER_WORDS, LOST_WORD, NEXT_WORD, Message
 from quadpy.runtime.device.blocks import Block, Lasting
 
-__all__ = ["Header", "Output", "learn", "muted", "output_of", "show"]
-
 _KNOWN: Final[dict[int, tuple[Message, int]]] = {}
 """The messages of all code that was loaded, by key, each with the number of its words."""
 

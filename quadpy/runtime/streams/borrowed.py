@@ -13,8 +13,6 @@ from quadpy.runtime.drivers.driver import DEFAULT_STREAM, StreamHandle
 from quadpy.runtime.streams.owned import OwnerRef
 from quadpy.runtime.streams.timeline import Timeline, Timelines
 
-__all__ = ["BorrowedHandle", "BorrowedStreams"]
-
 
 class BorrowedHandle(Owner[StreamHandle]):
     """A stream of another library while it is borrowed.  quadpy never destroys it."""

@@ -11,8 +11,6 @@ from quadpy.runtime.device.reaper import Reaper
 from quadpy.runtime.drivers.driver import Driver
 from quadpy.runtime.streams.timeline import Timeline, Timelines
 
-__all__ = ["MOST_BRANCHES", "Branches"]
-
 MOST_BRANCHES: Final = 16
 """Branch streams that are kept for reuse.  Larger forks, and forks on several threads at once, create more."""
 

@@ -8,8 +8,6 @@ import warnings
 from quadpy.runtime.device.blocks import Lifetime, Token, While
 from quadpy.runtime.streams.timeline import Timeline
 
-__all__ = ["CurrentStreams", "Use", "warn_of_reset"]
-
 
 def warn_of_reset() -> None:
     """Warn the thread that its current stream was destroyed."""

@@ -14,8 +14,6 @@ from quadpy.runtime.launch.capturing import CAPTURES, CapturedRecord, session_of
 from quadpy.runtime.streams.owned import Owned, OwnerRef
 from quadpy.runtime.streams.stream import Stream, StreamDevice
 
-__all__ = ["Event"]
-
 
 @made_by("qp.create_event() makes one")
 @shows(

@@ -15,8 +15,6 @@ from quadpy.runtime.drivers.driver import Driver, EventHandle
 from quadpy.runtime.streams.owned import Owned, OwnerRef
 from quadpy.runtime.streams.timeline import Timelines, handle_text, lookup
 
-__all__ = ["EventTable"]
-
 
 class EventTable:
     """Creates, finds and ends events.  Safe from any thread, without a lock."""

@@ -21,8 +21,6 @@ from quadpy.runtime.streams.current import CurrentStreams
 from quadpy.runtime.streams.event_table import EventTable
 from quadpy.runtime.streams.timeline import Timeline, Timelines, handle_text
 
-__all__ = ["StreamManager"]
-
 
 @shows(
     "create_stream", "destroy_stream", "synchronize_stream", "query_stream", "set_current_stream", "current_stream",

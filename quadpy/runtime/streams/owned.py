@@ -20,8 +20,6 @@ from quadpy.runtime.device.reaper import Owner, Reaper
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["Owned", "OwnerRef", "OwningDevice"]
-
 H = TypeVar("H", bound=int)
 T = TypeVar("T")
 

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from quadpy.runtime.streams.manager import StreamManager
     from quadpy.runtime.streams.timeline import Timeline, Timelines
 
-__all__ = ["Stream", "StreamDevice", "set_device_lookup", "use_stream"]
-
 T = TypeVar("T")
 
 

@@ -21,8 +21,6 @@ from quadpy.runtime.device.reaper import Owner, Reaper
 from quadpy.runtime.drivers.driver import DEFAULT_STREAM, Driver, EventHandle, PlainPointer, StreamHandle
 from quadpy.runtime.streams.owned import OwnerRef
 
-__all__ = ["Mark", "Timeline", "Timelines", "WaitingBlock", "handle_text", "lookup"]
-
 T = TypeVar("T")
 
 

@@ -22,8 +22,6 @@ from quadpy.codegen.plans.privatise import scalar_count
 from quadpy.errors import CodegenError
 from quadpy.ir import nodes as ir
 
-__all__ = ["lower_cpu_blocks"]
-
 _MOST_BYTES: Final = 2 << 20
 """Working memory of a block, for the shared arrays and the variables that are kept."""
 

@@ -33,8 +33,6 @@ from quadpy.flow import conditions_of, loop_ends
 from quadpy.ir import nodes as ir
 from quadpy.ir.long_loops import has_long
 
-__all__ = ["lower_cpu_entry"]
-
 POOL_RUN: Final = "qp_pool_run"
 _PATIENCE: Final = 50_000_000
 """Cycles after which the entry returns between tasks."""

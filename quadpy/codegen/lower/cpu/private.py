@@ -34,8 +34,6 @@ from quadpy.ir import nodes as ir
 from quadpy.ir.nodes import AtomicOp
 from quadpy.ir.types import Space
 
-__all__ = ["PRIVATE", "call_private", "lower_merges", "private_pointers"]
-
 PRIVATE: Final = ".private"
 _POOL_SIZE: Final = "qp_pool_size"
 _MERGE_GRAIN: Final = 1 << 14

@@ -25,8 +25,6 @@ from quadpy.codegen.reduction import ACCUMULATORS, MOST_CHUNKS, STRANDS, WIDTH, 
 from quadpy.dtypes import Scalar
 from quadpy.ir import nodes as ir
 
-__all__ = ["Cut", "call_chunks", "chunk_cell", "reduce_piece"]
-
 _SHIFT: Final = ACCUMULATORS.bit_length() - 1
 
 Cut: TypeAlias = Callable[[str, str, str, Callable[[str, str], None]], None]

@@ -19,8 +19,6 @@ from quadpy.ir import nodes as ir
 from quadpy.ir.numbering import Numbers
 from quadpy.ir.variables import assigned_in, bound_by, reads_of
 
-__all__ = ["Sections"]
-
 
 class Sections:
     """Writes the body of a loop for groups of iterations.

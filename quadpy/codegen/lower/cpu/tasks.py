@@ -39,8 +39,6 @@ from quadpy.codegen.schedule import KernelSchedule, Schedule
 from quadpy.ir import nodes as ir
 from quadpy.ir.long_loops import has_long
 
-__all__ = ["lower_cpu_task"]
-
 
 def lower_cpu_task(module: ModuleText, kernel: KernelSchedule, schedule: Schedule) -> bool:
     """Write the functions of a task, and again over private copies if it has any.

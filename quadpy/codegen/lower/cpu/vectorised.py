@@ -16,8 +16,6 @@ from quadpy.codegen.lower.text import FunctionText
 from quadpy.codegen.plans.vectorise import VectorPlan
 from quadpy.ir import nodes as ir
 
-__all__ = ["VectorGroups", "piece_count"]
-
 
 def piece_count(out: FunctionText, count: str, width: int) -> str:
     """The number of pieces, i64, for ``count`` iterations of the last axis."""

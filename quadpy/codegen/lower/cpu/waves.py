@@ -23,9 +23,6 @@ from quadpy.ir.nodes import WaveOp
 from quadpy.ir.variables import reads_of
 from quadpy.ir.waves import COMBINING, ROW, first_of_scan
 
-__all__ = ["over_waves"]
-
-
 _ROLLED: Final = '!"llvm.loop.unroll.disable"'
 """Unrolling loops over a known number of lanes would take long and gain nothing: they are vectorised instead."""
 

@@ -16,8 +16,6 @@ from typing import Final
 from quadpy.codegen.lower.text import FunctionText
 from quadpy.light import dataclass
 
-__all__ = ["MOST_ON_STACK", "WORKING", "Record", "Table", "has_failed", "lend", "new_working_record"]
-
 WORKING: Final = {"scratch": "ptr", "table": "ptr", "shift": "i64", "row": "i64", "failed": "i32"}
 MOST_ON_STACK: Final = 32 << 10
 _LINE: Final = 64

@@ -20,8 +20,6 @@ from quadpy.codegen.plans.privatise import scalar_count
 from quadpy.errors import CodegenError
 from quadpy.ir import nodes as ir
 
-__all__ = ["lower_blocks"]
-
 _DYNAMIC: Final = "@dynamic_shared"
 """The shared memory that a launch asks for."""
 

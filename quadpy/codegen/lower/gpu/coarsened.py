@@ -26,8 +26,6 @@ from quadpy.codegen.lower.statements import lower_block
 from quadpy.ir import nodes as ir
 from quadpy.light import dataclass
 
-__all__ = ["lower_coarsened"]
-
 
 @dataclass(frozen=True, slots=True)
 class _Strip:

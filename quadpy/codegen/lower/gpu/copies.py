@@ -25,8 +25,6 @@ from quadpy.ir.nodes import AtomicOp
 from quadpy.ir.types import Space
 from quadpy.light import dataclass
 
-__all__ = ["lower_copies"]
-
 _WORTH: Final = 16
 """Iterations of the loop for each element of the copy."""
 _UNROLL: Final = 4

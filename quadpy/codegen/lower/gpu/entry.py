@@ -19,9 +19,6 @@ from quadpy.codegen.lower.text import FunctionText, symbol
 from quadpy.codegen.schedule import KernelSchedule
 from quadpy.ir import nodes as ir
 
-__all__ = ["RETURNED", "finish_kernel"]
-
-
 RETURNED: Final = "%results"
 """The parameter with the address of the memory for results."""
 

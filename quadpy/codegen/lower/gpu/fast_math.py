@@ -16,8 +16,6 @@ from quadpy.codegen.lower.text import FunctionText, constant
 from quadpy.codegen.targets.rules import TargetRules
 from quadpy.dtypes import f32
 
-__all__ = ["APPROXIMATED", "fast_body"]
-
 Approximate: TypeAlias = Callable[[str, str], str]
 """``(name, operand)``: write one of the hardware's functions; the name of its result."""
 Body: TypeAlias = Callable[..., str]

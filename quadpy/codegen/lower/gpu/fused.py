@@ -26,8 +26,6 @@ from quadpy.codegen.plans.phases import Again, Meet, Phase, Step
 from quadpy.codegen.schedule import FusedSchedule, KernelSchedule
 from quadpy.ir import nodes as ir
 
-__all__ = ["lower_fused"]
-
 
 def lower_fused(module: ModuleText, schedule: KernelSchedule, fused: FusedSchedule) -> None:
     """Write the GPU kernel of all tasks."""

@@ -14,8 +14,6 @@ from quadpy.codegen.lower.gpu.threads import barrier, block_number, gpu_rules, g
 from quadpy.codegen.lower.scope import Scope
 from quadpy.light import dataclass
 
-__all__ = ["GridBarrier"]
-
 _TOP: Final = 1 << 31
 
 

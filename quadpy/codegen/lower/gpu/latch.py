@@ -15,8 +15,6 @@ from quadpy.codegen.lower.text import ModuleText, memory_type
 from quadpy.codegen.predication import Latch
 from quadpy.codegen.schedule import KernelSchedule
 
-__all__ = ["lower_latch", "return_unless", "return_unless_turn"]
-
 _COUNT: Final = 4
 """The position of the number of iterations in the cell."""
 

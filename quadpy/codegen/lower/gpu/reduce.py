@@ -30,8 +30,6 @@ from quadpy.codegen.reduction import ACCUMULATORS, MOST_CHUNKS, STRANDS, WIDTH, 
 from quadpy.dtypes import Scalar
 from quadpy.ir import nodes as ir
 
-__all__ = ["lower_chunks", "lower_merge"]
-
 _SHARED: Final = "@results"
 _UNROLL: Final = 8
 """Iterations of a thread at a time: memory is far away."""

@@ -22,8 +22,6 @@ from quadpy.codegen.lower.text import ModuleText
 from quadpy.codegen.schedule import KernelSchedule, Schedule
 from quadpy.ir import nodes as ir
 
-__all__ = ["lower_gpu_task", "lower_loop"]
-
 
 def lower_gpu_task(module: ModuleText, kernel: KernelSchedule, schedule: Schedule) -> None:
     """Write the kernels of a task; none for one that has joined another."""

@@ -7,8 +7,6 @@ from collections.abc import Callable
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.targets.rules import GpuRules
 
-__all__ = ["barrier", "block_number", "gpu_rules", "grid_size", "only_where", "thread_in_block", "thread_number"]
-
 
 def gpu_rules(s: Scope) -> GpuRules:
     """The target's rules; only frames of a GPU ask."""

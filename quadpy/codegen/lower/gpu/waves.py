@@ -20,8 +20,6 @@ from quadpy.ir.nodes import WaveOp
 from quadpy.ir.walk import unhandled
 from quadpy.ir.waves import first_of_scan
 
-__all__ = ["lower_wave"]
-
 
 def lower_wave(s: Scope, stmt: ir.Wave, operands: list[str]) -> None:
     """Write ``stmt``, whose operands are given, and bind its result.

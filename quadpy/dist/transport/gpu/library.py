@@ -8,8 +8,6 @@ from quadpy.dist.transport.protocol import Operator
 from quadpy.dtypes import Scalar, bf16, f16, f32, f64, i8, i32, i64, u8, u32, u64
 from quadpy.errors import TransportError
 
-__all__ = ["IN_PROGRESS", "OPERATORS", "SUCCESS", "GpuLibrary", "failed_call", "type_number"]
-
 SUCCESS: Final = 0
 IN_PROGRESS: Final = 7
 """ncclResult_t"""

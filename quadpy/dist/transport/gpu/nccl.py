@@ -7,8 +7,6 @@ from typing import Any
 from quadpy.dist.transport.gpu.library import GpuLibrary, failed_call
 from quadpy.errors import TransportError
 
-__all__ = ["NcclLibrary", "load_nccl"]
-
 
 def load_nccl() -> NcclLibrary:
     """NCCL; TransportError if nccl4py or the library cannot be found."""

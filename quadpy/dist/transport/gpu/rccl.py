@@ -8,8 +8,6 @@ from typing import Any
 from quadpy.dist.transport.gpu.library import SUCCESS, GpuLibrary, failed_call
 from quadpy.errors import TransportError
 
-__all__ = ["RcclLibrary", "load_rccl"]
-
 
 def load_rccl() -> RcclLibrary:
     """RCCL; TransportError if its bindings or the library cannot be found."""

@@ -20,8 +20,6 @@ from quadpy.errors import TransportError
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["GpuTransport"]
-
 
 class _OnStream:
     """An exchange that is completely on the stream."""

@@ -18,8 +18,6 @@ from quadpy.runtime.device.device import Device
 from quadpy.runtime.streams.event import Event
 from quadpy.runtime.streams.stream import Stream
 
-__all__ = ["Watch"]
-
 _PERIOD: Final = 0.1
 """Seconds between two looks."""
 

@@ -6,8 +6,6 @@ import ctypes
 from pathlib import Path
 from typing import Any, Final
 
-__all__ = ["takes_device_memory"]
-
 _KINDS: Final = {"cuda": "cuda", "amdgpu": "rocm"}
 """The names of our backends' memory in MPI 4.1."""
 

@@ -24,8 +24,6 @@ from quadpy.dist.transport.waits import Waits
 from quadpy.errors import DistributedError, QuadpyError, RankLostError, TransportError
 from quadpy.runtime.elements.numpy_types import Numbers
 
-__all__ = ["MpiEngine"]
-
 
 class Requests:
     """Waits for requests on one rank."""

@@ -9,8 +9,6 @@ import numpy as np
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.elements.numpy_types import Numbers
 
-__all__ = ["Notices"]
-
 _ENDED: Final = 1
 _WAITING: Final = 2
 _LONGEST: Final = 32000

@@ -28,8 +28,6 @@ from quadpy.dist.transport.waits import Waits
 from quadpy.errors import DistributedError, QuadpyError, RankLostError, TransportError
 from quadpy.runtime.elements.numpy_types import Numbers
 
-__all__ = ["TorchEngine"]
-
 _LATER: Final = 60.0
 """Seconds after which gloo ends a wait that quadpy has given up earlier."""
 _LAST_WORDS: Final = 2.0

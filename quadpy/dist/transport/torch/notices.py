@@ -6,8 +6,6 @@ from typing import Any, Final
 
 from quadpy.runtime.device.locks import new_lock
 
-__all__ = ["StoreNotices"]
-
 _LONGEST: Final = 32000
 """Characters of a notice."""
 

@@ -15,8 +15,6 @@ from __future__ import annotations
 from string import Template
 from typing import Final
 
-__all__ = ["MAX_THREADS", "caller_ir"]
-
 MAX_THREADS: Final = 1024
 """Regions in the pool's memory, which is zeroed: unused parts cost nothing."""
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 from string import Template
 from typing import Final
 
-__all__ = ["CRASH_FUNCTIONS", "ENTRY", "HEAD", "PREVIOUS", "crash_ir"]
-
 ENTRY: Final = "qp_crash"
 """``void qp_crash(int signal, siginfo_t *info, ucontext_t *context)``."""
 HEAD: Final = "qp_crash_head"

@@ -15,8 +15,6 @@ from quadpy.runtime.cpu.pool_native.interrupts import interrupts_ir
 from quadpy.runtime.cpu.pool_native.waiting import waiting_ir
 from quadpy.runtime.cpu.pool_native.worker import worker_ir
 
-__all__ = ["pool_ir"]
-
 _STATE: Final = """
 %job = type { ptr, ptr, ptr, i64, i64, i64, i64, i64 }     ; task, args, scratch, n, chunk, units, least, regions
 

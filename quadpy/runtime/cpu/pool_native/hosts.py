@@ -8,8 +8,6 @@ from typing import Final
 
 from quadpy.light import dataclass
 
-__all__ = ["HOSTS", "HostTable", "this_host"]
-
 
 @dataclass(frozen=True, slots=True)
 class HostTable:

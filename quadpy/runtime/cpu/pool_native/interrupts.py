@@ -15,8 +15,6 @@ from __future__ import annotations
 from string import Template
 from typing import Final
 
-__all__ = ["PYTHON_FUNCTIONS", "interrupts_ir"]
-
 PYTHON_FUNCTIONS: Final = (
     "PyErr_CheckSignals", "PyErr_Fetch", "PyErr_Restore", "PyGILState_Ensure", "PyGILState_Release",
 )  # fmt: skip

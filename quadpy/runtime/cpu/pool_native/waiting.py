@@ -11,8 +11,6 @@ from typing import Final
 
 from quadpy.runtime.cpu.pool_native.hosts import HostTable
 
-__all__ = ["waiting_ir"]
-
 _WAITING: Final = Template("""
 declare i32 @clock_gettime(i32, ptr)
 declare i64 @syscall(i64, ...)

@@ -12,8 +12,6 @@ from typing import Final
 
 from quadpy.runtime.cpu.pool_native.hosts import HostTable
 
-__all__ = ["worker_ir"]
-
 _WORKER: Final = Template("""
 define internal ptr @worker(ptr %argument) nounwind {
   %self = ptrtoint ptr %argument to i64

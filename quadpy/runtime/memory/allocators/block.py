@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 if TYPE_CHECKING:
     from quadpy.runtime.streams.timeline import Mark, Timeline
 
-__all__ = ["Allocator", "Block", "DeviceBuffer", "move"]
-
 
 class ObservedMemory(Protocol):
     """What the observer of work on streams knows about a block."""

@@ -15,8 +15,6 @@ from quadpy.runtime.drivers.driver import Driver, PlainPointer
 from quadpy.runtime.memory.allocators.block import Block, move
 from quadpy.runtime.streams.timeline import Timeline, Timelines, WaitingBlock
 
-__all__ = ["CachingAllocator", "size_class"]
-
 _SMALLEST = 512
 _STEPS = 8
 

@@ -12,8 +12,6 @@ from quadpy.runtime.drivers.driver import Driver
 from quadpy.runtime.memory.allocators.block import Block, move
 from quadpy.runtime.streams.timeline import Timeline, Timelines
 
-__all__ = ["PoolAllocator"]
-
 _SMALL: Final = 1 << 16
 """Bytes of the largest block that is kept."""
 _SIZES: Final = 16
