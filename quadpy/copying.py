@@ -101,6 +101,7 @@ class ByName:
         function, name, options, file, lines = state
         if isinstance(function, FunctionType):
             function.__qualname__ = name
+            function.__code__ = function.__code__.replace(co_filename=file)  # cloudpickle 3.1.3 drops it
         if lines and not linecache.getlines(file):
             linecache.cache[file] = sum(map(len, lines)), None, list(lines), file
         self._make_again(function, options)

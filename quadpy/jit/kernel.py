@@ -137,7 +137,7 @@ class Kernel(ByName):
             plan = specialisation.pick(views)
             run = self._watched(plan, args) if CAPTURES.watched else plan.run
             if not specialisation.is_plain:
-                if specialisation.has_fast_calls and not self._by_keyword:  # it takes all arguments by position
+                if specialisation.can_repeat(stream) and not self._by_keyword:  # it takes all arguments by position
                     self._fast_call = dispatcher.fast_call(specialisation, args, views)
                 if specialisation.sections is not None:
                     specialisation.sections.check(plan, values, views)

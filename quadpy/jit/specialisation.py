@@ -26,6 +26,7 @@ from quadpy.runtime.device.current import Config
 from quadpy.runtime.device.devices import current_device
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.device.synchronous import complete
+from quadpy.runtime.launch.capturing import CAPTURES
 from quadpy.runtime.launch.fusion import Fuse
 from quadpy.runtime.launch.launch import Binder, Bound
 from quadpy.runtime.memory.device_storage import stream_of
@@ -91,6 +92,11 @@ class Specialisation:
     def pick(self, views: Views) -> Plan:
         """The plan for arrays with these addresses: ranges are compared if at least one of the two is written."""
         return self._for_overlaps() if views and self._overlap(views) else self._disjoint
+
+    def can_repeat(self, stream: object) -> bool:
+        """Whether a fast call may take calls like one on ``stream``."""
+        is_plain_call = stream is None and not CAPTURES.count and not CAPTURES.watched
+        return self.has_fast_calls and (self._repeated is None or is_plain_call)
 
     def fast_call(self, args: Sequence[Argument]) -> FastCall | None:
         """The fast call for arguments like ``args``, which have views in place of arrays; None if there is none.

@@ -279,7 +279,7 @@ def test_what_streams_leave_behind_does_not_grow_with_how_many_there_were():
     with simulated(driver) as device:
         stand_in(driver, add_in_a_graph, as_add)
         kept, seen = qp.ndarray(qp.f32, N), []
-        for turn in range(300):
+        for turn in range(400):
             with qp.create_stream() as stream, qp.use_stream(stream):
                 x = qp.ndarray(qp.f32, N)
                 del x
@@ -290,7 +290,7 @@ def test_what_streams_leave_behind_does_not_grow_with_how_many_there_were():
                 gc.collect()
                 device.memory.trim()
                 seen.append((driver.left_open()["events"], driver.left_open()["memory"]))
-        assert seen[0] == seen[-1]
+        assert seen[1] == seen[-1]  # by the second hundred, all that is used again is there
         del kept
 
 

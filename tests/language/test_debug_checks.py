@@ -645,9 +645,9 @@ def add_squares(x: i32_1):
             x[i] += square(qp.Vector([x[i], j]))
 
 
-@pytest.mark.parametrize("arch", ["cpu", "python"])
-def test_a_failure_in_quadpys_own_functions_shows_the_line_that_calls_them(init, arch):
-    init(arch=getattr(qp, arch), debug=True)
+@pytest.mark.parametrize("on", ["cpu", "python"])
+def test_a_failure_in_quadpys_own_functions_shows_the_line_that_calls_them(init, on):
+    init(arch=getattr(qp, on), debug=True)
     found = fault(KernelOverflowError, add_squares, np.full(2, 90000, np.int32), says=r"90000 \* 90000 overflows i32")
     assert (found.span.file, found.span.line) == (__file__, square.source.span.line + 2)
     assert "return qp.math.dot(v, v)" in str(found)

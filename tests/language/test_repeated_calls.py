@@ -114,13 +114,13 @@ def test_wrong_numbers_are_reported(add):
     assert add.add(many, 1.0, extra) == 40.0
 
 
-def test_another_configuration_is_another_call(add):
+def test_another_configuration_is_another_call(add, init):
     many, extra = made(add.Many), qp.ndarray(qp.f32, 1)
     add.add(many, 1.0, extra)
     add.add(many, 1.0, extra)
-    qp.init(arch=qp.python)
+    init(arch=qp.python)
     assert add.add(many, 1.0, extra) == 60.0
-    qp.init(arch=qp.cpu, debug=True)
+    init(arch=qp.cpu, debug=True)
     assert add.add(many, 1.0, extra) == 80.0
 
 

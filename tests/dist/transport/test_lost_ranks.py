@@ -200,8 +200,8 @@ INTERRUPTED = """
     import time
     from quadpy.dist import world
     world().transport.barrier()
-    print("ready", flush=True)
     try:
+        print("ready", flush=True)
         time.sleep(60)
     except KeyboardInterrupt:
         print("interrupted")
