@@ -19,6 +19,7 @@ hypothesis.settings.register_profile("quadpy", deadline=None)
 hypothesis.settings.load_profile("quadpy")
 
 DISPLAYS = "DISPLAY", "WAYLAND_DISPLAY"
+OPTIONS = ("as_taichi", "debug", "fast_math", "interpreted")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -58,16 +59,21 @@ def collections_pass_over_older_objects():
     gc.freeze()
 
 
-@pytest.fixture(scope="module", autouse=True)
-def options_end_with_their_module():
-    """What one module of tests asks for with ``init`` must not change what the next one compiles."""
+def options() -> dict[str, object]:
+    """What ``init`` was asked for, of what changes how kernels are compiled."""
+    current = sys.modules.get("quadpy.runtime.device.current")
+    return {name: bool(getattr(current.current_config(), name)) if current else False for name in OPTIONS}
+
+
+@pytest.fixture(autouse=True)
+def options_end_with_their_test():
+    """What one test asks for with ``init`` must not change what the next one compiles."""
+    before = options()
     yield
-    if runtime := sys.modules.get("quadpy.runtime.device.current"):
-        config = runtime.current_config()
-        left = {name for name in ("fast_math", "debug", "interpreted", "as_taichi") if getattr(config, name)}
-        if left:
-            runtime.set_config(config._replace(**dict.fromkeys(left, False)))
-        assert not left, f"this module leaves options behind: {config}"
+    if (after := options()) != before:
+        current = sys.modules["quadpy.runtime.device.current"]
+        current.set_config(current.current_config()._replace(**before))
+        pytest.fail(f"the test leaves options behind: {after}")
 
 
 @dataclass(frozen=True)

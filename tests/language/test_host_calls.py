@@ -113,16 +113,16 @@ def areas(x: float, y: float) -> float:
     return area(qp.math.vec2(x, y))
 
 
-@pytest.mark.parametrize("arch", [qp.cpu, qp.python])
+@pytest.mark.parametrize("on", [qp.cpu, qp.python])
 class TestFunctions:
-    def test_a_function_gives_what_it_gives_in_a_kernel(self, init, arch):
-        init(arch=arch)
+    def test_a_function_gives_what_it_gives_in_a_kernel(self, init, on):
+        init(arch=on)
         assert area(qp.Vector([1.1, 0.3])) == areas(1.1, 0.3) != 1.1 * 0.3  # in f32
         assert area(qp.Vector([0.25, 1.0])) == 0.5
         assert area(least=2, v=qp.Vector([1.0, 1.0])) == 2.0
 
-    def test_structs_fields_and_tuples(self, init, arch):
-        init(arch=arch)
+    def test_structs_fields_and_tuples(self, init, on):
+        init(arch=on)
         given = Body(pos=[1.0, 2.0], mass=0.5)
         made = heavier(given, 1)
         assert (made.mass, made.pos.to_list(), given.mass) == (1.5, [1.0, 2.0], 0.5)
@@ -131,8 +131,8 @@ class TestFunctions:
         assert raised(heights, 2, 0.5) == (1.5, 2)
         assert heights.to_numpy().tolist() == [1.0, 1.0, 1.5, 1.0]
 
-    def test_what_it_does_not_take(self, init, arch):
-        init(arch=arch)
+    def test_what_it_does_not_take(self, init, on):
+        init(arch=on)
         with pytest.raises(qp.ArgumentError, match="too many positional arguments"):
             area(1, 2, 3)
         with pytest.raises(qp.ArgumentError, match="takes no arrays"):
@@ -142,8 +142,8 @@ class TestFunctions:
         assert error.value.span.line == area.source.span.line + 2
 
 
-@pytest.mark.parametrize("arch", [qp.cpu, qp.python])
-def test_the_loops_of_a_function_run_in_order(arch):
+@pytest.mark.parametrize("on", [qp.cpu, qp.python])
+def test_the_loops_of_a_function_run_in_order(on):
     """As in an iteration of a parallel loop: they are not parallel loops, in which this would be a race."""
 
     @qp.func
@@ -153,7 +153,7 @@ def test_the_loops_of_a_function_run_in_order(arch):
             value = k + 1.0 / (value + 1.0)
         return value
 
-    qp.init(arch=arch)
+    qp.init(arch=on)
     expected = np.float32(0.5)
     for k in range(5000):
         expected = np.float32(k) + np.float32(1) / (expected + np.float32(1))
@@ -170,9 +170,9 @@ def sum_of_first(v, n):
     return total
 
 
-@pytest.mark.parametrize("arch", [qp.cpu, qp.python])
-def test_a_failed_check_names_the_function_that_was_called(arch):
-    qp.init(arch=arch, debug=True)
+@pytest.mark.parametrize("on", [qp.cpu, qp.python])
+def test_a_failed_check_names_the_function_that_was_called(on):
+    qp.init(arch=on, debug=True)
     with pytest.raises(qp.KernelIndexError, match="index 3 of axis 0") as caught:
         sum_of_first(qp.Vector([1.0, 2.0, 3.0]), 4)
     assert (caught.value.kernel, caught.value.iteration) == ("sum_of_first", {"k": 3})

@@ -241,8 +241,8 @@ def test_prints_with_many_arrays(load, capfd):
     assert capfd.readouterr().out == "value 1\nvalue 2\nvalue 3\n"
 
 
-def test_a_call_that_fails_ran_once(load):
-    qp.init(arch=qp.cpu, debug=True)
+def test_a_call_that_fails_ran_once(load, init):
+    init(arch=qp.cpu, debug=True)
     count = load("""
         @qp.kernel
         def count(x: qp.Array1D[qp.i32]):
