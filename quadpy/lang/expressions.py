@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from quadpy.dtypes import promote, u1
@@ -93,10 +93,10 @@ def short_circuit(t: Trace, left: Value, right_node: ast.expr, op: ir.BinOp, spa
     if not is_runtime(left):
         return t.expr(right_node) if decide(t, left, span) == (op is ir.BinOp.AND) else left
     if t.options.as_taichi and left.type != u1:
-        t.frame.env["$left"] = left = t.build.freeze(left)
-        known = ast.Name("$left", ast.Load())
-        parts = (right_node, known) if op is ir.BinOp.AND else (known, right_node)
-        return t.expr(ast.copy_location(ast.IfExp(known, *parts), right_node))
+        known = t.build.freeze(left)
+        if op is ir.BinOp.AND:
+            return _conditional(t, known, lambda: t.expr(right_node), lambda: known, span)
+        return _conditional(t, known, lambda: known, lambda: t.expr(right_node), span)
     cond = to_condition(t, left, span)
     with _maybe(t), t.build.block() as stmts:
         right = to_condition(t, t.expr(right_node), span)
@@ -136,14 +136,18 @@ def expr_NamedExpr(t: Trace, node: ast.NamedExpr) -> Value:
 
 
 def expr_IfExp(t: Trace, node: ast.IfExp) -> Value:
-    """Only the taken branch has effects; where neither has any, both are evaluated."""
     cond, span = t.expr(node.test), t.span(node)
     if not is_runtime(cond):
         return t.expr(node.body if decide(t, cond, span) else node.orelse)
+    return _conditional(t, cond, lambda: t.expr(node.body), lambda: t.expr(node.orelse), span)
+
+
+def _conditional(t: Trace, cond: Value, first: Callable[[], Value], second: Callable[[], Value], span: Span) -> Value:
+    """Only the taken branch has effects; where neither has any, both are evaluated."""
     with _maybe(t), t.build.block() as then:
-        a = t.expr(node.body)
+        a = first()
     with _maybe(t), t.build.block() as orelse:
-        b = t.expr(node.orelse)
+        b = second()
     if not then and not orelse and not isinstance(a, (Record, tuple, list)):
         return select(t, cond, a, b, span)
     return _branch_values(t, to_condition(t, cond, span), (then, a), (orelse, b), span)

@@ -49,3 +49,28 @@ def test_in_quadpy_they_are_conditions():
         return a and b, a or b
 
     assert k(5, 3) == (1, 1)
+
+
+@pytest.mark.parametrize("a", [0, 5])
+@pytest.mark.parametrize("b", [0, 3])
+@pytest.mark.parametrize("c", [0, 2])
+def test_operands_inside_others(a, b, c):
+    @ti.func
+    def some(x):
+        return x and (x - 3 or 4)
+
+    @ti.kernel
+    def k(a: int, b: int, c: int) -> (int, int, int, int, int):
+        return a and (b and c), a or (b and c), (a or b) and (some(c) or a), a and (b + (b or c)), some(a) and some(b)
+
+    def known(x):
+        return x and (x - 3 or 4)
+
+    expected = (
+        a and (b and c),
+        a or (b and c),
+        (a or b) and (known(c) or a),
+        a and (b + (b or c)),
+        known(a) and known(b),
+    )
+    assert k(a, b, c) == expected
