@@ -176,6 +176,8 @@ class InNode(DenseArray[T_co, I_contra]):
 
     def _written(self, where: Where) -> None:
         """Make the cells around the elements at ``where`` active."""
+        if not self.sparse_nodes:  # programs write element by element: no array is made for nothing
+            return
         items = (slice(None),) * self.ndim if where is ... else where
         at = [np.atleast_1d(np.arange(n)[item]) for n, item in zip(self.shape, items, strict=True)]
         for node in self.sparse_nodes if all(len(each) for each in at) else ():

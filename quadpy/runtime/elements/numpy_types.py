@@ -23,6 +23,9 @@ _NAMES: Final = {"u1": "bool", "bf16": "uint16"} | {
 }
 STORAGE: Final = {scalar: np.dtype(_NAMES[scalar.name]) for scalar in dtypes.SCALARS}
 VALUES: Final = STORAGE | {bf16: np.dtype(np.float32)}
+_PLAIN: Final = {(int, s): (s.min_int, s.max_int) for s in dtypes.SCALARS if s.kind in ("int", "uint")} | {
+    (float, s): (float(np.finfo(VALUES[s]).min), float(np.finfo(VALUES[s]).max)) for s in (dtypes.f32, dtypes.f64)
+}  # Python's numbers between these are stored as NumPy does it
 SCALAR_OF: Final = {dtype: scalar for scalar, dtype in STORAGE.items() if scalar is not bf16}
 
 
@@ -42,6 +45,9 @@ def cast(values: Numbers, scalar: Scalar) -> Numbers:
 
 def admit(data: object, scalar: Scalar) -> Numbers:
     """``data`` as values of ``scalar``; ArgumentError if it is not numeric or an integer does not fit."""
+    plain = _PLAIN.get((type(data), scalar))  # type: ignore[arg-type]  # other types are not found
+    if plain is not None and plain[0] <= data <= plain[1]:  # type: ignore[operator]  # a number
+        return np.asarray(data, VALUES[scalar])
     try:
         values = np.asarray(data)
     except ValueError:
