@@ -197,6 +197,8 @@ def _cast(t: Trace, span: Span, x: Value, dtype: Value) -> Value:
     if not callable(dtype) and not isinstance(dtype, Scalar):
         t.fail_type(f"cast takes a type, not {shape_text(dtype) if holds_runtime(dtype) else shown(dtype)}", span,
                     "such as qp.f32, int, or a vector type")  # fmt: skip
+    if t.options.as_taichi and type(x) is int and isinstance(dtype, Scalar):
+        x = literal(x, t.defaults.ip, span)  # which wraps, as a variable of its value would
     return t.call(dtype, [x], {}, span)
 
 

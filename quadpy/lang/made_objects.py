@@ -9,7 +9,7 @@ from types import FunctionType
 from typing import Any, Final
 
 from quadpy.lang.context import Trace
-from quadpy.lang.decorators import Func, is_method
+from quadpy.lang.decorators import Func, func_of, is_method
 from quadpy.lang.dependencies import MISSING
 from quadpy.lang.displays import display_items
 from quadpy.lang.fingerprints import is_our_module
@@ -23,6 +23,8 @@ from quadpy.lang.variables import assign_name
 from quadpy.records import RecordType, function_of
 from quadpy.source import Span
 
+_LIBRARIES: Final = ("numpy", "scipy", "torch")
+
 
 def is_made_by_kernels(cls: object) -> bool:
     """Whether ``cls`` is a class of the user's whose ``__init__`` is written in it, or in one that it inherits from."""
@@ -35,6 +37,16 @@ def is_made_by_kernels(cls: object) -> bool:
         and not hasattr(cls, "__dataclass_fields__")
         and not is_our_module(init.__module__)
     )
+
+
+def is_taken_over(t: Trace, fn: FunctionType) -> bool:
+    """Whether a kernel of Taichi's may call ``fn``, a plain function of the user's: Taichi runs it while compiling.
+
+    Not with loops, which Python unrolls, and a kernel would run in parallel.
+    """
+    if not t.options.as_taichi or is_our_module(fn.__module__) or fn.__module__.partition(".")[0] in _LIBRARIES:
+        return False
+    return not any(isinstance(node, (ast.For, ast.While)) for node in ast.walk(func_of(fn).source.tree))
 
 
 def made_object(t: Trace, cls: Any, args: list[Value], kwargs: dict[str, Value], span: Span) -> Record:
@@ -123,6 +135,8 @@ def _methods(t: Trace, cls: type, members: dict[Any, Value]) -> tuple[tuple[str,
     found: dict[str, object] = {}
     for name in dir(cls):
         raw = next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), None)
+        if isinstance(raw, FunctionType) and not name.startswith("__") and is_taken_over(t, raw):
+            raw = func_of(raw)
         if name in members or not (isinstance(function_of(raw), Func) or isinstance(raw, property)):
             continue
         if t.deps.attribute(cls, name) is not MISSING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import builtins
 import math
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import Any, Final, NoReturn
 
 from quadpy.errors import CompilationError, KernelTypeError
@@ -23,7 +23,7 @@ from quadpy.lang.dependencies import MISSING
 from quadpy.lang.displays import display_items
 from quadpy.lang.fingerprints import is_our_module
 from quadpy.lang.functions import inline
-from quadpy.lang.made_objects import is_made_by_kernels, made_object
+from quadpy.lang.made_objects import is_made_by_kernels, is_taken_over, made_object
 from quadpy.lang.marks import mark_breakpoint
 from quadpy.lang.operators import sum_of
 from quadpy.lang.prints import print_values
@@ -40,6 +40,7 @@ from quadpy.lang.values import (
     holds_runtime,
     is_direct,
     is_number,
+    is_numeric,
     is_runtime,
     shape_text,
 )
@@ -78,6 +79,14 @@ def _on_structure(t: Trace, fn: Any, args: list[Value], kwargs: dict[str, Value]
         return cls
     if fn is isinstance and len(args) == 2 and cls is not None:
         return python_call(t, issubclass, [cls, args[1]], kwargs, span)
+    if (
+        fn is isinstance
+        and len(args) == 2
+        and t.options.as_taichi
+        and is_numeric(args[0])
+        and not holds_runtime(args[1])
+    ):
+        return False  # in Taichi, a value of the run time is an expression, of no class that a program has
     if fn is sum and args and not kwargs and isinstance(args[0], (tuple, list, Vec)):
         items = args[0].elems if isinstance(args[0], Vec) else args[0]
         return sum_of(t, [*args[1:2], *items], span)
@@ -188,6 +197,10 @@ def call_at_compile_time(t: Trace, fn: Any, args: list[Value], kwargs: dict[str,
         return _called_now(t, fn, args, kwargs, span)
     if isinstance(fn, FunctionType) and fn.__code__.co_name == "<lambda>":
         return inline(t, func_of(fn), args, kwargs, span)
+    if isinstance(fn, FunctionType) and is_taken_over(t, fn):
+        return inline(t, func_of(fn), args, kwargs, span)
+    if isinstance(fn, MethodType) and isinstance(fn.__func__, FunctionType) and is_taken_over(t, fn.__func__):
+        return inline(t, func_of(fn.__func__), [fn.__self__, *args], kwargs, span)
     if is_made_by_kernels(fn):
         return made_object(t, fn, args, kwargs, span)
     _refuse(t, fn, span, known=not holds_runtime(args) and not holds_runtime(kwargs))
