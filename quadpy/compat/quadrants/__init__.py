@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from quadpy import *  # noqa: F403  (all of it, under the other name; what follows stands in place of some)
 
 from quadpy.compat import _kinds, _linalg as linalg, _modules
+from quadpy.compat._decompositions import polar_decompose, svd  # in place of quadpy's
 from quadpy.compat._kinds import *  # type: ignore[assignment]  # noqa: F403  (its Field in place of quadpy's)
 from quadpy.compat._language import INTERNAL, func, init, kernel  # type: ignore[no-redef, assignment]  # in place of quadpy's
 from quadpy.compat._textures import Format
@@ -24,8 +25,8 @@ from quadpy.compat._types import sparse_matrix_builder
 from quadpy.compat.quadrants._runtime import PyQuadrants, get_runtime
 
 __all__ = [
-    "Format", "func", "graph_do_while", "graph_parallel", "graph_parallel_context", "init", "install", "kernel", "linalg", "pure",
-    "sparse_matrix_builder",
+    "Format", "func", "graph_do_while", "graph_parallel", "graph_parallel_context", "init", "install", "kernel", "linalg",
+    "polar_decompose", "pure", "sparse_matrix_builder", "svd",
 ]  # fmt: skip
 __all__ += _kinds.__all__
 __all__ += quadpy.__all__

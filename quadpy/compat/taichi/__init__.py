@@ -26,6 +26,7 @@ from quadpy.compat import (  # type: ignore[no-redef]  # in place of quadpy's
     _types as types,
     _ui,
 )
+from quadpy.compat._decompositions import polar_decompose, svd  # in place of quadpy's
 from quadpy.compat._gui import GUI, hex_to_rgb, rgb_to_hex
 from quadpy.compat._kinds import *  # type: ignore[assignment]  # noqa: F403  (its Field in place of quadpy's)
 from quadpy.compat._language import INTERNAL, func, init, kernel  # type: ignore[no-redef, assignment]  # in place of quadpy's
@@ -45,8 +46,10 @@ __all__ = [
     "install",
     "kernel",
     "linalg",
+    "polar_decompose",
     "rgb_to_hex",
     "sparse_matrix_builder",
+    "svd",
     "types",
     "ui",
 ]
