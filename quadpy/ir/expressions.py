@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import enum
-from typing import Final, TypeAlias
+from collections.abc import Callable
+from typing import Any, Final, NoReturn, TypeAlias
 
-from quadpy.dtypes import Scalar, i32
+from quadpy.dtypes import Scalar, i32, u1
 from quadpy.ir.node import Node, Pure
 from quadpy.light import dataclass
 
 __all__ = [
     "AtomicOp", "BinOp", "Binary", "BitCast", "BlockIndex", "COMBINES", "Call", "Cast", "CmpOp", "Compare", "Const",
-    "Element", "Expr", "Intrinsic", "ParamRead", "Pick", "Place", "Select", "ShapeOf", "Slot", "SlotRead", "ThreadIndex", "UnOp", "Unary", "Var",
+    "Element", "Expr", "Intrinsic", "ParamRead", "Pick", "Place", "Select", "ShapeOf", "Slot", "SlotRead", "Term", "ThreadIndex", "UnOp", "Unary", "Var",
     "VarRead", "slot_name",
 ]  # fmt: skip
 
@@ -94,14 +95,61 @@ class Var:
     type: Scalar
 
 
+def _joins(op: BinOp) -> Callable[[Any, Expr | float], Binary]:
+    return lambda a, b: Binary(op, a, as_operand(b, a), a.type, span=a.span)
+
+
+def _joins_number(op: BinOp) -> Callable[[Any, float], Binary]:
+    return lambda b, a: Binary(op, as_operand(a, b), b, b.type, span=b.span)
+
+
+def _compares(op: CmpOp) -> Callable[[Any, Expr | float], Compare]:
+    return lambda a, b: Compare(op, a, as_operand(b, a), u1, span=a.span)
+
+
+def _changes(op: UnOp) -> Callable[[Any], Unary]:
+    return lambda a: Unary(op, a, a.type, span=a.span)
+
+
+class Term:
+    """An expression: Python's operators combine it with one of the same type, or with a number.
+
+    Each makes one node and simplifies nothing; its place in the source is that of the left expression.  ``==`` asks whether
+    two expressions are the same: the comparisons are ``eq`` and ``ne``.
+    """
+
+    __slots__ = ()
+    __add__, __radd__ = _joins(BinOp.ADD), _joins_number(BinOp.ADD)
+    __sub__, __rsub__ = _joins(BinOp.SUB), _joins_number(BinOp.SUB)
+    __mul__, __rmul__ = _joins(BinOp.MUL), _joins_number(BinOp.MUL)
+    __truediv__, __rtruediv__ = _joins(BinOp.DIV), _joins_number(BinOp.DIV)
+    __floordiv__, __mod__ = _joins(BinOp.FLOORDIV), _joins(BinOp.MOD)
+    __and__, __or__, __xor__ = _joins(BinOp.AND), _joins(BinOp.OR), _joins(BinOp.XOR)
+    __lshift__, __rlshift__ = _joins(BinOp.SHL), _joins_number(BinOp.SHL)
+    __rshift__ = _joins(BinOp.SHR)
+    __neg__, __invert__ = _changes(UnOp.NEG), _changes(UnOp.NOT)
+    __lt__, __le__ = _compares(CmpOp.LT), _compares(CmpOp.LE)
+    __gt__, __ge__ = _compares(CmpOp.GT), _compares(CmpOp.GE)
+    eq, ne = _compares(CmpOp.EQ), _compares(CmpOp.NE)
+
+
+def as_operand(value: Expr | float, like: Expr) -> Expr:
+    """``value`` as the other operand of ``like``: a number becomes a constant of its type."""
+    if not isinstance(value, Term):
+        return Const(like.type(value), like.type, span=like.span)
+    if value.type != like.type:
+        raise TypeError(f"an operation of {like.type} and {value.type}: cast one of them")
+    return value
+
+
 @dataclass(frozen=True, slots=True)
-class Const(Pure):
+class Const(Term, Pure):
     value: int | float | bool
     type: Scalar
 
 
 @dataclass(frozen=True, slots=True)
-class ParamRead(Pure):
+class ParamRead(Term, Pure):
     """A scalar parameter of the kernel, or a parameter of a function."""
 
     name: str
@@ -109,7 +157,7 @@ class ParamRead(Pure):
 
 
 @dataclass(frozen=True, slots=True)
-class ShapeOf(Pure):
+class ShapeOf(Term, Pure):
     """The run-time extent of one axis of an array parameter; its type is the kernel's index type."""
 
     array: str
@@ -118,7 +166,7 @@ class ShapeOf(Pure):
 
 
 @dataclass(frozen=True, slots=True)
-class VarRead(Pure):
+class VarRead(Term, Pure):
     var: Var
 
     @property
@@ -127,7 +175,7 @@ class VarRead(Pure):
 
 
 @dataclass(frozen=True, slots=True)
-class Unary(Pure):
+class Unary(Term, Pure):
     CHILDREN = ("operand",)
     op: UnOp
     operand: Expr
@@ -135,7 +183,7 @@ class Unary(Pure):
 
 
 @dataclass(frozen=True, slots=True)
-class Binary(Pure):
+class Binary(Term, Pure):
     CHILDREN = ("lhs", "rhs")
     op: BinOp
     lhs: Expr
@@ -144,7 +192,7 @@ class Binary(Pure):
 
 
 @dataclass(frozen=True, slots=True)
-class Compare(Pure):
+class Compare(Term, Pure):
     """Two operands of one type; the result is ``u1``."""
 
     CHILDREN = ("lhs", "rhs")
@@ -153,9 +201,12 @@ class Compare(Pure):
     rhs: Expr
     type: Scalar
 
+    def __bool__(self) -> NoReturn:
+        raise TypeError("a comparison of the IR has no value yet: use build.select, build.maximum, or is not None")
+
 
 @dataclass(frozen=True, slots=True)
-class Select(Pure):
+class Select(Term, Pure):
     """``then`` if ``cond`` holds, otherwise ``orelse``; both are evaluated."""
 
     CHILDREN = ("cond", "then", "orelse")
@@ -166,7 +217,7 @@ class Select(Pure):
 
 
 @dataclass(frozen=True, slots=True)
-class Pick(Pure):
+class Pick(Term, Pure):
     """The item whose number is ``at``, an integer; 0 where there is none.
 
     ``items`` are variables, which a target keeps in memory, or values that do not change.
@@ -179,7 +230,7 @@ class Pick(Pure):
 
 
 @dataclass(frozen=True, slots=True)
-class Cast(Pure):
+class Cast(Term, Pure):
     """Value conversion.  Float to integer truncates and saturates, NaN becomes 0; a ``u1`` says whether it was not 0."""
 
     CHILDREN = ("operand",)
@@ -188,7 +239,7 @@ class Cast(Pure):
 
 
 @dataclass(frozen=True, slots=True)
-class BitCast(Pure):
+class BitCast(Term, Pure):
     """The same bits as another type of the same width."""
 
     CHILDREN = ("operand",)
@@ -197,7 +248,7 @@ class BitCast(Pure):
 
 
 @dataclass(frozen=True, slots=True)
-class Intrinsic(Pure):
+class Intrinsic(Term, Pure):
     """A pure operation that targets have instructions for: a row of ``quadpy.intrinsics.INSTRUCTIONS``."""
 
     CHILDREN = ("args",)
@@ -207,7 +258,7 @@ class Intrinsic(Pure):
 
 
 @dataclass(frozen=True, slots=True)
-class Call(Pure):
+class Call(Term, Pure):
     """A pure ``Function`` of the kernel with one result."""
 
     CHILDREN = ("args",)
@@ -249,7 +300,7 @@ def slot_name(number: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class SlotRead(Node):
+class SlotRead(Term, Node):
     """The value of a slot when the task starts; only in the axes of a parallel loop."""
 
     READS, WRITES, BINDS, ORDERS = ("place",), (), (), ()
@@ -262,14 +313,14 @@ class SlotRead(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class ThreadIndex(Pure):
+class ThreadIndex(Term, Pure):
     """The number of this iteration in its block: its number in order, modulo ``block_dim``."""
 
     type: Scalar = i32
 
 
 @dataclass(frozen=True, slots=True)
-class BlockIndex(Pure):
+class BlockIndex(Term, Pure):
     """The number of this iteration's block, with ``block_dim`` iterations per block in order."""
 
     type: Scalar = i32
