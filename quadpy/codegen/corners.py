@@ -13,8 +13,9 @@ from typing import Final, NamedTuple, cast
 
 from quadpy.codegen.extent import NotOnHost
 from quadpy.codegen.quotients import Quotient, quotient_of, variable
-from quadpy.dtypes import Scalar, i64
+from quadpy.dtypes import i64
 from quadpy.ir import nodes as ir
+from quadpy.ir.build import At, converted, maximum, minimum
 from quadpy.ir.index.numbers import Number
 from quadpy.ir.index.polynomials import parts_of
 from quadpy.ir.walk import map_children, walk
@@ -90,7 +91,7 @@ def _decided(corner: Corner, loop: Loop, outer: tuple[Loop, ...], *, low: bool) 
         for pair in _quotients(loop.start, outer, low=not upward, test=low):
             yield corner.at(name, loop.start, *pair)
     if to_last and (step is None or (step > 0) is upward):
-        end = _binary(ir.BinOp.SUB, loop.stop, _const(1 if upward else -1, loop.stop.type, loop))
+        end = loop.stop - (1 if upward else -1)
         for pair in _quotients(end, outer, low=not upward, test=low):
             yield corner.at(name, _last(loop, step), *pair)
 
@@ -117,7 +118,7 @@ def _choices(e: ir.Expr, names: set[str], *, low: bool, test: bool) -> list[tupl
                 moving, fixed = (left, right) if _reads(lhs, names) else (right, left)
                 found = [(slope, estimate) for slope, _ in moving for _, estimate in fixed]
         case ir.Binary(op=ir.BinOp.MOD, rhs=rhs, type=t):
-            value = ir.Const(0, t, span=e.span) if low else _binary(ir.BinOp.SUB, rhs, ir.Const(1, t, span=e.span))
+            value: ir.Expr = At(e.span).const(0, t) if low else rhs - 1
             found = [(value, value)]
         case ir.Binary(op=op, lhs=lhs, rhs=rhs):
             scaled = op in (ir.BinOp.MUL, ir.BinOp.FLOORDIV)
@@ -145,8 +146,7 @@ def _choices(e: ir.Expr, names: set[str], *, low: bool, test: bool) -> list[tupl
 
 def _padded(over: ir.Expr, under: ir.Expr) -> ir.Expr:
     """``over - under + 1``, which turns ``over // under`` into the quotient that is rounded up, less 1."""
-    one = ir.Const(-1 if _is_negative(under) else 1, over.type, span=over.span)
-    return _binary(ir.BinOp.ADD, _binary(ir.BinOp.SUB, over, under), one)
+    return over - under + (-1 if _is_negative(under) else 1)
 
 
 def _is_negative(e: ir.Expr) -> bool:
@@ -173,28 +173,13 @@ def put(e: ir.Expr, values: Mapping[str, ir.Expr]) -> ir.Expr:
 # ------------------------------------------------------------- iterations that take place
 
 
-def _const(value: int, t: Scalar, loop: Loop) -> ir.Const:
-    return ir.Const(value, t, span=loop.stop.span)
-
-
-def _binary(op: ir.BinOp, lhs: ir.Expr, rhs: ir.Expr) -> ir.Binary:
-    return ir.Binary(op, lhs, rhs, lhs.type, span=lhs.span)
-
-
-def _cast(e: ir.Expr, t: Scalar) -> ir.Expr:
-    return e if e.type == t else ir.Cast(e, t, span=e.span)
-
-
 def _last(loop: Loop, step: int | None) -> ir.Expr:
     """The loop variable in the last iteration, if there is one."""
     if step in (1, -1):
-        return _binary(ir.BinOp.SUB, loop.stop, loop.step)
-    start, stop, by = (_cast(e, i64) for e in (loop.start, loop.stop, loop.step))
-    one = _const(1, i64, loop)
-    sign = _binary(ir.BinOp.MAX, _const(-1, i64, loop), _binary(ir.BinOp.MIN, one, by))
-    distance = _binary(ir.BinOp.SUB, _binary(ir.BinOp.SUB, stop, start), sign)
-    last = _binary(ir.BinOp.ADD, start, _binary(ir.BinOp.MUL, _binary(ir.BinOp.FLOORDIV, distance, by), by))
-    return _cast(last, loop.var.type)
+        return loop.stop - loop.step
+    at, (start, stop, by) = At(loop.stop.span), (converted(e, i64) for e in (loop.start, loop.stop, loop.step))
+    sign = maximum(at.const(-1, i64), minimum(at.const(1, i64), by))
+    return converted(start + (stop - start - sign) // by * by, loop.var.type)
 
 
 def _turn(index: ir.Expr, loop: Loop, *, low: bool) -> ir.Expr | None:
@@ -212,9 +197,6 @@ def _turn(index: ir.Expr, loop: Loop, *, low: bool) -> ir.Expr | None:
         ends = [loop.start, _last(loop, int(cast("ir.Const", loop.step).value))]
         bottom, top = ends if cast("ir.Const", loop.step).value > 0 else ends[::-1]
         there = put(n.lhs, {loop.var.name: bottom if low else top})
-        one = ir.Const(1, there.type, span=n.span)
-        rest = ir.Unary(ir.UnOp.NEG, there, there.type, span=n.span) if low else _binary(ir.BinOp.ADD, there, one)
-        away = _cast(_binary(ir.BinOp.MOD, rest, n.rhs), loop.var.type)
-        turn = _binary(ir.BinOp.ADD, bottom, away) if low else _binary(ir.BinOp.SUB, top, away)
-        return _binary(ir.BinOp.MIN, top, _binary(ir.BinOp.MAX, bottom, turn))
+        away = converted((-there if low else there + 1) % n.rhs, loop.var.type)
+        return minimum(top, maximum(bottom, bottom + away if low else top - away))
     return None

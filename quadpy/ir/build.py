@@ -12,12 +12,16 @@ Each function makes one node, and simplifies nothing; ``converted`` alone leaves
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
-from quadpy.dtypes import Scalar, i64
+from quadpy.dtypes import Scalar, i64, u64
 from quadpy.ir import nodes as ir
 from quadpy.ir.expressions import as_operand
 from quadpy.light import dataclass
 from quadpy.source import Span
+
+FAULT_PARAMS: Final = ("$fault", "$sites")
+"""Hidden parameters of kernels with checks: the address of the record of faults, and the number of the first check."""
 
 
 def binary(op: ir.BinOp, a: ir.Expr, b: ir.Expr | float) -> ir.Binary:
@@ -89,6 +93,19 @@ class At:
 
     def store(self, place: ir.Place, value: ir.Expr) -> ir.Store:
         return ir.Store(place, value, span=self.span)
+
+    def update(self, op: ir.AtomicOp, place: ir.Place, value: ir.Expr, old: ir.Var | None = None) -> ir.Atomic:
+        """An atomic operation; ``old`` becomes the value before it."""
+        return ir.Atomic(op, place, value, old, span=self.span)
+
+    def exchange(self, place: ir.Place, value: ir.Expr, expected: ir.Expr | int, old: ir.Var) -> ir.Atomic:
+        """An atomic store of ``value`` if the place has what is ``expected``."""
+        return ir.Atomic(ir.AtomicOp.CAS, place, value, old, as_operand(expected, value), span=self.span)
+
+    def fault(self, check: int, values: Iterable[ir.Expr]) -> ir.Fault:
+        """Reports that the kernel's check with this number failed."""
+        record, first = (self.param(name, u64) for name in FAULT_PARAMS)
+        return ir.Fault(record, first + check, tuple(values), span=self.span)
 
     def block(self, stmts: Iterable[ir.Stmt] = ()) -> ir.Block:
         return ir.Block(tuple(stmts), span=self.span)

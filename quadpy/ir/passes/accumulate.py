@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import uses_block
+from quadpy.ir.build import At, binary
 from quadpy.ir.passes.atomics import updated_apart
 from quadpy.ir.touches import name_of, touched_in
 from quadpy.ir.uniform import is_launch_uniform
@@ -51,9 +52,8 @@ def _accumulated(task: ir.Task, noalias: bool) -> ir.Task:
     def visit(node: ir.Node) -> ir.Node:
         if isinstance(node, ir.Atomic) and (place := _fixed(node.place, uniform)) in groups and place is not None:
             var = groups[place].var
-            before = ir.VarRead(var, span=node.span)
-            step = ir.Binary(ir.COMBINES[node.op], before, node.value, var.type, span=node.span)
-            return ir.Assign(var, step, span=node.span)
+            at = At(node.span)
+            return at.assign(var, binary(ir.COMBINES[node.op], at.read(var), node.value))
         return map_children(node, visit)
 
     body = map_children(task.body, visit)

@@ -11,8 +11,9 @@ from collections.abc import Container, Iterator, Mapping
 from dataclasses import replace
 from itertools import count
 
-from quadpy.dtypes import BY_NAME, u1
+from quadpy.dtypes import BY_NAME
 from quadpy.ir import nodes as ir
+from quadpy.ir.build import At, binary, bits, select
 from quadpy.ir.loads import is_load
 from quadpy.ir.touches import changed_in
 from quadpy.ir.uniform import is_launch_uniform
@@ -60,7 +61,7 @@ def _demoted(task: ir.Task, noalias: bool) -> ir.Task:
 
     def visit(node: ir.Node) -> ir.Node:
         if isinstance(node, ir.Block):
-            node = ir.Block(tuple(new for stmt in node.stmts for new in plain(stmt)), span=node.span)
+            node = At(node.span).block(new for stmt in node.stmts for new in plain(stmt))
         return map_children(node, visit)
 
     return map_children(task, visit) if is_serial or apart else task
@@ -68,25 +69,22 @@ def _demoted(task: ir.Task, noalias: bool) -> ir.Task:
 
 def _plain(atomic: ir.Atomic, old: ir.Var) -> Iterator[ir.Stmt]:
     """Load, compute, store."""
-    span, place = atomic.span, atomic.place
-    yield ir.Load(old, place, span=span)
-    before: ir.Expr = ir.VarRead(old, span=span)
+    at = At(atomic.span)
+    yield at.load(old, atomic.place)
+    before = at.read(old)
     if atomic.op in ir.COMBINES:
-        value: ir.Expr = ir.Binary(ir.COMBINES[atomic.op], before, atomic.value, place.type, span=span)
+        value: ir.Expr = binary(ir.COMBINES[atomic.op], before, atomic.value)
     elif atomic.op is ir.AtomicOp.CAS:
         assert atomic.expected is not None
-        hit = ir.Compare(ir.CmpOp.EQ, _bits(before), _bits(atomic.expected), u1, span=span)
-        value = ir.Select(hit, atomic.value, before, place.type, span=span)
+        value = select(_bits(before).eq(_bits(atomic.expected)), atomic.value, before)
     else:
         value = atomic.value
-    yield ir.Store(place, value, span=span)
+    yield at.store(atomic.place, value)
 
 
 def _bits(value: ir.Expr) -> ir.Expr:
     """The operand of a compare-and-swap; for floats, their bits."""
-    if not value.type.is_float:
-        return value
-    return ir.BitCast(value, BY_NAME[f"u{value.type.bits}"], span=value.span)
+    return bits(value, BY_NAME[f"u{value.type.bits}"]) if value.type.is_float else value
 
 
 def updated_apart(task: ir.ParallelTask) -> set[str]:

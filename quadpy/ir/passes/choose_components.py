@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TypeAlias
 
-from quadpy.dtypes import i64, u1
+from quadpy.dtypes import i64
 from quadpy.ir import nodes as ir
+from quadpy.ir.build import At, cast
 from quadpy.ir.types import Array
 from quadpy.ir.walk import map_children
 
@@ -75,15 +76,7 @@ def _case(stmt: ir.Stmt) -> _Case | None:
 
 def _chosen(cases: list[_Case]) -> ir.Stmt:
     var, _, first, value = cases[0]
-    span, number = first.span, ir.VarRead(var, span=first.span)
-    begin, end = (ir.Const(n, var.type, span=span) for n in (0, len(cases)))
-    inside = ir.Binary(
-        ir.BinOp.AND,
-        ir.Compare(ir.CmpOp.GE, number, begin, u1, span=span),
-        ir.Compare(ir.CmpOp.LT, number, end, u1, span=span),
-        u1,
-        span=span,
-    )
-    place = replace(first, chosen=ir.Cast(number, i64, span=span))
-    store = ir.Block((ir.Store(place, value, span=span),), span=span)
-    return ir.If(inside, store, ir.Block((), span=span), span=span)
+    at = At(first.span)
+    number = at.read(var)
+    place = replace(first, chosen=cast(number, i64))
+    return at.when((number >= 0) & (number < len(cases)), [at.store(place, value)])

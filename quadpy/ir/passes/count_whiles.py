@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from quadpy.dtypes import u1
 from quadpy.ir import nodes as ir
+from quadpy.ir.build import At
 from quadpy.ir.touches import kind_of
 from quadpy.ir.variables import assigned_in, reads_of, set_in
 from quadpy.ir.walk import map_children, walk
@@ -30,8 +30,8 @@ def count_whiles(kernel: ir.Kernel) -> ir.Kernel:
 def _counted(task: ir.Task) -> ir.Task:
     def rewritten(node: ir.Node) -> ir.Node:
         if isinstance(node, ir.While) and (found := _range_of(node, task)) is not None:
-            counts, stays = (ir.Block((each,), span=node.span) for each in found.versions)
-            return ir.If(found.never_wraps, counts, stays, span=node.span)
+            counts, stays = found.versions
+            return At(node.span).when(found.never_wraps, [counts], [stays])
         return map_children(node, rewritten) if isinstance(node, _WITH_BLOCKS) else node
 
     return map_children(task, rewritten)
@@ -70,10 +70,8 @@ def _range_of(loop: ir.While, task: ir.Task) -> _Range | None:
         return replace(node, var=turn) if node == ir.VarRead(counter, span=node.span) else map_children(node, in_turn)
 
     body = ir.Block(tuple(map(in_turn, stmts)), span=loop.body.span)  # type: ignore[arg-type]  # statements as before
-    last_start = ir.Const(counter.type.max_int - int(step) + 1, counter.type, span=loop.span)
-    never_wraps = ir.Compare(ir.CmpOp.LE, stop, last_start, u1, span=loop.span)
-    counts = ir.For(turn, ir.VarRead(counter, span=loop.span), stop, by, body, span=loop.span)
-    return _Range((counts, loop), never_wraps)
+    counts = ir.For(turn, At(loop.span).read(counter), stop, by, body, span=loop.span)
+    return _Range((counts, loop), stop <= counter.type.max_int - int(step) + 1)
 
 
 def _reads(var: ir.Var, node: ir.Node) -> int:

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
+from operator import and_
 from typing import Final, TypeAlias, TypeGuard
 
 from quadpy.dtypes import i64, u1
 from quadpy.ir import nodes as ir
+from quadpy.ir.build import At, converted
 from quadpy.ir.variables import reads_of, set_in
 from quadpy.ir.walk import map_children, walk
 
@@ -49,8 +51,7 @@ def _rewritten(node: ir.Node) -> ir.Node:
     if not isinstance(node, ir.For) or (found := _without_checks(node.body, (node,))) is None:
         return node
     holds, body = found
-    versions = (ir.Block((each,), span=node.span) for each in (replace(node, body=body), node))
-    return ir.If(holds, *versions, span=node.span)
+    return At(node.span).when(holds, [replace(node, body=body)], [node])
 
 
 def _task(task: ir.ParallelTask) -> ir.ParallelTask:
@@ -73,8 +74,7 @@ def _without_checks(body: ir.Block, counters: Sequence[Counter]) -> tuple[ir.Exp
     found = list(dict.fromkeys(part for part in parts if part is not None))
     if len(checks) != faults or None in parts:
         return None
-    holds = reduce(lambda a, b: ir.Binary(ir.BinOp.AND, a, b, u1, span=body.span), found)
-    return holds, _dropped(body)
+    return reduce(and_, found), _dropped(body)
 
 
 def _is_check(node: ir.Node) -> TypeGuard[ir.If]:
@@ -93,7 +93,7 @@ def _dropped(body: ir.Block) -> ir.Block:
 
     def kept(node: ir.Node) -> ir.Node:
         if isinstance(node, ir.Block):
-            node = ir.Block(tuple(stmt for stmt in node.stmts if not _is_check(stmt)), span=node.span)
+            node = At(node.span).block(stmt for stmt in node.stmts if not _is_check(stmt))
         return map_children(node, kept) if isinstance(node, _WITH_BLOCKS) else node
 
     found: ir.Block = kept(body)  # type: ignore[assignment]  # of the class that it was
@@ -133,10 +133,12 @@ class _Before:
     def range_fits(self, index: ir.Expr, offset: int, extent: ir.Expr) -> Iterator[ir.Expr]:
         """0 <= start + offset, and stop + offset <= extent; in 64 bits neither wraps."""
         assert isinstance(index, ir.VarRead)
-        counter, span = self.counters[index.var], index.span
-        start, stop = (_sum(_wide(end), offset) for end in (counter.start, counter.stop))
-        yield ir.Compare(ir.CmpOp.GE, start, ir.Const(0, i64, span=span), u1, span=span)
-        yield ir.Compare(ir.CmpOp.LE, stop, _wide(extent), u1, span=span)
+        counter = self.counters[index.var]
+        start, stop = (converted(end, i64) for end in (counter.start, counter.stop))
+        if offset:
+            start, stop = start + offset, stop + offset
+        yield start >= 0
+        yield stop <= converted(extent, i64)
 
     def is_fixed(self, e: ir.Expr) -> bool:
         return not reads_of(e) & self.changed and len(list(walk(e))) <= _LARGEST_CONDITION
@@ -187,13 +189,3 @@ def _plain(e: ir.Expr) -> ir.Expr:
             break
         e = e.operand
     return e
-
-
-def _wide(e: ir.Expr) -> ir.Expr:
-    return e if e.type == i64 else ir.Cast(e, i64, span=e.span)
-
-
-def _sum(e: ir.Expr, constant: int) -> ir.Expr:
-    if not constant:
-        return e
-    return ir.Binary(ir.BinOp.ADD, e, ir.Const(constant, i64, span=e.span), i64, span=e.span)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from quadpy.dtypes import u1
 from quadpy.ir import nodes as ir
+from quadpy.ir.build import At
 from quadpy.ir.passes.atomics import private_arrays
 from quadpy.ir.touches import name_of, touched_in
 from quadpy.ir.types import Array, Space
@@ -83,7 +84,7 @@ class _Holder:
         self.own, self.numbers = own, count(1)
 
     def block(self, block: ir.Block) -> ir.Block:
-        return ir.Block(tuple(new for stmt in block.stmts for new in self.statement(stmt)), span=block.span)
+        return At(block.span).block(new for stmt in block.stmts for new in self.statement(stmt))
 
     def statement(self, stmt: ir.Stmt) -> Iterator[ir.Stmt]:
         if isinstance(stmt, (ir.For, ir.While)):
@@ -93,18 +94,13 @@ class _Holder:
 
     def loop(self, loop: ir.For | ir.While) -> Iterator[ir.Stmt]:
         held = {place: self.variables(place) for place in self.updated(loop)} if _ends_at_its_end(loop) else {}
+        at = At(loop.span)
         for place, (var, written) in held.items():
             now = ir.Var(f"{var.name}.old", place.type)
-            yield ir.Load(now, place, span=loop.span)
-            yield ir.Assign(var, ir.VarRead(now, span=loop.span), span=loop.span)
-            yield ir.Assign(written, ir.Const(False, u1, span=loop.span), span=loop.span)
+            yield from (at.load(now, place), at.assign(var, at.read(now)), at.assign(written, at.const(False, u1)))
         yield map_children(loop, lambda child: _with_variables(child, held)) if held else loop
         for place, (var, written) in held.items():
-            store = ir.Store(place, ir.VarRead(var, span=loop.span), span=loop.span)
-            nothing = ir.Block((), span=loop.span)
-            yield ir.If(
-                ir.VarRead(written, span=loop.span), ir.Block((store,), span=loop.span), nothing, span=loop.span
-            )
+            yield at.when(at.read(written), [at.store(place, at.read(var))])
 
     def updated(self, loop: ir.For | ir.While) -> Iterable[ir.Element]:
         """The elements that the loop both reads and writes."""
@@ -132,11 +128,12 @@ def _with_variables(node: ir.Node, held: dict[ir.Element, Held]) -> ir.Node:
 
 
 def _in_block(stmt: ir.Stmt, held: dict[ir.Element, Held]) -> Iterator[ir.Stmt]:
+    at = At(stmt.span)
     match stmt:
         case ir.Load(var=var, place=ir.Element() as place) if place in held:
-            yield ir.Let(var, ir.VarRead(held[place].var, span=stmt.span), span=stmt.span)
+            yield at.let(var, at.read(held[place].var))
         case ir.Store(place=ir.Element() as place, value=value) if place in held:
-            yield ir.Assign(held[place].var, value, span=stmt.span)
-            yield ir.Assign(held[place].written, ir.Const(True, u1, span=stmt.span), span=stmt.span)
+            yield at.assign(held[place].var, value)
+            yield at.assign(held[place].written, at.const(True, u1))
         case _:
             yield map_children(stmt, lambda child: _with_variables(child, held))

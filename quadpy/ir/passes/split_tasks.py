@@ -15,12 +15,12 @@ from itertools import permutations
 from quadpy.artifact import CHECKPOINT
 from quadpy.flow import Flow, Fork, Loop, Step
 from quadpy.ir import nodes as ir
+from quadpy.ir.build import At
 from quadpy.ir.passes.segments import Forked, Gated, Item, Repeated, Segment, carried, defined_in, segments_of
 from quadpy.ir.touches import is_binding
 from quadpy.ir.uniform import is_launch_uniform
 from quadpy.ir.variables import assigned_in, bound_by, reads_of
 from quadpy.ir.walk import map_children, walk
-from quadpy.source import Span
 
 
 def split_tasks(kernel: ir.Kernel) -> ir.Kernel:
@@ -136,32 +136,31 @@ class _Splitter:
         if not unset:
             return None
         self.stored.update(unset)
-        span = loop.node.span
-        zeros = (ir.Store(ir.Slot(self.slots[v], v.type, span=span), _zero(v, span), span=span) for v in unset)
-        return ir.SerialTask("", ir.Block(tuple(zeros), span=span), span=span)
+        at = At(loop.node.span)
+        zeros = (at.store(ir.Slot(self.slots[v], v.type, span=at.span), at.const(0, v.type)) for v in unset)
+        return ir.SerialTask("", at.block(zeros), span=at.span)
 
     def serial(self, run: list[ir.Stmt]) -> ir.SerialTask | None:
         stmts = self.renumber(ir.Block(tuple(run), span=run[0].span)).stmts
         defined = {var for stmt in run for var in defined_in(stmt)}
         assigned = assigned_in(*run)
         used = reads_of(*run) | assigned
-        span = run[0].span
+        at = At(run[0].span)
         head: list[ir.Stmt] = []
         for var, number in self.slots.items():
             if var in used and var in self.stored:
                 head += _enter(var, number, mutable=var in assigned or var not in defined, run=run)
-        tail = [ir.Store(ir.Slot(n, v.type, span=span), ir.VarRead(v, span=span), span=span)
-                for v, n in self.slots.items() if v in defined]  # fmt: skip
+        tail = [at.store(ir.Slot(n, v.type, span=at.span), at.read(v)) for v, n in self.slots.items() if v in defined]
         self.stored |= {v for v in self.slots if v in defined}
         body = [*self.recomputed([*run, *tail]), *head, *stmts]
         returns = [s for s in body if isinstance(s, ir.Return)]
         body = _live([*(s for s in body if not isinstance(s, ir.Return)), *tail, *returns])
-        return ir.SerialTask("", ir.Block(tuple(body), span=span), span=span) if body else None
+        return ir.SerialTask("", at.block(body), span=at.span) if body else None
 
     def parallel(self, loop: ir.ParallelFor) -> ir.ParallelTask:
         used = reads_of(loop.body)
         head: list[ir.Stmt] = [
-            ir.Load(var, ir.Slot(n, var.type, span=loop.span), span=loop.span)
+            At(loop.span).load(var, ir.Slot(n, var.type, span=loop.span))
             for var, n in self.slots.items()
             if var in used
         ]
@@ -214,18 +213,14 @@ class _Splitter:
 
 def _enter(var: ir.Var, number: int, *, mutable: bool, run: list[ir.Stmt]) -> list[ir.Stmt]:
     """Statements that load, in a serial task, the value that an earlier task stored."""
-    span = run[0].span
-    place = ir.Slot(number, var.type, span=span)
+    at = At(run[0].span)
+    place = ir.Slot(number, var.type, span=at.span)
     if not mutable:
         return []
     if not any(isinstance(node, ir.Assign) and node.var == var for stmt in run for node in walk(stmt)):
-        return [ir.Load(var, place, span=span)]
+        return [at.load(var, place)]
     incoming = ir.Var(f"{var.name}.in", var.type)
-    return [ir.Load(incoming, place, span=span), ir.Assign(var, ir.VarRead(incoming, span=span), span=span)]
-
-
-def _zero(var: ir.Var, span: Span) -> ir.Const:
-    return ir.Const(0.0 if var.type.is_float else False if var.type.bits == 1 else 0, var.type, span=span)
+    return [at.load(incoming, place), at.assign(var, at.read(incoming))]
 
 
 def _live(stmts: list[ir.Stmt]) -> list[ir.Stmt]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from quadpy.artifact import SHADOW
 from quadpy.dtypes import i64, u64
@@ -19,6 +19,7 @@ from quadpy.faults import Site
 from quadpy.flow import Fork, map_tasks, steps_of
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import needs_whole_blocks
+from quadpy.ir.build import FAULT_PARAMS, At, maximum
 from quadpy.ir.loads import chosen_in, unread_in
 from quadpy.ir.numbering import Numbers, statements
 from quadpy.ir.passes.shadow_marks import Marks, Place
@@ -30,8 +31,6 @@ from quadpy.ir.variables import bound_by
 from quadpy.ir.walk import map_children, walk
 from quadpy.light import dataclass
 from quadpy.source import Span
-
-_HIDDEN: Final = ("$fault", "$sites")
 
 Index: TypeAlias = tuple[ir.Expr, ...]
 
@@ -83,7 +82,7 @@ class _Watcher:
         self.sites = {site: number for number, site in enumerate(kernel.sites)}
         self.params = kernel.arrays
         self.at_once = any(isinstance(step, Fork) for step in steps_of(kernel.flow))
-        self.end: ir.Expr = ir.Const(0, i64, span=kernel.span)
+        self.end: ir.Expr = At(kernel.span).const(0, i64)
         self.tasks: list[ir.Task] = []
         self.numbers: dict[int, tuple[int, ...]] = {}
 
@@ -97,7 +96,7 @@ class _Watcher:
             self.numbers[number] = tuple(range(first, len(self.tasks)))
         kernel, span = self.kernel, self.kernel.span
         present = {param.name for param in kernel.params}
-        hidden = (ir.ScalarParam(name, u64, span=span) for name in _HIDDEN if name not in present)
+        hidden = (ir.ScalarParam(name, u64, span=span) for name in FAULT_PARAMS if name not in present)
         memory = ir.ArrayParam(SHADOW, array_of(u64, 1, shape=(1 << 48,)), span=span)
         return replace(
             kernel, tasks=tuple(self.tasks), params=(*kernel.params, *hidden, memory), sites=tuple(self.sites),
@@ -109,30 +108,27 @@ class _Watcher:
 
         Tasks that do not run at once have the same memory.
         """
-        span = task.span
-        start: ir.Expr = self.end if self.at_once else ir.Const(0, i64, span=span)
+        at = At(task.span)
+        start = self.end if self.at_once else at.const(0, i64)
         begins: list[ir.Stmt] = []
         regions: dict[str, _Region] = {}
         end = start
         for number, name in enumerate(names):
             begin = ir.Var(f"$shadow{number}", i64)
-            begins.append(ir.Let(begin, end, span=span))
+            begins.append(at.let(begin, end))
             param = self.params.get(name)
-            words = words_of(name, None if param is None else param.type, self.kernel.index, span)
+            words = words_of(name, None if param is None else param.type, self.kernel.index, at.span)
             regions[name] = _Region(words, begin, param)
-            end = ir.Binary(ir.BinOp.ADD, end, regions[name].words.count, i64, span=span)
+            end += regions[name].words.count
         yield _clearing(task, start, end)
         yield _Watched(self.kernel, task, begins, regions, self.sites, self.reported).run()
-        self.end = end if self.at_once else ir.Binary(ir.BinOp.MAX, self.end, end, i64, span=span)
+        self.end = end if self.at_once else maximum(self.end, end)
 
 
 def _clearing(task: ir.ParallelTask, start: ir.Expr, end: ir.Expr) -> ir.ParallelTask:
-    span = task.span
-    var, zero = ir.Var("$word", i64), ir.Const(0, u64, span=span)
-    place = ir.Element(SHADOW, (ir.VarRead(var, span=span),), 0, u64, span=span)
-    axis = ir.Axis(var, start, end, ir.Const(1, i64, span=span), span=span)
-    body = ir.Block((ir.Store(place, zero, span=span),), span=span)
-    return ir.ParallelTask(f"{task.name}_shadow", (axis,), body, span=span)
+    at, var = At(task.span), ir.Var("$word", i64)
+    store = at.store(at.element(SHADOW, [at.read(var)], u64), at.const(0, u64))
+    return ir.ParallelTask(f"{task.name}_shadow", (at.axis(var, start, end),), at.block([store]), span=task.span)
 
 
 class _Watched:
@@ -148,12 +144,12 @@ class _Watched:
         self.later: dict[ir.Var, ir.Stmt] = {}  # loads that are marked where their value is chosen
         iteration = ir.Var("$iteration", u64)
         number, self.loads = number_of_iteration(task)
-        self.iteration = ir.Let(iteration, number, span=task.span)
+        self.iteration = At(task.span).let(iteration, number)
         places, self.numbers = {name: self.places(name) for name in regions}, Numbers(task.body)
         self.order = {
             (name, self.numbers[stmt], access): k for name in regions for k, (stmt, access) in enumerate(places[name])
         }
-        self.marks = Marks(kernel.name, task, ir.VarRead(iteration, span=task.span), places, sites)
+        self.marks = Marks(kernel.name, task, At(task.span).read(iteration), places, sites)
 
     def run(self) -> ir.ParallelTask:
         body = self.visit(self.task.body)
@@ -197,10 +193,9 @@ class _Watched:
     def place(self, place: ir.Place, span: Span) -> Place:
         name = name_of(place)
         region, shown = self.regions[name], self.kernel.called(name)
-        begin = ir.VarRead(region.begin, span=span)
         index = place.index if isinstance(place, ir.Element) else ()
         component = place.component if isinstance(place, ir.Element) else 0
-        at = ir.Binary(ir.BinOp.ADD, begin, region.words.at(index, component), i64, span=span)
+        at = At(span).read(region.begin) + region.words.at(index, component)
         if (param := region.param) is None:
             return Place(name, shown, index, at)
         return Place(name, f"{shown}[]", self.reported(name, index), at, param.offset, param.blocks)
@@ -212,8 +207,7 @@ class _Watched:
         for node in walk(stmt):
             if isinstance(node, ir.VarRead) and node.var in self.later:
                 load = self.later.pop(node.var)
-                marks = ir.Block(tuple(self.marked(load)), span=load.span)
-                yield ir.If(self.chosen[node.var], marks, ir.Block((), span=load.span), span=load.span)
+                yield At(load.span).when(self.chosen[node.var], self.marked(load))
 
     def marked_later(self) -> Iterator[ir.Stmt]:
         """Marks of loads that wait for their choice, which does not come in time."""

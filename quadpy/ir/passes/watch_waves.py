@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import reduce
+from operator import and_
 from typing import Final
 
 from quadpy.dtypes import Scalar, i32, i64, u1, u64
@@ -17,13 +18,12 @@ from quadpy.errors import KernelDivergenceError
 from quadpy.faults import Site
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import has_wave
+from quadpy.ir.build import FAULT_PARAMS, At, bits, converted, select
 from quadpy.ir.meetings import undecided
 from quadpy.ir.numbering import Numbers
 from quadpy.ir.uniform import decided_by, is_launch_uniform
 from quadpy.ir.walk import map_children, walk
 
-_FAULT: Final = "$fault"
-_SITES: Final = "$sites"
 _TEXT: Final = (
     "the lanes of a wave diverge here, but a subgroup operation needs all of them: some reach it, others do not"
 )
@@ -60,7 +60,7 @@ class _Watcher:
         if len(self.sites) == len(self.kernel.sites):
             return self.kernel
         names = {param.name for param in self.kernel.params}
-        added = [ir.ScalarParam(name, u64, span=self.kernel.span) for name in (_FAULT, _SITES) if name not in names]
+        added = [ir.ScalarParam(name, u64, span=self.kernel.span) for name in FAULT_PARAMS if name not in names]
         return replace(self.kernel, tasks=tasks, params=(*self.kernel.params, *added), sites=tuple(self.sites))
 
     def task(self, task: ir.Task) -> ir.Task:
@@ -73,7 +73,7 @@ class _Watcher:
 
     def visit(self, node: ir.Node) -> ir.Node:
         if isinstance(node, ir.Block):
-            return ir.Block(tuple(new for stmt in node.stmts for new in self.watched(stmt)), span=node.span)
+            return At(node.span).block(new for stmt in node.stmts for new in self.watched(stmt))
         return map_children(node, self.visit)
 
     def watched(self, stmt: ir.Stmt) -> Iterator[ir.Stmt]:
@@ -94,12 +94,11 @@ class _Watcher:
     def agreed(self, cond: ir.Expr) -> tuple[list[ir.Stmt], ir.Expr]:
         """A vote about ``cond``: its statements, and whether all lanes are for it."""
         some, every = (self.wave(op, (cond,), u1) for op in (ir.WaveOp.ANY, ir.WaveOp.ALL))
-        apart = ir.Binary(ir.BinOp.XOR, _read(some), _read(every), u1, span=cond.span)
-        return [some, every, self.fault(apart)], _read(every)
+        return [some, every, self.fault(_read(some) ^ _read(every))], _read(every)
 
     def agreed_range(self, loop: ir.For) -> Iterator[ir.Stmt]:
         """``loop`` with the bounds of lane 0 if all lanes have the same, otherwise without iterations."""
-        span, zero = loop.span, ir.Const(0, i32, span=loop.span)
+        zero = At(loop.span).const(0, i32)
         bounds: list[ir.Expr] = []
         same: list[ir.Expr] = []
         for bound in decided_by(loop):
@@ -109,12 +108,12 @@ class _Watcher:
             first = self.wave(ir.WaveOp.BROADCAST, (bound, zero), bound.type)
             yield first
             bounds.append(_read(first))
-            same.append(ir.Compare(ir.CmpOp.EQ, bound, _read(first), u1, span=span))
-        every = self.wave(ir.WaveOp.ALL, (reduce(lambda a, b: ir.Binary(ir.BinOp.AND, a, b, u1, span=span), same),), u1)
+            same.append(bound.eq(_read(first)))
+        every = self.wave(ir.WaveOp.ALL, (reduce(and_, same),), u1)
         yield every
-        yield self.fault(ir.Unary(ir.UnOp.NOT, _read(every), u1, span=span))
+        yield self.fault(~_read(every))
         start, stop, step = bounds
-        yield replace(loop, start=start, stop=ir.Select(_read(every), stop, start, stop.type, span=span), step=step)
+        yield replace(loop, start=start, stop=select(_read(every), stop, start), step=step)
 
     def wave(self, op: ir.WaveOp, args: tuple[ir.Expr, ...], type: Scalar) -> ir.Wave:
         self.variables += 1
@@ -122,24 +121,17 @@ class _Watcher:
 
     def fault(self, apart: ir.Expr) -> ir.If:
         """A record where lanes are ``apart``: of the first lane's iteration."""
-        span = apart.span
+        at = At(apart.span)
         loops = tuple(axis.var.name.partition(".")[0] for axis in self.axes)
-        site = Site(KernelDivergenceError.__name__, _TEXT, (), loops, self.kernel.name, span, _HINT)
-        number = ir.Const(self.sites.setdefault(site, len(self.sites)), u64, span=span)
-        record, first = (ir.ParamRead(name, u64, span=span) for name in (_FAULT, _SITES))
-        check = ir.Binary(ir.BinOp.ADD, first, number, u64, span=span)
-        at = tuple(_word(ir.VarRead(axis.var, span=span)) for axis in self.axes)
-        fault = ir.Fault(record, check, at, span=span)
-        return ir.If(apart, ir.Block((fault,), span=span), ir.Block((), span=span), span=span)
+        site = Site(KernelDivergenceError.__name__, _TEXT, (), loops, self.kernel.name, at.span, _HINT)
+        words = [_word(at.read(axis.var)) for axis in self.axes]
+        return at.when(apart, [at.fault(self.sites.setdefault(site, len(self.sites)), words)])
 
 
 def _read(wave: ir.Wave) -> ir.Expr:
     assert wave.result is not None
-    return ir.VarRead(wave.result, span=wave.span)
+    return At(wave.span).read(wave.result)
 
 
 def _word(counter: ir.VarRead) -> ir.Expr:
-    span, type = counter.span, counter.type
-    if type.kind == "uint":
-        return counter if type == u64 else ir.Cast(counter, u64, span=span)
-    return ir.BitCast(counter if type == i64 else ir.Cast(counter, i64, span=span), u64, span=span)
+    return converted(counter, u64) if counter.type.kind == "uint" else bits(converted(counter, i64), u64)
