@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, Protocol, TypeAlias
 
-from quadpy.dtypes import i32, u1, u8
+from quadpy.dtypes import i32
 from quadpy.ir import nodes as ir
 from quadpy.ir.touches import changed_in, name_of
 from quadpy.lang.checks import only_where
@@ -118,7 +118,7 @@ def activate(t: Trace, position: Position, span: Span) -> None:
             continue
         if is_list(node):
             one: ir.Expr = literal(1, i32, span)
-            reached = ir.Binary(ir.BinOp.ADD, cast(t, position.index[-1], i32, span), one, i32, span=span)
+            reached = cast(t, position.index[-1], i32, span) + one
             t.build.emit(ir.Atomic(ir.AtomicOp.MAX, place, reached, None, span=span))
         else:
             set_activity(t, place, 1, span)
@@ -142,8 +142,8 @@ def is_active(t: Trace, position: Position, span: Span, name: str = "activity") 
         t.loop.allowed[place.array] = _REASON
     found = t.build.load(place, span, "active")
     if is_list(node):
-        return ir.Compare(ir.CmpOp.LT, cast(t, position.index[-1], i32, span), found, u1, span=span)
-    return ir.Compare(ir.CmpOp.NE, found, literal(0, u8, span), u1, span=span)
+        return cast(t, position.index[-1], i32, span) < found
+    return found.ne(0)
 
 
 @contextmanager

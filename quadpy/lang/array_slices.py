@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from quadpy.dtypes import u1
 from quadpy.errors import KernelIndexError
 from quadpy.ir import nodes as ir
+from quadpy.ir.build import select
 from quadpy.lang.activity import field_of, is_sparse
 from quadpy.lang.arithmetic import scalar_binary
 from quadpy.lang.arrays import extent_of
-from quadpy.lang.checks import both, quietly, require
+from quadpy.lang.checks import quietly, require
 from quadpy.lang.context import Trace
 from quadpy.lang.scalars import cast
 from quadpy.lang.values import ArrayRef, ScalarValue, Value, is_number, is_runtime, shape_text
@@ -101,7 +101,7 @@ def _part(t: Trace, array: ArrayRef, start: ScalarValue, stop: ScalarValue, span
         if t.checks is not None:
             holds = t.build.let(_check(t, first, end, whole, span))
             none = ir.Const(0, count.type, span=span)
-            count = t.build.let(ir.Select(holds, count, none, count.type, span=span))  # nothing outside is touched
+            count = t.build.let(select(holds, count, none))  # nothing outside is touched
     if array.count is not None:
         with quietly(t):
             begin = scalar_binary(t, ast.Add, array.begin, begin, span)
@@ -114,8 +114,8 @@ def _check(t: Trace, start: ir.Expr, stop: ir.Expr, extent: ir.Expr, span: Span)
     """Requires ``0 <= start <= stop <= extent``; returns whether it holds."""
     zero = ir.Const(0, start.type, span=span)
     pairs = (zero, start), (start, stop), (stop, extent)
-    holds = [ir.Compare(ir.CmpOp.LE, low, high, u1, span=span) for low, high in pairs]
+    holds = [low <= high for low, high in pairs]
     text = "the slice from {0} to {1} is not inside an array of {2} elements"
-    inside = both(holds[0], both(holds[1], holds[2], span), span)
+    inside = holds[0] & (holds[1] & holds[2])
     require(t, inside, KernelIndexError, text, (start, stop, extent), span)
     return inside

@@ -19,7 +19,6 @@ from quadpy.lang.context import Trace
 from quadpy.lang.dependencies import MISSING
 from quadpy.lang.levels import on_levels
 from quadpy.lang.parameters import member_parameter, passed_array
-from quadpy.lang.promotion import literal
 from quadpy.lang.quantised import pack_numbers, packed_numbers
 from quadpy.lang.scalars import to_integer, to_scalar
 from quadpy.lang.scope import import_value, outside, static_object
@@ -369,7 +368,7 @@ def chosen_parts(t: Trace, ref: ElementRef, span: Span) -> tuple[list[ElementRef
 
 def is_number_at(at: ir.Expr, number: int, span: Span) -> ir.Expr:
     """Whether ``at`` is ``number``."""
-    return ir.Compare(ir.CmpOp.EQ, at, literal(number, at.type, span), u1, span=span)
+    return at.eq(number)
 
 
 def written_places(t: Trace, ref: ElementRef, span: Span) -> tuple[ir.Element, ...]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
-from quadpy.dtypes import Scalar, i32
-from quadpy.ir import nodes as ir
-from quadpy.ir.nodes import BinOp, CmpOp, WaveOp
+from quadpy.dtypes import Scalar
+from quadpy.ir.build import maximum
+from quadpy.ir.nodes import WaveOp
 from quadpy.lang.block_operations import checked_block, results_of_waves, waves_of
 from quadpy.lang.context import Trace
-from quadpy.lang.lane_trees import Combine, Numbers, choose, compare, exchange, has_bit, scan, shape_of, tree
+from quadpy.lang.lane_trees import Combine, Numbers, choose, exchange, has_bit, scan, shape_of, tree
 from quadpy.lang.lanes import lane_of, wave_of, whole_waves
 from quadpy.lang.scalars import cast, to_scalar
 from quadpy.lang.structs import scalars_for
@@ -80,7 +80,7 @@ def _upto(t: Trace, span: Span, own: Numbers, combine: Combine) -> Numbers:
         return upto
     totals, distance = _of_waves(t, upto, size - 1, span), 1
     while distance < waves_of(t):
-        other = ir.Binary(BinOp.XOR, number, _const(distance, span), number.type, span=span)
+        other = number ^ distance
         below = exchange(t, WaveOp.BROADCAST, totals, other, span)
         upto = choose(t, has_bit(number, distance), combine(below, upto), upto)
         neighbour = exchange(t, WaveOp.XOR, totals, distance, span)
@@ -88,10 +88,6 @@ def _upto(t: Trace, span: Span, own: Numbers, combine: Combine) -> Numbers:
         totals = combine(choose(t, is_upper, neighbour, totals), choose(t, is_upper, totals, neighbour))
         distance *= 2
     return upto
-
-
-def _const(value: int, span: Span) -> ir.Expr:
-    return ir.Const(value, i32, span=span)
 
 
 def _inclusive(
@@ -116,12 +112,12 @@ def _exclusive(
     before = exchange(t, WaveOp.UP, upto, 1, span)
     if waves_of(t) > 1:
         number = wave_of(t, span)
-        below = ir.Binary(BinOp.SUB, number, _const(1, span), number.type, span=span)
-        below = ir.Binary(BinOp.MAX, below, _const(0, span), number.type, span=span)
+        below = number - 1
+        below = maximum(below, 0)
         last = exchange(t, WaveOp.BROADCAST, _of_waves(t, upto, whole_waves(t, span) - 1, span), below, span)
-        is_first = compare(CmpOp.EQ, number, 0)
+        is_first = number.eq(0)
         first = choose(t, is_first, first, last)
-    return choose(t, compare(CmpOp.EQ, lane_of(t, span), 0), first, before)
+    return choose(t, lane_of(t, span).eq(0), first, before)
 
 
 FUNCTION_RULES: Final[dict[str, Rule]] = {

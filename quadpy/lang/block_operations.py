@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeAlias
 
-from quadpy.dtypes import Scalar, i32, u1
+from quadpy.dtypes import Scalar, i32
 from quadpy.ir import nodes as ir
+from quadpy.ir.build import binary, minimum, select
 from quadpy.ir.nodes import AtomicOp, WaveOp
 from quadpy.ir.types import Space, array_of
 from quadpy.lang.context import Trace
@@ -31,15 +32,6 @@ def waves_of(t: Trace) -> int:
     return t.loop_around.block_dim // t.options.wave_size
 
 
-def _binary(op: ir.BinOp, a: ir.Expr, b: ir.Expr | int, span: Span) -> ir.Expr:
-    other = ir.Const(b, a.type, span=span) if isinstance(b, int) else b
-    return ir.Binary(op, a, other, a.type, span=span)
-
-
-def _is(a: ir.Expr, b: int, span: Span, op: ir.CmpOp = ir.CmpOp.EQ) -> ir.Expr:
-    return ir.Compare(op, a, ir.Const(b, a.type, span=span), u1, span=span)
-
-
 def results_of_waves(t: Trace, value: ir.Expr, from_lane: int, how: AtomicOp | None, span: Span) -> ir.Expr:
     """In each lane k, the ``value`` of lane ``from_lane`` of wave k; lanes beyond the waves have the identity."""
     count, lane = waves_of(t), lane_of(t, span)
@@ -48,15 +40,15 @@ def results_of_waves(t: Trace, value: ir.Expr, from_lane: int, how: AtomicOp | N
     t.loop_around.shared.append(ir.SharedArray(name, type_, span=span))
     t.build.emit(ir.Barrier(span=span))  # in a loop, all have read the values of the previous iteration
     own = ir.Element(name, (wave_of(t, span),), 0, value.type, span=span)
-    t.build.branch(_is(lane, from_lane, span), [ir.Store(own, value, span=span)], [], span)
+    t.build.branch(lane.eq(from_lane), [ir.Store(own, value, span=span)], [], span)
     t.build.emit(ir.Barrier(span=span))
-    there = _binary(ir.BinOp.MIN, lane, count - 1, span)
+    there = minimum(lane, count - 1)
     held = t.build.load(ir.Element(name, (there,), 0, value.type, span=span), span)
     if how not in _NEUTRAL:
         return held  # the last wave's result once more
     number: float = _NEUTRAL[how]
     neutral = ir.Const(-0.0 if value.type.is_float and not number else number, value.type, span=span)
-    return t.build.let(ir.Select(_is(lane, count, span, ir.CmpOp.LT), held, neutral, value.type, span=span))
+    return t.build.let(select(lane < count, held, neutral))
 
 
 def _merged(t: Trace, value: ir.Expr, how: AtomicOp, span: Span) -> ir.Expr:
@@ -93,11 +85,11 @@ def _below(t: Trace, totals: ir.Expr, how: AtomicOp, span: Span) -> Iterator[tup
     """For each power of two, the value of the neighbouring group of that many waves."""
     distance, number = 1, wave_of(t, span)
     while distance < waves_of(t):
-        yield distance, wave(t, WaveOp.BROADCAST, (totals, _binary(ir.BinOp.XOR, number, distance, span)), span)
+        yield distance, wave(t, WaveOp.BROADCAST, (totals, number ^ distance), span)
         distance *= 2
         if distance < waves_of(t):
             other = wave(t, WaveOp.XOR, (totals, ir.Const(distance // 2, i32, span=span)), span)
-            totals = t.build.let(_binary(ir.COMBINES[how], totals, other, span))
+            totals = t.build.let(binary(ir.COMBINES[how], totals, other))
 
 
 def _with_below(
@@ -105,13 +97,13 @@ def _with_below(
 ) -> ir.Expr:
     """``value`` combined with ``below`` if the neighbour is below; a lane without a value takes ``below`` unchanged."""
     number = wave_of(t, span)
-    both = _binary(ir.COMBINES[how], value, below, span)
+    both: ir.Expr = binary(ir.COMBINES[how], value, below)
     if op is WaveOp.EXCLUSIVE:
-        first = _is(lane_of(t, span), 0, span)
-        nothing = _is(_binary(ir.BinOp.AND, number, distance - 1, span), 0, span)
-        both = ir.Select(_binary(ir.BinOp.AND, first, nothing, span), below, both, value.type, span=span)
-    is_above = _is(_binary(ir.BinOp.AND, number, distance, span), 0, span, ir.CmpOp.NE)
-    return t.build.let(ir.Select(is_above, both, value, value.type, span=span))
+        first = lane_of(t, span).eq(0)
+        nothing = (number & distance - 1).eq(0)
+        both = select(first & nothing, below, both)
+    is_above = (number & distance).ne(0)
+    return t.build.let(select(is_above, both, value))
 
 
 def checked_block(t: Trace, block_dim: Value, span: Span) -> None:
@@ -151,11 +143,11 @@ def _count_nonzero(t: Trace, span: Span, cond: Value) -> Value:
 
 
 def _any_nonzero(t: Trace, span: Span, cond: Value) -> Value:
-    return _is(_count(t, span, cond), 0, span, ir.CmpOp.NE)
+    return _count(t, span, cond).ne(0)
 
 
 def _all_nonzero(t: Trace, span: Span, cond: Value) -> Value:
-    return _is(_count(t, span, cond), t.loop_around.block_dim, span)
+    return _count(t, span, cond).eq(t.loop_around.block_dim)
 
 
 BLOCK_RULES: Final[dict[str, Rule]] = {

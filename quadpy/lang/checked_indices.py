@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
+from operator import and_
 from typing import TypeAlias
 
-from quadpy.dtypes import BY_NAME, u1
+from quadpy.dtypes import BY_NAME
 from quadpy.errors import KernelIndexError
 from quadpy.ir import nodes as ir
-from quadpy.lang.checks import both, require
+from quadpy.lang.checks import require
 from quadpy.lang.context import Trace
 from quadpy.lang.promotion import literal
 from quadpy.source import Span
@@ -31,7 +32,7 @@ def check_element(
     if not open_axes:
         return None
     index = [t.build.let(i) for i in index]
-    holds = reduce(lambda a, b: both(a, b, span), [_inside(t, index[k], extents[k], span) for k in open_axes])
+    holds = reduce(and_, [_inside(t, index[k], extents[k], span) for k in open_axes])
     holds = t.build.let(holds, "inside")
     given = [_plus(i, first, span) for i, first in zip(index, offsets, strict=True)]
     bounds = [n if isinstance(n, ir.Node) else literal(n, BY_NAME["i64"], span) for n in extents]
@@ -47,12 +48,10 @@ def check_component(t: Trace, index: ir.Expr, axis: int, extent: int, span: Span
     if -extent <= low and high < extent:
         return
     index = t.build.let(index)
-    holds: ir.Expr = ir.Compare(
-        ir.CmpOp.LT, index, literal(min(extent, index.type.max_int), index.type, span), u1, span=span
-    )
+    holds: ir.Expr = index < min(extent, index.type.max_int)
     if index.type.kind == "int":
         least = literal(max(-extent, index.type.min_int), index.type, span)
-        holds = both(holds, ir.Compare(ir.CmpOp.GE, index, least, u1, span=span), span)
+        holds &= index >= least
     text = f"index {{0}} of axis {axis} is out of range for a vector or matrix with extent {extent} there"
     require(t, holds, KernelIndexError, text, (index,), span)
 
@@ -62,7 +61,7 @@ def _inside(t: Trace, index: ir.Expr, extent: Extent, span: Span) -> ir.Expr:
     bits = max(index.type.bits, extent.type.bits if isinstance(extent, ir.Node) else 32)
     unsigned = BY_NAME[f"u{bits}"]
     end = literal(extent, unsigned, span) if isinstance(extent, int) else _unsigned(extent, bits, span)
-    return ir.Compare(ir.CmpOp.LT, _unsigned(index, bits, span), end, u1, span=span)
+    return _unsigned(index, bits, span) < end
 
 
 def _unsigned(value: ir.Expr, bits: int, span: Span) -> ir.Expr:
@@ -77,4 +76,4 @@ def _plus(index: ir.Expr, first: int, span: Span) -> ir.Expr:
     if not first:
         return index
     wide = ir.Cast(index, BY_NAME["i64"], span=span) if index.type.bits < 64 else index
-    return ir.Binary(ir.BinOp.ADD, wide, literal(first, wide.type, span), wide.type, span=span)
+    return wide + first

@@ -9,8 +9,9 @@ from typing import Final
 
 from quadpy.dtypes import Scalar, f32, i64, u1
 from quadpy.errors import KernelOverflowError, KernelShiftError, KernelZeroDivisionError
-from quadpy.ir import nodes as ir
-from quadpy.lang.checks import both, require
+from quadpy.ir import build, nodes as ir
+from quadpy.ir.build import binary
+from quadpy.lang.checks import require
 from quadpy.lang.context import Trace
 from quadpy.lang.promotion import literal
 from quadpy.source import Span
@@ -47,7 +48,7 @@ def _require_divisor(t: Trace, e: ir.Binary, span: Span) -> None:
     assert t.checks is not None
     low, high = t.checks.ranges.of(e.rhs)
     if low <= 0 <= high:
-        holds = ir.Compare(ir.CmpOp.NE, e.rhs, literal(0, e.type, span), u1, span=span)
+        holds = e.rhs.ne(0)
         what = "division" if e.op is ir.BinOp.FLOORDIV else "remainder"
         text = f"integer {what} by zero: {{0}} {_SIGNS[e.op]} 0"
         require(t, holds, KernelZeroDivisionError, text, (e.lhs,), span)
@@ -65,39 +66,25 @@ def _require_count(t: Trace, e: ir.Binary, span: Span) -> None:
 
 def _is_exact(e: ir.Binary, total: ir.Expr, span: Span) -> ir.Expr:
     """Whether ``total``, which is ``e`` as the machine computes it, is the result of arithmetic."""
-    x, y, type, zero = e.lhs, e.rhs, e.type, literal(0, e.type, span)
-
-    def bits(op: ir.BinOp, a: ir.Expr, b: ir.Expr) -> ir.Expr:
-        return ir.Binary(op, a, b, type, span=span)
-
-    def compare(op: ir.CmpOp, a: ir.Expr, b: ir.Expr) -> ir.Expr:
-        return ir.Compare(op, a, b, u1, span=span)
-
+    x, y, type = e.lhs, e.rhs, e.type
     match e.op:
         case ir.BinOp.ADD:  # both operands have the other sign
-            away = bits(ir.BinOp.AND, bits(ir.BinOp.XOR, x, total), bits(ir.BinOp.XOR, y, total))
-            return compare(ir.CmpOp.GE, away, zero)
+            return (x ^ total) & (y ^ total) >= 0
         case ir.BinOp.SUB:
-            away = bits(ir.BinOp.AND, bits(ir.BinOp.XOR, x, y), bits(ir.BinOp.XOR, x, total))
-            return compare(ir.CmpOp.GE, away, zero)
+            return (x ^ y) & (x ^ total) >= 0
         case ir.BinOp.SHL:
-            return compare(ir.CmpOp.EQ, bits(ir.BinOp.SHR, total, y), x)
+            return (total >> y).eq(x)
         case ir.BinOp.MUL if type.bits < 64:
-            wide = ir.Binary(ir.BinOp.MUL, ir.Cast(x, i64, span=span), ir.Cast(y, i64, span=span), i64, span=span)
-            return compare(ir.CmpOp.EQ, wide, ir.Cast(total, i64, span=span))
+            return (build.cast(x, i64) * build.cast(y, i64)).eq(build.cast(total, i64))
         case ir.BinOp.MUL:
-            divides = compare(ir.CmpOp.EQ, bits(ir.BinOp.RAWDIV, total, x), y)
-            divides = both(divides, _is_no_wrap(x, y, type, span), span)
-            return ir.Binary(ir.BinOp.OR, compare(ir.CmpOp.EQ, x, zero), divides, u1, span=span)
+            return x.eq(0) | binary(ir.BinOp.RAWDIV, total, x).eq(y) & _is_no_wrap(x, y)
         case _:  # a division
-            return _is_no_wrap(y, x, type, span)
+            return _is_no_wrap(y, x)
 
 
-def _is_no_wrap(x: ir.Expr, y: ir.Expr, type: Scalar, span: Span) -> ir.Expr:
+def _is_no_wrap(x: ir.Expr, y: ir.Expr) -> ir.Expr:
     """Not -1 and the least integer."""
-    other = ir.Compare(ir.CmpOp.NE, x, literal(-1, type, span), u1, span=span)
-    inner = ir.Compare(ir.CmpOp.NE, y, literal(type.min_int, type, span), u1, span=span)
-    return ir.Binary(ir.BinOp.OR, other, inner, u1, span=span)
+    return x.ne(-1) | y.ne(y.type.min_int)
 
 
 def checked_unary(t: Trace, op: ir.UnOp, x: ir.Expr, span: Span) -> ir.Expr:
@@ -106,7 +93,7 @@ def checked_unary(t: Trace, op: ir.UnOp, x: ir.Expr, span: Span) -> ir.Expr:
     if t.checks is None or t.checks.indices_only or type.kind != "int" or t.checks.ranges.of(x)[0] > type.min_int:
         return ir.Unary(op, x, type, span=span)
     x = t.build.let(x)
-    holds = ir.Compare(ir.CmpOp.NE, x, literal(type.min_int, type, span), u1, span=span)
+    holds = x.ne(type.min_int)
     text = f"{'-({0})' if op is ir.UnOp.NEG else 'abs({0})'} overflows {type}"
     require(t, holds, KernelOverflowError, text, (x,), span, hint=_WIDER)
     return ir.Unary(op, x, type, span=span)
@@ -145,10 +132,10 @@ def checked_cast(t: Trace, x: ir.Expr, type: Scalar, span: Span) -> ir.Expr:
 def _between(x: ir.Expr, low: int, high: int, span: Span) -> ir.Expr:
     """Whether an integer is in a range, of which its type may hold only a part."""
     most = literal(min(high, x.type.max_int), x.type, span)
-    holds: ir.Expr = ir.Compare(ir.CmpOp.LE, x, most, u1, span=span)
+    holds: ir.Expr = x <= most
     if x.type.kind == "int":
         least = literal(max(low, x.type.min_int), x.type, span)
-        holds = both(holds, ir.Compare(ir.CmpOp.GE, x, least, u1, span=span), span)
+        holds &= x >= least
     return holds
 
 
@@ -159,4 +146,4 @@ def _fits_integer(x: ir.Expr, type: Scalar, span: Span) -> ir.Expr:
     least = literal(float(below if exact else type.min_int), x.type, span)
     low = ir.Compare(ir.CmpOp.GT if exact else ir.CmpOp.GE, x, least, u1, span=span)
     beyond = literal(float(type.max_int + 1), x.type, span)
-    return both(low, ir.Compare(ir.CmpOp.LT, x, beyond, u1, span=span), span)
+    return low & (x < beyond)

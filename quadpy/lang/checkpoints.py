@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from quadpy.artifact import CHECKPOINT, PAUSED, TURN
-from quadpy.dtypes import i32, u1
+from quadpy.dtypes import i32
 from quadpy.ir import nodes as ir
 from quadpy.ir.types import Array
 from quadpy.ir.uniform import is_launch_uniform
@@ -173,7 +173,7 @@ class _Gating:
                 type = next(p.type for p in params if p.name == loop.condition and isinstance(p, ir.ArrayParam))
                 goes_on = _is_set(self.t, loop.condition, type, span)
                 build.branch(goes_on, (_store(_AGAIN, 1, span),), (), span)
-            here = ir.Compare(ir.CmpOp.LE, turn, literal(self.number, i32, span), u1, span=span)
+            here = turn <= self.number
             build.branch(here, reached, (), span)
         return ir.DoWhile(CHECKPOINT, ir.Block(tuple(body), span=loop.body.span), span=span)
 
@@ -191,7 +191,7 @@ class _Gating:
 def _is_set(t: Trace, name: str, type: Array, span: Span) -> ir.Expr:
     """Whether the one element of the array ``name`` is not 0."""
     held = t.build.load(ir.Element(name, (), 0, type.elem, span=span), span)
-    return ir.Compare(ir.CmpOp.NE, held, literal(0, type.elem, span), u1, span=span)
+    return held.ne(0)
 
 
 def _cell(which: int, span: Span) -> ir.Element:

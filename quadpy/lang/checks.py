@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from quadpy.dtypes import Scalar, f64, i64, u1, u64
+from quadpy.dtypes import f64, i64, u64
 from quadpy.errors import KernelFault
 from quadpy.faults import MOST_VALUES, Site
 from quadpy.ir import nodes as ir
+from quadpy.ir.build import bits, converted
 from quadpy.lang.context import Trace
 from quadpy.lang.fingerprints import is_our_module
 from quadpy.lang.hidden import hidden_argument
@@ -44,14 +45,13 @@ def report(t: Trace, holds: ir.Expr, site: Site, saying: Sequence[ir.Stmt], word
     counters = checks.counters[: MOST_VALUES - len(words)] if site.span != NOWHERE else []
     site = replace(site, loops=tuple(name for name, _ in counters))
     number = checks.sites.setdefault(site, len(checks.sites))
-    first = hidden_argument(t, "sites", span)
-    check = ir.Binary(ir.BinOp.ADD, first, literal(number, u64, span), u64, span=span)
+    check = hidden_argument(t, "sites", span) + number
     noted = (*words, *(_word(ir.VarRead(var, span=span)) for _, var in counters))
     failed: list[ir.Stmt] = [*saying, ir.Fault(hidden_argument(t, "fault", span), check, noted, span=span)]
     if checks.stop is not None:
         checks.stops = True
         failed.append(ir.Leave(checks.stop, span=span))
-    t.build.branch(ir.Unary(ir.UnOp.NOT, holds, u1, span=span), failed, [], span)
+    t.build.branch(~holds, failed, [], span)
 
 
 def _without_own_line(t: Trace, site: Site) -> Site:
@@ -70,17 +70,11 @@ def _without_own_line(t: Trace, site: Site) -> Site:
     return replace(site, kernel=t.frames[1].source.name if len(t.frames) > 1 else "", hint=hint)
 
 
-def both(a: ir.Expr, b: ir.Expr, span: Span) -> ir.Expr:
-    return ir.Binary(ir.BinOp.AND, a, b, u1, span=span)
-
-
 def _word(value: ir.Expr) -> ir.Expr:
     """``value`` as a word of a record."""
-    span, type = value.span, value.type
-    if type in (u1, u64) or type.kind == "uint":
-        return value if type == u64 else ir.Cast(value, u64, span=span)
-    wide: Scalar = f64 if type.is_float else i64
-    return ir.BitCast(value if type == wide else ir.Cast(value, wide, span=span), u64, span=span)
+    if value.type.kind in ("bool", "uint"):
+        return converted(value, u64)
+    return bits(converted(value, f64 if value.type.is_float else i64), u64)
 
 
 @contextmanager

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from typing import Final
 
-from quadpy.dtypes import u32
 from quadpy.intrinsics import Builtin
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import walk
@@ -14,7 +13,6 @@ from quadpy.lang.checkpoints import has_checkpoints, pausing, require_checkpoint
 from quadpy.lang.concurrent import OpenFork, use_of
 from quadpy.lang.context import Trace
 from quadpy.lang.graph_blocks import FORMS, checkpoint, do_while, parallel, parallel_context, stream_parallel
-from quadpy.lang.promotion import literal
 from quadpy.lang.scope import static_object
 from quadpy.lang.values import ArrayRef, shape_text
 from quadpy.source import Span
@@ -169,9 +167,7 @@ def _repeated_body(t: Trace, node: ast.While) -> list[ir.Stmt]:
         t.tasks.repeats -= 1
     if t.random.drew_in_loop and t.random.passes is not None:
         span = t.span(node)
-        following = ir.Binary(
-            ir.BinOp.ADD, ir.VarRead(t.random.passes, span=span), literal(1, u32, span), u32, span=span
-        )
+        following = ir.VarRead(t.random.passes, span=span) + 1
         stmts.insert(0, ir.Assign(t.random.passes, following, span=span))
     t.random.drew_in_loop |= drew
     return stmts

@@ -7,9 +7,8 @@ from contextlib import contextmanager
 from dataclasses import field
 from typing import Any, Literal, TypeAlias
 
-from quadpy.dtypes import Scalar, u1
+from quadpy.dtypes import Scalar
 from quadpy.ir import nodes as ir
-from quadpy.lang.promotion import literal
 from quadpy.lang.source import FunctionSource
 from quadpy.lang.values import Record, Vec, shaped
 from quadpy.light import dataclass
@@ -112,7 +111,7 @@ class ChosenPart:
 
     def is_at(self, number: int, span: Span) -> ir.Expr:
         """Whether part ``number`` is the chosen one."""
-        return ir.Compare(ir.CmpOp.EQ, self.at, literal(number, self.at.type, span), u1, span=span)
+        return self.at.eq(number)
 
 
 @dataclass(slots=True)

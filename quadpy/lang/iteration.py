@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, TypeAlias
 
-from quadpy.dtypes import Scalar, i64, u1
+from quadpy.dtypes import Scalar, i64
 from quadpy.errors import KernelRangeError, KernelTypeError
 from quadpy.intrinsics import BUILTINS
 from quadpy.ir import nodes as ir
@@ -17,7 +17,6 @@ from quadpy.lang.compile_time import python_call
 from quadpy.lang.context import Trace
 from quadpy.lang.displays import display_items
 from quadpy.lang.operators import binary
-from quadpy.lang.promotion import literal
 from quadpy.lang.ranges import Range
 from quadpy.lang.scalars import convert, decide
 from quadpy.lang.scope import static_object
@@ -169,7 +168,7 @@ def _require_step(t: Trace, step: ir.Expr, span: Span) -> None:
         return
     low, high = t.checks.ranges.of(step)
     if low <= 0 <= high:
-        holds = ir.Compare(ir.CmpOp.NE, step, literal(0, step.type, span), u1, span=span)
+        holds = step.ne(0)
         require(t, holds, KernelRangeError, "the step of this range is 0", (), span)
 
 

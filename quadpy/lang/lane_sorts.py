@@ -8,10 +8,10 @@ from typing import Any, Final, TypeAlias
 
 from quadpy.dtypes import i32, u32
 from quadpy.intrinsics import BUILTINS
-from quadpy.ir.nodes import AtomicOp, BinOp, WaveOp
+from quadpy.ir.nodes import AtomicOp, WaveOp
 from quadpy.lang.context import Trace
 from quadpy.lang.decorators import func
-from quadpy.lang.lane_trees import TILE_RULES, Numbers, integer, lanes_of_tile
+from quadpy.lang.lane_trees import TILE_RULES, Numbers, lanes_of_tile
 from quadpy.lang.lanes import lane_of, whole_waves
 from quadpy.lang.operators import binary
 from quadpy.lang.scalars import to_condition
@@ -37,7 +37,7 @@ def _voted(op: AtomicOp) -> Rule:
 
 def _all_equal(t: Trace, span: Span, value: Value, log2_size: Value) -> Value:
     """Each lane is compared with the first of its tile."""
-    first = t.build.let(integer(BinOp.AND, lane_of(t, span), -lanes_of_tile(t, log2_size, span)))
+    first = t.build.let(lane_of(t, span) & -lanes_of_tile(t, log2_size, span))
     numbers: Numbers = make_vector(t, [value] if not hasattr(value, "elems") else value, span)
     found = [
         same_bits(t, each, wave(t, WaveOp.SHUFFLE, (each, first), span), span)

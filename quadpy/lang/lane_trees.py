@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
-from quadpy.dtypes import i32, u1, u64
+from quadpy.dtypes import i32, u64
 from quadpy.ir import nodes as ir
-from quadpy.ir.nodes import AtomicOp, BinOp, CmpOp, WaveOp
+from quadpy.ir.build import binary, select
+from quadpy.ir.nodes import AtomicOp, WaveOp
 from quadpy.ir.waves import first_of_scan
 from quadpy.lang.context import Trace
 from quadpy.lang.lanes import lane_of, whole_waves
@@ -30,19 +31,9 @@ _ROW: Final = 16
 """Lanes in which scans double distances."""
 
 
-def integer(op: BinOp, a: ir.Expr, b: int) -> ir.Expr:
-    """``a`` and a number of its type."""
-    return ir.Binary(op, a, ir.Const(b, a.type, span=a.span), a.type, span=a.span)
-
-
-def compare(op: CmpOp, a: ir.Expr, b: int) -> ir.Expr:
-    """``a`` compared with a number of its type."""
-    return ir.Compare(op, a, ir.Const(b, a.type, span=a.span), u1, span=a.span)
-
-
 def has_bit(number: ir.Expr, bit: int) -> ir.Expr:
     """Whether a lane's or a wave's number has this bit."""
-    return compare(CmpOp.NE, integer(BinOp.AND, number, bit), 0)
+    return (number & bit).ne(0)
 
 
 def exchange(t: Trace, op: WaveOp, value: Numbers, number: ir.Expr | int, span: Span) -> Numbers:
@@ -55,7 +46,7 @@ def choose(t: Trace, cond: ir.Expr, a: Numbers, b: Numbers) -> Numbers:
     """``a`` where ``cond`` holds, else ``b``."""
     cond = t.build.let(cond)
     pairs = zip(elems_of(a), elems_of(b), strict=True)
-    return shaped(shape_of(a), [t.build.let(ir.Select(cond, x, y, x.type, span=x.span)) for x, y in pairs])
+    return shaped(shape_of(a), [t.build.let(select(cond, x, y)) for x, y in pairs])
 
 
 def shape_of(value: Numbers) -> Shape:
@@ -69,8 +60,8 @@ def tree(t: Trace, value: Numbers, count: int, combine: Combine, span: Span) -> 
         other, is_upper = exchange(t, WaveOp.XOR, value, distance, span), has_bit(lane, distance)
         both = combine(choose(t, is_upper, other, value), choose(t, is_upper, value, other))
         if count % (2 * distance):  # the last one may have no neighbour
-            start = integer(BinOp.AND, lane, -2 * distance)
-            both = choose(t, compare(CmpOp.LT, integer(BinOp.ADD, start, distance), count), both, value)
+            start = lane & -2 * distance
+            both = choose(t, start + distance < count, both, value)
         value, distance = both, 2 * distance
     return value
 
@@ -81,10 +72,10 @@ def scan(t: Trace, value: Numbers, count: int, combine: Combine, span: Span) -> 
     while distance < count:
         if distance < _ROW:
             below = exchange(t, WaveOp.UP, value, distance, span)
-            within = integer(BinOp.AND, lane, min(count, _ROW) - 1)
-            is_above = compare(CmpOp.GE, within, distance)
+            within = lane & min(count, _ROW) - 1
+            is_above: ir.Expr = within >= distance
         else:
-            last = integer(BinOp.AND, integer(BinOp.OR, lane, distance - 1), ~distance)
+            last = (lane | distance - 1) & ~distance
             below, is_above = exchange(t, WaveOp.SHUFFLE, value, last, span), has_bit(lane, distance)
         value = choose(t, is_above, combine(below, value), value)
         distance *= 2
@@ -95,7 +86,7 @@ def _by_operation(t: Trace, how: AtomicOp) -> Combine:
     def combine(a: Numbers, b: Numbers) -> Numbers:
         assert not isinstance(a, (Vec, Record))
         assert not isinstance(b, (Vec, Record))
-        return t.build.let(ir.Binary(ir.COMBINES[how], a, b, a.type, span=a.span))
+        return t.build.let(binary(ir.COMBINES[how], a, b))
 
     return combine
 
@@ -135,7 +126,7 @@ def _scanned(t: Trace, span: Span, value: ir.Expr, how: AtomicOp, size: int) -> 
 
 def _scanned_before(t: Trace, span: Span, value: ir.Expr, how: AtomicOp, size: int) -> Value:
     before = exchange(t, WaveOp.UP, scan(t, value, size, _by_operation(t, how), span), 1, span)
-    is_first = compare(CmpOp.EQ, integer(BinOp.AND, lane_of(t, span), size - 1), 0)
+    is_first = (lane_of(t, span) & size - 1).eq(0)
     return choose(t, is_first, ir.Const(first_of_scan(how, value.type), value.type, span=span), before)
 
 
@@ -143,11 +134,11 @@ def _steps_to_head(t: Trace, head: Value, size: int, span: Span) -> ir.Expr:
     """How many lanes the segment's first lane is below this one; a tile begins a segment."""
     lane = lane_of(t, span)
     heads = wave(t, WaveOp.BALLOT, (t.build.let(to_condition(t, head, span)),), span)
-    start = integer(BinOp.AND, lane, -size)
-    bit = ir.Binary(BinOp.SHL, ir.Const(1, u64, span=span), ir.Cast(start, u64, span=span), u64, span=span)
-    heads = ir.Binary(BinOp.OR, heads, bit, u64, span=span)
-    shift = ir.Binary(BinOp.SUB, ir.Const(63, i32, span=span), lane, i32, span=span)
-    upto = ir.Binary(BinOp.SHL, heads, ir.Cast(shift, u64, span=span), u64, span=span)
+    start = lane & -size
+    bit = ir.Const(1, u64, span=span) << ir.Cast(start, u64, span=span)
+    heads = heads | bit
+    shift = ir.Const(63, i32, span=span) - lane
+    upto = heads << ir.Cast(shift, u64, span=span)
     return t.build.let(ir.Intrinsic("clz", (upto,), i32, span=span))
 
 
@@ -162,7 +153,7 @@ def _segmented(t: Trace, span: Span, value: Value, head: Value, how: AtomicOp, s
         distance = 1
         while distance < size:
             below = exchange(t, WaveOp.UP, total, distance, span)
-            total = choose(t, compare(CmpOp.GE, steps, distance), combine(below, total), total)
+            total = choose(t, steps >= distance, combine(below, total), total)
             distance *= 2
         return total
 

@@ -30,16 +30,12 @@ def whole_waves(t: Trace, span: Span) -> int:
 
 def lane_of(t: Trace, span: Span) -> ir.Expr:
     """The number of the lane."""
-    return _of_thread(t, ir.BinOp.AND, t.options.wave_size - 1, span)
-
-
-def _of_thread(t: Trace, op: ir.BinOp, number: int, span: Span) -> ir.Expr:
-    return ir.Binary(op, ir.ThreadIndex(span=span), ir.Const(number, i32, span=span), i32, span=span)
+    return ir.ThreadIndex(span=span) & t.options.wave_size - 1
 
 
 def wave_of(t: Trace, span: Span) -> ir.Expr:
     """The number of the wave in its block."""
-    return _of_thread(t, ir.BinOp.SHR, _log2(t), span)
+    return ir.ThreadIndex(span=span) >> _log2(t)
 
 
 def _log2(t: Trace) -> int:
@@ -51,20 +47,20 @@ def _mask(*, below: bool, own: bool) -> Rule:
 
     def run(t: Trace, span: Span, lane: Value = None) -> Value:
         number = lane_of(t, span) if lane is None else lane_number(t, lane, span)
-        bit = ir.Binary(ir.BinOp.SHL, bits(1, span), cast(t, number, u64, span), u64, span=span)
-        before = ir.Binary(ir.BinOp.SUB, bit, bits(1, span), u64, span=span)
-        upto = ir.Binary(ir.BinOp.OR, before, bit, u64, span=span)
+        bit = bits(1, span) << cast(t, number, u64, span)
+        before = bit - 1
+        upto = before | bit
         if below:
             return upto if own else before
         everyone = bits((1 << t.options.wave_size) - 1, span)
-        return ir.Binary(ir.BinOp.XOR, before if own else upto, everyone, u64, span=span)
+        return (before if own else upto) ^ everyone
 
     return run
 
 
 def _own_bit(t: Trace, span: Span, lane: Value = None) -> Value:
     number = lane_of(t, span) if lane is None else lane_number(t, lane, span)
-    return ir.Binary(ir.BinOp.SHL, bits(1, span), cast(t, number, u64, span), u64, span=span)
+    return bits(1, span) << cast(t, number, u64, span)
 
 
 def bits(value: int, span: Span) -> ir.Expr:

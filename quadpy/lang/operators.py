@@ -38,13 +38,13 @@ def unary(t: Trace, op: type[ast.unaryop], value: Value, span: Span) -> Value:
 
 def _scalar_unary(t: Trace, op: type[ast.unaryop], value: ir.Expr, span: Span) -> ir.Expr:
     if op is ast.Not:
-        return ir.Unary(ir.UnOp.NOT, cast(t, value, u1, span), u1, span=span)
+        return ~cast(t, value, u1, span)
     if op is ast.UAdd:
         return value
     if op is ast.Invert:
         if value.type.is_float:
             t.fail_type(f"~ needs an integer, not {value.type}", span, "bit_cast it to an integer first")
-        return ir.Unary(ir.UnOp.NOT, value, value.type, span=span)
+        return ~value
     number = cast(t, value, t.defaults.ip, span) if value.type == u1 else value
     return checked_unary(t, ir.UnOp.NEG, number, span)
 

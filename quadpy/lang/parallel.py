@@ -12,6 +12,7 @@ from typing import Final
 from quadpy.dtypes import i64, u1, u64
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import DEFAULT_BLOCK
+from quadpy.ir.build import select
 from quadpy.lang.checks import counting, stoppable
 from quadpy.lang.context import Trace
 from quadpy.lang.iteration import Bounds, IndexForm, bind_axes, counter_names, in_order, loop_axes, target_names
@@ -122,9 +123,7 @@ def _iteration_number(t: Trace, axes: list[ir.Axis], span: Span) -> ir.Expr:
             total = index
             continue
         start = cast(t, axis.start, u64, span)
-        extent = ir.Binary(ir.BinOp.SUB, cast(t, axis.stop, u64, span), start, u64, span=span)
-        offset = ir.Binary(ir.BinOp.SUB, index, start, u64, span=span)
-        total = ir.Binary(ir.BinOp.ADD, ir.Binary(ir.BinOp.MUL, total, extent, u64, span=span), offset, u64, span=span)
+        total = total * (cast(t, axis.stop, u64, span) - start) + (index - start)
     assert total is not None
     return total
 
@@ -133,22 +132,20 @@ def _order_number(t: Trace, axes: Sequence[ir.Axis], span: Span) -> ir.Expr:
     """A number that increases from each iteration to the next, in the order in which a single thread would run them."""
     total: ir.Expr | None = None
     for axis in axes:
-        down: ir.Expr = ir.Compare(ir.CmpOp.LT, cast(t, axis.step, i64, span), literal(0, i64, span), u1, span=span)
+        down: ir.Expr = cast(t, axis.step, i64, span) < 0
         if isinstance(axis.step, ir.Const):
             down = literal(axis.step.value < 0, u1, span)
         index, start, stop = (cast(t, e, i64, span) for e in (ir.VarRead(axis.var, span=span), axis.start, axis.stop))
-        passed, extent = (_distance(start, end, down, span) for end in (index, stop))
+        passed, extent = (_distance(start, end, down) for end in (index, stop))
         if total is not None:
-            total = ir.Binary(ir.BinOp.MUL, total, extent, i64, span=span)
-            passed = ir.Binary(ir.BinOp.ADD, total, passed, i64, span=span)
+            passed = total * extent + passed
         total = passed
     assert total is not None
     return ir.BitCast(total, u64, span=span)
 
 
-def _distance(start: ir.Expr, end: ir.Expr, down: ir.Expr, span: Span) -> ir.Expr:
+def _distance(start: ir.Expr, end: ir.Expr, down: ir.Expr) -> ir.Expr:
     """How far ``end`` is from ``start``, in a loop that counts ``down`` or up."""
-    up, back = (ir.Binary(ir.BinOp.SUB, a, b, i64, span=span) for a, b in ((end, start), (start, end)))
     if isinstance(down, ir.Const):
-        return back if down.value else up
-    return ir.Select(down, back, up, i64, span=span)
+        return start - end if down.value else end - start
+    return select(down, start - end, end - start)

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from quadpy.dtypes import Scalar, u1
 from quadpy.ir import nodes as ir
+from quadpy.ir.build import binary, select
 from quadpy.lang.checks import quietly
 from quadpy.lang.context import Trace
 from quadpy.lang.promotion import literal
@@ -45,10 +46,10 @@ class _Traced:
         return _Traced(self.t, self.t.build.let(value))
 
     def _binary(self, other: Any, op: ir.BinOp) -> _Traced:
-        return self.bound(ir.Binary(op, self.value, self.same(other), self.value.type, span=self.value.span))
+        return self.bound(binary(op, self.value, self.same(other)))
 
     def _reflected(self, other: Any, op: ir.BinOp) -> _Traced:
-        return self.bound(ir.Binary(op, self.same(other), self.value, self.value.type, span=self.value.span))
+        return self.bound(binary(op, self.same(other), self.value))
 
     def _compare(self, other: Any, op: ir.CmpOp) -> _Traced:
         return self.bound(ir.Compare(op, self.value, self.same(other), u1, span=self.value.span))
@@ -67,7 +68,7 @@ class _Traced:
     __eq__ = partialmethod(_compare, op=ir.CmpOp.EQ)
 
     def __invert__(self) -> _Traced:
-        return self.bound(ir.Unary(ir.UnOp.NOT, self.value, self.value.type, span=self.value.span))
+        return self.bound(~self.value)
 
 
 class _Operations:
@@ -82,7 +83,7 @@ class _Operations:
     def choose(self, condition: _Traced, a: Any, b: Any) -> _Traced:
         typed: _Traced = a if isinstance(a, _Traced) else b
         then, orelse = typed.same(a), typed.same(b)
-        return typed.bound(ir.Select(condition.value, then, orelse, then.type, span=then.span))
+        return typed.bound(select(condition.value, then, orelse))
 
 
 _OPERATIONS: Final = _Operations()
@@ -195,9 +196,7 @@ def _exchange(t: Trace, at: _Place, changes: Mapping[Member, Change], span: Span
         t.build.emit(ir.Atomic(ir.AtomicOp.CAS, at.place, new.value, met, old.value, in_launch, span=span))
         t.build.assign(found, ir.VarRead(met, span=span), span)
     seen_now, found_now = (ir.VarRead(var, span=span) for var in (seen, found))
-    missed = ir.Compare(
-        ir.CmpOp.NE, found_now, seen_now, u1, span=span
-    )  # where updates become plain, it is known to be false
+    missed = found_now.ne(seen_now)  # where updates become plain, it is known to be false
     again = ir.Block((ir.Assign(seen, found_now, span=span),), span=span)
     t.build.emit(ir.While(ir.Block(tuple(attempt), span=span), missed, again, span=span))
     return _Traced(t, t.build.let(seen_now))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from quadpy.dtypes import Scalar, bf16, f16, f32, f64, u1, u32, u64
 from quadpy.ir import nodes as ir
+from quadpy.ir.build import binary
 from quadpy.lang.context import Trace
 from quadpy.lang.frames import MutableVar
 from quadpy.lang.hidden import hidden_argument
@@ -20,7 +21,7 @@ def random_number(t: Trace, kind: str, type: Scalar, span: Span) -> ir.Expr:
         t.random.draws = t.build.var("draws", u32, mutable=True)
     draws = MutableVar((t.random.draws,), (), not t.in_parallel, span)
     draw = t.build.let(to_scalar(t, read_variable(t, draws, span), span), "draw")
-    t.build.assign(t.random.draws, ir.Binary(ir.BinOp.ADD, draw, literal(1, u32, span), u32, span=span), span)
+    t.build.assign(t.random.draws, draw + 1, span)
     position = t.build.let(t.loop.position if t.loop else literal(0, u64, span))
     seed, launch = hidden_argument(t, "seed", span), hidden_argument(t, "launch", span)
     task = literal(t.random.streams if t.in_parallel else t.random.serial_stream, u32, span)
@@ -33,17 +34,16 @@ def random_number(t: Trace, kind: str, type: Scalar, span: Span) -> ir.Expr:
 def _leading_bits(word: ir.Expr, type: Scalar, span: Span) -> ir.Expr:
     """As many bits as ``type`` holds below 1 exactly: with more, the largest numbers would round to 1."""
     mask = {f16: 0xFFE00000, bf16: 0xFF000000}.get(type)
-    return word if mask is None else ir.Binary(ir.BinOp.AND, word, literal(mask, u32, span), u32, span=span)
+    return word if mask is None else word & mask
 
 
 def _high_word(t: Trace, value: ir.Expr, span: Span) -> ir.Expr:
-    return cast(t, ir.Binary(ir.BinOp.USHR, value, literal(32, u64, span), u64, span=span), u32, span)
+    return cast(t, binary(ir.BinOp.USHR, value, 32), u32, span)
 
 
 def _mix_seed(t: Trace, seed: ir.Expr, launch: ir.Expr, span: Span) -> ir.Expr:
     """The low word of the seed, with the high words of seed and launch folded in."""
-    high = ir.Binary(ir.BinOp.XOR, _high_word(t, seed, span), _high_word(t, launch, span), u32, span=span)
-    return t.build.let(ir.Binary(ir.BinOp.XOR, cast(t, seed, u32, span), high, u32, span=span))
+    return t.build.let(cast(t, seed, u32, span) ^ (_high_word(t, seed, span) ^ _high_word(t, launch, span)))
 
 
 def _mix_pass(t: Trace, key: ir.Expr, span: Span) -> ir.Expr:
@@ -54,8 +54,7 @@ def _mix_pass(t: Trace, key: ir.Expr, span: Span) -> ir.Expr:
     t.random.drew_in_loop = True
     passes = MutableVar((t.random.passes,), (), shared=True, span=span)
     count = to_scalar(t, read_variable(t, passes, span), span)
-    spread = ir.Binary(ir.BinOp.MUL, count, literal(0x9E3779B9, u32, span), u32, span=span)
-    return t.build.let(ir.Binary(ir.BinOp.XOR, key, spread, u32, span=span))
+    return t.build.let(key ^ count * 0x9E3779B9)
 
 
 def _number_from_words(t: Trace, kind: str, type: Scalar, words: tuple[ir.Expr, ...], span: Span) -> ir.Expr:
@@ -68,10 +67,8 @@ def _number_from_words(t: Trace, kind: str, type: Scalar, words: tuple[ir.Expr, 
         return cast(t, call_library(t, f"{kind}_{wide.name}", used, span), type, span)
     if type.bits == 64:
         low, high = (ir.Cast(w, u64, span=span) for w in words[:2])
-        both = ir.Binary(
-            ir.BinOp.OR, low, ir.Binary(ir.BinOp.SHL, high, literal(32, u64, span), u64, span=span), u64, span=span
-        )
+        both = low | high << 32
         return scalar_bit_cast(t, both, type, span)
     if type == u1:
-        return cast(t, ir.Binary(ir.BinOp.AND, words[0], literal(1, u32, span), u32, span=span), u1, span)
+        return cast(t, words[0] & 1, u1, span)
     return scalar_bit_cast(t, words[0], type, span) if type.bits == 32 else cast(t, words[0], type, span)

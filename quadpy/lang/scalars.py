@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from quadpy.dtypes import Scalar, bf16, f16, f32, promote, u1
 from quadpy.ir import nodes as ir
+from quadpy.ir.build import binary, unary
 from quadpy.lang.checked_values import checked_cast
 from quadpy.lang.context import Trace
 from quadpy.lang.library import library_function, required
@@ -105,12 +106,12 @@ def join_conditions(t: Trace, op: ir.BinOp, items: Iterable[Value], span: Span) 
             return decisive
     if not rest:
         return not decisive
-    return t.build.chain(lambda x, y: ir.Binary(op, x, y, x.type, span=span), rest)
+    return t.build.chain(lambda x, y: binary(op, x, y), rest)
 
 
 def square_root(t: Trace, value: ir.Expr, span: Span) -> ir.Expr:
     value = value if value.type.is_float else cast(t, value, t.defaults.fp, span)
-    return ir.Unary(ir.UnOp.SQRT, value, value.type, span=span)
+    return unary(ir.UnOp.SQRT, value)
 
 
 def call_library(t: Trace, name: str, args: tuple[ir.Expr, ...], span: Span) -> ir.Expr:

@@ -44,8 +44,8 @@ def _sync(t: Trace, span: Span) -> None:
 
 def _global_thread_idx(t: Trace, span: Span) -> Value:
     dim = ir.Const(t.loop_around.block_dim, i32, span=span)
-    first = ir.Binary(ir.BinOp.MUL, ir.BlockIndex(span=span), dim, i32, span=span)
-    return ir.Binary(ir.BinOp.ADD, first, ir.ThreadIndex(span=span), i32, span=span)
+    first = ir.BlockIndex(span=span) * dim
+    return first + ir.ThreadIndex(span=span)
 
 
 SIMT_RULES: Final[dict[str, Callable[..., Any]]] = {

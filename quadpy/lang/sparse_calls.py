@@ -188,7 +188,7 @@ def _append_to(t: Trace, array: Value, node: TreeNode, at: list[ir.Expr], value:
     t.build.emit(ir.Atomic(ir.AtomicOp.ADD, lengths, one, old, span=span))
     position = ir.VarRead(old, span=span)
     capacity = literal(node.shape[-1], i32, span)
-    fits = t.build.let(ir.Compare(ir.CmpOp.LT, position, capacity, u1, span=span))
+    fits = t.build.let(position < capacity)
     with quietly(t):
         starts = array.offset or (0,) * array.ndim
         index = [binary(t, ast.Add, i, o, span) if o else i for i, o in zip([*at, position], starts, strict=True)]

@@ -115,7 +115,7 @@ def _all_equal(t: Trace, span: Span, value: Value) -> Value:
     found = [_equal(t, t.build.let(to_scalar(t, each, span)), span) for each in elems]
     same = found[0]
     for other in found[1:]:
-        same = ir.Binary(ir.BinOp.AND, same, other, u1, span=span)
+        same = same & other
     return wave(t, WaveOp.ALL, (t.build.let(same),), span)
 
 

@@ -9,9 +9,10 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any, Final
 
-from quadpy.dtypes import Scalar, i32, promote, u1
+from quadpy.dtypes import Scalar, i32, promote
 from quadpy.errors import KernelValueError
 from quadpy.ir import nodes as ir
+from quadpy.ir.build import select
 from quadpy.lang.arithmetic import operation, scalar_binary, scalar_compare, scalar_select
 from quadpy.lang.checked_indices import check_component
 from quadpy.lang.checks import quietly
@@ -203,8 +204,8 @@ def picked(t: Trace, items: Sequence[ir.Expr], at: ir.Expr, span: Span) -> ir.Ex
         return t.build.let(ir.Pick(tuple(items), at, items[0].type, span=span))
     result: ir.Expr = literal(0, items[0].type, span)
     for i, item in enumerate(items):
-        hit = ir.Compare(ir.CmpOp.EQ, at, literal(i, at.type, span), u1, span=span)
-        result = ir.Select(hit, item, result, item.type, span=span)
+        hit = at.eq(i)
+        result = select(hit, item, result)
     return t.build.let(result)
 
 
