@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping
 
-from quadpy.dtypes import Scalar, u1
+from quadpy.dtypes import Scalar
 from quadpy.ir import nodes as ir
 from quadpy.ir.types import array_of
 from quadpy.ir.walk import walk
@@ -31,15 +31,3 @@ def resolved(e: ir.Expr, values: Mapping[ir.Var, ir.Expr]) -> ir.Expr:
 
 def array_parameter(name: str, type: Scalar, ndim: int, span: Span, called: str = "") -> ir.ArrayParam:
     return ir.ArrayParam(name, array_of(type, ndim), called=called, span=span)
-
-
-def binary(op: ir.BinOp, lhs: ir.Expr, rhs: ir.Expr) -> ir.Expr:
-    return ir.Binary(op, lhs, rhs, lhs.type, span=lhs.span)
-
-
-def compare(op: ir.CmpOp, lhs: ir.Expr, rhs: ir.Expr) -> ir.Expr:
-    return ir.Compare(op, lhs, rhs, u1, span=lhs.span)
-
-
-def const(value: int, type: Scalar, span: Span) -> ir.Const:
-    return ir.Const(value, type, span=span)

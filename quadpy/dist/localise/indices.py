@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from quadpy.dist.localise.model import Geometry, origin_name, parameter, slot_array
-from quadpy.dist.terms import binary, compare, const
 from quadpy.dtypes import Scalar
 from quadpy.ir import nodes as ir
+from quadpy.ir.build import At, converted, select
 from quadpy.ir.walk import map_children
 from quadpy.source import Span
 
@@ -33,8 +33,8 @@ class Indices:
                     local = tuple(self._local(array, k, e) for k, e in enumerate(index))
                     return replace(changed, array=self.locals[array], index=local)
                 case ir.Slot(number=number, type=type):
-                    first = const(0, self.index, changed.span)
-                    return ir.Element(slot_array(number), (first,), 0, type, span=changed.span)
+                    at = At(changed.span)
+                    return at.element(slot_array(number), [at.const(0, self.index)], type)
                 case _:
                     return changed
 
@@ -46,16 +46,12 @@ class Indices:
         """An index minus that of the first local element; if the axis wraps, plus a period if that leads inside."""
         if not self.geometry.split[axis]:
             return index
-        span, type = index.span, self.index
-        origin = ir.ParamRead(origin_name(array, axis), type, span=span)
-        at = binary(ir.BinOp.SUB, self.converted(index), origin)
+        here, type = At(index.span), self.index
+        at = converted(index, type) - here.param(origin_name(array, axis), type)
         if not self.geometry.periodic[axis]:
             return at
-        n, extent = self.number("n", axis, type, span), ir.ShapeOf(self.locals[array], axis, type, span=span)
-        below = compare(ir.CmpOp.LT, at, const(0, type, span))
-        above = compare(ir.CmpOp.GE, at, extent)
-        down = ir.Select(above, binary(ir.BinOp.SUB, at, n), at, type, span=span)
-        return ir.Select(below, binary(ir.BinOp.ADD, at, n), down, type, span=span)
+        n, extent = self.number("n", axis, type, here.span), here.extent(self.locals[array], axis, type)
+        return select(at < 0, at + n, select(at >= extent, at - n, at))
 
     def reported(self, local: str, index: tuple[ir.Expr, ...]) -> tuple[ir.Expr, ...]:
         """The global index of an element of the array ``local``; other arrays keep theirs."""
@@ -65,25 +61,18 @@ class Indices:
     def _global(self, array: str, axis: int, index: ir.Expr) -> ir.Expr:
         if not self.geometry.split[axis]:
             return index
-        span, type = index.span, self.index
-        at = binary(ir.BinOp.ADD, self.converted(index), ir.ParamRead(origin_name(array, axis), type, span=span))
-        if not self.geometry.periodic[axis]:
-            return at
-        return binary(ir.BinOp.MOD, at, self.number("n", axis, type, span))
+        at = converted(index, self.index) + At(index.span).param(origin_name(array, axis), self.index)
+        return at % self.number("n", axis, self.index, index.span) if self.geometry.periodic[axis] else at
 
     def is_own(self, place: ir.Element) -> list[ir.Expr]:
         """Conditions under which the rank has the cell of ``place``: it is at least ``low`` and less than ``high``."""
         conditions: list[ir.Expr] = []
         for axis, index in enumerate(place.index):
             low, high = (self.number(name, axis, self.index, index.span) for name in ("low", "high"))
-            at = self.converted(index)
-            conditions += compare(ir.CmpOp.GE, at, low), compare(ir.CmpOp.LT, at, high)
+            at = converted(index, self.index)
+            conditions += at >= low, at < high
         return conditions
-
-    def converted(self, index: ir.Expr) -> ir.Expr:
-        return index if index.type == self.index else ir.Cast(index, self.index, span=index.span)
 
     def number(self, name: str, axis: int, type: Scalar, span: Span) -> ir.Expr:
         """A parameter of the grid."""
-        read = ir.ParamRead(parameter(name, axis), self.index, span=span)
-        return read if type == self.index else ir.Cast(read, type, span=span)
+        return converted(At(span).param(parameter(name, axis), self.index), type)

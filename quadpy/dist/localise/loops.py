@@ -7,9 +7,10 @@ from dataclasses import replace
 
 from quadpy.dist.localise.indices import Indices
 from quadpy.dist.localise.model import CELLS, Reduced, identity
-from quadpy.dist.terms import binary, const, lets, resolved
+from quadpy.dist.terms import lets, resolved
 from quadpy.errors import KernelSyntaxError
 from quadpy.ir import nodes as ir
+from quadpy.ir.build import At, converted, maximum, minimum
 from quadpy.ir.touches import changed_in
 from quadpy.ir.walk import walk
 from quadpy.source import Span
@@ -50,13 +51,11 @@ def limited(axis: ir.Axis, along: int, indices: Indices) -> ir.Axis:
         raise KernelSyntaxError("the step of a loop over a distributed grid must be a positive constant", span)
     if not indices.geometry.split[along]:
         return axis
-    start = binary(ir.BinOp.MAX, axis.start, low)
+    start = maximum(axis.start, low)
     if axis.step.value > 1:  # the first of its numbers that is not below ``low``
-        above = binary(ir.BinOp.SUB, start, axis.start)
-        rounded = binary(ir.BinOp.ADD, above, const(int(axis.step.value) - 1, type, span))
-        steps = binary(ir.BinOp.FLOORDIV, rounded, axis.step)
-        start = binary(ir.BinOp.ADD, axis.start, binary(ir.BinOp.MUL, steps, axis.step))
-    return replace(axis, start=start, stop=binary(ir.BinOp.MIN, axis.stop, high))
+        steps = (start - axis.start + (int(axis.step.value) - 1)) // axis.step
+        start = axis.start + steps * axis.step
+    return replace(axis, start=start, stop=minimum(axis.stop, high))
 
 
 def accumulating(
@@ -66,22 +65,22 @@ def accumulating(
 
     It runs as a loop of one iteration, so that a ``continue`` goes to its end.
     """
-    span, index = task.span, indices.index
-    zero, one = const(0, index, span), const(1, index, span)
-    start = [ir.Assign(each.var, _identity(each, span), span=span) for each in task.reductions]
-    once = ir.For(ir.Var("once.", index), zero, one, one, task.body, span=span)
-    at = _cell(task, axes, indices)
+    at, index = At(task.span), indices.index
+    start = [at.assign(each.var, _identity(each, at.span)) for each in task.reductions]
+    zero, one = (at.const(n, index) for n in (0, 1))
+    once = ir.For(ir.Var("once.", index), zero, one, one, task.body, span=at.span)
+    cell = _cell(task, axes, indices)
     stores = [
-        ir.Store(ir.Element(each.partial, at, 0, each.type, span=span), ir.VarRead(own.var, span=span), span=span)
+        at.store(at.element(each.partial, cell, each.type), at.read(own.var))
         for each, own in zip(reduced, task.reductions, strict=True)
     ]
-    return ir.Block((*start, once, *stores), span=span)
+    return at.block([*start, once, *stores])
 
 
 def marked(task: ir.ParallelTask, axes: Sequence[int | None], indices: Indices) -> ir.ParallelTask:
     """``task``, which writes an element of ``CELLS`` in each iteration: its footprint says where the loop runs."""
-    place = ir.Element(CELLS, _cell(task, axes, indices), 0, indices.index, span=task.span)
-    store = ir.Store(place, const(0, indices.index, task.span), span=task.span)
+    at = At(task.span)
+    store = at.store(at.element(CELLS, _cell(task, axes, indices), indices.index), at.const(0, indices.index))
     return replace(task, body=replace(task.body, stmts=(store, *task.body.stmts)))
 
 
@@ -91,9 +90,9 @@ def _cell(task: ir.ParallelTask, axes: Sequence[int | None], indices: Indices) -
 
     def at(axis: int) -> ir.Expr:
         if axis not in by_axis:
-            return const(0, indices.index, span)
-        own = indices.converted(ir.VarRead(by_axis[axis].var, span=span))
-        return binary(ir.BinOp.SUB, own, indices.number("first", axis, indices.index, span))
+            return At(span).const(0, indices.index)
+        own = converted(ir.VarRead(by_axis[axis].var, span=span), indices.index)
+        return own - indices.number("first", axis, indices.index, span)
 
     return tuple(map(at, range(indices.geometry.ndim)))
 
