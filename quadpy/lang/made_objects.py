@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 import enum
-from types import FunctionType
+from types import FunctionType, MemberDescriptorType
 from typing import Any, Final
 
 from quadpy.lang.context import Trace
@@ -24,6 +24,8 @@ from quadpy.records import RecordType, function_of
 from quadpy.source import Span
 
 _LIBRARIES: Final = ("numpy", "scipy", "torch")
+_NOT_CALLED: Final = ("__new__", "__setattr__", "__getattribute__")
+"""Methods that say in Python how objects are made, and what their attributes are."""
 
 
 def is_made_by_kernels(cls: object) -> bool:
@@ -51,6 +53,12 @@ def is_taken_over(t: Trace, fn: FunctionType) -> bool:
 
 def made_object(t: Trace, cls: Any, args: list[Value], kwargs: dict[str, Value], span: Span) -> Record:
     """The struct that ``cls(*args, **kwargs)`` is: its members are what ``__init__`` assigns, its methods those of ``cls``."""
+    special = next((name for name in _NOT_CALLED if getattr(cls, name) is not getattr(object, name)), "")
+    if type(cls).__call__ is not type.__call__:
+        special = f"{type(cls).__name__}.__call__"
+    if special:
+        t.fail_type(f"{cls.__name__} has {special}, which kernels do not call, so they cannot make its objects", span,
+                    "make the object outside kernels, or write what it does into __init__")  # fmt: skip
     made = _run(t, cls, t.deps.attribute(cls, "__init__"), {}, args, kwargs, span)
     assert isinstance(made, Record)
     if not made.elems:
@@ -84,6 +92,9 @@ def _object(t: Trace, cls: type, first: str, span: Span) -> Record:
         if not (is_numeric(value) or isinstance(value, (tuple, list, dict))):
             t.fail_type(f"self.{name} is {shape_text(value)}, which an object that a kernel makes cannot hold", span,
                         "it holds numbers, vectors and structs; make the object outside kernels, or use the value itself")  # fmt: skip
+        if hasattr(type(found := _in_class(cls, name)), "__set__") and not isinstance(found, MemberDescriptorType):
+            t.fail_type(f"self.{name} is a {type(found).__name__} of {cls.__name__}, whose setter __init__ cannot call in kernels",
+                        span, "give the attribute a name of its own, or assign what the setter assigns")  # fmt: skip
     record = struct_value(t, [members], {}, span) if members else Record(RecordType(()), ())
     return Record(RecordType(record.shape.members, _methods(t, cls, members), cls), record.elems)
 
@@ -130,11 +141,16 @@ def call_while_made(t: Trace, node: ast.Call) -> tuple[Value] | None:
     return (result,)
 
 
+def _in_class(cls: type, name: str) -> Any:
+    """What the class has under this name, a property itself; None where it has nothing."""
+    return next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), None)
+
+
 def _methods(t: Trace, cls: type, members: dict[Any, Value]) -> tuple[tuple[str, object], ...]:
     """The functions and properties of ``cls``, which its objects have besides their members."""
     found: dict[str, object] = {}
     for name in dir(cls):
-        raw = next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), None)
+        raw = _in_class(cls, name)
         if isinstance(raw, FunctionType) and not name.startswith("__") and is_taken_over(t, raw):
             raw = func_of(raw)
         if name in members or not (isinstance(function_of(raw), Func) or isinstance(raw, property)):

@@ -18,7 +18,7 @@ from quadpy.lang.arrays import extent_of
 from quadpy.lang.comparisons import truth_of_items
 from quadpy.lang.compile_time import evaluated, python_call
 from quadpy.lang.context import Trace
-from quadpy.lang.decorators import func_of
+from quadpy.lang.decorators import Func, Method, func_of
 from quadpy.lang.dependencies import MISSING
 from quadpy.lang.displays import display_items
 from quadpy.lang.fingerprints import is_our_module
@@ -231,6 +231,8 @@ def _refuse(t: Trace, fn: Any, span: Span, *, known: bool) -> NoReturn:
     if isinstance(fn, FunctionType):
         t.fail_syntax(f"{name} is a plain Python function", span,
                       ", or ".join(filter(None, ["decorate it with @qp.func", static])))  # fmt: skip
+    if isinstance(fn, type) and isinstance(getattr(fn, "__init__", None), (Func, Method)):
+        static = "leave __init__ undecorated: a kernel that calls the class compiles it"
     t.fail_type(f"{name or shape_text(fn)} cannot be called inside a kernel", span,
                 instead_of(fn) or (static if callable(fn) else ""))  # fmt: skip
 

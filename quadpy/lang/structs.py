@@ -216,6 +216,18 @@ def compare_records(t: Trace, op: type[ast.cmpop], a: Value, b: Value, span: Spa
         t.fail_type(f"{shape_text(a)} and {shape_text(b)} cannot be compared", span)
     if op not in (ast.Eq, ast.NotEq):
         t.fail_type("structs have no order", span, "compare their members")
+    if cls := _with_own_equality(t, a.shape):
+        t.fail_type(f"{cls.__name__} says itself when two objects are equal, which operators in kernels do not ask", span,
+                    "compare the members, or give the method a name of its own and call it")  # fmt: skip
     pairs = zip(a.elems, b.elems, strict=True)
     join = ir.BinOp.AND if op is ast.Eq else ir.BinOp.OR
     return join_conditions(t, join, [scalar_compare(t, op, x, y, span) for x, y in pairs], span)
+
+
+def _with_own_equality(t: Trace, type: RecordType) -> Any:
+    """The class of the struct, or of one in it, that has an ``__eq__`` or ``__ne__`` of its own; None where there is none."""
+    own = (t.deps.attribute(type.cls, name) for name in ("__eq__", "__ne__") if type.cls)
+    if any(isinstance(found, (Func, FunctionType)) for found in own):
+        return type.cls
+    inside = (_with_own_equality(t, member) for _, member in type.members if isinstance(member, RecordType))
+    return next(filter(None, inside), None)

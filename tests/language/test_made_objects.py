@@ -268,3 +268,89 @@ def test_what_it_cannot_hold(load, case):
     with pytest.raises(qp.CompilationError, match=message) as caught:
         module.kernel()
     assert "^" in str(caught.value)
+
+
+NOT_AS_IN_PYTHON = {
+    "__new__": ("def __new__(cls, x): return object.__new__(cls)", "has __new__"),
+    "__setattr__": ("def __setattr__(self, name, value): object.__setattr__(self, name, 2 * value)", "has __setattr__"),
+    "__getattribute__": ("def __getattribute__(self, name): return 7", "has __getattribute__"),
+    "a setter": ("x = property(lambda self: self.y, lambda self, x: print(x))", "self.x is a property of Ball"),
+    "a descriptor": ("x = Doubled()", "self.x is a Doubled of Ball"),
+    "__call__ of a metaclass": ("", "has Meta.__call__"),
+}
+
+
+@pytest.mark.parametrize("case", NOT_AS_IN_PYTHON)
+def test_classes_that_make_their_objects_otherwise(load, case):
+    text, message = NOT_AS_IN_PYTHON[case]
+    module = load(
+        "class Doubled:\n  def __set__(self, owner, value): owner.__dict__['kept'] = 2 * value\n"
+        "class Meta(type):\n  def __call__(cls, x): return super().__call__(2 * x)\n"
+        f"class Ball({'' if text else 'metaclass=Meta'}):\n  def __init__(self, x):\n    self.x = x\n  {text}\n"
+        "@qp.kernel\ndef kernel(x: float) -> float:\n    return Ball(x).x\n"
+    )
+    with pytest.raises(qp.KernelTypeError, match=message):
+        module.kernel(1.0)
+
+
+def test_a_decorated_init_is_named(load):
+    module = load(
+        "class Ball:\n  @qp.func\n  def __init__(self, x):\n    self.x = x\n"
+        "@qp.kernel\ndef kernel(x: float) -> float:\n    return Ball(x).x\n"
+    )
+    with pytest.raises(qp.KernelTypeError, match="leave __init__ undecorated"):
+        module.kernel(1.0)
+
+
+class Slotted:
+    __slots__ = ("x",)
+
+    def __init__(self, x):
+        self.x = x
+
+
+class Parity:  # noqa: PLW1641 - kernels need no hash
+    def __init__(self, n):
+        self.n = n
+
+    @qp.func
+    def __eq__(self, other):
+        return self.n % 2 == other.n % 2
+
+
+class Pair:
+    def __init__(self, n):
+        self.parity = Parity(n)
+
+
+@qp.dataclass
+class Turn:  # noqa: PLW1641 - kernels need no hash
+    angle: qp.i32
+
+    @qp.func
+    def __eq__(self, other):
+        return self.angle % 360 == other.angle % 360
+
+
+@pytest.mark.parametrize("cls", [Parity, Pair, Turn])
+def test_classes_that_say_what_is_equal(cls):
+    @qp.kernel
+    def same(n: int) -> bool:
+        return cls(n) == cls(n + 360)
+
+    @qp.kernel
+    def inside(n: int) -> bool:
+        return cls(n) in [cls(n + 360), cls(n)]
+
+    for kernel in (same, inside):
+        with pytest.raises(qp.KernelTypeError, match="says itself when two objects are equal"):
+            kernel(1)
+
+
+def test_other_objects_are_equal_if_their_members_are():
+    @qp.kernel
+    def same(n: int, m: int) -> bool:
+        return Slotted(n) == Slotted(m)
+
+    assert same(1, 1)
+    assert not same(1, 2)
