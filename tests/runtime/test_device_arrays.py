@@ -521,3 +521,10 @@ def test_one_number_of_a_member_and_of_a_field_in_blocks():
         qp.root.dense(qp.ij, (2, 2)).dense(qp.ij, (2, 3)).place(blocks)
         blocks[3, 4] = 9
         assert (blocks[3, 4], blocks[3, 3]) == (9, 0)
+
+
+def test_a_copy_of_a_numpy_array_says_whose_array_it_is():
+    with pytest.raises(
+        qp.ArgumentError, match=r"an ndarray or a field of quadpy's, not numpy\.ndarray.*\n.*from_numpy"
+    ):
+        qp.ndarray(qp.f32, 3).copy_from(np.zeros(3, np.float32))

@@ -208,7 +208,8 @@ class DenseArray(Exchange, OfElements[T_co, I_contra]):
         """Copy all elements of ``other``, which must have the same shapes, on ``stream``; types may differ as in ``from_numpy``."""
         if not isinstance(other, DenseArray):
             raise ArgumentError(
-                f"copy_from takes an ndarray or a field, not {type(other).__name__}", hint="use from_numpy"
+                f"copy_from takes an ndarray or a field of quadpy's, not {type(other).__module__}.{type(other).__qualname__}",
+                hint="use from_numpy",
             )
         theirs = other._memory()
         if (other.dtype, other.shape, other.element_shape) == (self.dtype, self.shape, self.element_shape):
