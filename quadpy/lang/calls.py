@@ -94,11 +94,24 @@ def expr_Call(t: Trace, node: ast.Call) -> Value:
     if fn is BUILTINS["static"] or fn is BUILTINS["static_assert"]:
         with t.frame.at_compile_time():
             return call_value(t, fn, display_items(t, node.args), _keywords(t, node, span), span)
+    if fn is BUILTINS["block_local"] or fn is BUILTINS["cache_read_only"]:
+        node = _about_whole_fields(node)
     places: dict[ast.expr, Value] = {**argument_places(t, fn, node)}
     if isinstance(fn, (Func, Method)):
         places |= _objects_passed_on(t, node)
     args = [v for arg in node.args for v in ([places[arg]] if arg in places else display_items(t, [arg]))]
     return call_value(t, fn, args, _keywords(t, node, span, places), span)
+
+
+def _about_whole_fields(node: ast.Call) -> ast.Call:
+    """A hint about a component, ``x.get_scalar_field(i)``, is one about ``x``."""
+    whole = [
+        arg.func.value
+        if isinstance(arg, ast.Call) and isinstance(arg.func, ast.Attribute) and arg.func.attr == "get_scalar_field"
+        else arg
+        for arg in node.args
+    ]
+    return ast.copy_location(ast.Call(node.func, whole, node.keywords), node)
 
 
 def _objects_passed_on(t: Trace, node: ast.Call) -> dict[ast.expr, Value]:
