@@ -48,3 +48,10 @@ def required(function: Function) -> list[Function]:
 
     visit(function)
     return list(order.values())
+
+
+def with_callees(name: str, types: tuple[Scalar, ...]) -> list[Function]:
+    """The library's ``name`` for operands of ``types``, after the functions that it calls: for ``ir.grad``."""
+    function = library_function(name, types)
+    assert function is not None, f"the math library has no {name} of {types}"
+    return required(function)

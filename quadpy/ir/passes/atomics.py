@@ -55,7 +55,7 @@ def _demoted(task: ir.Task, noalias: bool) -> ir.Task:
 
     def plain(stmt: ir.Stmt) -> Iterator[ir.Stmt]:
         if isinstance(stmt, ir.Atomic) and not is_load(stmt) and is_alone(stmt):
-            yield from _plain(stmt, stmt.result or ir.Var(f"old${next(numbers)}", stmt.place.type))
+            yield from plain_steps(stmt, stmt.result or ir.Var(f"old${next(numbers)}", stmt.place.type))
         else:
             yield stmt
 
@@ -67,7 +67,7 @@ def _demoted(task: ir.Task, noalias: bool) -> ir.Task:
     return map_children(task, visit) if is_serial or apart else task
 
 
-def _plain(atomic: ir.Atomic, old: ir.Var) -> Iterator[ir.Stmt]:
+def plain_steps(atomic: ir.Atomic, old: ir.Var) -> Iterator[ir.Stmt]:
     """Load, compute, store."""
     at = At(atomic.span)
     yield at.load(old, atomic.place)

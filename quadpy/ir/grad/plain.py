@@ -1,0 +1,42 @@
+"""Atomic updates that only one iteration makes become loads and stores, whose derivatives are known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from quadpy.ir import nodes as ir
+from quadpy.ir.grad.maths import Names
+from quadpy.ir.loads import is_load
+from quadpy.ir.passes.atomics import plain_steps, updated_apart
+from quadpy.ir.passes.split_tasks import split_tasks
+from quadpy.ir.variables import reads_of
+from quadpy.ir.walk import map_children
+
+_SUMS = (ir.AtomicOp.ADD, ir.AtomicOp.SUB)
+
+
+def plain_updates(block: ir.Block, kernel: ir.Kernel, names: Names) -> ir.Block:
+    """``block``, the body of ``kernel``; sums stay updates, unless their result is read."""
+    tasks = iter([task for task in split_tasks(kernel).tasks if isinstance(task, ir.ParallelTask)])
+    read = reads_of(block)
+
+    def steps(stmt: ir.Stmt, apart: set[str] | None) -> Iterator[ir.Stmt]:
+        if not isinstance(stmt, ir.Atomic):
+            yield stmt
+            return
+        result = stmt.result if stmt.result in read else None
+        alone = isinstance(stmt.place, ir.Element) and (apart is None or (stmt.in_launch and stmt.place.array in apart))
+        if not alone or is_load(stmt) or (stmt.op in _SUMS and result is None):
+            yield stmt
+        else:
+            yield from plain_steps(stmt, result or names.fresh("old", stmt.place.type))
+
+    def visit(node: ir.Node, apart: set[str] | None) -> ir.Node:
+        if isinstance(node, ir.ParallelFor):
+            task = next(tasks)
+            apart = updated_apart(task) if kernel.noalias else set()
+        if isinstance(node, ir.Block):
+            node = ir.Block(tuple(new for stmt in node.stmts for new in steps(stmt, apart)), span=node.span)
+        return map_children(node, lambda child: visit(child, apart))
+
+    return map_children(block, lambda child: visit(child, None)) if block.stmts else block

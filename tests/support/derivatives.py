@@ -1,0 +1,117 @@
+"""Runs kernels of the IR on NumPy arrays, and compares derivatives with finite differences."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from quadpy.codegen.abi import layout_of
+from quadpy.codegen.compile import compile_kernel
+from quadpy.ir import nodes as ir
+from quadpy.ir.grad.forward import tangent
+from quadpy.ir.pipeline import TASK_PASSES, TRACE, run_passes
+from quadpy.ir.verify import verify
+from quadpy.jit.offline import trace_for
+from quadpy.lang.library import with_callees
+from quadpy.runtime.cpu.loader import load_object
+from quadpy.target import parse_target
+
+_ENTRY = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int32)
+_READ = {"f64": "d", "f32": "f", "i32": "i", "i64": "q"}
+RUNS = 3
+
+
+def traced(kernel: Any, **given: Any) -> ir.Kernel:
+    """The IR of a kernel before its first pass."""
+    seen: dict[str, ir.Kernel] = {}
+    trace_for(kernel, given, observe=seen.__setitem__)
+    return seen[TRACE]
+
+
+class Runnable:
+    """A kernel of the IR as a function of NumPy arrays and numbers, by name."""
+
+    def __init__(self, kernel: ir.Kernel) -> None:
+        self.kernel = verify(run_passes(TASK_PASSES, kernel))
+        self.layout = layout_of(self.kernel)
+        code = compile_kernel(self.kernel, parse_target("cpu"))
+        self.slots, self.loaded = code.slots, load_object(code.image)
+        self.entry = _ENTRY(self.loaded.address(code.entry))
+
+    def __call__(self, **given: Any) -> list[float]:
+        values = [self.part(value, given[value.param]) for value in self.layout.values]
+        scratch = (ctypes.c_uint64 * max(1, self.slots))()
+        assert self.entry(struct.pack(self.layout.format, *values), scratch, 0) == -1
+        raw = bytes(scratch)
+        return [struct.unpack_from(_READ[t.name], raw, 8 * k)[0] for k, t in enumerate(self.kernel.results)]
+
+    def part(self, value: Any, given: Any) -> Any:
+        ndim = {p.name: p.type.ndim for p in self.kernel.params if isinstance(p, ir.ArrayParam)}
+        match value.part:
+            case "pointer":
+                assert given.flags.c_contiguous
+                return given.ctypes.data
+            case "extent":
+                return given.shape[value.axis]
+            case "stride":
+                return given.strides[value.axis] // given.itemsize
+            case _:
+                assert value.param not in ndim
+                return given
+
+
+def with_twins(kernel: ir.Kernel, names: list[str], suffix: str) -> tuple[ir.Kernel, dict[str, str]]:
+    """``kernel`` with a second parameter for each of ``names``, and what is whose."""
+    twins = {name: name + suffix for name in names}
+    more = [replace(p, name=twins[p.name]) for p in kernel.params if p.name in twins]
+    return replace(kernel, params=(*kernel.params, *more)), twins
+
+
+def tangent_of(kernel: ir.Kernel, names: list[str]) -> ir.Kernel:
+    kernel, duals = with_twins(kernel, names, ".dual")
+    return tangent(kernel, duals, with_callees)
+
+
+def copied(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: np.array(v) if isinstance(v, np.ndarray) else v for name, v in values.items()}
+
+
+def differences(run: Runnable, given: Mapping[str, Any], ways: Mapping[str, Any], step: float) -> dict[str, Any]:
+    """How the arrays change in the directions ``ways``, by central differences of order 4."""
+    found = dict.fromkeys(ways, 0.0)
+    for at, weight in ((1, 8), (-1, -8), (2, -1), (-2, 1)):
+        moved = copied(given)
+        for name, way in ways.items():
+            moved[name] = (
+                moved[name] + at * step * way if isinstance(way, np.ndarray) else moved[name] + at * step * way
+            )
+        run(**moved)
+        for name in ways:
+            found[name] = found[name] + weight * moved[name] / (12 * step)
+    return found
+
+
+def directions(given: Mapping[str, Any], names: list[str], seed: int) -> dict[str, Any]:
+    random = np.random.default_rng(seed)
+    return {name: random.uniform(-1, 1, np.shape(given[name])) for name in names}
+
+
+def check_tangent(
+    kernel: ir.Kernel, names: list[str], given: Mapping[str, Any], *, step: float = 1e-3, rtol: float = 1e-7
+) -> None:
+    """The tangents of ``names`` in random directions against finite differences; the values stay the same."""
+    run, forward = Runnable(kernel), Runnable(tangent_of(kernel, names))
+    for seed in range(RUNS):
+        ways = directions(given, names, seed)
+        expected, plain, got = differences(run, given, ways, step), copied(given), copied(given)
+        duals = {f"{name}.dual": np.array(way) for name, way in ways.items()}
+        run(**plain)
+        forward(**got, **duals)
+        for name in names:
+            np.testing.assert_array_equal(got[name], plain[name])
+            np.testing.assert_allclose(duals[f"{name}.dual"], expected[name], rtol=rtol, atol=rtol, err_msg=name)
