@@ -14,6 +14,7 @@ from quadpy.codegen.abi import layout_of
 from quadpy.codegen.compile import compile_kernel
 from quadpy.ir import nodes as ir
 from quadpy.ir.grad.forward import tangent
+from quadpy.ir.grad.reverse import adjoint
 from quadpy.ir.pipeline import TASK_PASSES, TRACE, run_passes
 from quadpy.ir.verify import verify
 from quadpy.jit.offline import trace_for
@@ -87,9 +88,7 @@ def differences(run: Runnable, given: Mapping[str, Any], ways: Mapping[str, Any]
     for at, weight in ((1, 8), (-1, -8), (2, -1), (-2, 1)):
         moved = copied(given)
         for name, way in ways.items():
-            moved[name] = (
-                moved[name] + at * step * way if isinstance(way, np.ndarray) else moved[name] + at * step * way
-            )
+            moved[name] = moved[name] + at * step * way
         run(**moved)
         for name in ways:
             found[name] = found[name] + weight * moved[name] / (12 * step)
@@ -115,3 +114,36 @@ def check_tangent(
         for name in names:
             np.testing.assert_array_equal(got[name], plain[name])
             np.testing.assert_allclose(duals[f"{name}.dual"], expected[name], rtol=rtol, atol=rtol, err_msg=name)
+
+
+def adjoint_of(kernel: ir.Kernel, names: list[str]) -> ir.Kernel:
+    kernel, grads = with_twins(kernel, names, ".grad")
+    return adjoint(kernel, grads, with_callees)
+
+
+def check_adjoint(kernel: ir.Kernel, names: list[str], given: Mapping[str, Any], *, rtol: float = 1e-10) -> None:
+    """The dot-product test: a tangent times adjoints is the change times what the adjoints become."""
+    run, forward, backward = (Runnable(each) for each in (kernel, tangent_of(kernel, names), adjoint_of(kernel, names)))
+    for seed in range(RUNS):
+        ways, weights = directions(given, names, seed), directions(given, names, seed + 100)
+        duals = {f"{name}.dual": np.array(way) for name, way in ways.items()}
+        grads = {f"{name}.grad": np.array(weight) for name, weight in weights.items()}
+        forward(**copied(given), **duals)
+        after = copied(given)
+        run(**after)
+        kept = copied(after)
+        backward(**after, **grads)
+        for name in names:
+            np.testing.assert_array_equal(after[name], kept[name])
+        expected = sum(np.vdot(weights[name], duals[f"{name}.dual"]) for name in names)
+        size = sum(np.vdot(np.abs(weights[name]), np.abs(duals[f"{name}.dual"])) for name in names)
+        found = sum(np.vdot(ways[name], grads[f"{name}.grad"]) for name in names)
+        assert np.isfinite(found)
+        assert abs(found - expected) <= rtol * (1 + size), (found, expected)
+
+
+def check_both(
+    kernel: ir.Kernel, names: list[str], given: Mapping[str, Any], *, step: float = 1e-3, rtol: float = 1e-7
+) -> None:
+    check_tangent(kernel, names, given, step=step, rtol=rtol)
+    check_adjoint(kernel, names, given)

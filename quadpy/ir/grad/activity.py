@@ -59,6 +59,16 @@ class Activity:
             case _:
                 pass
 
+    @property
+    def chooses(self) -> bool:
+        """Whether an expression takes one of several active values, and leaves others that may be infinite."""
+        return any(
+            self.has(node)
+            for node in walk(self.kernel.body)
+            if isinstance(node, (ir.Select, ir.Pick))
+            or (isinstance(node, ir.Binary) and node.op in (ir.BinOp.MIN, ir.BinOp.MAX))
+        )
+
     def crossing(self, slot: ir.Slot) -> ir.Var:
         """The variable whose value ``slot`` holds."""
         return self.kernel.crossing[slot.number]
