@@ -11,7 +11,7 @@ from typing import Final
 
 from quadpy.dtypes import u1, u64
 from quadpy.ir import nodes as ir
-from quadpy.ir.grad.maths import accurate, cast, zero
+from quadpy.ir.grad.maths import accurate, cast, is_number, zero
 from quadpy.ir.grad.structured import turns_of, unsigned, value_at
 from quadpy.ir.grad.values import Env, Values
 from quadpy.ir.touches import touched_in
@@ -56,6 +56,10 @@ class Loop:
         return ir.VarRead(var, span=self.span)
 
     def binary(self, op: ir.BinOp, a: ir.Expr, b: ir.Expr) -> ir.Expr:
+        if op in (ir.BinOp.ADD, ir.BinOp.SUB) and is_number(b, 0):
+            return a
+        if op is ir.BinOp.ADD and is_number(a, 0):
+            return b
         return ir.Binary(op, a, b, self.count, span=self.span)
 
     def let(self, e: ir.Expr, like: str, out: list[ir.Stmt]) -> ir.VarRead:
@@ -130,7 +134,7 @@ class Loop:
                 first = adjoints.of(self.after[var]) or zero(total.type, self.span)
                 out.append(ir.Assign(total, first, span=self.span))
         kept, self.reverse.kept = self.reverse.kept, False
-        self.part(_LEVELS, self.entry, self.number(0), self.turns, out)
+        self.part(_LEVELS if id(self.loop) in self.reverse.deep else 0, self.entry, self.number(0), self.turns, out)
         self.reverse.kept = kept
         for var, total in self.sums.items():
             adjoints.give(self.entry[var], self.read(total), out)
@@ -189,6 +193,7 @@ class Loop:
         now, turn, stmts = self.begun(state, out), self.names.fresh("turn", self.count), list[ir.Stmt]()
         stmts += self.turn(now, self.at(self.binary(ir.BinOp.ADD, low, self.read(turn)), stmts))
         out.append(self.over(left, stmts, turn))
+        reverse.repeats[turn] = id(self.loop)
         made: list[ir.Stmt] = []
         with adjoints.around() as owned:
             for var in self.sums:

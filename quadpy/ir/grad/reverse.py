@@ -45,6 +45,9 @@ def adjoint(kernel: ir.Kernel, grads: Mapping[str, str], library: Library) -> ir
     kernel = replace(kernel, body=structured(plain, names))
     reverse = Reverse(kernel, grads, Functions(kernel, library), names)
     made = live_part(reverse.kernel_of())
+    if deep := reverse.repeated_in(made):
+        reverse = Reverse(kernel, grads, Functions(kernel, library), names, deep)
+        made = live_part(reverse.kernel_of())
     check_kept(original, kernel, made, reverse)
     return made
 

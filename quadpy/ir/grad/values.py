@@ -12,7 +12,7 @@ from quadpy.ir.grad.activity import Activity
 from quadpy.ir.grad.adjoints import Adjoints
 from quadpy.ir.grad.maths import Functions, Names, cast, zero
 from quadpy.ir.variables import reads_of
-from quadpy.ir.walk import children, map_children
+from quadpy.ir.walk import children, map_children, walk
 from quadpy.source import Span
 
 Env: TypeAlias = dict[ir.Var, ir.Expr]
@@ -30,9 +30,18 @@ class Values:
     kept      whether values must outlive the block in which they are computed
     updates   whether variables from outside of a parallel loop get what its iterations add
     crossing  the variables of the slots of the backward kernel
+    deep      the loops whose turns need the state before them, by ``id``
+    repeats   the loops whose first turns a loop over this variable repeats
     """
 
-    def __init__(self, kernel: ir.Kernel, grads: Mapping[str, str], functions: Functions, names: Names) -> None:
+    def __init__(
+        self,
+        kernel: ir.Kernel,
+        grads: Mapping[str, str],
+        functions: Functions,
+        names: Names,
+        deep: frozenset[int] = frozenset(),
+    ) -> None:
         self.kernel, self.grads, self.names, self.functions = kernel, grads, names, functions
         self.active = Activity(kernel, grads)
         self.active.check()
@@ -43,8 +52,15 @@ class Values:
         self.parameters: dict[str, ir.Expr] = {}
         self.tape: list[Step] | None = None
         self.kept = self.updates = False
+        self.deep = deep
+        self.repeats: dict[ir.Var, int] = {}
         self.crossing: list[ir.Var] = []
         self.all_reads = reads_of(kernel.body)
+
+    def repeated_in(self, made: ir.Kernel) -> frozenset[int]:
+        """The loops whose turns ``made`` repeats to find the state before a later one."""
+        counts = (node.var for node in walk(made.body) if isinstance(node, ir.For))
+        return frozenset(self.repeats[var] for var in counts if var in self.repeats)
 
     def stmt(self, stmt: ir.Stmt, env: Env, out: list[ir.Stmt]) -> None:
         """Writes ``stmt``."""
