@@ -100,8 +100,10 @@ class Activity:
     def check(self) -> None:
         """Raises a KernelTypeError where a derivative would be lost without a word."""
         loaded = {name_of(node.place) for node in walk(self.kernel.body) if isinstance(node, ir.Load)}
+        printed = self._printed()
         for node in walk(self.kernel.body):
-            self._check_conversion(node)
+            if id(node) not in printed:
+                self._check_conversion(node)
             if isinstance(node, (ir.Store, ir.Atomic)) and self.has(node.value) and not self.has_place(node.place):
                 self._check_lost(node, loaded)
             if isinstance(node, ir.Wave) and any(map(self.has, node.args)):
@@ -110,6 +112,13 @@ class Activity:
                 name = library_name(node.function)
                 if name != "sincos":
                     raise KernelTypeError(f"quadpy knows no derivative of {name}", node.span)
+
+    def _printed(self) -> set[int]:
+        """The ``id`` of each node that only serves to print."""
+        found = {id(inner) for node in walk(self.kernel.body) if isinstance(node, ir.Print) for inner in walk(node)}
+        read = {n.var for n in walk(self.kernel.body) if isinstance(n, ir.VarRead) and id(n) not in found}
+        unread = (n for n in walk(self.kernel.body) if isinstance(n, ir.Let) and n.var not in read)
+        return found.union(id(inner) for node in unread for inner in walk(node))
 
     def _check_conversion(self, node: ir.Node) -> None:
         match node:

@@ -91,7 +91,12 @@ class Reverse(Values):
                 env[var] = self.named(self.value(value, env, out), out)
             case ir.Load():
                 self.load(stmt, env, out)
-            case ir.Store(place=place, value=value):
+            case ir.Store(place=ir.Slot()) | ir.Atomic(op=ir.AtomicOp.EXCHANGE | ir.AtomicOp.CAS, place=ir.Slot()):
+                raise KernelTypeError(
+                    "quadpy knows no adjoint of a parallel loop that sets a variable from outside: its iterations come in any order",
+                    stmt.span, hint="add to the variable, or store into an array",
+                )  # fmt: skip
+            case ir.Store(place=place):
                 if self.tape is not None and self.active.has_place(place):
                     self.store(stmt, env, out)
             case ir.Atomic():

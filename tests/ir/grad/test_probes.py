@@ -1,17 +1,22 @@
 """Small programs that other projects differentiate wrongly: right, or an error with the line.
 
-Each has the derivative that is known by hand; ``docs`` of other projects call these loops of run-time length, overwritten
-values and early exits.
+Their derivatives are known by hand, or compared with tangents and differences.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from derivatives import Runnable, adjoint_of, check_both, traced
+from derivatives import Runnable, adjoint_of, check_both, tangent_of, traced
 
 import quadpy as qp
 from quadpy.errors import KernelTypeError
+from quadpy.ir import nodes as ir
+from quadpy.ir.grad.reverse import adjoint
+from quadpy.ir.walk import walk
+from quadpy.lang.library import with_callees
 
 vec = qp.types.ndarray(qp.f64, ndim=1)
 mat = qp.types.ndarray(qp.f64, ndim=2)
@@ -280,10 +285,6 @@ def test_a_stencil_and_a_particle_in_a_grid():
 
 
 def test_parameters_and_results_have_adjoints():
-    from quadpy.ir import nodes as ir
-    from quadpy.ir.grad.reverse import adjoint
-    from quadpy.lang.library import with_callees
-
     @qp.kernel
     def k(x: vec, a: qp.f64) -> qp.f64:
         total = 0.0
@@ -295,8 +296,6 @@ def test_parameters_and_results_have_adjoints():
     grad = kernel.params[0]
     more = (ir.ArrayParam("x.grad", grad.type, span=grad.span), ir.ArrayParam("a.grad", grad.type, span=grad.span),
             ir.ScalarParam("seed", qp.f64, span=grad.span))  # fmt: skip
-    from dataclasses import replace
-
     kernel = replace(kernel, params=(*kernel.params, *more))
     back = Runnable(adjoint(kernel, {"x": "x.grad", "a": "a.grad", "$result0": "seed"}, with_callees))
     x, a = np.linspace(0, 1, 5), 0.7
@@ -304,3 +303,56 @@ def test_parameters_and_results_have_adjoints():
     back(x=x, a=a, seed=2.0, **grads)
     np.testing.assert_allclose(grads["x.grad"], 2 * a * a * np.cos(a * x))
     np.testing.assert_allclose(grads["a.grad"], [2 * (np.sum(np.sin(a * x)) + a * np.sum(x * np.cos(a * x)))])
+
+
+def test_prints_do_not_matter():
+    @qp.kernel
+    def k(x: vec, y: vec):
+        for i in x:
+            y[i] = x[i] * x[i]
+            if x[i] > 5.0:
+                print("large", x[i])
+
+    assert adjoint_of(traced(k), ["x", "y"]).body.stmts
+    assert not any(isinstance(node, ir.Print) for node in walk(adjoint_of(traced(k), ["x", "y"])))
+    assert any(isinstance(node, ir.Print) for node in walk(tangent_of(traced(k), ["x", "y"])))
+
+
+def test_a_variable_that_iterations_set():
+    @qp.kernel
+    def k(x: vec, y: vec):
+        last = x[0]
+        for i in x:
+            last = x[i]  # sets it
+        for i in x:
+            y[i] = last
+
+    refused(k, ["x", "y"], "sets a variable from outside", "# sets it")
+
+
+def test_serial_code_between_loops():
+    @qp.kernel
+    def k(x: vec, y: vec, z: vec):
+        y[0] = x[0] * x[1]
+        y[1] = y[0] * y[0]
+        t = y[1] * y[1]
+        u = 0.0
+        for i in y:
+            u += qp.sin(x[i]) * t
+        if u > 0.01:
+            u = u * 0.5 + t
+        for i in range(2, y.shape[0]):
+            z[i] = t * 2.0 + u * i
+
+    given = {"x": np.arange(1.0, 5) / 4, "y": np.ones(4), "z": np.ones(4)}
+    check_both(traced(k), ["x", "y", "z"], given)
+
+
+def test_an_index_that_is_overwritten():
+    @qp.kernel
+    def k(x: vec, y: vec, n: ints):
+        for i in x:
+            y[i] = x[n[i]] * 2.0  # needs n
+            n[i] = 0
+
+    refused(k, ["x", "y"], "value of n that is read here", "# needs n")
