@@ -98,6 +98,7 @@ __all__ = [
     "VectorTensor",
     "__version__",
     "__version_str__",
+    "ad",
     "algorithms",
     "amdgpu",
     "axes",
@@ -191,6 +192,7 @@ _follow_environment()
 
 if _typing.TYPE_CHECKING:
     from quadpy import (
+        ad as ad,
         algorithms as algorithms,
         dist as dist,
         hazards as hazards,
@@ -230,7 +232,16 @@ _LATE: _typing.Final = {
 
 
 def __getattr__(name: str) -> object:
-    if name in ("algorithms", "dist", "hazards", "profiler", "tools", "torch", "view"):  # most programs do without
+    if name in (
+        "ad",
+        "algorithms",
+        "dist",
+        "hazards",
+        "profiler",
+        "tools",
+        "torch",
+        "view",
+    ):  # most programs do without
         return _import_late(f"quadpy.{name}")
     home = next((module for module, names in _LATE.items() if name in names.split()), None)
     if home is not None:

@@ -1,5 +1,6 @@
 # Made from quadpy/__init__.py and quadpy/typed.pyi: pytest tests/packaging --update-golden
 # fmt: off
+from quadpy import ad as ad
 from quadpy import algorithms as algorithms
 from quadpy import dist as dist
 from quadpy import graph as graph
@@ -359,6 +360,7 @@ __all__ = [
     "acos",
     "acosh",
     "activate",
+    "ad",
     "algorithms",
     "amdgpu",
     "append",

@@ -27,9 +27,9 @@ _TABLE: Final = {
     "use a for loop at the top level of a kernel, which is parallel": "prange parallel_for",
     "use qp.sync": "synchronize",
     "use qp.ndarray, which starts as zeros": "zeros empty array",
-    "quadpy computes no derivatives: write the gradient's kernel; qp.torch.custom_op registers it with torch": """
-        ad autodiff Tape tape FwdMode grad stop_grad no_grad grad_for grad_replaced clear_all_gradients
-    """,
+    "use qp.ad.{name}": "Tape FwdMode no_grad grad_for grad_replaced clear_all_gradients",
+    "use qp.ad.Tape, or kernel.grad": "autodiff tape grad",
+    "compute the value in another kernel, called under qp.ad.no_grad()": "stop_grad",
     "use @qp.kernel(graph=True, checkpoints=True)": "resume",
     "use qp.graph.do_while": "graph_do_while",
     "use qp.graph.parallel": "graph_parallel graph_parallel_context",

@@ -19,7 +19,7 @@ from quadpy.messages import one_of
 from quadpy.public import call_site, public
 from quadpy.records import RecordType
 from quadpy.runtime.arrays.dense import shape_of
-from quadpy.runtime.arrays.derivatives import KINDS, WITH_SHAPE, needed
+from quadpy.runtime.arrays.derivatives import DIFFERENTIATED, KINDS, WITH_SHAPE, needed
 from quadpy.runtime.arrays.field import Field
 from quadpy.runtime.arrays.field_layout import (
     FieldTree,
@@ -109,6 +109,7 @@ class StructField(OfLeaves):
 
     def declare(self, kind: str) -> StructField:
         """The derivative, without a shape if it is new: a field of the same structs, whose members are those of the members."""
+        DIFFERENTIATED.add(self)
         if kind not in self.derivatives:
             found = StructField(self.dtype, f"{self.name}.{kind}" if self.name else "", kind)
             self._link(kind, found)
@@ -125,6 +126,7 @@ class StructField(OfLeaves):
                 member._link(kind, theirs)  # noqa: SLF001 - of the same class
             elif member.is_differentiable:
                 member.derivatives[kind] = theirs
+                DIFFERENTIATED.add(member)
 
     @property
     def element_shape(self) -> RecordType:

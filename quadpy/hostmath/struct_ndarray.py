@@ -14,6 +14,7 @@ from quadpy.hostmath.struct_access import StructAccess
 from quadpy.hostmath.struct_types import StructType
 from quadpy.records import Plain, RecordType
 from quadpy.runtime.arrays.dense import shape_of
+from quadpy.runtime.arrays.derivatives import DIFFERENTIATED
 from quadpy.runtime.arrays.foreign_host import HostView, TypeKey, describe_host_array, type_key
 from quadpy.runtime.arrays.ndarray import NDArray, array_layout
 from quadpy.runtime.elements.numpy_types import SCALAR_OF, Numbers, numpy_dtype
@@ -91,6 +92,7 @@ def struct_ndarray(
         if not any(scalar.is_float for scalar in made.record.types):
             raise ArgumentError(f"needs_grad=True: {type!r} has no floats", hint="only floats have derivatives")
         made.grad = StructNDArray(type, extents, stream)
+        DIFFERENTIATED.add(made)
     return made
 
 

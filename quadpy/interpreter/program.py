@@ -99,6 +99,8 @@ def _written(plan: KernelPlan, origin: Origin, variables: Variables, constants: 
         statements.prologue()
         statements.zero(read_unset(body))
         statements.block(body.stmts)
+        if not body.stmts:
+            code.put("pass")
     return code.finished()[0], compiled(code, variables.origins)
 
 

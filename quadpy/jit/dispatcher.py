@@ -47,7 +47,7 @@ def options_of(config: Config, target: TargetSpec, index: Scalar = i32, given: K
         config.default_ip, config.default_fp, index, fast_math=config.fast_math, graph=given.graph, wave_size=target.wave_size,
         debug=all_checks or indices_only, indices_only=indices_only, interpreted=config.interpreted,
         block_dim=None if target.family == "cpu" else config.gpu_block_dim, unrolling_limit=config.unrolling_limit,
-        as_taichi=given.as_taichi, guarded=given.guarded,
+        as_taichi=given.as_taichi, guarded=given.guarded, derivative=given.derivative,
     )  # fmt: skip
 
 

@@ -18,7 +18,13 @@ from quadpy.lang.source import FunctionSource
 from quadpy.public import public_init, shortened
 from quadpy.runtime.device.current import State, current_config
 from quadpy.runtime.device.locks import LiveObjects
-from quadpy.runtime.launch.capturing import CAPTURES, replaying_here, set_launching_kernel, take_launching_kernel
+from quadpy.runtime.launch.capturing import (
+    CAPTURES,
+    differentiating_here,
+    replaying_here,
+    set_launching_kernel,
+    take_launching_kernel,
+)
 from quadpy.runtime.launch.fusion import Fusion
 
 if TYPE_CHECKING:
@@ -69,7 +75,7 @@ def _noted(
 
 
 @public_init
-@shows("compile", "debug", "fuse", "fusion", "graph", "graph_stats", "prepare", "wave_size")
+@shows("compile", "debug", "fuse", "fusion", "grad", "graph", "graph_stats", "prepare", "wave_size")
 class Kernel(ByName):
     """A function that runs as machine code, compiled at its first call with arguments of each type.
 
@@ -170,6 +176,8 @@ class Kernel(ByName):
 
     def _watched(self, plan: Plan, args: tuple[Argument, ...]) -> Callable[[Values, Views, object], object]:
         """``plan.run`` for a call that a capture records, or that is reported to an observer."""
+        if (taker := differentiating_here()) is not None:
+            return taker.taken(self, plan, args)
         observer = CAPTURES.observer
         run = plan.run if observer is None else functools.partial(_run_observed(), observer, self.source, plan)
         return functools.partial(_noted, self, args, run) if CAPTURES.count else run
@@ -256,6 +264,34 @@ class Kernel(ByName):
         code: CodeObject = offline.compile_for(self, import_late("quadpy.target").parse_target(target), arguments)
         return code
 
+    @property
+    def grad(self) -> Kernel:
+        """The backward kernel, called with the same arguments: it adds to the gradients of what the kernel reads, from
+        those of what it writes, which it clears where the kernel has overwritten the old value.
+
+        It runs after the kernel, and the arrays must still hold what that left in them; ``qp.ad.Tape`` sees to it.
+        """
+        return self.derivative("grad")
+
+    def derivative(self, kind: str) -> Kernel:
+        """The backward kernel for "grad"; for "dual" the one that also computes duals; always the same object."""
+        found: Kernel | None = vars(self).get(f"_{kind}")
+        if found is None:
+            if self.options.derivative:
+                raise ArgumentError(
+                    f"{self!r} is a derivative already", hint="derivatives of second order are not computed"
+                )
+            found = self._derived(self.options._replace(derivative=kind))
+        return vars(self).setdefault(f"_{kind}", found)  # type: ignore[no-any-return]  # of two threads, one is first
+
+    def _derived(self, options: KernelOptions) -> Kernel:
+        made = object.__new__(type(self))
+        vars(made).update(vars(self))
+        made._take(options)
+        vars(made)["__qualname__"] = f"{vars(self)['__qualname__']}.{options.derivative}"
+        made._dispatcher = made._fast_call = made._plain = None
+        return made
+
     def graph_stats(self) -> GraphKernelStats:
         """Counters of a graph kernel's calls on GPUs since ``qp.init``; all 0 for any other kernel."""
         counts = import_late("quadpy.graph.engines.stats").Counts
@@ -326,7 +362,8 @@ class Kernel(ByName):
         return _kernels_of(instance)[self]
 
     def __repr__(self) -> str:
-        return f"<quadpy kernel {self.source.name} at {self.source.span}>"
+        which = "kernel" if not self.options.derivative else f"{self.options.derivative} kernel of"
+        return f"<quadpy {which} {self.source.name} at {self.source.span}>"
 
     def _repr_html_(self) -> str:
         """For notebooks: signature, documentation and source."""
@@ -346,6 +383,9 @@ class BoundKernel(Kernel):
         self.__func__, self.__self__ = kernel, instance
         self._by_keyword = kernel._by_keyword  # noqa: SLF001 - of the same class
         self.receiver, self._dispatcher, self._fast_call = instance, None, None
+
+    def _derived(self, options: KernelOptions) -> Kernel:
+        return self.__func__.derivative(options.derivative).__get__(self.__self__)
 
     @property
     def __signature__(self) -> inspect.Signature:

@@ -83,6 +83,8 @@ def _complete(kernel: Kernel, given: Mapping[str, Argument], target: TargetSpec,
         raise kernel.named(error) from None
     target = with_waves(target, kernel.wave_size)
     options = options_of(current_config(), target, given=kernel.options)
+    if options.derivative == "grad":
+        types |= {f"{name}.grad": arg for name, arg in types.items() if isinstance(arg, ArrayArg) and _has_floats(arg)}
     while True:
         if target.family != "cpu":
             types = {name: _aligned(arg) if isinstance(arg, ArrayArg) else arg for name, arg in types.items()}
@@ -90,6 +92,10 @@ def _complete(kernel: Kernel, given: Mapping[str, Argument], target: TargetSpec,
             return use(Request(kernel.source, types, options, target))
         except MembersFound as found:
             types |= {str(path): member_type(types, path) for path in found.paths}
+
+
+def _has_floats(arg: ArrayArg) -> bool:
+    return any(member.scalar.is_float for member in arg.type.layout.members)
 
 
 def _arg_types(kernel: Kernel, given: Mapping[str, Argument]) -> dict[str, ArgType]:

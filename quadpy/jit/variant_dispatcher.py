@@ -55,7 +55,7 @@ def dispatcher_for(
         )  # fmt: skip
     bound = None if receiver is None else (declared[0].name, receiver)
     plain = tuple(p for p in declared if not isinstance(p, (TemplateParameter, ContainerParameter, TensorParameter)))
-    if bound is None and len(plain) == len(declared) and not members:
+    if bound is None and len(plain) == len(declared) and not (members or options.derivative):
         return Dispatcher(source, config, plain, options)
     passed = declared if bound is None else declared[1:]
     return VariantDispatcher(source, config, passed, bound, options)

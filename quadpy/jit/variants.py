@@ -72,7 +72,7 @@ class Variant:
         self._passed: list[str] = []  # expressions
         self._parameters: list[Parameter] = []
         self._fixed: dict[MemberPath, TemplateParameter | ContainerParameter] = {}
-        self._receiver = receiver
+        self._receiver, self._derivative = receiver, options.derivative
         self._texts = {each.name: f"a{k}" for k, each in enumerate(declared)}
         self._roots: dict[str, Any] = dict(zip(self._texts, args, strict=True))
         if receiver is not None:
@@ -121,13 +121,30 @@ class Variant:
         else:
             self._parameters.append(parameter)
             self._passed.append(text)
+            if self._derivative and isinstance(parameter, ArrayParameter):
+                self._add_derivative(path, given)
             return
         self._fixed[path] = parameter
+
+    def _add_derivative(self, path: MemberPath, array: Argument) -> None:
+        """The gradient of an array that is passed; calls of the variant have one, too, or have none."""
+        text = self._text(path)
+        self._guard(f"{text}.__class__", type(array))
+        name = str(path.attribute(self._derivative))
+        if not is_array(array) or self._derivative != "grad" or path.steps[-1:] == ("grad",):
+            return
+        if array.grad is None:
+            self._guard(f"{text}.grad", None)
+        elif all(each.name != name for each in self._parameters):
+            self._parameters.append(ArrayParameter(name, None, (), None))
+            self._passed.append(f"{text}.grad")
 
     def _add_member(self, path: MemberPath) -> None:
         """A member that the kernel uses."""
         root = self._roots[path.root]
         owner = MemberPath(path.root, path.steps[:-1]).of(root)
+        if any(each.name == str(path) for each in self._parameters):
+            return
         if path.steps[-1] == "grad" and (is_array(owner) or MemberPath(path.root) not in self._fixed):
             if getattr(owner, "grad", None) is None:
                 raise ArgumentError(

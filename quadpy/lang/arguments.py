@@ -145,6 +145,7 @@ class Options:
     nothing, None for the compiler's choice; a loop that is unrolled more often than ``unrolling_limit`` gives a warning, for
     0 none.  ``as_taichi`` allows a float result under an integer annotation,
     and lets a name that is not assigned yet mean the module's.  ``guarded`` skips accesses outside arrays.
+    ``derivative`` asks for the backward kernel ("grad") or the forward one ("dual") in place of the kernel itself.
     """
 
     default_ip: Scalar = i32
@@ -166,3 +167,4 @@ class Options:
     unrolling_limit: int = 0
     as_taichi: bool = False
     guarded: bool = False
+    derivative: str = ""

@@ -24,6 +24,7 @@ from quadpy.lang.arguments import (
 from quadpy.lang.checkpoints import has_checkpoints, with_gates
 from quadpy.lang.context import Trace
 from quadpy.lang.dependencies import Dependencies, reads_of
+from quadpy.lang.derivatives import differentiated, pass_derivatives
 from quadpy.lang.fingerprints import is_our_module
 from quadpy.lang.grammar import GRAMMAR
 from quadpy.lang.guard import guarded
@@ -167,6 +168,8 @@ def _traced(t: Trace, source: FunctionSource, args: Mapping[str, ArgType], obser
         raise MembersFound(signature.found)
     if signature.outline is None:
         require_return(t, source)
+    if options.derivative:
+        pass_derivatives(t, args)
     stmts = _with_sine_pairs(t, stmts)
     if not options.fast_math:
         stmts = _with_normal_roots(t, stmts)
@@ -176,6 +179,8 @@ def _traced(t: Trace, source: FunctionSource, args: Mapping[str, ArgType], obser
         noalias=options.noalias and not _share_memory(t), fast_math=options.fast_math, crossing=tuple(signature.slots), span=source.span,
         sites=tuple(t.checks.sites) if t.checks else (), debug=options.debug and not options.indices_only,
     )  # fmt: skip
+    if options.derivative:
+        kernel = differentiated(t, kernel)
     if observe is not None:
         observe(TRACE, kernel)
     unwatched = kernel

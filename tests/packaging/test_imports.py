@@ -55,6 +55,7 @@ class Layer:
 INSIDE = {"cache", "codegen", "hostmath", "interpreter", "intrinsics", "ir", "jit", "lang", "mathlib", "runtime"}
 PUBLIC = {
     "",
+    "ad",
     "algorithms",
     "aliases",
     "api",
@@ -107,6 +108,7 @@ LAYERS = {
     "capabilities": Layer({"runtime"}),
     "clock": Layer({"", "runtime"}),  # its kernel is written as users write theirs
     "algorithms": Layer(INSIDE | {""}, {"numpy"}),  # its kernels are written as users write theirs
+    "ad": Layer({"jit", "lang", "runtime"}, {"numpy"}),
     "dist": Layer(INSIDE | {"", "graph"}, {"mpi4py", "nccl", "numpy", "rocm", "torch"}),  # as algorithms
     "hazards": Layer({"runtime", "hazards.races"}, {"numpy"}),
     "hazards.races": Layer({"jit"}),

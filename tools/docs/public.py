@@ -15,7 +15,7 @@ from tools.docs import DOCS
 REFERENCE: Final = DOCS / "reference"
 MODULES: Final = (
     "", "types", "types.quant", "math", "simt", "simt.block", "simt.subgroup", "simt.grid", "simt.warp", "algorithms", "graph", "hazards",
-    "profiler", "view", "tools", "torch", "dist", "runtime",
+    "ad", "profiler", "view", "tools", "torch", "dist", "runtime",
 )  # fmt: skip
 """What has public names; an object with several names has its entry by the first."""
 

@@ -39,4 +39,6 @@ def plain_updates(block: ir.Block, kernel: ir.Kernel, names: Names) -> ir.Block:
             node = ir.Block(tuple(new for stmt in node.stmts for new in steps(stmt, apart)), span=node.span)
         return map_children(node, lambda child: visit(child, apart))
 
-    return map_children(block, lambda child: visit(child, None)) if block.stmts else block
+    made = visit(block, None)
+    assert isinstance(made, ir.Block)
+    return made

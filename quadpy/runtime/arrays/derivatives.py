@@ -19,6 +19,8 @@ KINDS: Final = ("grad", "dual")
 WITH_SHAPE: Final[LiveObjects[Any]] = LiveObjects()
 """Fields that were made with a shape: ``qp.root.lazy_grad()`` gives them a gradient, too."""
 
+DIFFERENTIATED: Final[LiveObjects[Any]] = LiveObjects()
+"""Fields and ndarrays that were asked for a gradient or a dual."""
 
 _FLOATS: Final = "only floats have derivatives: f16, bf16, f32 and f64"
 

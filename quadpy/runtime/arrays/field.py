@@ -14,7 +14,7 @@ from quadpy.importing import import_late
 from quadpy.public import call_site, made_by, public, require_switch
 from quadpy.runtime.arrays.activity import InNode
 from quadpy.runtime.arrays.dense import shape_of
-from quadpy.runtime.arrays.derivatives import KINDS, WITH_SHAPE, HasDerivatives, needed
+from quadpy.runtime.arrays.derivatives import DIFFERENTIATED, KINDS, WITH_SHAPE, HasDerivatives, needed
 from quadpy.runtime.arrays.element_types import I_contra, T_co
 from quadpy.runtime.arrays.field_layout import (
     FieldTree,
@@ -115,6 +115,7 @@ class Field(HasDerivatives, InNode[T_co, I_contra]):
 
     def declare(self, kind: str) -> Field:
         """The derivative, without a shape if it is new."""
+        DIFFERENTIATED.add(self)
         if kind not in self.derivatives and self.part_of is not None:
             self.derivatives[kind] = _components().derivative_of(self, kind)
         elif kind not in self.derivatives:

@@ -13,7 +13,7 @@ from quadpy.errors import ArgumentError
 from quadpy.importing import import_late
 from quadpy.public import made_by, public, require_switch
 from quadpy.runtime.arrays.dense import DenseArray, shape_of
-from quadpy.runtime.arrays.derivatives import require_floats
+from quadpy.runtime.arrays.derivatives import DIFFERENTIATED, require_floats
 from quadpy.runtime.arrays.element_types import I_contra, T_co
 from quadpy.runtime.arrays.foreign_device import DeviceView, cuda_array_interface, describe_device_array, is_on_gpu
 from quadpy.runtime.arrays.foreign_host import TypeKey, describe_host_array, device_kind, is_wide, row_bytes, type_key
@@ -176,6 +176,7 @@ def ndarray(dtype: DType, shape: int | tuple[int, ...], needs_grad: bool = False
         require_switch(needs_grad, "needs_grad")
         require_floats(scalar)
         made.grad = _zeros(scalar, element, extents, stream)
+        DIFFERENTIATED.add(made)
     return made
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from quadpy.errors import ArgumentError
 from quadpy.public import public
 from quadpy.runtime.arrays.dense import shape_of
-from quadpy.runtime.arrays.derivatives import require_floats
+from quadpy.runtime.arrays.derivatives import DIFFERENTIATED, require_floats
 from quadpy.runtime.arrays.field import Field, field
 from quadpy.runtime.arrays.field_layout import AXIS_NAMES
 from quadpy.runtime.arrays.ndarray import NDArray, ndarray
@@ -69,4 +69,5 @@ def _ordered(
     if needs_grad:
         require_floats(scalar)
         made.grad = OrderedNDArray(scalar, shape, element, order, stream)
+        DIFFERENTIATED.add(made)
     return made

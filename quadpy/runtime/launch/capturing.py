@@ -90,6 +90,13 @@ class Replaying(Protocol):
         """Whether a call of ``kernel`` is the expected next one, perhaps with other arguments; if so, it is recorded."""
 
 
+class Differentiating(Protocol):
+    """What takes this thread's calls of kernels for derivatives: a tape, or forward mode."""
+
+    def taken(self, kernel: Any, plan: Any, args: tuple[Any, ...]) -> Callable[[Any, Any, object], object]:
+        """What runs in place of ``plan.run`` for a call of ``kernel`` with ``args``."""
+
+
 class CapturedRecord(NamedTuple):
     """A record of an event in a capture, after the nodes named ``after``.
 
@@ -119,6 +126,7 @@ class _Thread(threading.local):
         self.kernel: object = None
         self.arguments: tuple[Any, ...] = ()
         self.replaying: Replaying | None = None
+        self.differentiating: Differentiating | None = None
 
 
 class _Captures:
@@ -136,7 +144,7 @@ class _Captures:
         self.count = 0
         self.observer: Observer | None = None
         self.checker: Observer | None = None
-        self._observers: dict[str, Observer | None] = {"checker": None, "watcher": None}
+        self._observers: dict[str, Observer | None] = {"checker": None, "watcher": None, "tape": None}
         self.watched = False
         self._open: set[Session] = set()
         self._lock = new_lock()  # a finalizer may end a capture while this thread begins one
@@ -151,13 +159,13 @@ class _Captures:
         self._open.discard(session)
         self._tell(session.device)
 
-    def observe(self, name: Literal["checker", "watcher"], observer: Observer | None) -> None:
+    def observe(self, name: Literal["checker", "watcher", "tape"], observer: Observer | None) -> None:
         """Let ``observer``, as the only one of this ``name``, be told of all work from now on; None for nobody."""
         with self._lock:
             self._observers = {**self._observers, name: observer}
-            self.checker = checker = self._observers["checker"]
-            # The checker is told first: the other one is not told of work that the checker refuses.
-            found = [each for each in (checker, self._observers["watcher"]) if each is not None]
+            self.checker = self._observers["checker"]
+            # The checker is told first: the others are not told of work that the checker refuses.
+            found = [each for each in self._observers.values() if each is not None]
             self.observer = _all_of(tuple(found)) if len(found) > 1 else next(iter(found), None)
             self.watched = bool(self.count) or self.observer is not None
             Life.observe(self.observer is not None)
@@ -210,6 +218,16 @@ def replaying_here() -> Replaying | None:
 def set_replaying(session: Replaying | None) -> None:
     """Let ``replaying_here`` return ``session`` on this thread."""
     _thread.replaying = session
+
+
+def differentiating_here() -> Differentiating | None:
+    """What takes the calling thread's calls of kernels for derivatives; then there is an observer, too."""
+    return _thread.differentiating
+
+
+def set_differentiating(taker: Differentiating | None) -> None:
+    """Let ``differentiating_here`` return ``taker`` on this thread."""
+    _thread.differentiating = taker
 
 
 def session_of(stream: CapturedStream) -> Session | None:

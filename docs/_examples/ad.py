@@ -1,0 +1,99 @@
+"""Examples of derivatives."""
+
+from __future__ import annotations
+
+import quadpy as qp
+
+
+def _squares() -> tuple[qp.Field, qp.Field, qp.Kernel]:
+    x = qp.field(qp.f64, 3, needs_grad=True, needs_dual=True)
+    loss = qp.field(qp.f64, (), needs_grad=True, needs_dual=True)
+
+    @qp.kernel
+    def squares() -> None:
+        for i in x:
+            loss[None] += x[i] ** 2
+
+    x.fill(3)
+    return x, loss, squares
+
+
+def example_Tape() -> None:
+    x, loss, squares = _squares()
+    with qp.ad.Tape(loss):
+        squares()
+    print(loss[None], x.grad.to_numpy())  # 27.0 [6. 6. 6.]
+
+
+def example_clear_all_gradients() -> None:
+    x, loss, squares = _squares()
+    squares()
+    loss.grad[None] = 1
+    squares.grad()
+    qp.ad.clear_all_gradients()
+    print(x.grad.to_numpy())  # [0. 0. 0.]
+
+
+def example_FwdMode() -> None:
+    x, loss, squares = _squares()
+    with qp.ad.FwdMode(loss, x, seed=[1, 0, 2]):
+        squares()
+    print(loss.dual[None])  # 18.0
+
+
+def example_value_and_grad() -> None:
+    x, loss, squares = _squares()
+
+    def function(_: qp.Field) -> None:
+        loss[None] = 0
+        squares()
+
+    value, (gradient,) = qp.ad.value_and_grad(function, loss)(x)
+    print(value, gradient.to_numpy())  # 27.0 [6. 6. 6.]
+
+
+def example_gradcheck() -> None:
+    x, loss, squares = _squares()
+    (check,) = qp.ad.gradcheck(lambda _: squares(), (x,), loss)
+    print(check.error < 1e-6)  # True
+
+
+def example_no_grad() -> None:
+    x, loss, squares = _squares()
+    with qp.ad.Tape(loss):
+        squares()
+        with qp.ad.no_grad():
+            print(x[0])  # 3.0
+
+
+def example_custom() -> None:
+    x, loss, squares = _squares()
+
+    @qp.ad.custom
+    def clipped() -> None:
+        squares()
+
+    @clipped.backward
+    def _() -> None:
+        squares.grad()
+        x.grad.from_numpy(x.grad.to_numpy().clip(-1, 1))
+
+    with qp.ad.Tape(loss):
+        clipped()
+    print(x.grad.to_numpy())  # [1. 1. 1.]
+
+
+def example_grad_for() -> None:
+    x, loss, squares = _squares()
+
+    @qp.ad.grad_replaced
+    def forward() -> None:
+        squares()
+
+    @qp.ad.grad_for(forward)
+    def backward() -> None:
+        x.grad.fill(0.5)
+
+    with qp.ad.Tape(loss):
+        forward()
+    print(x.grad.to_numpy())  # [0.5 0.5 0.5]

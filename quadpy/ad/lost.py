@@ -1,0 +1,60 @@
+"""Derivatives that would be lost from one call to the next: in arrays that have none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from quadpy.ad.arrays import Bytes, bytes_of, overlap
+from quadpy.dtypes import BY_NAME
+from quadpy.errors import ArgumentError
+from quadpy.jit.kernel import Kernel
+from quadpy.public import call_site
+from quadpy.runtime.arrays.field_memory import FieldMemory
+from quadpy.runtime.arrays.view import ArrayMemory
+from quadpy.runtime.launch.observing import KernelAccess
+
+
+class Lost:
+    """The arrays of floats without a derivative of this ``kind`` that calls with derivatives have written, and where."""
+
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
+        self._written: dict[Bytes, str] = {}
+
+    def call(
+        self, kernel: Kernel, arrays: Sequence[ArrayMemory], touched: Iterable[KernelAccess], have: Sequence[Bytes], *, differentiated: bool
+    ) -> None:  # fmt: skip
+        """A call that is ``differentiated``, or not; ``have`` are the arrays that have a derivative.
+
+        Raises:
+            ArgumentError: it reads from such an array.
+        """
+        writes: dict[Bytes, str] = {}
+        passes_on = differentiated
+        for access in touched:
+            where = bytes_of(array := arrays[access.array])
+            if access.kind == "read" and (
+                line := next((at for each, at in self._written.items() if overlap(each, where)), "")
+            ):
+                passes_on = True
+                if differentiated:
+                    raise ArgumentError(
+                        f"{kernel.source.name} reads {access.name}, which has no {self._kind}: derivatives are lost that an earlier "
+                        f"call may have written there, at {line}", call_site(),
+                        hint=f"make {access.name} with needs_{self._kind}=True",
+                    )  # fmt: skip
+            if access.kind != "read" and _has_floats(array) and not any(overlap(where, each) for each in have):
+                writes.setdefault(where, str(access.span or kernel.source.span))
+        if passes_on:
+            self._written |= writes
+
+    def overwritten(self, whole: Bytes) -> None:
+        """The host writes all of ``whole``."""
+        self._written.pop(whole, None)
+
+
+def _has_floats(array: ArrayMemory) -> bool:
+    if isinstance(array, FieldMemory):
+        return array.scalar.is_float or len(array.storages) > 1
+    scalar = getattr(array, "type_key", ("", "", 0, ()))[1]
+    return scalar not in BY_NAME or BY_NAME[scalar].is_float

@@ -1,0 +1,486 @@
+"""Reverse mode over calls of kernels: what a tape notes, keeps and refuses."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+import quadpy as qp
+
+
+@pytest.fixture(params=["cpu", "python"], autouse=True)
+def _arch(request):
+    qp.init(arch=request.param)
+    yield
+    qp.init(arch=qp.cpu)
+
+
+def field(shape=(), dtype=qp.f64):
+    return qp.field(dtype, shape, needs_grad=True)
+
+
+@qp.kernel
+def square(a: qp.Array1D[qp.f64], b: qp.Array1D[qp.f64]) -> None:
+    for i in a:
+        b[i] = a[i] * a[i]
+
+
+@qp.kernel
+def triple(a: qp.Array1D[qp.f64]) -> None:
+    for i in a:
+        a[i] = 3 * a[i]
+
+
+@qp.kernel
+def advance(x: qp.Array1D[qp.f64], v: qp.Array1D[qp.f64]) -> None:
+    for i in x:
+        v[i] -= 0.1 * qp.sin(x[i])
+
+
+@qp.kernel
+def move(x: qp.Array1D[qp.f64], v: qp.Array1D[qp.f64]) -> None:
+    for i in x:
+        x[i] += 0.1 * v[i]
+
+
+@qp.kernel
+def add_up(a: qp.Array1D[qp.f64], total: qp.Array0D[qp.f64]) -> None:
+    for i in a:
+        total[None] += a[i]
+
+
+def arrays(*numbers):
+    x = qp.ndarray(qp.f64, len(numbers), needs_grad=True)
+    x.from_numpy(np.array(numbers, float))
+    return x, qp.ndarray(qp.f64, len(numbers), needs_grad=True), qp.ndarray(qp.f64, (), needs_grad=True)
+
+
+def test_ndarrays():
+    x, y, loss = arrays(1, 2, 3)
+    with qp.ad.Tape(loss):
+        square(x, y)
+        add_up(y, loss)
+    assert loss[None] == 14
+    assert x.grad.to_numpy().tolist() == [2, 4, 6]
+
+
+def test_fields():
+    x, loss = field(3), field()
+
+    @qp.kernel
+    def cubes() -> None:
+        for i in x:
+            loss[None] += x[i] ** 3
+
+    x.from_numpy(np.array([1.0, 2.0, 3.0]))
+    with qp.ad.Tape(loss=loss):
+        cubes()
+    assert loss[None] == 36
+    assert x.grad.to_numpy().tolist() == [3, 12, 27]
+
+
+def test_updates_in_place_over_many_calls():
+    """A pendulum: each step overwrites what the derivative of the one before needs."""
+    x, v, loss = arrays(1.1, 0.9)
+
+    def run(start):
+        x.from_numpy(start)
+        v.fill(0)
+        for _ in range(20):
+            advance(x, v)
+            move(x, v)
+        loss.fill(0)
+        add_up(x, loss)
+        return loss[None]
+
+    with qp.ad.Tape(loss):
+        run(np.array([1.1, 0.9]))
+    after, gradient = x.to_numpy(), x.grad.to_numpy()
+    h, start = 1e-6, np.array([1.1, 0.9])
+    for i in range(2):
+        way = h * np.eye(2)[i]
+        assert gradient[i] == pytest.approx((run(start + way) - run(start - way)) / (2 * h), rel=1e-8)
+    with qp.ad.Tape(loss):
+        run(np.array([1.1, 0.9]))
+    assert x.to_numpy().tolist() == after.tolist()  # as the forward pass left it
+
+
+def test_an_update_that_loses_its_value_is_an_error():
+    x, _, loss = arrays(1, 2)
+
+    @qp.kernel
+    def square_in_place(a: qp.Array1D[qp.f64]) -> None:
+        for i in a:
+            a[i] = a[i] * a[i]
+
+    line = square_in_place.source.span.line + 3
+    with qp.ad.Tape(loss), pytest.raises(qp.KernelTypeError, match=f"line {line} overwrites it"):
+        square_in_place(x)
+
+
+@pytest.mark.parametrize("way", ["kernel", "fill", "from_numpy", "element", "slice", "copy_from", "numpy"])
+def test_what_is_overwritten_later_is_kept(way):
+    x, y, loss = arrays(1, 2, 3)
+    other = qp.ndarray(qp.f64, 3)
+
+    @qp.kernel
+    def forget(a: qp.Array1D[qp.f64]) -> None:
+        for i in a:
+            a[i] = 100.0
+
+    ways = {
+        "kernel": lambda: forget(x),
+        "fill": lambda: x.fill(100),
+        "from_numpy": lambda: x.from_numpy(np.full(3, 100.0)),
+        "element": lambda: x.__setitem__(1, 100.0),
+        "slice": lambda: x.__setitem__(slice(0, 2), 100.0),
+        "copy_from": lambda: x.copy_from(other),
+        "numpy": lambda: np.asarray(x).fill(100),
+    }
+    if way == "numpy":
+        np.asarray(x)
+    with qp.ad.Tape(loss):
+        square(x, y)
+        add_up(y, loss)
+        ways[way]()
+    assert x.grad.to_numpy().tolist() == [2, 4, 6]
+    assert 100 in x.to_numpy() or way == "copy_from"
+
+
+def test_the_host_overwrites_what_a_call_has_computed():
+    x, y, loss = arrays(1, 2, 3)
+    with qp.ad.Tape(loss):
+        square(x, y)
+        y[1] = 7.0
+        add_up(y, loss)
+    assert loss[None] == 17
+    assert x.grad.to_numpy().tolist() == [2, 0, 6]
+
+
+def test_arrays_of_numpy_may_change_between_calls():
+    x, _, loss = arrays(1, 2, 3)
+    weights = np.array([1.0, 10.0, 100.0])
+
+    @qp.kernel
+    def weigh(a: qp.Array1D[qp.f64], w: qp.Array1D[qp.f64], total: qp.Array0D[qp.f64]) -> None:
+        for i in a:
+            total[None] += w[i] * a[i]
+
+    with qp.ad.Tape(loss):
+        weigh(x, weights, loss)
+        weights[:] = 0
+        weigh(x, weights, loss)
+    assert x.grad.to_numpy().tolist() == [1, 10, 100]
+
+
+def test_numbers_and_attributes_may_change_between_calls():
+    @qp.data_oriented
+    class Model:
+        def __init__(self) -> None:
+            self.x, self.loss, self.k = field(), field(), 2.0
+
+        @qp.kernel
+        def run(self, factor: qp.f64) -> None:
+            self.loss[None] += self.k * factor * self.x[None]
+
+    model, factor = Model(), 3.0
+    with qp.ad.Tape(model.loss):
+        model.run(factor)
+        model.k, factor = 5.0, 7.0
+        model.run(factor)
+    assert model.x.grad[None] == 2 * 3 + 5 * 7
+
+
+def test_gradients_are_cleared_unless_told_otherwise():
+    x, y, loss = arrays(1, 2, 3)
+
+    def run(**options):
+        with qp.ad.Tape(loss, **options):
+            square(x, y)
+            add_up(y, loss)
+        return x.grad.to_numpy().tolist()
+
+    assert run() == run() == [2, 4, 6]
+    assert run(clear_gradients=False) == [4, 8, 12]
+    qp.ad.clear_all_gradients()
+    assert x.grad.to_numpy().tolist() == [0, 0, 0]
+
+
+def test_streams():
+    x, y, loss = arrays(1, 2, 3)
+    first, second = qp.create_stream(), qp.create_stream()
+    with qp.hazards.check() as found, qp.ad.Tape(loss):
+        square(x, y, stream=first)
+        event = qp.create_event()
+        event.record(first)
+        event.wait(second)
+        triple(y, stream=second)
+        add_up(y, loss, stream=second)
+        second.synchronize()
+    assert not found.certain
+    assert not found.possible
+    assert x.grad.to_numpy().tolist() == [6, 12, 18]
+
+
+def test_vectors_and_structs():
+    body = qp.types.struct(position=qp.types.vector(2, qp.f64), mass=qp.f64, number=qp.i32)
+    bodies, loss = body.field(shape=2, needs_grad=True), field()
+
+    @qp.kernel
+    def moment() -> None:
+        for i in bodies:
+            loss[None] += bodies[i].mass * bodies[i].position.norm_sqr()
+
+    bodies[0] = {"position": [1.0, 2.0], "mass": 3.0, "number": 1}
+    bodies[1] = {"position": [2.0, 0.0], "mass": 5.0, "number": 1}
+    with qp.ad.Tape(loss):
+        moment()
+    assert bodies.mass.grad.to_numpy().tolist() == [5, 4]
+    assert bodies.position.grad.to_numpy().tolist() == [[6, 12], [20, 0]]
+
+
+def test_debug():
+    x, y, loss = arrays(1, 2, 3)
+
+    @qp.kernel(debug=True)
+    def careful(a: qp.Array1D[qp.f64], b: qp.Array1D[qp.f64]) -> None:
+        for i in a:
+            assert a[i] > 0, "positive"
+            b[i] = a[i] ** 2
+
+    with qp.ad.Tape(loss):
+        careful(x, y)
+        add_up(y, loss)
+    assert x.grad.to_numpy().tolist() == [2, 4, 6]
+
+
+def test_other_threads_are_not_noted():
+    x, y, loss = arrays(1, 2, 3)
+    u, v, _ = arrays(1, 2, 3)
+    with qp.ad.Tape(loss):
+        square(x, y)
+        other = threading.Thread(target=square, args=(u, v))
+        other.start()
+        other.join()
+        add_up(y, loss)
+        assert v.to_numpy().tolist() == [1, 4, 9]
+    assert x.grad.to_numpy().tolist() == [2, 4, 6]
+    assert u.grad.to_numpy().tolist() == [0, 0, 0]
+
+
+def test_an_error_in_the_block():
+    x, y, loss = arrays(1, 2, 3)
+
+    def broken():
+        with qp.ad.Tape(loss):
+            square(x, y)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        broken()
+    assert x.grad.to_numpy().tolist() == [0, 0, 0]
+    with qp.ad.Tape(loss):
+        square(x, y)
+        add_up(y, loss)
+    assert x.grad.to_numpy().tolist() == [2, 4, 6]
+
+
+def test_a_gradient_that_is_lost_is_an_error():
+    x, _, loss = arrays(1, 2, 3)
+    between = qp.ndarray(qp.f64, 3)
+    with qp.ad.Tape(loss):
+        square(x, between)
+        with pytest.raises(qp.ArgumentError, match="which has no grad"):
+            add_up(between, loss)
+
+
+def test_parts_of_arrays_are_refused():
+    x, y, loss = arrays(1, 2, 3)
+    with qp.ad.Tape(loss), pytest.raises(qp.ArgumentError, match="a part of"):
+        square(x[1:], y)
+    with qp.ad.Tape(loss), pytest.raises(qp.ArgumentError, match="a part of"):
+        square(np.asarray(x), y)
+
+
+def test_functions_of_quadpys_own_are_refused():
+    x, _, loss = arrays(1, 2, 3)
+    with qp.ad.Tape(loss), pytest.raises(qp.ArgumentError, match="quadpy's own"):
+        qp.algorithms.inclusive_scan(x, "add")
+
+
+def test_copies_are_refused():
+    x, y, loss = arrays(1, 2, 3)
+    with qp.ad.Tape(loss), pytest.raises(qp.ArgumentError, match="copied on a tape"):
+        y.copy_from(x)
+
+
+def test_graphs_and_captures_are_refused():
+    x, y, loss = arrays(1, 2, 3)
+    with qp.graph.capture() as graph:
+        square(x, y)
+    run = graph.instantiate()
+    with qp.ad.Tape(loss), pytest.raises(qp.ArgumentError, match="a graph is launched"):
+        run.launch()
+    with qp.graph.capture(), qp.ad.Tape(loss), pytest.raises(qp.ArgumentError, match="captured while a tape is open"):
+        square(x, y)
+
+
+def test_random_numbers_are_refused():
+    loss = field()
+
+    @qp.kernel
+    def draw() -> None:
+        loss[None] += qp.random(qp.f64)
+
+    with qp.ad.Tape(loss), pytest.raises(qp.KernelTypeError, match="random numbers"):
+        draw()
+
+
+def test_sparse_trees_are_refused():
+    x, loss = qp.field(qp.f64, needs_grad=True), field()
+    qp.root.pointer(qp.i, 4).dense(qp.i, 4).place(x)
+
+    @qp.kernel
+    def total() -> None:
+        for i in x:
+            loss[None] += x[i]
+
+    with qp.ad.Tape(loss), pytest.raises(qp.KernelTypeError, match="sparse tree"):
+        total()
+
+
+def test_returned_values_are_refused():
+    x = field()
+
+    @qp.kernel
+    def read() -> qp.f64:
+        return x[None]
+
+    with qp.ad.Tape(x), pytest.raises(qp.KernelTypeError, match="returns a value"):
+        read()
+
+
+def test_losses_that_do_not_fit():
+    for loss in (None, qp.field(qp.f64, ()), field(3)):
+        with pytest.raises(qp.ArgumentError, match="the loss of a tape"):
+            qp.ad.Tape(loss)
+    with pytest.raises(qp.ArgumentError, match="gradcheck"):
+        qp.ad.Tape(field(), grad_check=[])
+    loss = field()
+    with qp.ad.Tape(loss), pytest.raises(qp.ArgumentError, match="already"), qp.ad.Tape(loss):
+        pass
+
+
+def test_calls_under_no_grad():
+    x, y, loss = arrays(1, 2, 3)
+    seen = qp.ndarray(qp.f64, ())
+
+    @qp.ad.no_grad
+    def look():
+        add_up(x, seen)
+
+    with qp.ad.Tape(loss):
+        square(x, y)
+        look()
+        with qp.ad.no_grad():
+            add_up(y, seen)
+        add_up(y, loss)
+        with pytest.raises(qp.ArgumentError, match=r"changes .* under no_grad"), qp.ad.no_grad():
+            triple(y)
+    assert seen[None] == 20
+    assert x.grad.to_numpy().tolist() == [2, 4, 6]
+
+
+def test_a_derivative_of_its_own():
+    x, y, loss = arrays(4, 9)
+    calls = []
+
+    @qp.kernel
+    def roots(a: qp.Array1D[qp.f64], b: qp.Array1D[qp.f64]) -> None:
+        for i in a:
+            b[i] = qp.sqrt(a[i])
+
+    @qp.kernel
+    def back(b: qp.Array1D[qp.f64], da: qp.Array1D[qp.f64], db: qp.Array1D[qp.f64]) -> None:
+        for i in b:
+            da[i] += db[i] / (2 * b[i])
+            db[i] = 0
+
+    @qp.ad.custom
+    def solve(a, b):
+        roots(a, b)
+        calls.append("forward")
+
+    @solve.backward
+    def _(a, b):
+        back(b, a.grad, b.grad)
+        calls.append("backward")
+
+    with qp.ad.Tape(loss):
+        solve(x, y)
+        add_up(y, loss)
+        y.fill(0)  # what the derivative reads is kept
+    assert calls == ["forward", "backward"]
+    assert x.grad.to_numpy() == pytest.approx([1 / 4, 1 / 6])
+
+
+def test_a_derivative_of_its_own_by_taichis_names():
+    @qp.data_oriented
+    class Model:
+        def __init__(self) -> None:
+            self.x, self.loss = field(), field()
+
+        @qp.kernel
+        def run(self) -> None:
+            self.loss[None] += self.x[None] ** 2
+
+        @qp.ad.grad_replaced
+        def forward(self, times):
+            for _ in range(times):
+                self.run()
+
+        @qp.ad.grad_for(forward)
+        def backward(self, times):
+            self.x.grad[None] = 1000.0 * times
+
+    model = Model()
+    with qp.ad.Tape(model.loss):
+        model.forward(3)
+    assert model.x.grad[None] == 3000
+    with pytest.raises(qp.ArgumentError, match="grad_replaced"):
+        qp.ad.grad_for(lambda: None)
+
+
+def test_value_and_grad():
+    x, y, loss = arrays(1, 2, 3)
+
+    def run(a):
+        loss.fill(0)
+        square(a, y)
+        add_up(y, loss)
+
+    value, (gradient,) = qp.ad.value_and_grad(run, loss)(x)
+    assert value == 14
+    assert gradient is x.grad
+    assert gradient.to_numpy().tolist() == [2, 4, 6]
+
+
+def test_gradcheck():
+    x, y, loss = arrays(1, 2, 3)
+
+    def run(a):
+        loss.fill(0)
+        square(a, y)
+        triple(y)
+        add_up(y, loss)
+
+    (check,) = qp.ad.gradcheck(run, (x,), loss)
+    assert check.error < 1e-8
+    assert x.to_numpy().tolist() == [1, 2, 3]
+
+    wrong = qp.ad.custom(run)
+    wrong.backward(lambda a: a.grad.fill(1))
+    with pytest.raises(qp.QuadpyError, match="by differences"):
+        qp.ad.gradcheck(wrong, (x,), loss)
