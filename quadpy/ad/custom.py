@@ -7,8 +7,8 @@ from collections.abc import Callable
 from contextlib import ContextDecorator
 from typing import Any, TypeVar
 
-from quadpy.ad.forward import FwdMode
-from quadpy.ad.tape import Tape
+from quadpy.ad.forward import ForwardRunner
+from quadpy.ad.recorder import Recorder
 from quadpy.errors import ArgumentError
 from quadpy.public import call_site, public
 from quadpy.runtime.launch.capturing import differentiating_here
@@ -16,16 +16,16 @@ from quadpy.runtime.launch.capturing import differentiating_here
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def _tape(what: str) -> Tape | None:
+def _tape(what: str) -> Recorder | None:
     """The tape of this thread.
 
     Raises:
         ArgumentError: it takes derivatives forward.
     """
     taker = differentiating_here()
-    if isinstance(taker, FwdMode):
+    if isinstance(taker, ForwardRunner):
         raise ArgumentError(f"{what} is not supported in forward mode", call_site(), hint="use qp.ad.Tape")
-    return taker if isinstance(taker, Tape) else None
+    return taker if isinstance(taker, Recorder) else None
 
 
 class no_grad(ContextDecorator):  # noqa: N801 - used like a statement, so lower case
@@ -36,7 +36,7 @@ class no_grad(ContextDecorator):  # noqa: N801 - used like a statement, so lower
         return made if function is None else made(function)
 
     def __init__(self, function: object = None) -> None:
-        self._before: list[tuple[Tape, bool] | None] = []
+        self._before: list[tuple[Recorder, bool] | None] = []
 
     def _recreate_cm(self) -> no_grad:
         return no_grad()
@@ -85,7 +85,7 @@ class CustomFunction:
 
 @public
 def custom(function: Callable[..., Any]) -> CustomFunction:
-    """Decorator for a function that calls kernels, whose derivative the function under ``@name.backward`` computes.
+    """Decorator for ``function``, which calls kernels, and whose derivative the function under ``@name.backward`` computes.
 
     The backward function finds all arrays as the forward one left them.
     """

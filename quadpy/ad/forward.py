@@ -35,8 +35,6 @@ class FwdMode(Block):
     their values, in one launch.  All duals are cleared first, unless ``clear_gradients=False``.
     """
 
-    quiet = False
-
     @public
     def __init__(self, loss: Any, param: Any, seed: Any = None, clear_gradients: bool = True) -> None:
         for each in (param, *(loss if isinstance(loss, (list, tuple)) else (loss,))):
@@ -45,7 +43,7 @@ class FwdMode(Block):
                     f"{each!r} has no dual", call_site(), hint="make it with qp.field(…, needs_dual=True)"
                 )
         require_switch(clear_gradients, "clear_gradients")
-        self.loss, self.param, self._clears = loss, param, clear_gradients
+        self._param, self._clears = param, clear_gradients
         shape = tuple(param.shape) + tuple(param.element_shape)
         if seed is None and param.size * len(param.leaves()) != 1:
             raise ArgumentError(
@@ -59,17 +57,26 @@ class FwdMode(Block):
 
     @public
     def __enter__(self) -> Self:
-        begin(self)
-        self._lost = Lost("dual")
-        with quietly(self):
+        runner = ForwardRunner()
+        begin(runner)
+        with quietly(runner):
             for each in list(with_derivatives("dual")) if self._clears else ():
                 clear(each.dual)
-            self.param.dual.from_numpy(self._seed)
-        self._begin()
+            self._param.dual.from_numpy(self._seed)
+        self._begin(runner)
         return self
 
-    def _end(self, about: object, *exception: Any) -> None:
-        end(self)
+    def _end(self, about: ForwardRunner, *exception: Any) -> None:
+        end(about)
+
+
+class ForwardRunner:
+    """Runs the forward kernels in place of kernels that use duals."""
+
+    quiet = False
+
+    def __init__(self) -> None:
+        self._lost = Lost("dual")
 
     def taken(self, kernel: Kernel, plan: Plan, args: tuple[Any, ...]) -> Callable[[Values, Views, object], object]:
         """Like ``Differentiating.taken``: a kernel that uses duals is replaced by its forward kernel."""

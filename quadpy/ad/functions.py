@@ -57,7 +57,7 @@ def gradcheck(
     """Compare the gradients of ``function(*args)``, which writes ``loss``, with differences along random directions.
 
     There is a check for each argument with a gradient.  ``step`` is by default 1e-6 for f64 and 1e-2 else, ``tolerance`` of the
-    relative error 1e-6 and 5e-2.  The arguments and the loss are left as they were.
+    relative error 1e-6 and 5e-2.  ``seed`` chooses the directions.  The arguments and the loss are left as they were.
 
     Raises:
         GradientError: the two differ more.

@@ -18,13 +18,7 @@ from quadpy.lang.source import FunctionSource
 from quadpy.public import public_init, shortened
 from quadpy.runtime.device.current import State, current_config
 from quadpy.runtime.device.locks import LiveObjects
-from quadpy.runtime.launch.capturing import (
-    CAPTURES,
-    differentiating_here,
-    replaying_here,
-    set_launching_kernel,
-    take_launching_kernel,
-)
+from quadpy.runtime.launch.capturing import CAPTURES, replaying_here
 from quadpy.runtime.launch.fusion import Fusion
 
 if TYPE_CHECKING:
@@ -57,21 +51,9 @@ State.forget.append(_forget_plans)
 
 
 @functools.cache
-def _run_observed() -> Callable[..., object]:
-    """Imported where work is observed; cached, since an import at each call takes a microsecond."""
-    return import_late("quadpy.jit.observed_call").run_observed  # type: ignore[no-any-return]  # as annotated
-
-
-def _noted(
-    kernel: Kernel, args: tuple[Any, ...], run: Callable[[Values, Views, object], object], values: Values, views: Views,
-    stream: object,
-) -> object:  # fmt: skip
-    """``run`` while the thread notes the call for a capture, and no longer: the note keeps ``args`` alive."""
-    set_launching_kernel(kernel, args)
-    try:
-        return run(values, views, stream)
-    finally:
-        take_launching_kernel()
+def _watched() -> Callable[..., Callable[[Values, Views, object], object]]:
+    """Imported where calls are watched; cached, since an import at each call takes a microsecond."""
+    return import_late("quadpy.jit.watched").watched  # type: ignore[no-any-return]  # as annotated
 
 
 @public_init
@@ -141,7 +123,7 @@ class Kernel(ByName):
         try:
             specialisation, values, views = dispatcher.resolve(args)
             plan = specialisation.pick(views)
-            run = self._watched(plan, args) if CAPTURES.watched else plan.run
+            run = _watched()(self, plan, args) if CAPTURES.watched else plan.run
             if not specialisation.is_plain:
                 if specialisation.can_repeat(stream) and not self._by_keyword:  # it takes all arguments by position
                     self._fast_call = dispatcher.fast_call(specialisation, args, views)
@@ -173,14 +155,6 @@ class Kernel(ByName):
             self._take(self.options._replace(guarded=True))
             self._configure()
         return True
-
-    def _watched(self, plan: Plan, args: tuple[Argument, ...]) -> Callable[[Values, Views, object], object]:
-        """``plan.run`` for a call that a capture records, or that is reported to an observer."""
-        if (taker := differentiating_here()) is not None:
-            return taker.taken(self, plan, args)
-        observer = CAPTURES.observer
-        run = plan.run if observer is None else functools.partial(_run_observed(), observer, self.source, plan)
-        return functools.partial(_noted, self, args, run) if CAPTURES.count else run
 
     def prepare(self, *args: Argument, **kwargs: Argument) -> Prepared | HostLaunch:
         """Return what a call with ``args`` and ``kwargs`` would launch, without launching it; a graph takes it as a node.
@@ -275,22 +249,7 @@ class Kernel(ByName):
 
     def derivative(self, kind: str) -> Kernel:
         """The backward kernel for "grad"; for "dual" the one that also computes duals; always the same object."""
-        found: Kernel | None = vars(self).get(f"_{kind}")
-        if found is None:
-            if self.options.derivative:
-                raise ArgumentError(
-                    f"{self!r} is a derivative already", hint="derivatives of second order are not computed"
-                )
-            found = self._derived(self.options._replace(derivative=kind))
-        return vars(self).setdefault(f"_{kind}", found)  # type: ignore[no-any-return]  # of two threads, one is first
-
-    def _derived(self, options: KernelOptions) -> Kernel:
-        made = object.__new__(type(self))
-        vars(made).update(vars(self))
-        made._take(options)
-        vars(made)["__qualname__"] = f"{vars(self)['__qualname__']}.{options.derivative}"
-        made._dispatcher = made._fast_call = made._plain = None
-        return made
+        return import_late("quadpy.jit.derivatives").derivative_of(self, kind)  # type: ignore[no-any-return]  # as annotated
 
     def graph_stats(self) -> GraphKernelStats:
         """Counters of a graph kernel's calls on GPUs since ``qp.init``; all 0 for any other kernel."""
@@ -383,9 +342,6 @@ class BoundKernel(Kernel):
         self.__func__, self.__self__ = kernel, instance
         self._by_keyword = kernel._by_keyword  # noqa: SLF001 - of the same class
         self.receiver, self._dispatcher, self._fast_call = instance, None, None
-
-    def _derived(self, options: KernelOptions) -> Kernel:
-        return self.__func__.derivative(options.derivative).__get__(self.__self__)
 
     @property
     def __signature__(self) -> inspect.Signature:

@@ -13,7 +13,7 @@ import quadpy
 ROOT = Path(quadpy.__file__).parent
 PAGE = Path(__file__).parents[2] / "docs/explanation/shared-state.md"
 MAKERS = {"new_lock", "deque", "WeakSet", "WeakValueDictionary", "WeakKeyDictionary", "LiveObjects", "Lasting", "count"}
-PARTS = ("runtime", "graph", "jit", "hazards", "profiler")
+PARTS = ("runtime", "graph", "jit", "ad", "hazards", "profiler")
 
 
 def maker_of(value):

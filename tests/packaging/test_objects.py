@@ -15,7 +15,7 @@ CELLS = "bitmasked deactivate_all dense dynamic lazy_dual lazy_grad place pointe
 ARRAY = "copy_from device dtype element_shape fill from_numpy from_torch grad nbytes ndim shape size to_dlpack to_numpy to_torch"
 FIELD = f"{ARRAY} dual get_scalar_field has_dual has_grad layout name offset parent placed snode"
 STRUCTS = "copy_from device dtype fill from_numpy from_torch get_member_field grad keys nbytes ndim shape size to_numpy to_torch"
-KERNEL = "compile debug fuse fusion graph graph_stats prepare wave_size"
+KERNEL = "compile debug fuse fusion grad graph graph_stats prepare wave_size"
 STREAM = "destroy destroyed device from_handle handle query synchronize"
 GRAPH = (
     "add_alloc add_child add_empty add_event_record add_event_wait add_free add_host add_kernel add_memcpy add_memset "
