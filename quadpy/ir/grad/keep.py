@@ -206,5 +206,5 @@ def _check_races(kernel: ir.Kernel, arrays: set[str]) -> None:
             raise KernelTypeError(
                 f"the adjoint needs iterations that do not touch the same element of {kernel.called(name)}, "
                 f"but line {first.span.line} {first.verb} an element that another iteration may touch", second.span,
-                hint="if the indices are all different, say so with allow_races",
+                hint="if the indices are all different, say so: with qp.hazards.allow(x, reason=…)",
             )  # fmt: skip
