@@ -33,9 +33,7 @@ class Lost:
         passes_on = differentiated
         for access in touched:
             where = bytes_of(array := arrays[access.array])
-            if access.kind == "read" and (
-                line := next((at for each, at in self._written.items() if overlap(each, where)), "")
-            ):
+            if access.kind == "read" and (line := self.line_of(where)):
                 passes_on = True
                 if differentiated:
                     raise ArgumentError(
@@ -47,6 +45,10 @@ class Lost:
                 writes.setdefault(where, str(access.span or kernel.source.span))
         if passes_on:
             self._written |= writes
+
+    def line_of(self, part: Bytes) -> str:
+        """The line that wrote to ``part``; empty where there is none."""
+        return next((at for each, at in self._written.items() if overlap(each, part)), "")
 
     def overwritten(self, whole: Bytes) -> None:
         """The host writes all of ``whole``."""

@@ -181,12 +181,21 @@ class Recorder:
 
     def copied(self, on: Stream, source: ObservedAccess, target: ObservedAccess) -> None:
         """Like ``Taker.copied``."""
-        if found := _with_gradient(part_of(source)):
+        self._refuse_copy(part_of(source))
+        self.wrote(on, target)
+
+    def passes_on(self, array: Any) -> None:
+        """Like ``Differentiating.passes_on``."""
+        self._refuse_copy(bytes_of(array))
+
+    def _refuse_copy(self, source: Bytes) -> None:
+        found, line = _with_gradient(source), self._lost.line_of(source)
+        if found or line:
+            what = repr(found[0]) if found else f"an array that a kernel wrote at {line}"
             raise ArgumentError(
-                f"{found[0]!r} is copied on a tape, which differentiates calls of kernels", call_site(),
+                f"{what} is copied on a tape, which differentiates calls of kernels", call_site(),
                 hint="copy it in a kernel",
             )  # fmt: skip
-        self.wrote(on, target)
 
     # ---------------------------------------------------------------- custom derivatives
 

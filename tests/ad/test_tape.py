@@ -316,6 +316,27 @@ def test_copies_are_refused():
         y.copy_from(x)
 
 
+@pytest.mark.parametrize("has_gradient", [True, False])
+@pytest.mark.parametrize(
+    "copy",
+    [
+        lambda x, y, z: z.copy_from(y),
+        lambda x, y, z: x.__setitem__(slice(None), y),
+        lambda x, y, z: x.__setitem__(slice(0, 2), y[0:2]),
+        lambda x, y, z: z.__setitem__(..., y),
+    ],
+    ids=["another type", "all", "a part", "all of another type"],
+)
+def test_copies_through_the_host_are_refused(copy, has_gradient):
+    x, _, loss = arrays(1, 2, 3)
+    y = qp.ndarray(qp.f64, 3, needs_grad=has_gradient)
+    z = qp.ndarray(qp.f32, 3, needs_grad=True)
+    with qp.ad.Tape(loss):
+        square(x, y)
+        with pytest.raises(qp.ArgumentError, match="copied on a tape"):
+            copy(x, y, z)
+
+
 def test_graphs_and_captures_are_refused():
     x, y, loss = arrays(1, 2, 3)
     with qp.graph.capture() as graph:

@@ -22,6 +22,7 @@ from quadpy.runtime.arrays.parts import SlicedPart, has_slices, part_of
 from quadpy.runtime.elements.numpy_types import Numbers, admit, decode, encode
 from quadpy.runtime.elements.types import DType
 from quadpy.runtime.elements.values import Elements, wrap
+from quadpy.runtime.launch.capturing import differentiating_here
 from quadpy.runtime.memory.host_storage import Where
 
 Index = tuple[int, ...]
@@ -176,7 +177,7 @@ class DenseArray(Exchange, OfElements[T_co, I_contra]):
         if isinstance(value, (bool, int, float, np.generic, Elements)):
             values = admit(value, self.dtype)
         else:
-            values = self._admitted(value.to_numpy() if isinstance(value, DenseArray) else np.asarray(value))
+            values = self._admitted(_numbers_of(value) if isinstance(value, DenseArray) else np.asarray(value))
         shape = part.shape(self.shape) + self.element_shape
         try:
             return part, np.broadcast_to(values, shape)[part.turned]
@@ -215,7 +216,7 @@ class DenseArray(Exchange, OfElements[T_co, I_contra]):
         if (other.dtype, other.shape, other.element_shape) == (self.dtype, self.shape, self.element_shape):
             self._memory().copy_from(theirs, stream)
         else:
-            self.from_numpy(decode(theirs.read(...), other.dtype), stream=stream)
+            self.from_numpy(_numbers_of(other), stream=stream)
 
     if TYPE_CHECKING:  # kernels loop over the indices of an array
 
@@ -287,3 +288,10 @@ def shape_of(shape: object) -> tuple[int, ...]:
     if any(extent >= 1 << 63 for extent in extents):
         raise ArgumentError(f"the shape {shown(shape)} has an extent above 2**63 - 1")
     return extents
+
+
+def _numbers_of(array: DenseArray) -> Numbers:
+    """All numbers of ``array``, which another array takes."""
+    if (taker := differentiating_here()) is not None:
+        taker.passes_on(array)
+    return array.to_numpy()

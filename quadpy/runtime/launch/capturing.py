@@ -96,6 +96,13 @@ class Differentiating(Protocol):
     def taken(self, kernel: Any, plan: Any, args: tuple[Any, ...]) -> Callable[[Any, Any, object], object]:
         """What runs in place of ``plan.run`` for a call of ``kernel`` with ``args``."""
 
+    def passes_on(self, array: Any) -> None:
+        """The host is about to write the numbers of ``array`` to another array.
+
+        Raises:
+            ArgumentError: derivatives would be lost.
+        """
+
 
 class CapturedRecord(NamedTuple):
     """A record of an event in a capture, after the nodes named ``after``.
