@@ -11,7 +11,7 @@ import numpy as np
 from quadpy.ad.arrays import ZERO, Bytes, bytes_of, clear, overlap, part_of, storages_of, with_derivatives
 from quadpy.ad.entries import run_plan
 from quadpy.ad.lost import Lost
-from quadpy.ad.switch import begin, end, quietly
+from quadpy.ad.switch import begin, end, quietly, refuse_inner
 from quadpy.errors import ArgumentError
 from quadpy.jit.kernel import Kernel
 from quadpy.jit.observed_call import accesses_of
@@ -57,13 +57,12 @@ class FwdMode(Block):
 
     @public
     def __enter__(self) -> Self:
+        refuse_inner()
+        for each in list(with_derivatives("dual")) if self._clears else ():
+            clear(each.dual)
+        self._param.dual.from_numpy(self._seed)
         runner = ForwardRunner()
-        begin(runner)
-        with quietly(runner):
-            for each in list(with_derivatives("dual")) if self._clears else ():
-                clear(each.dual)
-            self._param.dual.from_numpy(self._seed)
-        self._begin(runner)
+        begin(runner, self._begin(runner))
         return self
 
     def _end(self, about: ForwardRunner, *exception: Any) -> None:

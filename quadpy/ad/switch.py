@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Final, Protocol
 
 from quadpy.errors import ArgumentError
 from quadpy.public import call_site
+from quadpy.runtime.device.blocks import Lasting, Lifetime, whole
 from quadpy.runtime.device.devices import current_device
 from quadpy.runtime.device.life import Life
 from quadpy.runtime.device.locks import new_lock
-from quadpy.runtime.launch.capturing import CAPTURES, Differentiating, differentiating_here, set_differentiating
+from quadpy.runtime.launch.capturing import CAPTURES, Differentiating, differentiate, differentiating_here
 from quadpy.runtime.launch.host_access import HostMemory, ObservedAccess
-from quadpy.runtime.launch.observing import NOT_NOTED, ObservedStream, Observer, Submission
+from quadpy.runtime.launch.observing import NOT_NOTED, ObservedCall, ObservedStream, Observer, Submission
 from quadpy.runtime.memory.allocators.block import Block
 from quadpy.runtime.streams.stream import Stream
 from quadpy.runtime.streams.timeline import Timeline
 
 
 class Taker(Differentiating, Protocol):
-    """A tape, or forward mode; ``quiet`` while it works itself."""
-
-    quiet: bool
+    """A tape, or forward mode."""
 
     def wrote(self, on: Stream, target: ObservedAccess) -> None:
         """The host is about to write constants on ``on``."""
@@ -35,12 +35,18 @@ class Taker(Differentiating, Protocol):
 
 
 def _here() -> Taker | None:
-    taker: Any = differentiating_here()  # only this package sets it
-    return None if taker is None or taker.quiet else taker
+    if not _open:
+        follow()  # after an interrupt that came before the end of a block could do so
+    found: Any = differentiating_here()  # only this package adds them
+    return found  # type: ignore[no-any-return]  # as above
 
 
 class _HostAccesses(Observer):
     """Tells the thread's tape."""
+
+    def launching(self, on: ObservedStream, call: ObservedCall) -> Submission:
+        _here()
+        return NOT_NOTED
 
     def writing(self, on: ObservedStream, target: ObservedAccess, what: str) -> Submission:
         if (taker := _here()) is not None and isinstance(on, Stream):
@@ -73,45 +79,44 @@ class _HostAccesses(Observer):
 
 _OBSERVER: Final = _HostAccesses()
 _lock: Final = new_lock()
-_open: Final[list[object]] = []
+_open: Final[Lasting[Taker]] = Lasting()
 """The tapes and forward modes of all threads."""
 
 
-def begin(taker: Taker) -> None:
-    """Pass ``taker`` the calls of this thread.
+def follow(ending: Taker | None = None) -> None:
+    """Observe what the host does while there are tapes or forward modes other than ``ending``."""
+    with _lock:
+        is_open = any(taker is not ending for taker in list(_open.values()))
+        CAPTURES.observe("tape", _OBSERVER if is_open else None)
 
-    Raises:
-        ArgumentError: derivatives are taken already.
-    """
+
+def refuse_inner() -> None:
+    """Raise ArgumentError if derivatives are taken already."""
     if differentiating_here() is not None:
         raise ArgumentError(
             "derivatives are taken already, by the block around: a tape or forward mode inside another one is not supported",
             call_site(), hint="end the outer block first",
         )  # fmt: skip
-    set_differentiating(taker)
-    with _lock:
-        _open.append(taker)
-        CAPTURES.observe("tape", _OBSERVER)
+
+
+def begin(taker: Taker, lifetime: Lifetime) -> None:
+    """Pass ``taker`` the calls of this thread for as long as ``lifetime``, or until ``end``."""
+    differentiate(lifetime, taker)
+    _open.add(lifetime, taker)
+    whole(follow, partial(follow, taker))
 
 
 def end(taker: Taker) -> None:
-    """Undo ``begin``."""
-    if differentiating_here() is taker:
-        set_differentiating(None)
-    with _lock:
-        if taker in _open:
-            _open.remove(taker)
-        if not _open:
-            CAPTURES.observe("tape", None)
+    """Pass ``taker`` no more calls."""
+    taker.quiet = True
+    whole(partial(follow, taker))
 
 
 @contextmanager
 def quietly(taker: Taker) -> Iterator[None]:
     """Context manager: inside, calls run as usual."""
     before, taker.quiet = taker.quiet, True
-    set_differentiating(None)
     try:
         yield
     finally:
         taker.quiet = before
-        set_differentiating(taker)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from quadpy.ad.arrays import clear_all_gradients
 from quadpy.ad.recorder import Recorder
-from quadpy.ad.switch import begin, end
+from quadpy.ad.switch import begin, end, refuse_inner
 from quadpy.errors import ArgumentError
 from quadpy.public import call_site, public, require_switch
 from quadpy.runtime.device.blocks import Block
@@ -40,9 +40,9 @@ class Tape(Block):
 
     @public
     def __enter__(self) -> Self:
+        refuse_inner()
         recorder = Recorder()
-        begin(recorder)
-        self._begin(recorder)
+        begin(recorder, self._begin(recorder))
         return self
 
     def _end(self, about: Recorder, *exception: Any) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import TypeAlias
 
 from quadpy.dtypes import promote, u1
 from quadpy.ir import nodes as ir
@@ -94,9 +95,9 @@ def short_circuit(t: Trace, left: Value, right_node: ast.expr, op: ir.BinOp, spa
         return t.expr(right_node) if decide(t, left, span) == (op is ir.BinOp.AND) else left
     if t.options.as_taichi and left.type != u1:
         known = t.build.freeze(left)
-        if op is ir.BinOp.AND:
-            return _conditional(t, known, lambda: t.expr(right_node), lambda: known, span)
-        return _conditional(t, known, lambda: known, lambda: t.expr(right_node), span)
+        with _maybe(t), t.build.block() as stmts:
+            other = stmts, t.expr(right_node)
+        return _conditional(t, known, *((other, ([], known)) if op is ir.BinOp.AND else (([], known), other)), span)
     cond = to_condition(t, left, span)
     with _maybe(t), t.build.block() as stmts:
         right = to_condition(t, t.expr(right_node), span)
@@ -139,23 +140,24 @@ def expr_IfExp(t: Trace, node: ast.IfExp) -> Value:
     cond, span = t.expr(node.test), t.span(node)
     if not is_runtime(cond):
         return t.expr(node.body if decide(t, cond, span) else node.orelse)
-    return _conditional(t, cond, lambda: t.expr(node.body), lambda: t.expr(node.orelse), span)
-
-
-def _conditional(t: Trace, cond: Value, first: Callable[[], Value], second: Callable[[], Value], span: Span) -> Value:
-    """Only the taken branch has effects; where neither has any, both are evaluated."""
-    with _maybe(t), t.build.block() as then:
-        a = first()
+    with _maybe(t), t.build.block() as then:  # here, because each function on the stack costs depth of recursion
+        a = t.expr(node.body)
     with _maybe(t), t.build.block() as orelse:
-        b = second()
-    if not then and not orelse and not isinstance(a, (Record, tuple, list)):
-        return select(t, cond, a, b, span)
-    return _branch_values(t, to_condition(t, cond, span), (then, a), (orelse, b), span)
+        b = t.expr(node.orelse)
+    return _conditional(t, cond, (then, a), (orelse, b), span)
 
 
-def _branch_values(
-    t: Trace, cond: ir.Expr, then: tuple[list[ir.Stmt], Value], orelse: tuple[list[ir.Stmt], Value], span: Span
-) -> Value:
+_Branch: TypeAlias = "tuple[list[ir.Stmt], Value]"
+
+
+def _conditional(t: Trace, cond: Value, then: _Branch, orelse: _Branch, span: Span) -> Value:
+    """Only the taken branch has effects; where neither has any, both are evaluated."""
+    if not then[0] and not orelse[0] and not isinstance(then[1], (Record, tuple, list)):
+        return select(t, cond, then[1], orelse[1], span)
+    return _branch_values(t, to_condition(t, cond, span), then, orelse, span)
+
+
+def _branch_values(t: Trace, cond: ir.Expr, then: _Branch, orelse: _Branch, span: Span) -> Value:
     """The value of whichever branch runs, through variables that both assign."""
     (then_stmts, a), (else_stmts, b) = then, orelse
     found = _chosen(t, then_stmts, a, else_stmts, b, span)

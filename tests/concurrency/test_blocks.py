@@ -19,12 +19,12 @@ from quadpy.dist import captured as dist_captured
 from quadpy.runtime.device import life
 from quadpy.runtime.device.blocks import Block
 from quadpy.runtime.device.devices import current_device
-from quadpy.runtime.launch.capturing import CAPTURES, thread_captures
+from quadpy.runtime.launch.capturing import CAPTURES, differentiating_here, thread_captures
 from quadpy.runtime.memory.accounting import Accounting
 from quadpy.runtime.printing import records
 
 N = 8
-ALL = ("hazards", "profiler", "runtime", "graph/captures", "dist/captured.py")
+ALL = ("ad", "hazards", "profiler", "runtime", "graph/captures", "dist/captured.py")
 
 
 @qp.kernel
@@ -38,6 +38,8 @@ class Setting:
     def __init__(self):
         self.x, self.y = qp.ndarray(qp.f32, N), qp.ndarray(qp.f32, N)
         self.s, self.t = qp.create_stream(), qp.create_stream()
+        self.loss = qp.ndarray(qp.f32, (), needs_grad=True)
+        self.given, self.out = (qp.field(qp.f32, N, needs_dual=True) for _ in range(2))
         qp.sync()
 
     def race(self):
@@ -69,6 +71,7 @@ class Setting:
         assert [r.kind for r in p.records if r.kind in ("range", "call", "kernel")].count("call") == 1
         assert {r.ranges for r in p.records if r.kind == "call"} == {("all",)}
         assert CAPTURES.observer is Accounting.told is None
+        assert differentiating_here() is None
         with qp.graph.capture() as graph:
             add(self.x, self.y)
         assert len(graph) == 1
@@ -84,6 +87,8 @@ BLOCKS = {
     "capture": lambda w: qp.graph.capture(),
     "host function": lambda w: life.inside_host_function(),
     "muted": lambda w: records.muted(),
+    "tape": lambda w: qp.ad.Tape(w.loss),
+    "forward mode": lambda w: qp.ad.FwdMode(w.out, w.given, seed=[1.0] * N),
     "captured step": lambda w: dist_captured._Capturing(dist_captured.CapturedStep()),
 }
 QUIET = ("host function", "captured step")
@@ -138,7 +143,8 @@ def test_every_public_context_manager_is_attacked_or_owns_what_it_ends():
     """The others release a handle, which its owner does, too: a stream, an event, a graph, a device, a window, a film."""
     blocks = {each.__name__ for each in Block.__subclasses__() if each.__module__.startswith("quadpy")}
     assert blocks == {
-        "allow", "capture", "check", "inside_host_function", "muted", "profile", "range", "use_stream", "_Capturing",
+        "FwdMode", "Tape", "allow", "capture", "check", "inside_host_function", "muted", "profile", "range", "use_stream",
+        "_Capturing",
     }  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, NoReturn, Pro
 from quadpy.errors import CaptureError
 from quadpy.importing import import_late
 from quadpy.public import call_site
+from quadpy.runtime.device.blocks import Lasting, Lifetime
 from quadpy.runtime.device.life import Life
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.device.reaper import Owner
@@ -91,7 +92,9 @@ class Replaying(Protocol):
 
 
 class Differentiating(Protocol):
-    """What takes this thread's calls of kernels for derivatives: a tape, or forward mode."""
+    """What takes this thread's calls of kernels for derivatives: a tape, or forward mode; ``quiet`` while calls run as usual."""
+
+    quiet: bool
 
     def taken(self, kernel: Any, plan: Any, args: tuple[Any, ...]) -> Callable[[Any, Any, object], object]:
         """What runs in place of ``plan.run`` for a call of ``kernel`` with ``args``."""
@@ -133,7 +136,7 @@ class _Thread(threading.local):
         self.kernel: object = None
         self.arguments: tuple[Any, ...] = ()
         self.replaying: Replaying | None = None
-        self.differentiating: Differentiating | None = None
+        self.differentiating: Lasting[Differentiating] = Lasting()
 
 
 class _Captures:
@@ -229,12 +232,13 @@ def set_replaying(session: Replaying | None) -> None:
 
 def differentiating_here() -> Differentiating | None:
     """What takes the calling thread's calls of kernels for derivatives; then there is an observer, too."""
-    return _thread.differentiating
+    found = next(reversed(_thread.differentiating.values()), None)
+    return None if found is None or found.quiet else found
 
 
-def set_differentiating(taker: Differentiating | None) -> None:
-    """Let ``differentiating_here`` return ``taker`` on this thread."""
-    _thread.differentiating = taker
+def differentiate(lifetime: Lifetime, taker: Differentiating) -> None:
+    """Let ``differentiating_here`` return ``taker`` on this thread for as long as ``lifetime``, unless it is quiet."""
+    _thread.differentiating.add(lifetime, taker)
 
 
 def session_of(stream: CapturedStream) -> Session | None:
