@@ -18,8 +18,8 @@ import quadpy as qp
 from harness.options import report
 from harness.report import table
 from quadpy.codegen.report import classify, report_tasks
+from quadpy.core.target import parse_target
 from quadpy.jit.offline import compile_with_asm
-from quadpy.target import parse_target
 
 TARGETS = ("gfx942", "gfx1100")
 KERNELS = {

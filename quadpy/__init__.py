@@ -25,18 +25,18 @@ from quadpy.api import (
     reset,
     sync,
 )
-from quadpy.dtypes import bf16, f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
+from quadpy.core.dtypes import bf16, f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
+from quadpy.core.importing import import_late as _import_late
+from quadpy.core.messages import no_attribute as _no_attribute
+from quadpy.core.other_project import warn_of_other_project as _warn_of_other_project
 from quadpy.errors import *
 from quadpy.hostmath import Matrix, Struct, Vector, dataclass
-from quadpy.importing import import_late as _import_late
 from quadpy.intrinsics import top as _top
 from quadpy.intrinsics.top import *
 from quadpy.jit.decorators import kernel
 from quadpy.jit.kernel import Kernel
 from quadpy.lang.decorators import Template, data_oriented, func, pyfunc, real_func, ref, template
 from quadpy.math.linalg import cholesky, eig, make_spd, polar_decompose, qr, solve, svd, sym_eig
-from quadpy.messages import no_attribute as _no_attribute
-from quadpy.other_project import warn_of_other_project as _warn_of_other_project
 from quadpy.runtime.arrays.field import Field, field
 from quadpy.runtime.arrays.field_layout import Layout
 from quadpy.runtime.arrays.ndarray import NDArray, from_dlpack, ndarray
@@ -246,7 +246,7 @@ def __getattr__(name: str) -> object:
     home = next((module for module, names in _LATE.items() if name in names.split()), None)
     if home is not None:
         return getattr(_import_late(f"quadpy.{home}"), name)
-    raise _no_attribute("module 'quadpy'", name, __all__, _import_late("quadpy.elsewhere").INSTEAD)
+    raise _no_attribute("module 'quadpy'", name, __all__, _import_late("quadpy.core.elsewhere").INSTEAD)
 
 
 def __dir__() -> list[str]:

@@ -6,7 +6,10 @@ import enum
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
-from quadpy.dtypes import bf16, f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
+from quadpy.core.dtypes import bf16, f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
+from quadpy.core.importing import import_late
+from quadpy.core.messages import one_of
+from quadpy.core.public import public
 from quadpy.errors import (
     ArgumentError,
     BoundsError,
@@ -17,9 +20,6 @@ from quadpy.errors import (
     KernelTypeError,
     QuadpyError,
 )
-from quadpy.importing import import_late
-from quadpy.messages import one_of
-from quadpy.public import public
 from quadpy.runtime.device.current import current_config
 
 if TYPE_CHECKING:

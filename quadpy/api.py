@@ -9,11 +9,11 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from quadpy.dtypes import Scalar, f32, f64, i32, i64
+from quadpy.core.dtypes import Scalar, f32, f64, i32, i64
+from quadpy.core.importing import import_late
+from quadpy.core.messages import closest, shown
+from quadpy.core.public import public, require_switch
 from quadpy.errors import ArgumentError, NoDeviceError
-from quadpy.importing import import_late
-from quadpy.messages import closest, shown
-from quadpy.public import public, require_switch
 from quadpy.runtime.device.current import Config, require_wave_size, set_config
 from quadpy.runtime.device.devices import current_device, open_device
 from quadpy.runtime.launch.capturing import CAPTURES

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
+from quadpy.core.importing import import_late
+from quadpy.core.messages import shown
+from quadpy.core.public import public
+from quadpy.core.target import amd_arch, nvidia_shared_bytes, parse_target, with_waves
 from quadpy.errors import ArgumentError
-from quadpy.importing import import_late
-from quadpy.messages import shown
-from quadpy.public import public
 from quadpy.runtime.device.current import current_config
 from quadpy.runtime.device.devices import device_of
-from quadpy.target import amd_arch, nvidia_shared_bytes, parse_target, with_waves
 
 _ON_CPU: Final = 64 << 10
 """A CPU has no limit; this is what AMD's GPUs have."""

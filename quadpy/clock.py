@@ -7,7 +7,7 @@ import time
 from typing import Final
 
 import quadpy as qp
-from quadpy.public import public
+from quadpy.core.public import public
 from quadpy.runtime.device.current import current_config
 from quadpy.runtime.device.devices import device_of
 

@@ -42,7 +42,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from quadpy.source import Span
+from quadpy.core.source import Span
 
 __all__ = [
     "ArgumentError",

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from quadpy._version import __version__
 from quadpy.aliases import set_logging_level
+from quadpy.core.importing import import_late
+from quadpy.core.messages import one_of, shown
+from quadpy.core.public import require_switch
 from quadpy.errors import ArgumentError
-from quadpy.importing import import_late
-from quadpy.messages import one_of, shown
-from quadpy.public import require_switch
 from quadpy.settings import settings
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final, Literal, TypeVar
 
+from quadpy.core.messages import closest
 from quadpy.errors import QuadpyError
-from quadpy.messages import closest
 
 LEAST_PRINTED: Final = 8
 MOST_PRINTED: Final = 1 << 32

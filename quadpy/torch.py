@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from quadpy.dtypes import u1
+from quadpy.core.dtypes import u1
+from quadpy.core.messages import counted
+from quadpy.core.public import public
 from quadpy.errors import ArgumentError, QuadpyError
 from quadpy.jit.annotations import parameters_of
 from quadpy.jit.kernel import Kernel
 from quadpy.jit.parameters import Argument, ArrayParameter, ScalarParameter
-from quadpy.messages import counted
-from quadpy.public import public
 from quadpy.runtime.device.current import current_config
 from quadpy.runtime.streams.stream import Stream
 

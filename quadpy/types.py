@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from quadpy.completion import public_names
-from quadpy.dtypes import bf16, f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
+from quadpy.core.completion import public_names
+from quadpy.core.dtypes import bf16, f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
+from quadpy.core.importing import import_late
+from quadpy.core.public import public
 from quadpy.hostmath import DType, MatrixType, NDArrayType, ScalarLike, StructType, VectorType, scalar_of
-from quadpy.importing import import_late
-from quadpy.public import public
 
 __all__ = [
     "Array", "Array0D", "Array1D", "Array2D", "Array3D", "Array4D", "BufferViewType", "NDArray", "bf16", "f16", "f32",

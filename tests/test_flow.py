@@ -8,7 +8,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from quadpy.flow import (
+from quadpy.core.flow import (
     Fork,
     Loop,
     conditions_of,

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import quadpy
-from quadpy import light
+from quadpy.core import light
 
 
 def classes(make):

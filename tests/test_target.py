@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from quadpy.core.target import AMD_ARCHS, NVIDIA_ARCHS, AmdArch, TargetSpec, amd_arch, parse_target
 from quadpy.errors import UnknownTargetError
-from quadpy.target import AMD_ARCHS, NVIDIA_ARCHS, AmdArch, TargetSpec, amd_arch, parse_target
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from quadpy.public import public
+from quadpy.core.public import public
 from quadpy.runtime.arrays.derivatives import DIFFERENTIATED, HasDerivatives
 from quadpy.runtime.arrays.field_memory import FieldMemory
 from quadpy.runtime.arrays.ndarray import NDArray

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 from quadpy.ad.forward import ForwardRunner
 from quadpy.ad.recorder import Recorder
+from quadpy.core.public import call_site, public
 from quadpy.errors import ArgumentError
-from quadpy.public import call_site, public
 from quadpy.runtime.launch.capturing import differentiating_here
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from quadpy.ad.arrays import ZERO, Copy, copy_of
-from quadpy.importing import import_late
+from quadpy.core.importing import import_late
+from quadpy.core.light import dataclass
 from quadpy.jit.plan import Plan, Values, Views
 from quadpy.lang.source import FunctionSource
-from quadpy.light import dataclass
 from quadpy.runtime.launch.capturing import CAPTURES
 from quadpy.runtime.memory.host_storage import Storage, Where
 from quadpy.runtime.streams.stream import Stream, use_stream

@@ -12,12 +12,12 @@ from quadpy.ad.arrays import ZERO, Bytes, bytes_of, clear, overlap, part_of, sto
 from quadpy.ad.entries import run_plan
 from quadpy.ad.lost import Lost
 from quadpy.ad.switch import begin, end, quietly, refuse_inner
+from quadpy.core.public import call_site, public, require_switch
 from quadpy.errors import ArgumentError
 from quadpy.jit.kernel import Kernel
 from quadpy.jit.observed_call import accesses_of
 from quadpy.jit.plan import Plan, Values, Views
 from quadpy.lang.fingerprints import is_our_module
-from quadpy.public import call_site, public, require_switch
 from quadpy.runtime.arrays.view import ArrayMemory
 from quadpy.runtime.device.blocks import Block
 from quadpy.runtime.launch.host_access import ObservedAccess

@@ -9,8 +9,8 @@ import numpy as np
 
 from quadpy.ad.arrays import copy_of, storages_of
 from quadpy.ad.tape import Tape
+from quadpy.core.public import call_site, public
 from quadpy.errors import ArgumentError, QuadpyError
-from quadpy.public import call_site, public
 
 
 class GradientError(QuadpyError):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from quadpy.ad.arrays import Bytes, bytes_of, overlap
-from quadpy.dtypes import BY_NAME
+from quadpy.core.dtypes import BY_NAME
+from quadpy.core.public import call_site
 from quadpy.errors import ArgumentError
 from quadpy.jit.kernel import Kernel
-from quadpy.public import call_site
 from quadpy.runtime.arrays.field_memory import FieldMemory
 from quadpy.runtime.arrays.view import ArrayMemory
 from quadpy.runtime.launch.observing import KernelAccess

@@ -21,12 +21,12 @@ from quadpy.ad.arrays import (
 from quadpy.ad.entries import BackwardLaunch, Cleared, CustomCall, Entry, Restored, run_plan
 from quadpy.ad.lost import Lost
 from quadpy.ad.switch import quietly
+from quadpy.core.public import call_site
 from quadpy.errors import ArgumentError
 from quadpy.jit.kernel import Kernel
 from quadpy.jit.observed_call import accesses_of
 from quadpy.jit.plan import Plan, Values, Views
 from quadpy.lang.fingerprints import is_our_module
-from quadpy.public import call_site
 from quadpy.runtime.arrays.foreign_device import DeviceView
 from quadpy.runtime.arrays.foreign_host import HostView
 from quadpy.runtime.arrays.view import ArrayMemory

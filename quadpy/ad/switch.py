@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final, Protocol
 
+from quadpy.core.public import call_site
 from quadpy.errors import ArgumentError
-from quadpy.public import call_site
 from quadpy.runtime.device.blocks import Lasting, Lifetime, whole
 from quadpy.runtime.device.devices import current_device
 from quadpy.runtime.device.life import Life

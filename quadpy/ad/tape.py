@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from quadpy.ad.arrays import clear_all_gradients
 from quadpy.ad.recorder import Recorder
 from quadpy.ad.switch import begin, end, refuse_inner
+from quadpy.core.public import call_site, public, require_switch
 from quadpy.errors import ArgumentError
-from quadpy.public import call_site, public, require_switch
 from quadpy.runtime.device.blocks import Block
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from quadpy.algorithms.selection import (
     unique_consecutive,
 )
 from quadpy.algorithms.sorting import argsort, sort, sort_pairs
-from quadpy.completion import public_names
+from quadpy.core.completion import public_names
 
 __all__ = [
     "PrefixSumExecutor",

@@ -14,9 +14,9 @@ from quadpy.algorithms.reduction import as_numbers
 from quadpy.algorithms.running import run_algorithm
 from quadpy.algorithms.runs import Run
 from quadpy.algorithms.selection import heads_of, index_type, through_of
-from quadpy.dtypes import Scalar, i64, u8
+from quadpy.core.dtypes import Scalar, i64, u8
+from quadpy.core.public import public
 from quadpy.errors import ArgumentError
-from quadpy.public import public
 from quadpy.runtime.arrays.ndarray import NDArray
 
 _CHUNK: Final = 32

@@ -12,9 +12,9 @@ from quadpy.algorithms.operators import bits_of
 from quadpy.algorithms.reduction import as_numbers, reduce_flat
 from quadpy.algorithms.running import run_algorithm
 from quadpy.algorithms.runs import Run
-from quadpy.dtypes import f64, i64
+from quadpy.core.dtypes import f64, i64
+from quadpy.core.public import public
 from quadpy.errors import ArgumentError
-from quadpy.public import public
 from quadpy.runtime.arrays.ndarray import NDArray
 
 

@@ -7,8 +7,8 @@ from typing import Any
 from quadpy.algorithms.operands import is_integer
 from quadpy.algorithms.scanning import inclusive_scan
 from quadpy.algorithms.sorting import sort, sort_pairs
+from quadpy.core.public import public
 from quadpy.errors import ArgumentError
-from quadpy.public import public
 
 
 @public

@@ -8,7 +8,7 @@ import numpy as np
 
 from quadpy.algorithms.kernels.copies import gather
 from quadpy.algorithms.runs import Run
-from quadpy.dtypes import BY_NAME, Scalar
+from quadpy.core.dtypes import BY_NAME, Scalar
 from quadpy.errors import ArgumentError
 from quadpy.runtime.arrays.field import Field
 from quadpy.runtime.arrays.foreign_device import describe_device_array, is_on_gpu

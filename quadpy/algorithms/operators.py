@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 import quadpy as qp
-from quadpy.dtypes import Scalar, bf16, f16, f32, i64, u1, u8, u64
+from quadpy.core.dtypes import Scalar, bf16, f16, f32, i64, u1, u8, u64
 from quadpy.errors import ArgumentError
 from quadpy.lang.decorators import Func
 from quadpy.runtime.elements.numpy_types import STORAGE, admit, encode

@@ -10,9 +10,9 @@ from quadpy.algorithms.operands import input_array, is_integer, output_array, re
 from quadpy.algorithms.radix_passes import place_type, sorted_flat, unsigned
 from quadpy.algorithms.running import run_algorithm
 from quadpy.algorithms.runs import Run
-from quadpy.dtypes import Scalar, i64, u64
+from quadpy.core.dtypes import Scalar, i64, u64
+from quadpy.core.public import public
 from quadpy.errors import ArgumentError
-from quadpy.public import public
 from quadpy.runtime.arrays.ndarray import NDArray
 
 _WORD: Final = (1 << 64) - 1

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from quadpy.algorithms.planned_launches import Place, PlannedLaunch, planned_launch
 from quadpy.algorithms.runs import ALIGNMENT, Run, on_gpu
-from quadpy.dtypes import Scalar
+from quadpy.core.dtypes import Scalar
 from quadpy.jit.cpu_plan import CpuPlan
 from quadpy.jit.gpu_plan import GpuPlan
 from quadpy.jit.kernel import Kernel

@@ -10,7 +10,7 @@ from quadpy.algorithms.kernels.onesweep import MOST_PASSES, count_digits, shape_
 from quadpy.algorithms.kernels.radix import radix_counts, radix_move, radix_move_near, radix_offsets
 from quadpy.algorithms.kernels.radix_rows import sort_rows
 from quadpy.algorithms.runs import Run
-from quadpy.dtypes import Scalar, bf16, f16, f32, i32, i64, u8, u16, u32, u64
+from quadpy.core.dtypes import Scalar, bf16, f16, f32, i32, i64, u8, u16, u32, u64
 from quadpy.runtime.arrays.ndarray import NDArray
 
 _BITS: Final = {8: u8, 16: u16, 32: u32, 64: u64}

@@ -14,9 +14,9 @@ from quadpy.algorithms.operands import axis_of, dtype_of, input_array, output_ar
 from quadpy.algorithms.operators import Operator, bits_of, operator_of, working_type
 from quadpy.algorithms.running import run_algorithm
 from quadpy.algorithms.runs import Run
-from quadpy.dtypes import Scalar, i32, i64, u1, u8
+from quadpy.core.dtypes import Scalar, i32, i64, u1, u8
+from quadpy.core.public import public
 from quadpy.errors import ArgumentError
-from quadpy.public import public
 from quadpy.runtime.arrays.ndarray import NDArray
 
 CHUNK: Final = 64

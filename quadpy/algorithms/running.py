@@ -8,9 +8,9 @@ from typing import TypeVar
 
 from quadpy.algorithms.plans import run_planned
 from quadpy.algorithms.runs import ALIGNMENT, Run, forced_blocks, on_gpu
+from quadpy.core.messages import shown
+from quadpy.core.public import public
 from quadpy.errors import ArgumentError
-from quadpy.messages import shown
-from quadpy.public import public
 from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.launch.capturing import CAPTURES
 

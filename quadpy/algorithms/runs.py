@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
-from quadpy.dtypes import Scalar
+from quadpy.core.dtypes import Scalar
 from quadpy.jit.kernel import Kernel
 from quadpy.runtime.arrays.ndarray import NDArray, unset_array
 from quadpy.runtime.arrays.reinterpret import over_memory_of

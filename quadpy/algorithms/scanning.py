@@ -12,8 +12,8 @@ from quadpy.algorithms.operators import Operator, bits_of, operator_of, working_
 from quadpy.algorithms.reduction import CHUNK, as_numbers, cube_of, folded_once
 from quadpy.algorithms.running import run_algorithm
 from quadpy.algorithms.runs import Run
-from quadpy.dtypes import Scalar, u64
-from quadpy.public import public
+from quadpy.core.dtypes import Scalar, u64
+from quadpy.core.public import public
 from quadpy.runtime.arrays.ndarray import NDArray
 
 _LONG: Final = 16384

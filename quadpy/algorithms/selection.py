@@ -12,9 +12,9 @@ from quadpy.algorithms.radix_passes import key_digits, sorted_flat, unsigned
 from quadpy.algorithms.running import run_algorithm
 from quadpy.algorithms.runs import Run
 from quadpy.algorithms.scanning import scan_flat
-from quadpy.dtypes import Scalar, i32, i64
+from quadpy.core.dtypes import Scalar, i32, i64
+from quadpy.core.public import public
 from quadpy.errors import ArgumentError
-from quadpy.public import public
 from quadpy.runtime.arrays.ndarray import NDArray
 
 

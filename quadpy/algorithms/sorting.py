@@ -17,9 +17,9 @@ from quadpy.algorithms.radix_passes import Groups, place_type, sorted_flat, sort
 from quadpy.algorithms.reduction import cube_of
 from quadpy.algorithms.running import run_algorithm
 from quadpy.algorithms.runs import Run
-from quadpy.dtypes import i64
+from quadpy.core.dtypes import i64
+from quadpy.core.public import public
 from quadpy.errors import ArgumentError
-from quadpy.public import public
 from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.elements.numpy_types import Numbers
 

@@ -14,8 +14,8 @@ from typing import Final
 from quadpy.cache.folder import CacheFolder
 from quadpy.cache.format import pack_parts, unpack_parts
 from quadpy.cache.keys import CacheKey, IndexKey, IndexRecord
+from quadpy.core.light import dataclass
 from quadpy.errors import CacheError
-from quadpy.light import dataclass
 from quadpy.settings import Settings, default_cache_dir
 
 __all__ = [

@@ -12,7 +12,7 @@ import json
 import re
 from typing import ClassVar, Final
 
-from quadpy.light import dataclass
+from quadpy.core.light import dataclass
 
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}", re.ASCII)
 

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any, Final, TextIO
 
 from quadpy._version import __version__
-from quadpy.artifact import AbiValue, CodeObject
 from quadpy.cli.selection import add_kernel_arguments, add_target_arguments, select, targets_of
 from quadpy.codegen.report import report_tasks
-from quadpy.flow import flow_to_json
-from quadpy.target import TargetSpec
+from quadpy.core.artifact import AbiValue, CodeObject
+from quadpy.core.flow import flow_to_json
+from quadpy.core.target import TargetSpec
 
 NAME: Final = "compile"
 HELP: Final = "write code objects and a manifest"

@@ -6,9 +6,9 @@ import argparse
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from quadpy.cli.selection import Selected, add_kernel_arguments, select
+from quadpy.core.target import TargetSpec, parse_target
 from quadpy.errors import ArgumentError
 from quadpy.ir.nodes import Kernel
-from quadpy.target import TargetSpec, parse_target
 
 if TYPE_CHECKING:
     from quadpy.lang.trace import Traced

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
-from quadpy.messages import closest
+from quadpy.core.messages import closest
 
 
 class Parser(argparse.ArgumentParser):

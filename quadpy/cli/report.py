@@ -13,8 +13,8 @@ from typing import Final, NamedTuple, TextIO
 
 from quadpy.cli.selection import Selected, add_kernel_arguments, add_target_arguments, select, targets_of
 from quadpy.codegen.report import TaskReport, format_reports, report_tasks
+from quadpy.core.target import TargetSpec
 from quadpy.errors import UnknownTargetError
-from quadpy.target import TargetSpec
 
 NAME: Final = "report"
 HELP: Final = "print registers, memory, occupancy and instructions of each task"

@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from quadpy.cli.loading import load_kernels
-from quadpy.dtypes import BY_NAME
+from quadpy.core.dtypes import BY_NAME
+from quadpy.core.target import AMD_ARCHS, TargetSpec, parse_target
 from quadpy.errors import ArgumentError
 from quadpy.hostmath import NDArrayType, type_of
 from quadpy.jit.annotations import parameters_of
@@ -20,7 +21,6 @@ from quadpy.jit.compile_time_parameters import ContainerParameter, Declared, Tem
 from quadpy.jit.kernel import Kernel
 from quadpy.jit.parameters import ArrayParameter
 from quadpy.runtime.device.current import current_config, set_config
-from quadpy.target import AMD_ARCHS, TargetSpec, parse_target
 
 _ARRAY: Final = re.compile(r"(?P<scalar>[a-z]+\d+)(?P<element>(?:x[1-9]\d?){0,2})\[(?P<ndim>\d{1,2})\]")
 

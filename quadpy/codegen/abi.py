@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from quadpy.artifact import HIDDEN, AbiLayout, AbiValue, HiddenArgument, Part
-from quadpy.dtypes import BY_NAME, Scalar, i64
+from quadpy.core.artifact import HIDDEN, AbiLayout, AbiValue, HiddenArgument, Part
+from quadpy.core.dtypes import BY_NAME, Scalar, i64
 from quadpy.ir.nodes import ArrayParam, Kernel, Param
 
 POINTER_CODE: Final = "Q"

@@ -15,11 +15,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final, cast
 
-from quadpy.artifact import AbiLayout, Limit
 from quadpy.codegen.corners import Corner, Loop, corners_of, put
 from quadpy.codegen.extent import NotOnHost, integer_of
-from quadpy.dtypes import i32
-from quadpy.formula import Formula, Operation
+from quadpy.core.artifact import AbiLayout, Limit
+from quadpy.core.dtypes import i32
+from quadpy.core.formula import Formula, Operation
+from quadpy.core.source import Span
 from quadpy.ir import nodes as ir
 from quadpy.ir.index.bounds import is_natural
 from quadpy.ir.index.numbers import Atom, Given, Number
@@ -27,7 +28,6 @@ from quadpy.ir.index.polynomials import atom_poly, parts_of
 from quadpy.ir.jumps import BREAK, CONTINUE, RETURN, jumps_from
 from quadpy.ir.touches import touches
 from quadpy.ir.walk import walk
-from quadpy.source import Span
 
 _MOST: Final = 32
 """Limits of a kernel: each costs its calls about a nanosecond."""

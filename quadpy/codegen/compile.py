@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from quadpy.artifact import CodeObject
 from quadpy.codegen.abi import hidden_of
 from quadpy.codegen.bounds import limits_of
 from quadpy.codegen.emit import compile_amdgpu, compile_nvptx, gpu_header
@@ -14,10 +13,11 @@ from quadpy.codegen.launches import entry_symbol
 from quadpy.codegen.lower.kernel import lower_kernel
 from quadpy.codegen.pipeline import TARGET_PASSES
 from quadpy.codegen.schedule import PLAIN, Form, KernelSchedule, schedule_of
+from quadpy.core.artifact import CodeObject
+from quadpy.core.target import TargetSpec, amd_arch
 from quadpy.ir import nodes as ir
 from quadpy.ir.pipeline import run_passes
 from quadpy.ir.walk import walk
-from quadpy.target import TargetSpec, amd_arch
 
 
 def lower(kernel: ir.Kernel, spec: TargetSpec, form: Form = PLAIN) -> str:

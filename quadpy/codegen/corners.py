@@ -13,13 +13,13 @@ from typing import Final, NamedTuple, cast
 
 from quadpy.codegen.extent import NotOnHost
 from quadpy.codegen.quotients import Quotient, quotient_of, variable
-from quadpy.dtypes import i64
+from quadpy.core.dtypes import i64
+from quadpy.core.light import dataclass
 from quadpy.ir import nodes as ir
 from quadpy.ir.build import At, converted, maximum, minimum
 from quadpy.ir.index.numbers import Number
 from quadpy.ir.index.polynomials import parts_of
 from quadpy.ir.walk import map_children, walk
-from quadpy.light import dataclass
 
 _MOST: Final = 8
 """Choices between operands of ``min`` and ``max`` in one index."""

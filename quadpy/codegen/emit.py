@@ -14,8 +14,8 @@ import llvmlite.binding as llvm
 
 from quadpy.codegen.objects.link import link_amdgpu
 from quadpy.codegen.ptx_repairs import repaired
+from quadpy.core.target import NVIDIA_ARCHS, TargetSpec, amd_arch
 from quadpy.errors import CodegenError
-from quadpy.target import NVIDIA_ARCHS, TargetSpec, amd_arch
 
 AMDGPU_TRIPLE: Final = "amdgcn-amd-amdhsa"
 AMDGPU_LAYOUT: Final = (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from quadpy.artifact import AbiLayout, Part
-from quadpy.formula import BlockValue, Formula, Operation
+from quadpy.core.artifact import AbiLayout, Part
+from quadpy.core.formula import BlockValue, Formula, Operation
 from quadpy.ir import nodes as ir
 
 ROW_UNIT: Final = 64

@@ -9,7 +9,7 @@ from quadpy.codegen.plans.rows import RowGuard
 from quadpy.codegen.plans.sections import SectionPlan
 from quadpy.codegen.plans.vectorise import VectorPlan
 from quadpy.codegen.reduction import Group
-from quadpy.light import dataclass
+from quadpy.core.light import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from quadpy.artifact import AbiLayout, TaskInfo
 from quadpy.codegen.extent import coarsened_extent, extent_of
 from quadpy.codegen.frames import BlockCopies, Blocks, Coarsened, GpuFrame, GridStride, Reduced
 from quadpy.codegen.plans.frame import block_of
@@ -13,8 +12,9 @@ from quadpy.codegen.plans.fusion import dynamic_shared
 from quadpy.codegen.plans.joining import Joined
 from quadpy.codegen.predication import Latch
 from quadpy.codegen.targets.rules import GpuRules
-from quadpy.flow import conditions_of
-from quadpy.formula import Formula, Operation
+from quadpy.core.artifact import AbiLayout, TaskInfo
+from quadpy.core.flow import conditions_of
+from quadpy.core.formula import Formula, Operation
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import needs_whole_blocks
 from quadpy.ir.effects import effects_of, scratch_use

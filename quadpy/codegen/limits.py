@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from quadpy.artifact import AbiLayout
 from quadpy.codegen.extent import extent_of
+from quadpy.core.artifact import AbiLayout
+from quadpy.core.target import TargetSpec
 from quadpy.errors import KernelTypeError
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import needs_whole_blocks
-from quadpy.target import TargetSpec
 
 _MOST_PARAMETERS: Final = {"amdgpu": 32_764, "nvptx": 32_764}
 """Bytes of arguments that a launch takes: PTX's limit from sm_70 on; AMD documents none, and gets the same."""

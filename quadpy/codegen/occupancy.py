@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Final, Literal
 
 from quadpy.codegen.objects.metadata import KernelInfo
+from quadpy.core.light import dataclass
+from quadpy.core.target import AmdArch, TargetSpec, amd_arch
 from quadpy.errors import CodegenError
-from quadpy.light import dataclass
-from quadpy.target import AmdArch, TargetSpec, amd_arch
 
 Limit = Literal["wave slots", "vgprs", "sgprs", "lds", "block size"]
 

@@ -9,7 +9,8 @@ from quadpy.codegen.plans.branches import choose_branches
 from quadpy.codegen.plans.coarsen import move_stores
 from quadpy.codegen.plans.loads import move_loads
 from quadpy.codegen.plans.stores import select_stores
-from quadpy.faults import Site
+from quadpy.core.faults import Site
+from quadpy.core.target import Family
 from quadpy.ir.nodes import Kernel
 from quadpy.ir.passes.choose_components import choose_components
 from quadpy.ir.passes.count_whiles import count_whiles
@@ -20,7 +21,6 @@ from quadpy.ir.passes.unscaled_roots import unscaled_roots
 from quadpy.ir.passes.watch_waves import watch_all_waves, watch_checked_waves
 from quadpy.ir.pipeline import Pass
 from quadpy.ir.verify import verify
-from quadpy.target import Family
 
 _VERIFY: Final = Pass("verify", verify, "refuses IR that breaks a rule")
 _HOIST: Final = Pass(

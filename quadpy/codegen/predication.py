@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import field
 
-from quadpy.artifact import LOOP_DONE
-from quadpy.flow import Flow, Loop, Step, map_tasks, tasks_of
-from quadpy.light import dataclass
+from quadpy.core.artifact import LOOP_DONE
+from quadpy.core.flow import Flow, Loop, Step, map_tasks, tasks_of
+from quadpy.core.light import dataclass
 
 
 @dataclass(slots=True)

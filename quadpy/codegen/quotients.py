@@ -7,10 +7,10 @@ from operator import add, floordiv, mul, sub
 from typing import Final
 
 from quadpy.codegen.extent import NotOnHost
+from quadpy.core.light import dataclass
 from quadpy.ir import nodes as ir
 from quadpy.ir.index.numbers import Atom, Given, Number
 from quadpy.ir.index.polynomials import atom_poly, parts_of, poly
-from quadpy.light import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,11 +25,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from quadpy.dtypes import Scalar
-from quadpy.flow import Fork, Loop, Step
+from quadpy.core.dtypes import Scalar
+from quadpy.core.flow import Fork, Loop, Step
+from quadpy.core.light import dataclass
 from quadpy.ir import nodes as ir
 from quadpy.ir.nodes import AtomicOp
-from quadpy.light import dataclass
 
 ACCUMULATORS: Final = 64
 STRANDS: Final = 4

@@ -10,8 +10,8 @@ from typing import Final
 
 from quadpy.codegen.objects.metadata import KernelInfo, read_metadata
 from quadpy.codegen.occupancy import Occupancy, occupancy
-from quadpy.light import dataclass
-from quadpy.target import TargetSpec
+from quadpy.core.light import dataclass
+from quadpy.core.target import TargetSpec
 
 
 @dataclass(frozen=True, slots=True)

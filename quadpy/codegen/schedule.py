@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import astuple
 from itertools import accumulate, pairwise
 
-from quadpy.artifact import AbiLayout, Limit, TaskInfo
 from quadpy.codegen.abi import layout_of
 from quadpy.codegen.frames import CpuFrame, GpuFrame
 from quadpy.codegen.launches import cpu_launch, fused_launch, gpu_launches, latch_launch, task_symbol
@@ -19,14 +18,15 @@ from quadpy.codegen.predication import Latch, predicated_flow, predication_of
 from quadpy.codegen.reduction import MOST_CHUNKS, reduction_rows
 from quadpy.codegen.targets import rules_for
 from quadpy.codegen.targets.rules import GpuRules, TargetRules
-from quadpy.flow import Flow, loops_of, map_tasks
+from quadpy.core.artifact import AbiLayout, Limit, TaskInfo
+from quadpy.core.flow import Flow, loops_of, map_tasks
+from quadpy.core.light import dataclass
+from quadpy.core.target import TargetSpec
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import has_barrier
 from quadpy.ir.effects import effects_of
 from quadpy.ir.nodes import Access
 from quadpy.ir.walk import walk
-from quadpy.light import dataclass
-from quadpy.target import TargetSpec
 
 
 @dataclass(frozen=True, slots=True)

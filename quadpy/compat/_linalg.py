@@ -9,8 +9,8 @@ import numpy as np
 
 import quadpy as qp
 from quadpy.compat._painting import Array, array_of
+from quadpy.core.importing import import_extra
 from quadpy.errors import ArgumentError, QuadpyError
-from quadpy.importing import import_extra
 
 if TYPE_CHECKING:
     from typing_extensions import Self

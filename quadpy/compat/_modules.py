@@ -20,9 +20,9 @@ from types import MappingProxyType, ModuleType, SimpleNamespace
 from typing import Any, ClassVar, Final, NoReturn
 
 import quadpy
-from quadpy.elsewhere import INSTEAD
+from quadpy.core.elsewhere import INSTEAD
+from quadpy.core.messages import no_attribute
 from quadpy.errors import QuadpyError
-from quadpy.messages import no_attribute
 
 _LAYOUT: Final = {
     "": """

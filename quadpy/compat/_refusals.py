@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final, NoReturn
 
-from quadpy.elsewhere import INSTEAD
-from quadpy.messages import no_attribute
+from quadpy.core.elsewhere import INSTEAD
+from quadpy.core.messages import no_attribute
 
 _TABLE: Final = {
     "use qp.tools.imread and from_numpy": "from_image",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from quadpy.completion import public_names
+from quadpy.core.completion import public_names
 from quadpy.dist.arrays import DistributedArray, DistributedField
 from quadpy.dist.captured import CapturedStep, capture
 from quadpy.dist.explain import explain

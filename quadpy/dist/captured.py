@@ -7,13 +7,13 @@ import weakref
 from collections.abc import Callable
 from typing import Any, ClassVar, Final, TypeVar
 
-from quadpy.completion import shows
-from quadpy.copying import OneProcess
+from quadpy.core.completion import shows
+from quadpy.core.copying import OneProcess
+from quadpy.core.public import public
 from quadpy.dist.world import world
 from quadpy.errors import CaptureError, QuadpyError
 from quadpy.graph.building.graph import Graph
 from quadpy.graph.captures.capture import capture as capture_work
-from quadpy.public import public
 from quadpy.runtime.device.blocks import Block, Lasting
 from quadpy.runtime.launch.capturing import CAPTURES, session_of
 from quadpy.runtime.streams.stream import Stream

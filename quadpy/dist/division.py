@@ -10,13 +10,13 @@ import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar, Final
 
-from quadpy.copying import OneProcess
+from quadpy.core.copying import OneProcess
+from quadpy.core.messages import shown
+from quadpy.core.public import public, require_switch
 from quadpy.dist.boxes import Box
 from quadpy.dist.transport.agreement import agree
 from quadpy.dist.world import World, world
 from quadpy.errors import ArgumentError, DistributedError, QuadpyError
-from quadpy.messages import shown
-from quadpy.public import public, require_switch
 from quadpy.runtime.arrays.dense import shape_of
 
 _MOST_TILES: Final = {1: 4096, 2: 64, 3: 16}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 
+from quadpy.core.public import public
 from quadpy.dist.arrays import DistributedArray
 from quadpy.dist.boxes import Box, Widths
 from quadpy.dist.division import Division
@@ -16,7 +17,6 @@ from quadpy.dist.reach import Reaches
 from quadpy.errors import ArgumentError
 from quadpy.jit.kernel import Kernel
 from quadpy.jit.plan import Plan, Values, Views
-from quadpy.public import public
 from quadpy.runtime.arrays.view import ArrayView
 
 

@@ -11,14 +11,14 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from quadpy.core.dtypes import i32
+from quadpy.core.importing import import_late
 from quadpy.dist.arrays import DistributedArray
 from quadpy.dist.boxes import Box, Widths, hull
 from quadpy.dist.calls import Call
 from quadpy.dist.division import Division
 from quadpy.dist.kernels.boxes import pack, unpack
 from quadpy.dist.transport.protocol import FlatPart, Receive, Send, StartedExchange
-from quadpy.dtypes import i32
-from quadpy.importing import import_late
 from quadpy.runtime.arrays.ndarray import NDArray, ndarray
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.launch.capturing import CAPTURES

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar
 
-from quadpy.copying import OneProcess
+from quadpy.core.copying import OneProcess
+from quadpy.core.public import made_by
 from quadpy.dist.calls import Calls
 from quadpy.dist.transport.protocol import Transport
 from quadpy.errors import DistributedError, QuadpyError
-from quadpy.public import made_by
 from quadpy.runtime.device.current import current_config
 from quadpy.runtime.device.locks import new_lock
 

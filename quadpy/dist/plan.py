@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from quadpy.artifact import HIDDEN, CodeObject, TaskInfo
 from quadpy.codegen.abi import layout_of
+from quadpy.core.artifact import HIDDEN, CodeObject, TaskInfo
 from quadpy.dist.arrays import DistributedArray
 from quadpy.dist.division import Division
 from quadpy.dist.localise import Geometry, LocalKernel, localised

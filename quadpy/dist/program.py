@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from quadpy.artifact import HIDDEN
 from quadpy.codegen.abi import layout_of
+from quadpy.core.artifact import HIDDEN
 from quadpy.dist.arrays import DistributedArray, allocated
 from quadpy.dist.boxes import Box, Widths
 from quadpy.dist.captured import apart, capture_of, outside

@@ -9,8 +9,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final
 
+from quadpy.core.public import frames_of, without
 from quadpy.errors import QuadpyError
-from quadpy.public import frames_of, without
 from quadpy.settings import settings
 
 _PACKAGE: Final = str(Path(__file__).parent.parent) + os.sep

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from quadpy.core.importing import import_late
 from quadpy.dist.division import Division
-from quadpy.importing import import_late
 from quadpy.ir import nodes as ir
 from quadpy.ir.footprints import with_numbers
 from quadpy.ir.index.numbers import Given

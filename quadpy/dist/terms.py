@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping
 
-from quadpy.dtypes import Scalar
+from quadpy.core.dtypes import Scalar
+from quadpy.core.source import Span
 from quadpy.ir import nodes as ir
 from quadpy.ir.types import array_of
 from quadpy.ir.walk import walk
-from quadpy.source import Span
 
 
 def lets(task: ir.Task) -> dict[ir.Var, ir.Expr]:

@@ -10,11 +10,11 @@ from __future__ import annotations
 import numpy as np
 
 from quadpy.codegen.reduction import merge_op
+from quadpy.core.dtypes import Scalar, i32
 from quadpy.dist.captured import apart
 from quadpy.dist.division import Division
 from quadpy.dist.kernels.tiles import combine_tiles, reduce_tiles
 from quadpy.dist.transport.protocol import FlatPart
-from quadpy.dtypes import Scalar, i32
 from quadpy.ir.nodes import AtomicOp
 from quadpy.runtime.arrays.ndarray import NDArray, ndarray
 from quadpy.runtime.streams.stream import Stream

@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 from typing import Final
 
+from quadpy.core.public import public
 from quadpy.dist.connecting import connect
 from quadpy.dist.members import World
-from quadpy.public import public
 from quadpy.runtime.device.locks import new_lock
 
 __all__ = ["World", "use_world", "world"]

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from quadpy.importing import import_late
-from quadpy.messages import no_attribute
+from quadpy.core.importing import import_late
+from quadpy.core.messages import no_attribute
 
 if TYPE_CHECKING:
     from quadpy.graph.building.graph import Graph

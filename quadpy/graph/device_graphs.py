@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from quadpy.core.public import public
 from quadpy.errors import GraphError
-from quadpy.public import public
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.devices import device_or_current
 from quadpy.runtime.drivers.graph_driver import GraphDriver, GraphMemory

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from quadpy.completion import shows
-from quadpy.copying import OneProcess
+from quadpy.core.completion import shows
+from quadpy.core.copying import OneProcess
+from quadpy.core.importing import import_late
+from quadpy.core.messages import counted
+from quadpy.core.public import called_often, made_by, shortened
 from quadpy.errors import DeviceError, GraphError, GraphUpdateError, QuadpyError
 from quadpy.graph.engines.argument_policy import ArgumentPolicy
 from quadpy.graph.engines.choose import EngineChoice, switched_off
@@ -26,9 +29,6 @@ from quadpy.graph.model.observed import observed
 from quadpy.graph.model.ordered_nodes import OrderedNodes
 from quadpy.graph.model.recording import LaunchStep, Recording
 from quadpy.graph.model.resources import Resources
-from quadpy.importing import import_late
-from quadpy.messages import counted
-from quadpy.public import called_often, made_by, shortened
 from quadpy.runtime.device.callbacks import Runs
 from quadpy.runtime.device.current import current_config
 from quadpy.runtime.device.life import refuse_in_host_function

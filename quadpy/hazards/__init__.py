@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from quadpy.completion import public_names
-from quadpy.conflicts import Hazard, HazardAccess
+from quadpy.core.completion import public_names
+from quadpy.core.conflicts import Hazard, HazardAccess
 from quadpy.errors import HazardError, HazardWarning, RaceWarning
 from quadpy.hazards.allowances import allow
 from quadpy.hazards.declarations import declare

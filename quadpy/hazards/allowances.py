@@ -6,10 +6,10 @@ import weakref
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
+from quadpy.core.messages import shown
+from quadpy.core.public import public
 from quadpy.errors import ArgumentError
 from quadpy.hazards.memory import owner_of
-from quadpy.messages import shown
-from quadpy.public import public
 from quadpy.runtime.device.blocks import Block, Lasting
 
 

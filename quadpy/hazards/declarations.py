@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from quadpy.core.messages import shown
+from quadpy.core.public import public
 from quadpy.errors import ArgumentError
 from quadpy.hazards.checker import Checker
-from quadpy.messages import shown
-from quadpy.public import public
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.devices import device_or_current
 from quadpy.runtime.launch.capturing import CAPTURES

@@ -6,7 +6,8 @@ import linecache
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
-from quadpy.conflicts import Hazard, HazardAccess
+from quadpy.core.conflicts import Hazard, HazardAccess
+from quadpy.core.source import Span
 from quadpy.hazards.calls import node_entries
 from quadpy.hazards.findings import raise_hazard
 from quadpy.hazards.operations import Entry, conflict
@@ -14,7 +15,6 @@ from quadpy.hazards.regions import Overlap, overlap
 from quadpy.hazards.reports import allowed_in_both, kind_of, range_text, verb_of
 from quadpy.runtime.launch.capturing import CAPTURES
 from quadpy.runtime.launch.observing import ObservedNode
-from quadpy.source import Span
 
 Pair: TypeAlias = tuple[int, int]
 

@@ -6,8 +6,8 @@ import json
 import warnings
 from typing import Any, NoReturn
 
-from quadpy.completion import shows
-from quadpy.conflicts import Hazard
+from quadpy.core.completion import shows
+from quadpy.core.conflicts import Hazard
 from quadpy.errors import HazardError, HazardWarning
 
 

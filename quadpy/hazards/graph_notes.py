@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from quadpy.conflicts import Hazard
+from quadpy.core.conflicts import Hazard
 from quadpy.hazards.clocks import Clock, Lane, Snapshot, joined
 from quadpy.hazards.graphs import Graphs, GraphSegment
 from quadpy.hazards.notes import Notes

@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from quadpy.conflicts import Hazard
+from quadpy.core.conflicts import Hazard
 from quadpy.hazards.calls import node_entries
 from quadpy.hazards.clocks import Snapshot
 from quadpy.hazards.edges import ancestors_of, missing_edges

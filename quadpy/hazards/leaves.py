@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from quadpy.dtypes import BY_NAME
+from quadpy.core.dtypes import BY_NAME
+from quadpy.core.records import RecordType
 from quadpy.hazards.regions import ByteGrid
-from quadpy.records import RecordType
 from quadpy.runtime.arrays.field_memory import FieldMemory
 from quadpy.runtime.arrays.foreign_device import DeviceView
 from quadpy.runtime.arrays.foreign_host import HostView

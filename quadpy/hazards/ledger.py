@@ -6,11 +6,11 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
+from quadpy.core.source import Span
 from quadpy.hazards.clocks import Clock, Lane
 from quadpy.hazards.operations import ENDS, FREE, READ, Entry, Operation, conflict
 from quadpy.hazards.regions import Overlap, Region, overlap
 from quadpy.hazards.shortening import MANY, Accesses, in_few_lanes, shortened, without_history
-from quadpy.source import Span
 
 Conflict = tuple[Operation, Entry, Overlap]
 """An earlier access that nothing orders before the new one."""

@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Sequence
 from typing import Final
 
-from quadpy.conflicts import Hazard
+from quadpy.core.conflicts import Hazard
 from quadpy.hazards.clocks import Clocks, Lane, Snapshot
 from quadpy.hazards.ledger import Conflict, Ledger
 from quadpy.hazards.memory import Allocations, Handle

@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 from typing import ClassVar, Final
 
+from quadpy.core.source import Span
 from quadpy.hazards.clocks import Clock, Lane, Snapshot
 from quadpy.hazards.regions import Region, contains
 from quadpy.runtime.launch.observing import NodeTimer, TaskTimes
-from quadpy.source import Span
 
 READ: Final = "read"
 WRITE: Final = "write"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from quadpy.importing import import_late
-from quadpy.public import public
+from quadpy.core.importing import import_late
+from quadpy.core.public import public
 
 if TYPE_CHECKING:
     from quadpy.jit.kernel import Kernel

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from quadpy.conflicts import Hazard, HazardAccess, HazardKind
+from quadpy.core.conflicts import Hazard, HazardAccess, HazardKind
 from quadpy.hazards.allowances import reason_for
 from quadpy.hazards.clocks import Lane
 from quadpy.hazards.operations import ALLOCATION, FREE, READ, WRITE, Entry, Operation

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import TypeAlias
 
-from quadpy.conflicts import Hazard, HazardAccess
+from quadpy.core.conflicts import Hazard, HazardAccess
+from quadpy.core.source import Span
 from quadpy.hazards.calls import node_entries
 from quadpy.hazards.findings import raise_hazard
 from quadpy.hazards.operations import Entry, conflict
@@ -15,7 +16,6 @@ from quadpy.hazards.reports import allowed_in_both, kind_of, range_text, verb_of
 from quadpy.runtime.arrays.view import ArrayMemory
 from quadpy.runtime.launch.capturing import CAPTURES
 from quadpy.runtime.launch.observing import KernelAccess
-from quadpy.source import Span
 
 Section: TypeAlias = Sequence[tuple[ArrayMemory, KernelAccess]]
 """The accesses of a section."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from quadpy.conflicts import Hazard
+from quadpy.core.conflicts import Hazard
 from quadpy.hazards.findings import Findings, raise_hazard, warn_of
 from quadpy.runtime.device.blocks import Lasting
 

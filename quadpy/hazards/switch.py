@@ -6,11 +6,11 @@ from functools import partial
 from importlib import import_module
 from typing import Final
 
+from quadpy.core.public import public
 from quadpy.errors import ArgumentError
 from quadpy.hazards.checker import Checker
 from quadpy.hazards.findings import Findings
 from quadpy.hazards.sinks import Sinks
-from quadpy.public import public
 from quadpy.runtime.device.blocks import Block, whole
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.launch.capturing import CAPTURES

@@ -8,11 +8,11 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from quadpy.completion import shows
-from quadpy.dtypes import Scalar, meant
+from quadpy.core.completion import shows
+from quadpy.core.dtypes import Scalar, meant
+from quadpy.core.messages import shown
+from quadpy.core.public import public, public_init
 from quadpy.errors import ArgumentError
-from quadpy.messages import shown
-from quadpy.public import public, public_init
 from quadpy.runtime.arrays.field import Field, field
 from quadpy.runtime.arrays.ndarray import NDArray, ndarray
 from quadpy.runtime.arrays.ordered import OrderedNDArray

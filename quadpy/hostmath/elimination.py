@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from quadpy.dtypes import Scalar
+from quadpy.core.dtypes import Scalar
 from quadpy.runtime.elements.numpy_types import Numbers, cast
 
 

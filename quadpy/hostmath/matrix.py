@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, overload
 
 import numpy as np
 
-from quadpy.dtypes import promote
+from quadpy.core.dtypes import promote
+from quadpy.core.importing import import_late
+from quadpy.core.messages import no_attribute, shown
+from quadpy.core.public import public
 from quadpy.errors import ArgumentError
 from quadpy.hostmath.descriptors import MatrixType, VectorType
 from quadpy.hostmath.elimination import determinant, inverse, solution
 from quadpy.hostmath.vector import Vector
-from quadpy.importing import import_late
-from quadpy.messages import no_attribute, shown
-from quadpy.public import public
 from quadpy.runtime.arrays.field import Field
 from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.arrays.ordered import OrderedNDArray
@@ -40,7 +40,7 @@ class Matrix(Elements):
         def __matmul__(self, other: Any, /) -> Any: ...
 
     def __getattr__(self, name: str) -> NoReturn:
-        instead = {} if name.startswith("_") else import_late("quadpy.elsewhere").INSTEAD
+        instead = {} if name.startswith("_") else import_late("quadpy.core.elsewhere").INSTEAD
         raise no_attribute("a Matrix", name, dir(type(self)), instead)
 
     def transpose(self) -> Matrix:

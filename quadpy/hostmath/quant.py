@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import builtins
 
-from quadpy.dtypes import Scalar, f32, f64
+from quadpy.core.dtypes import Scalar, f32, f64
+from quadpy.core.messages import shown
+from quadpy.core.public import public, require_switch
+from quadpy.core.quantised import QuantFixed, QuantFloat, QuantInt
 from quadpy.errors import ArgumentError
-from quadpy.messages import shown
-from quadpy.public import public, require_switch
-from quadpy.quantised import QuantFixed, QuantFloat, QuantInt
 from quadpy.runtime.elements.types import ScalarLike, scalar_of
 
 __all__ = ["fixed", "float", "int"]

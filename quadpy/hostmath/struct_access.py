@@ -8,15 +8,15 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
-from quadpy.completion import completed
-from quadpy.dtypes import u8
+from quadpy.core.completion import completed
+from quadpy.core.dtypes import u8
+from quadpy.core.messages import one_of
+from quadpy.core.public import shortened
+from quadpy.core.records import Plain, RecordType
 from quadpy.errors import ArgumentError, QuadpyError
 from quadpy.hostmath.struct_storage import from_stored, to_stored
 from quadpy.hostmath.struct_types import StructType
 from quadpy.hostmath.structs import Struct
-from quadpy.messages import one_of
-from quadpy.public import shortened
-from quadpy.records import Plain, RecordType
 from quadpy.runtime.arrays.dense import DenseArray
 from quadpy.runtime.arrays.field import Field
 from quadpy.runtime.arrays.parts import part_of

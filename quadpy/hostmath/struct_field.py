@@ -7,17 +7,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from quadpy.completion import completed, shows
+from quadpy.core.completion import completed, shows
+from quadpy.core.importing import import_late
+from quadpy.core.messages import one_of
+from quadpy.core.public import call_site, public
+from quadpy.core.records import RecordType
 from quadpy.errors import ArgumentError
 from quadpy.hostmath.struct_access import StructMember, members_to_numpy
 from quadpy.hostmath.struct_layout import StructTree, places_of
 from quadpy.hostmath.struct_leaves import OfLeaves
 from quadpy.hostmath.struct_types import StructType
 from quadpy.hostmath.structs import Struct, made_of
-from quadpy.importing import import_late
-from quadpy.messages import one_of
-from quadpy.public import call_site, public
-from quadpy.records import RecordType
 from quadpy.runtime.arrays.dense import shape_of
 from quadpy.runtime.arrays.derivatives import DIFFERENTIATED, KINDS, WITH_SHAPE, needed
 from quadpy.runtime.arrays.field import Field
@@ -165,7 +165,7 @@ class StructField(OfLeaves):
             return getattr(self.leaves()[0], name)
         if name == "field_dict":
             return dict(self._members)
-        instead = import_late("quadpy.elsewhere").INSTEAD.get(name) or one_of(name, self._members)
+        instead = import_late("quadpy.core.elsewhere").INSTEAD.get(name) or one_of(name, self._members)
         raise AttributeError(f"a field of {self.dtype!r} has no member {name!r}; {instead}")
 
     def __setattr__(self, name: str, value: object) -> None:

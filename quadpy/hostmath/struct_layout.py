@@ -6,9 +6,9 @@ import math
 import weakref
 from typing import Final, NamedTuple, Protocol
 
+from quadpy.core.records import RecordType
 from quadpy.hostmath.struct_access import BYTE, StructMember
 from quadpy.hostmath.struct_types import StructType
-from quadpy.records import RecordType
 from quadpy.runtime.arrays.field import Field
 from quadpy.runtime.arrays.field_layout import Layout, Placement, axis_strides
 from quadpy.runtime.device.locks import new_lock

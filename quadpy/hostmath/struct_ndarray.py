@@ -7,12 +7,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from quadpy.completion import shows
-from quadpy.dtypes import BY_NAME, u8
+from quadpy.core.completion import shows
+from quadpy.core.dtypes import BY_NAME, u8
+from quadpy.core.records import Plain, RecordType
 from quadpy.errors import ArgumentError
 from quadpy.hostmath.struct_access import StructAccess
 from quadpy.hostmath.struct_types import StructType
-from quadpy.records import Plain, RecordType
 from quadpy.runtime.arrays.dense import shape_of
 from quadpy.runtime.arrays.derivatives import DIFFERENTIATED
 from quadpy.runtime.arrays.foreign_host import HostView, TypeKey, describe_host_array, type_key

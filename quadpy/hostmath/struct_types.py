@@ -10,14 +10,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from quadpy.completion import shows
-from quadpy.dtypes import meant
+from quadpy.core.completion import shows
+from quadpy.core.dtypes import meant
+from quadpy.core.importing import import_late
+from quadpy.core.messages import one_of, shown
+from quadpy.core.public import public
+from quadpy.core.records import Plain, RecordType, function_of
 from quadpy.errors import ArgumentError
 from quadpy.hostmath.structs import Struct, made_of
-from quadpy.importing import import_late
-from quadpy.messages import one_of, shown
-from quadpy.public import public
-from quadpy.records import Plain, RecordType, function_of
 from quadpy.runtime.elements.numpy_types import admit, cast, numpy_dtype
 from quadpy.runtime.elements.types import CompositeType, DType, element_of, scalar_of
 from quadpy.runtime.elements.values import Elements, wrap

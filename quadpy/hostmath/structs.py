@@ -8,16 +8,16 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from quadpy.completion import completed, shows
-from quadpy.dtypes import Scalar
+from quadpy.core.completion import completed, shows
+from quadpy.core.dtypes import Scalar
+from quadpy.core.importing import import_late
+from quadpy.core.messages import one_of
+from quadpy.core.public import public
+from quadpy.core.records import RecordType
 from quadpy.errors import ArgumentError
 from quadpy.hostmath.descriptors import type_of
 from quadpy.hostmath.matrix import Matrix
 from quadpy.hostmath.vector import Vector
-from quadpy.importing import import_late
-from quadpy.messages import one_of
-from quadpy.public import public
-from quadpy.records import RecordType
 from quadpy.runtime.elements.types import CompositeType
 from quadpy.runtime.elements.values import Elements
 

@@ -6,11 +6,11 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
+from quadpy.core.importing import import_late
+from quadpy.core.messages import no_attribute
+from quadpy.core.public import public
 from quadpy.errors import ArgumentError
 from quadpy.hostmath.descriptors import VectorType
-from quadpy.importing import import_late
-from quadpy.messages import no_attribute
-from quadpy.public import public
 from quadpy.runtime.arrays.field import Field
 from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.arrays.ordered import OrderedNDArray
@@ -36,7 +36,7 @@ class Vector(Elements):
             if len(name) <= 4 and set(name) <= set(names[: self.n]):
                 picked = [names.index(letter) for letter in name]
                 return self[picked[0]] if len(picked) == 1 else self[picked]
-        instead = {} if name.startswith("_") else import_late("quadpy.elsewhere").INSTEAD
+        instead = {} if name.startswith("_") else import_late("quadpy.core.elsewhere").INSTEAD
         raise no_attribute(f"a Vector of {self.n}", name, dir(type(self)), instead)
 
     def __setattr__(self, name: str, value: object) -> None:

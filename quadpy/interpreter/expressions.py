@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from quadpy.codegen.lower.expressions import POWERS, ROUNDED_ONCE
-from quadpy.dtypes import BY_NAME, SCALARS, Scalar, bf16, f16, f32, f64, u1
+from quadpy.core.dtypes import BY_NAME, SCALARS, Scalar, bf16, f16, f32, f64, u1
 from quadpy.errors import CodegenError
 from quadpy.interpreter.numbers import (
     TYPES,

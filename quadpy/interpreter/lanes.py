@@ -9,13 +9,13 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from quadpy.dtypes import Scalar, u1
+from quadpy.core.dtypes import Scalar, u1
+from quadpy.core.source import Span
 from quadpy.errors import KernelDivergenceError
 from quadpy.interpreter.merging import combined
 from quadpy.interpreter.numbers import number
 from quadpy.ir.nodes import AtomicOp, WaveOp
 from quadpy.ir.waves import ROW, first_of_scan
-from quadpy.source import Span
 
 Index: TypeAlias = tuple[Any, ...]
 Lane: TypeAlias = Generator["tuple[Meeting, tuple[Any, ...]]", Any, None]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import product
 
-from quadpy.dtypes import i32
+from quadpy.core.dtypes import i32
 from quadpy.interpreter.expressions import constructor
 from quadpy.interpreter.lanes import blocks, together
 from quadpy.interpreter.merging import copies, count, merged

@@ -11,7 +11,7 @@ import numpy as np
 
 from quadpy.codegen.plans.privatise import COPY_COST, LARGE_COPIES, LINE, MOST_BYTES, MOST_COPIES, MOST_TOGETHER
 from quadpy.codegen.reduction import ACCUMULATORS, MOST_CHUNKS, STRANDS, chunk_size, merge_op
-from quadpy.dtypes import Scalar, bf16, u1
+from quadpy.core.dtypes import Scalar, bf16, u1
 from quadpy.interpreter.numbers import TYPES, bf16_of_bits, bits_of_bf16, identity
 from quadpy.ir.nodes import AtomicOp
 

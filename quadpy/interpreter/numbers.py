@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from quadpy.dtypes import Scalar, bf16, f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
+from quadpy.core.dtypes import Scalar, bf16, f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
 
 
 def bits_of_bf16(x: np.float32) -> np.uint16:

@@ -14,11 +14,11 @@ from typing import Final
 
 from quadpy.codegen.frames import Privatised
 from quadpy.codegen.schedule import KernelSchedule
+from quadpy.core.source import NOWHERE, Span
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import DEFAULT_BLOCK, uses_block
 from quadpy.ir.numbering import Numbers, statements
 from quadpy.ir.walk import map_children, walk
-from quadpy.source import NOWHERE, Span
 
 _FILE: Final = "atomic"
 """Replaces the file in the spans that number atomics."""

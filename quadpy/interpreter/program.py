@@ -13,7 +13,8 @@ from typing import Any, Final
 import numpy as np
 
 from quadpy.codegen.abi import layout_of
-from quadpy.dtypes import Scalar, bf16, f16
+from quadpy.core.dtypes import Scalar, bf16, f16
+from quadpy.core.source import Span
 from quadpy.errors import CodegenError, KernelFault, KernelIndexError
 from quadpy.interpreter.expressions import Constants
 from quadpy.interpreter.loops import KernelStatements
@@ -24,7 +25,6 @@ from quadpy.interpreter.support import OUTSIDE, Memory, OutputError, Prints, Sho
 from quadpy.interpreter.text import OWN, CodeText, Origin, compiled, identifier
 from quadpy.interpreter.unset import read_unset
 from quadpy.ir import nodes as ir
-from quadpy.source import Span
 
 
 class PythonKernel:

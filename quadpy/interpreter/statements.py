@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from quadpy.artifact import CHECKPOINT, TURN
-from quadpy.dtypes import BY_NAME, bf16
+from quadpy.core.artifact import CHECKPOINT, TURN
+from quadpy.core.dtypes import BY_NAME, bf16
+from quadpy.core.source import Span
 from quadpy.interpreter.expressions import Constants, Expressions, constructor
 from quadpy.interpreter.lanes import Meeting
 from quadpy.interpreter.numbers import bf16_of_bits, bits_of_bf16
@@ -18,7 +19,6 @@ from quadpy.interpreter.text import OWN, CodeText, Origin
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import needs_whole_blocks
 from quadpy.ir.walk import unhandled
-from quadpy.source import Span
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -9,12 +9,12 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from quadpy.dtypes import Scalar
+from quadpy.core.dtypes import Scalar
+from quadpy.core.faults import FIRST_VALUE, Site
+from quadpy.core.output import Message
 from quadpy.errors import KernelFault
-from quadpy.faults import FIRST_VALUE, Site
 from quadpy.interpreter.numbers import MEMORY_TYPES
 from quadpy.ir.types import Array, Member
-from quadpy.output import Message
 
 OUTSIDE: Final = 1 << 62
 """Subtracted from negative indices, which are then outside every array."""

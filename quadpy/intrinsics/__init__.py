@@ -10,12 +10,12 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from quadpy.completion import shows
+from quadpy.core.completion import shows
+from quadpy.core.importing import import_late
+from quadpy.core.messages import shown
 from quadpy.errors import ArgumentError, KernelSyntaxError
-from quadpy.importing import import_late
 from quadpy.intrinsics import atomics, block, control, math, waves
 from quadpy.intrinsics.rows import Row
-from quadpy.messages import shown
 
 __all__ = ["BUILTINS", "BY_NAME", "GROUPS", "INSTRUCTIONS", "INTERNAL", "ROWS", "Builtin", "namespace"]
 

@@ -6,10 +6,10 @@ import enum
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from quadpy.dtypes import Scalar, u1
+from quadpy.core.dtypes import Scalar, u1
 
 if TYPE_CHECKING:
-    from quadpy.target import Family
+    from quadpy.core.target import Family
 
 __all__ = [
     "Effect", "Emitted", "Library", "Llvm", "Lowering", "Operator", "Row", "Syntax", "Traced", "Types", "Unsupported",

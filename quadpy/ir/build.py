@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from quadpy.dtypes import Scalar, i64, u64
+from quadpy.core.dtypes import Scalar, i64, u64
+from quadpy.core.light import dataclass
+from quadpy.core.source import Span
 from quadpy.ir import nodes as ir
 from quadpy.ir.expressions import as_operand
-from quadpy.light import dataclass
-from quadpy.source import Span
 
 FAULT_PARAMS: Final = ("$fault", "$sites")
 """Hidden parameters of kernels with checks: the address of the record of faults, and the number of the first check."""

@@ -6,9 +6,9 @@ import enum
 from collections.abc import Callable
 from typing import Any, Final, NoReturn, TypeAlias
 
-from quadpy.dtypes import Scalar, i32, u1
+from quadpy.core.dtypes import Scalar, i32, u1
+from quadpy.core.light import dataclass
 from quadpy.ir.node import Node, Pure
-from quadpy.light import dataclass
 
 __all__ = [
     "AtomicOp", "BinOp", "Binary", "BitCast", "BlockIndex", "COMBINES", "Call", "Cast", "CmpOp", "Compare", "Const",

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final, TypeVar
 
-from quadpy.flow import Flow, Fork, Step, map_tasks
+from quadpy.core.flow import Flow, Fork, Step, map_tasks
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import map_children
 

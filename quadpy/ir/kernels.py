@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
 
-from quadpy.dtypes import Scalar
-from quadpy.faults import Site
-from quadpy.flow import Flow
+from quadpy.core.dtypes import Scalar
+from quadpy.core.faults import Site
+from quadpy.core.flow import Flow
+from quadpy.core.light import dataclass
 from quadpy.ir.expressions import AtomicOp, Expr, Place, Var
 from quadpy.ir.node import Node, Pure
 from quadpy.ir.statements import Axis, Block, SharedArray
 from quadpy.ir.types import Array
-from quadpy.light import dataclass
 
 __all__ = [
     "ArrayParam", "Function", "Kernel", "ParallelTask", "Param", "Private", "Reduction", "ScalarParam", "SerialTask", "Task", "TaskGate",

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
-from quadpy.dtypes import Scalar
+from quadpy.core.dtypes import Scalar
 from quadpy.ir import nodes as ir
 
 LaneValues: TypeAlias = tuple[int, ...]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+from quadpy.core.light import dataclass
 from quadpy.ir.expressions import Expr
 from quadpy.ir.node import Pure
-from quadpy.light import dataclass
 
 __all__ = [
     "ArraySeen", "Breakpoint", "Enter", "Exit", "Line", "Mark", "Names", "ObjectSeen", "Seen", "StructSeen", "VectorSeen",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import cast
 
+from quadpy.core.source import Span
 from quadpy.errors import KernelSyntaxError
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import DEFAULT_BLOCK, done_by_waves, has_barrier, has_wave
@@ -17,7 +18,6 @@ from quadpy.ir.numbering import statements
 from quadpy.ir.uniform import Divergence, decided_by
 from quadpy.ir.walk import children, walk
 from quadpy.ir.waves import UNIFORM_RESULTS
-from quadpy.source import Span
 
 
 def check_meetings(kernel: ir.Kernel) -> ir.Kernel:

@@ -6,8 +6,8 @@ import enum
 from dataclasses import field
 from typing import ClassVar, Final
 
-from quadpy.light import dataclass
-from quadpy.source import Span
+from quadpy.core.light import dataclass
+from quadpy.core.source import Span
 
 __all__ = ["MEETINGS", "Access", "Node", "Order", "Pure"]
 

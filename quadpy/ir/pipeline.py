@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final, TypeAlias
 
+from quadpy.core.light import dataclass
 from quadpy.ir.meetings import check_meetings
 from quadpy.ir.nodes import Kernel
 from quadpy.ir.passes.accumulate import accumulate
@@ -15,7 +16,6 @@ from quadpy.ir.passes.atomics import demote_atomics, drop_unused_results
 from quadpy.ir.passes.hold import hold_elements
 from quadpy.ir.passes.split_tasks import split_tasks
 from quadpy.ir.passes.watch_races import watch_races
-from quadpy.light import dataclass
 
 Observer: TypeAlias = Callable[[str, Kernel], None]
 """Is called with the name of each pass, and with the kernel as that pass left it."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from quadpy.flow import print_flow
+from quadpy.core.flow import print_flow
 from quadpy.ir import nodes as ir
 from quadpy.ir.effects import effects_of
 from quadpy.ir.variables import bound_by

@@ -5,12 +5,12 @@ from __future__ import annotations
 import enum
 from typing import TypeAlias
 
+from quadpy.core.light import dataclass
+from quadpy.core.output import Message
 from quadpy.ir.expressions import AtomicOp, Element, Expr, ParamRead, Place, Var
 from quadpy.ir.marks import Breakpoint, Enter, Exit, Line, Names
 from quadpy.ir.node import Node, Order, Pure
 from quadpy.ir.types import Array
-from quadpy.light import dataclass
-from quadpy.output import Message
 
 __all__ = [
     "Assign", "AssignOne", "Atomic", "Axis", "Barrier", "Block", "Break", "CallMany", "Continue", "DoWhile", "Fault", "Fence",
@@ -276,7 +276,7 @@ class Print(Node):
 
 @dataclass(frozen=True, slots=True)
 class Fault(Node):
-    """Leaves ``values`` in the record at the address ``record``, unless an earlier fault has it: see ``quadpy.faults``.
+    """Leaves ``values`` in the record at the address ``record``, unless an earlier fault has it: see ``quadpy.core.faults``.
 
     ``check`` is the number of the check that failed.  All are u64.
     """

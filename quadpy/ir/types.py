@@ -5,8 +5,8 @@ from __future__ import annotations
 import enum
 import math
 
-from quadpy.dtypes import Scalar, element_text
-from quadpy.light import dataclass
+from quadpy.core.dtypes import Scalar, element_text
+from quadpy.core.light import dataclass
 
 
 class Space(enum.Enum):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Container
 
+from quadpy.core.source import Span
 from quadpy.errors import KernelSyntaxError
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import done_together
@@ -16,7 +17,6 @@ from quadpy.ir.numbering import Numbers
 from quadpy.ir.touches import changed_in, name_of, only_reads, touches
 from quadpy.ir.variables import bound_by
 from quadpy.ir.walk import walk
-from quadpy.source import Span
 
 
 def decided_by(stmt: ir.If | ir.For | ir.While) -> tuple[ir.Expr, ...]:

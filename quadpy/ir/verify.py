@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Final, NoReturn
 
-from quadpy.dtypes import Scalar, i32, i64, u1, u64
+from quadpy.core.dtypes import Scalar, i32, i64, u1, u64
+from quadpy.core.faults import MOST_VALUES
+from quadpy.core.flow import Flow, Fork, Loop, conditions_of, steps_of, tasks_of
 from quadpy.errors import CodegenError
-from quadpy.faults import MOST_VALUES
-from quadpy.flow import Flow, Fork, Loop, conditions_of, steps_of, tasks_of
 from quadpy.intrinsics import INSTRUCTIONS
 from quadpy.ir import nodes as ir
 from quadpy.ir.touches import touches, value_of

@@ -15,7 +15,7 @@ import math
 from collections.abc import Sequence
 from typing import Final, Literal
 
-from quadpy.dtypes import Scalar, i32, u1, u64
+from quadpy.core.dtypes import Scalar, i32, u1, u64
 from quadpy.ir import nodes as ir
 
 WAVE_SIZES: Final = (32, 64)

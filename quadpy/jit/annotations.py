@@ -11,8 +11,9 @@ from typing import Any, Final, get_args, get_origin
 
 import numpy as np
 
-from quadpy.artifact import CHECKPOINT
-from quadpy.dtypes import Scalar, bf16, f16, f32, i32, meant, u1
+from quadpy.core.artifact import CHECKPOINT
+from quadpy.core.dtypes import Scalar, bf16, f16, f32, i32, meant, u1
+from quadpy.core.messages import misfit, positional, shown
 from quadpy.errors import ArgumentError, KernelTypeError, QuadpyError
 from quadpy.hostmath import MatrixType, NDArrayType, StructType, VectorType, element_of, scalar_of
 from quadpy.jit.compile_time_parameters import ContainerParameter, Declared, TemplateParameter, TensorParameter
@@ -28,7 +29,6 @@ from quadpy.jit.parameters import (
 from quadpy.lang.decorators import Template, is_method, is_template
 from quadpy.lang.source import FunctionSource
 from quadpy.lang.tensors import tensor_annotation
-from quadpy.messages import misfit, positional, shown
 from quadpy.runtime.arrays.buffer_view import BufferView
 from quadpy.runtime.arrays.field import Field
 from quadpy.runtime.arrays.ndarray import NDArray

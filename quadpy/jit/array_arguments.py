@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from quadpy.artifact import SHADOW, CodeObject
+from quadpy.core.artifact import SHADOW, CodeObject
+from quadpy.core.flow import conditions_of
+from quadpy.core.importing import import_late
 from quadpy.errors import ArgumentError
-from quadpy.flow import conditions_of
-from quadpy.importing import import_late
 from quadpy.jit.plan import ArgumentValue, Plan, Views
 from quadpy.lang.arguments import ArgType, ArrayArg
 from quadpy.runtime.arrays.view import ArrayMemory

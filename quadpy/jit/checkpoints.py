@@ -6,14 +6,14 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from quadpy.artifact import CHECKPOINT, PAUSED, TURN
-from quadpy.completion import shows
-from quadpy.dtypes import i32
+from quadpy.core.artifact import CHECKPOINT, PAUSED, TURN
+from quadpy.core.completion import shows
+from quadpy.core.dtypes import i32
+from quadpy.core.importing import import_late
+from quadpy.core.messages import shown
+from quadpy.core.public import made_by, public
 from quadpy.errors import ArgumentError
-from quadpy.importing import import_late
 from quadpy.jit.kernel import BoundKernel, Kernel
-from quadpy.messages import shown
-from quadpy.public import made_by, public
 from quadpy.runtime.arrays.ndarray import NDArray, ndarray
 from quadpy.runtime.launch.capturing import CAPTURES
 from quadpy.runtime.launch.fusion import Fusion

@@ -8,12 +8,15 @@ import json
 from collections.abc import Mapping
 from typing import Final
 
-from quadpy.artifact import CodeObject, ResultShape
 from quadpy.cache.keys import IndexKey
 from quadpy.cache.process import kernel_cache
-from quadpy.conflicts import Race
+from quadpy.core.artifact import CodeObject, ResultShape
+from quadpy.core.conflicts import Race
+from quadpy.core.importing import import_late
+from quadpy.core.light import dataclass
+from quadpy.core.source import Span
+from quadpy.core.target import TargetSpec
 from quadpy.errors import ArgumentError, QuadpyError
-from quadpy.importing import import_late
 from quadpy.jit.dumps import Dumps
 from quadpy.jit.kernel_cache import TOOLCHAIN, load_code, target_text
 from quadpy.jit.race_warnings import warn_of_races
@@ -22,10 +25,7 @@ from quadpy.lang.dependencies import Dependencies, reads_of
 from quadpy.lang.guard import guarded
 from quadpy.lang.members_found import MembersFound
 from quadpy.lang.source import FunctionSource
-from quadpy.light import dataclass
 from quadpy.runtime.arrays.field import Field
-from quadpy.source import Span
-from quadpy.target import TargetSpec
 
 _MEMBERS: Final = hashlib.sha256(b"members").hexdigest()
 """Replaces the code in records that list the members of its arguments that a kernel uses."""

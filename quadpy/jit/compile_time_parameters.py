@@ -8,7 +8,9 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from quadpy.dtypes import Scalar, element_text, f32, u1
+from quadpy.core.dtypes import Scalar, element_text, f32, u1
+from quadpy.core.light import dataclass
+from quadpy.core.messages import counted, shown
 from quadpy.errors import ArgumentError
 from quadpy.hostmath import Elements, Struct
 from quadpy.jit.parameters import (
@@ -22,8 +24,6 @@ from quadpy.jit.parameters import (
 from quadpy.lang.arguments import ArgType, ContainerArg, StaticArg
 from quadpy.lang.decorators import Method
 from quadpy.lang.tensors import rank_of
-from quadpy.light import dataclass
-from quadpy.messages import counted, shown
 from quadpy.runtime.elements.types import CompositeType, scalar_of
 
 _PRIMITIVES: Final = "__quadpy_template_primitives__"

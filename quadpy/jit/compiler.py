@@ -5,12 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-from quadpy.artifact import CodeObject
 from quadpy.cache.keys import CacheKey
 from quadpy.codegen.compile import compile_kernel, lower
 from quadpy.codegen.launches import symbols_of
 from quadpy.codegen.pipeline import added_checks
 from quadpy.codegen.schedule import PLAIN, Form
+from quadpy.core.artifact import CodeObject
+from quadpy.core.source import Span
+from quadpy.core.target import TargetSpec
 from quadpy.ir.nodes import Kernel
 from quadpy.ir.printer import print_ir
 from quadpy.jit.compilation import Compiled, Request
@@ -20,8 +22,6 @@ from quadpy.jit.races import races_in
 from quadpy.lang.arguments import Options
 from quadpy.lang.fingerprints import is_our_module
 from quadpy.lang.trace import Traced, trace_kernel
-from quadpy.source import Span
-from quadpy.target import TargetSpec
 
 
 def compile_traced(request: Request) -> Compiled:

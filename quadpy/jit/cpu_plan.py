@@ -9,7 +9,8 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from quadpy.artifact import CHECKED, INTERRUPTED, OUT_OF_BOUNDS, OUT_OF_MEMORY, CodeObject, ResultShape
+from quadpy.core.artifact import CHECKED, INTERRUPTED, OUT_OF_BOUNDS, OUT_OF_MEMORY, CodeObject, ResultShape
+from quadpy.core.source import Span
 from quadpy.errors import OutOfDeviceMemory
 from quadpy.jit.array_arguments import ArrayArguments, accesses_of_block
 from quadpy.jit.grids import barrier_loops
@@ -30,7 +31,6 @@ from quadpy.runtime.launch.fusion import Fusion
 from quadpy.runtime.launch.launch import Bound, HostLaunch, KernelLaunch, Runner, Scratch
 from quadpy.runtime.memory.device_storage import stream_of
 from quadpy.runtime.streams.stream import Stream
-from quadpy.source import Span
 
 _ENTRY: Final = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int32)
 

@@ -6,11 +6,11 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal, overload
 
+from quadpy.core.importing import import_late
+from quadpy.core.public import public, require_switch
 from quadpy.errors import KernelSourceError
-from quadpy.importing import import_late
 from quadpy.jit.kernel import Kernel
 from quadpy.jit.options import KernelOptions
-from quadpy.public import public, require_switch
 from quadpy.runtime.launch.fusion import Fuse
 
 if TYPE_CHECKING:

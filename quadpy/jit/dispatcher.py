@@ -6,8 +6,9 @@ from collections.abc import Hashable, Mapping, Sequence
 from threading import RLock
 from typing import TYPE_CHECKING, Final
 
-from quadpy.dtypes import Scalar, i32, i64
-from quadpy.importing import import_late
+from quadpy.core.dtypes import Scalar, i32, i64
+from quadpy.core.importing import import_late
+from quadpy.core.target import TargetSpec, parse_target, with_waves
 from quadpy.jit.options import KernelOptions
 from quadpy.jit.parameters import (
     Argument,
@@ -26,7 +27,6 @@ from quadpy.runtime.device.devices import device_of
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.launch.launch import Binder
 from quadpy.settings import settings
-from quadpy.target import TargetSpec, parse_target, with_waves
 
 if TYPE_CHECKING:
     from quadpy.jit.fast_call.arguments import FastCall

@@ -7,8 +7,8 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from operator import itemgetter
 from typing import Final, NamedTuple, TypeAlias
 
-from quadpy.artifact import HIDDEN, CodeObject, TaskInfo
 from quadpy.codegen.launches import symbols_of
+from quadpy.core.artifact import HIDDEN, CodeObject, TaskInfo
 from quadpy.ir import nodes as ir
 from quadpy.ir.footprints import Box, Footprint, footprints_of, with_numbers
 from quadpy.ir.footprints.evaluate import Ends, Numbers, boxes_function, ends_function

@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
-from quadpy.formula import BlockValue, Formula, Operation
+from quadpy.core.formula import BlockValue, Formula, Operation
 from quadpy.jit.plan import ArgumentValue
 
 Evaluator: TypeAlias = Callable[[Sequence[ArgumentValue]], int]

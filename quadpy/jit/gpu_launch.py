@@ -7,20 +7,20 @@ import ctypes
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from quadpy.artifact import CodeObject, TaskInfo
+from quadpy.core.artifact import CodeObject, TaskInfo
+from quadpy.core.flow import Flow, Fork, Loop, has_loop
+from quadpy.core.importing import import_late
+from quadpy.core.light import dataclass
+from quadpy.core.source import Span
+from quadpy.core.target import parse_target
 from quadpy.errors import DeviceError, DriverError
-from quadpy.flow import Flow, Fork, Loop, has_loop
-from quadpy.importing import import_late
 from quadpy.jit.formula import Evaluator, compile_formula
 from quadpy.jit.plan import ArgumentValue
-from quadpy.light import dataclass
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.modules import Label, Module
 from quadpy.runtime.drivers.driver import Driver, FunctionHandle
 from quadpy.runtime.launch.launch import MemoryRange
 from quadpy.runtime.streams.timeline import Timeline
-from quadpy.source import Span
-from quadpy.target import parse_target
 
 MOST_BLOCKS: Final = (1 << 31) - 1
 """CUDA's and HIP's limit for the blocks of a grid."""

@@ -7,8 +7,9 @@ import struct
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from quadpy.artifact import CodeObject, ResultShape
-from quadpy.dtypes import BY_NAME
+from quadpy.core.artifact import CodeObject, ResultShape
+from quadpy.core.dtypes import BY_NAME
+from quadpy.core.source import Span
 from quadpy.errors import ArgumentError, DeviceError
 from quadpy.jit.array_arguments import ArrayArguments, accesses_of_block
 from quadpy.jit.gpu_launch import Submission, TaskLaunch, task_launches, upload_kernels_on
@@ -38,7 +39,6 @@ from quadpy.runtime.launch.launch import (
 from quadpy.runtime.memory.allocators.block import Block, DeviceBuffer
 from quadpy.runtime.memory.device_storage import stream_of
 from quadpy.runtime.streams.stream import Stream
-from quadpy.source import Span
 
 
 class GpuPlan:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from functools import partial
 
-from quadpy.artifact import CodeObject
+from quadpy.core.artifact import CodeObject
+from quadpy.core.flow import Loop
 from quadpy.errors import DriverError, OutOfDeviceMemory
-from quadpy.flow import Loop
 from quadpy.graph.engines.argument_policy import ArgumentPolicy
 from quadpy.graph.engines.calls import CallGraph, CallGraphs
 from quadpy.graph.engines.choose import EngineChoice, LoopWay

@@ -7,15 +7,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import itemgetter
 
-from quadpy.artifact import CodeObject
+from quadpy.core.artifact import CodeObject
+from quadpy.core.formula import Formula, values_in
+from quadpy.core.light import dataclass
+from quadpy.core.source import Span
 from quadpy.errors import ArgumentError
-from quadpy.formula import Formula, values_in
 from quadpy.jit.formula import Evaluator, compile_formula
 from quadpy.jit.gpu_launch import TaskLaunch
 from quadpy.jit.limits import Limits
 from quadpy.jit.plan import ArgumentValue
-from quadpy.light import dataclass
-from quadpy.source import Span
 
 
 @dataclass(frozen=True, slots=True)

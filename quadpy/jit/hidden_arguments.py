@@ -10,9 +10,9 @@ import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from quadpy.artifact import CodeObject
+from quadpy.core.artifact import CodeObject
+from quadpy.core.light import dataclass
 from quadpy.jit.plan import ArgumentValue
-from quadpy.light import dataclass
 from quadpy.runtime.arrays.field_memory import FieldMemory
 from quadpy.runtime.device.current import next_launch
 from quadpy.runtime.device.device import Device

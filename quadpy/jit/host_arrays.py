@@ -12,9 +12,9 @@ from dataclasses import field
 
 import numpy as np
 
+from quadpy.core.light import dataclass
 from quadpy.jit.array_arguments import ArrayArguments
 from quadpy.jit.plan import Values, Views
-from quadpy.light import dataclass
 from quadpy.runtime.arrays.foreign_host import HostView, TypeKey
 from quadpy.runtime.arrays.view import ArrayView
 from quadpy.runtime.device.device import Device

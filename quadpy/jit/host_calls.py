@@ -9,7 +9,8 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from quadpy.dtypes import Scalar
+from quadpy.core.dtypes import Scalar
+from quadpy.core.target import parse_target
 from quadpy.errors import ArgumentError, CompilationError, KernelFault
 from quadpy.hostmath import Elements, Struct
 from quadpy.hostmath.struct_types import StructType
@@ -26,7 +27,6 @@ from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.device.current import Config, current_config
 from quadpy.runtime.elements.numpy_types import SCALAR_OF
 from quadpy.runtime.elements.types import scalar_of
-from quadpy.target import parse_target
 
 
 def _call0(f: Any) -> Any:

@@ -7,15 +7,15 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar, overload
 
-from quadpy.completion import shows
-from quadpy.copying import ByName, Recipe
+from quadpy.core.completion import shows
+from quadpy.core.copying import ByName, Recipe
+from quadpy.core.importing import import_late
+from quadpy.core.public import public_init, shortened
 from quadpy.errors import ArgumentError, KernelSyntaxError, QuadpyError
-from quadpy.importing import import_late
 from quadpy.jit.misfits import Misfit
 from quadpy.jit.options import KernelOptions
 from quadpy.lang.members_found import MembersFound
 from quadpy.lang.source import FunctionSource
-from quadpy.public import public_init, shortened
 from quadpy.runtime.device.current import State, current_config
 from quadpy.runtime.device.locks import LiveObjects
 from quadpy.runtime.launch.capturing import CAPTURES, replaying_here
@@ -24,7 +24,7 @@ from quadpy.runtime.launch.fusion import Fusion
 if TYPE_CHECKING:
     import inspect
 
-    from quadpy.artifact import CodeObject
+    from quadpy.core.artifact import CodeObject
     from quadpy.graph.engines.stats import GraphKernelStats
     from quadpy.jit.dispatcher import Dispatcher
     from quadpy.jit.fast_call.arguments import FastCall
@@ -235,7 +235,7 @@ class Kernel(ByName):
             CompilationError: the kernel itself is at fault; the message shows its line.
         """
         offline = import_late("quadpy.jit.offline")
-        code: CodeObject = offline.compile_for(self, import_late("quadpy.target").parse_target(target), arguments)
+        code: CodeObject = offline.compile_for(self, import_late("quadpy.core.target").parse_target(target), arguments)
         return code
 
     @property

@@ -11,14 +11,14 @@ from typing import Final
 import llvmlite
 
 from quadpy._version import __version__
-from quadpy.artifact import CodeObject
 from quadpy.cache.format import pack_parts, unpack_parts
 from quadpy.cache.process import kernel_cache
 from quadpy.codegen.host import host_spec_string
-from quadpy.target import TargetSpec
+from quadpy.core.artifact import CodeObject
+from quadpy.core.target import TargetSpec
 
 FOLDERS: Final = (
-    "algorithms", "cache", "codegen", "compat", "dist/kernels", "hostmath", "interpreter", "intrinsics", "ir", "jit", "lang",
+    "algorithms", "cache", "codegen", "compat", "core", "dist/kernels", "hostmath", "interpreter", "intrinsics", "ir", "jit", "lang",
     "math", "mathlib", "runtime", "simt",
 )  # fmt: skip
 """Of quadpy, that machine code depends on: they have the compiler, or functions that kernels call."""

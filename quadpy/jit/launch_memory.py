@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from quadpy.artifact import CodeObject
+from quadpy.core.artifact import CodeObject
 from quadpy.errors import OutOfDeviceMemory
 from quadpy.jit.cpu_plan import CpuPlan
 from quadpy.jit.formula import compile_formula

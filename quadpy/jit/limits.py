@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from quadpy.artifact import CodeObject, Limit
+from quadpy.core.artifact import CodeObject, Limit
+from quadpy.core.formula import Formula
+from quadpy.core.messages import OUTSIDE
+from quadpy.core.public import warn_once
+from quadpy.core.source import Span
 from quadpy.errors import BoundsError, QuadpyError
-from quadpy.formula import Formula
 from quadpy.jit.formula import compile_formula
 from quadpy.jit.plan import ArgumentValue
-from quadpy.messages import OUTSIDE
-from quadpy.public import warn_once
-from quadpy.source import Span
 
 
 class Limits:

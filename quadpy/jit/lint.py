@@ -6,7 +6,10 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import Any, Final, Literal, TypeAlias
 
-from quadpy.conflicts import Race
+from quadpy.core.conflicts import Race
+from quadpy.core.light import dataclass
+from quadpy.core.messages import shown
+from quadpy.core.source import Span
 from quadpy.errors import ArgumentError, QuadpyError
 from quadpy.ir.nodes import Kernel as IrKernel, ParallelTask
 from quadpy.ir.races import Definite, Proved, Unknown, Verdict, races_of
@@ -14,9 +17,6 @@ from quadpy.jit.kernel import BoundKernel, Kernel
 from quadpy.jit.offline import trace_for
 from quadpy.jit.parameters import Argument
 from quadpy.jit.races import race_of
-from quadpy.light import dataclass
-from quadpy.messages import shown
-from quadpy.source import Span
 
 Outcome: TypeAlias = Literal["proved", "definite", "unknown", "allowed"]
 Overall: TypeAlias = Literal["clean", "races", "unchecked"]

@@ -7,7 +7,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from quadpy.artifact import SHADOW
+from quadpy.core.artifact import SHADOW
+from quadpy.core.source import Span
 from quadpy.ir.expressions import COMBINES, AtomicOp
 from quadpy.ir.node import Access
 from quadpy.jit.misfits import MISFITS
@@ -20,7 +21,6 @@ from quadpy.runtime.launch.capturing import CAPTURES, session_of
 from quadpy.runtime.launch.observing import KernelAccess, ObservedCall, Observer
 from quadpy.runtime.memory.device_storage import stream_of
 from quadpy.runtime.streams.stream import Stream
-from quadpy.source import Span
 
 if TYPE_CHECKING:
     from quadpy.jit.footprints import LaunchFootprint, LaunchFootprints

@@ -11,8 +11,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final, TypeVar
 
-from quadpy.artifact import CodeObject
 from quadpy.codegen.compile import compile_kernel
+from quadpy.core.artifact import CodeObject
+from quadpy.core.target import TargetSpec, parse_target, with_waves
 from quadpy.errors import ArgumentError
 from quadpy.hostmath import NDArrayType, StructType, element_of
 from quadpy.hostmath.struct_ndarray import key_of_record
@@ -33,7 +34,6 @@ from quadpy.lang.arguments import ArgType, ArrayArg, ContainerArg, member_type
 from quadpy.lang.members_found import MembersFound
 from quadpy.lang.trace import Traced, trace_kernel
 from quadpy.runtime.device.current import current_config
-from quadpy.target import TargetSpec, parse_target, with_waves
 
 T = TypeVar("T")
 

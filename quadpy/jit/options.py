@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from quadpy.core.public import require_switch
 from quadpy.errors import ArgumentError
-from quadpy.public import require_switch
 from quadpy.runtime.device.current import require_wave_size
 from quadpy.runtime.launch.fusion import Fuse, require_fuse
 

@@ -10,7 +10,10 @@ from typing import Any, Final, NoReturn, TypeAlias
 
 import numpy as np
 
-from quadpy.dtypes import BY_NAME, Scalar, bf16, element_text, f16, rounded_later, u1
+from quadpy.core.dtypes import BY_NAME, Scalar, bf16, element_text, f16, rounded_later, u1
+from quadpy.core.light import dataclass
+from quadpy.core.messages import counted, shown
+from quadpy.core.records import RecordType
 from quadpy.errors import ArgumentError, DeviceError
 from quadpy.hostmath import Elements, Struct, StructType
 from quadpy.hostmath.struct_ndarray import describe_struct_array, record_of_key
@@ -18,9 +21,6 @@ from quadpy.hostmath.struct_types import struct_type_of
 from quadpy.ir.types import Array, Layout, Member, array_of
 from quadpy.jit.plan import ArgumentValue
 from quadpy.lang.arguments import ArgType, ArrayArg, ScalarArg, StructArg, VecArg
-from quadpy.light import dataclass
-from quadpy.messages import counted, shown
-from quadpy.records import RecordType
 from quadpy.runtime.arrays.foreign_device import describe_device_array, is_on_gpu
 from quadpy.runtime.arrays.foreign_host import (
     ALIGNED,

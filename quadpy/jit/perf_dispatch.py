@@ -11,11 +11,11 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any, Final
 
-from quadpy.completion import shows
+from quadpy.core.completion import shows
+from quadpy.core.light import dataclass
+from quadpy.core.messages import one_of, shown
+from quadpy.core.public import made_by, public
 from quadpy.errors import ArgumentError
-from quadpy.light import dataclass
-from quadpy.messages import one_of, shown
-from quadpy.public import made_by, public
 from quadpy.runtime.device.devices import current_device
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.launch.capturing import thread_captures

@@ -6,8 +6,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from quadpy.artifact import CodeObject
-from quadpy.importing import import_late
+from quadpy.core.artifact import CodeObject
+from quadpy.core.importing import import_late
 from quadpy.runtime.arrays.field_memory import FieldMemory
 from quadpy.runtime.arrays.view import ArrayView
 from quadpy.runtime.launch.fusion import Fusion

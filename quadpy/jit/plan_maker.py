@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from quadpy.artifact import CodeObject, ResultShape
-from quadpy.dtypes import i64
+from quadpy.core.artifact import CodeObject, ResultShape
+from quadpy.core.dtypes import i64
+from quadpy.core.importing import import_late
+from quadpy.core.source import Span
+from quadpy.core.target import TargetSpec
 from quadpy.errors import ArgumentError, CodegenError, CompilationError, DeviceError
 from quadpy.graph.engines.stats import Counts
-from quadpy.importing import import_late
 from quadpy.jit.compilation import Compiled, Request, compile_request
 from quadpy.jit.cpu_plan import CpuPlan
 from quadpy.jit.gpu_plan import GpuPlan
@@ -27,8 +29,6 @@ from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.devices import device_of
 from quadpy.runtime.launch.fusion import Fuse
 from quadpy.runtime.printing.records import learn
-from quadpy.source import Span
-from quadpy.target import TargetSpec
 
 if TYPE_CHECKING:  # the compiler is loaded for code that is not in the cache, and what runs graph kernels for these
     from quadpy.ir.nodes import Kernel

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterable
 from typing import Final
 
-from quadpy.conflicts import Race
+from quadpy.core.conflicts import Race
 from quadpy.errors import RaceWarning
 from quadpy.runtime.launch.capturing import CAPTURES
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from quadpy.conflicts import Race, race_access, race_of_iterations
+from quadpy.core.conflicts import Race, race_access, race_of_iterations
+from quadpy.core.messages import users_index
 from quadpy.ir.nodes import ArrayParam, Kernel, ParallelTask, Param
 from quadpy.ir.races import Definite, Proved, Unknown, definite_races, races_of
-from quadpy.messages import users_index
 
 
 def races_in(kernel: Kernel, name: str) -> tuple[Race, ...]:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from quadpy.artifact import ResultShape
-from quadpy.dtypes import BY_NAME, Scalar
+from quadpy.core.artifact import ResultShape
+from quadpy.core.dtypes import BY_NAME, Scalar
 from quadpy.hostmath import ElementType, Struct, StructType, type_of
 from quadpy.hostmath.struct_types import struct_type_of
 from quadpy.runtime.elements.numpy_types import SCALAR_OF, STORAGE, cast, decode

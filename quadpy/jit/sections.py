@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from quadpy.flow import Flow, Fork, steps_of, tasks_of
-from quadpy.importing import import_late
+from quadpy.core.flow import Flow, Fork, steps_of, tasks_of
+from quadpy.core.importing import import_late
 from quadpy.jit.plan import Plan
 from quadpy.lang.source import FunctionSource
 from quadpy.runtime.arrays.view import ArrayMemory, ArrayView

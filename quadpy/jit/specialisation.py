@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
+from quadpy.core.target import TargetSpec
 from quadpy.jit.array_arguments import Overlaps
 from quadpy.jit.cpu_plan import CpuPlan
 from quadpy.jit.fast_call.arguments import REFUSALS, Bind, FastCall
@@ -31,7 +32,6 @@ from quadpy.runtime.launch.fusion import Fuse
 from quadpy.runtime.launch.launch import Binder, Bound
 from quadpy.runtime.memory.device_storage import stream_of
 from quadpy.runtime.memory.host_storage import is_exported
-from quadpy.target import TargetSpec
 
 if TYPE_CHECKING:
     from quadpy.runtime.arrays.view import ArrayView

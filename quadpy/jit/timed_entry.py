@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from quadpy.artifact import CHECKED
+from quadpy.core.artifact import CHECKED
 from quadpy.runtime.launch.observing import TaskTimes
 
 

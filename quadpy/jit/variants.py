@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-from quadpy.dtypes import Scalar
+from quadpy.core.dtypes import Scalar
 from quadpy.errors import ArgumentError
 from quadpy.hostmath import Elements, Struct
 from quadpy.jit.compile_time_parameters import (

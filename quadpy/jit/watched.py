@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from quadpy.importing import import_late
+from quadpy.core.importing import import_late
 from quadpy.runtime.launch.capturing import (
     CAPTURES,
     differentiating_here,

@@ -8,6 +8,9 @@ from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import Any, Final, NoReturn, TypeAlias
 
+from quadpy.core.messages import closest, one_of, with_article
+from quadpy.core.records import RecordType
+from quadpy.core.source import Span
 from quadpy.ir import nodes as ir
 from quadpy.lang.array_slices import array_slice
 from quadpy.lang.arrays import (
@@ -50,9 +53,6 @@ from quadpy.lang.values import (
 from quadpy.lang.variables import check_assigned
 from quadpy.lang.vecmethods import METHODS
 from quadpy.lang.vectors import make_vector, names_of_components, vec_attribute, vec_index
-from quadpy.messages import closest, one_of, with_article
-from quadpy.records import RecordType
-from quadpy.source import Span
 
 Attribute: TypeAlias = Callable[[Trace, Any, str, Span], Value]
 Subscript: TypeAlias = Callable[[Trace, Any, tuple[Value, ...], Span], Value]

@@ -10,7 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, Protocol, TypeAlias
 
-from quadpy.dtypes import i32
+from quadpy.core.dtypes import i32
+from quadpy.core.light import dataclass
+from quadpy.core.source import Span
 from quadpy.ir import nodes as ir
 from quadpy.ir.touches import changed_in, name_of
 from quadpy.lang.checks import only_where
@@ -19,8 +21,6 @@ from quadpy.lang.promotion import literal
 from quadpy.lang.scalars import cast
 from quadpy.lang.scope import import_value
 from quadpy.lang.values import ArrayRef, ElementRef
-from quadpy.light import dataclass
-from quadpy.source import Span
 
 Cells: TypeAlias = Mapping[int, tuple[int, ...]]
 """For each axis, in order, its extents from the outermost level on."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from quadpy.core.messages import shown
 from quadpy.ir import nodes as ir
 from quadpy.lang.context import Trace
 from quadpy.lang.frames import MutableVar
 from quadpy.lang.scope import static_object
 from quadpy.lang.values import ArrayRef, holds_runtime, shape_text
-from quadpy.messages import shown
 
 _FORM = 'with qp.hazards.allow(x, reason="why the races of x do no harm"):'
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from quadpy.dtypes import Scalar, meant
+from quadpy.core.dtypes import Scalar, meant
 from quadpy.lang.decorators import Template, is_template
 from quadpy.lang.fingerprints import is_our_module
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import field
 from typing import Any, NamedTuple, TypeAlias
 
-from quadpy.dtypes import Scalar, f32, i32
+from quadpy.core.dtypes import Scalar, f32, i32
+from quadpy.core.light import dataclass
+from quadpy.core.records import RecordType
 from quadpy.errors import ArgumentError
 from quadpy.ir.types import Array
-from quadpy.light import dataclass
-from quadpy.records import RecordType
 
 
 @dataclass(frozen=True, slots=True)

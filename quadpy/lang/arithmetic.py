@@ -8,7 +8,8 @@ import operator
 from collections.abc import Callable
 from typing import Any, Final
 
-from quadpy.dtypes import Scalar, i64, u1, u64
+from quadpy.core.dtypes import Scalar, i64, u1, u64
+from quadpy.core.source import Span
 from quadpy.errors import KernelValueError
 from quadpy.ir import nodes as ir
 from quadpy.lang.checked_values import checked_binary, require_power
@@ -31,7 +32,6 @@ from quadpy.lang.scalars import (
     to_scalar,
 )
 from quadpy.lang.values import Number, ScalarValue, Value, is_number, is_runtime, shape_text
-from quadpy.source import Span
 
 _PYTHON: Final[dict[type[ast.AST], Callable[..., Any]]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,

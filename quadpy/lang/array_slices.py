@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
+from quadpy.core.messages import counted
+from quadpy.core.source import Span
 from quadpy.errors import KernelIndexError
 from quadpy.ir import nodes as ir
 from quadpy.ir.build import select
@@ -15,8 +17,6 @@ from quadpy.lang.checks import quietly, require
 from quadpy.lang.context import Trace
 from quadpy.lang.scalars import cast
 from quadpy.lang.values import ArrayRef, ScalarValue, Value, is_number, is_runtime, shape_text
-from quadpy.messages import counted
-from quadpy.source import Span
 
 
 def array_slice(t: Trace, array: ArrayRef, node: ast.Slice, span: Span) -> ArrayRef:

@@ -7,7 +7,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from quadpy.dtypes import u1
+from quadpy.core.dtypes import u1
+from quadpy.core.messages import OUTSIDE, counted, one_of
+from quadpy.core.public import warn_once
+from quadpy.core.records import RecordType, Shape, shape_of_member
+from quadpy.core.source import Span
 from quadpy.intrinsics import BUILTINS
 from quadpy.ir import nodes as ir
 from quadpy.lang.activity import activate_element, field_of
@@ -36,10 +40,6 @@ from quadpy.lang.values import (
     shaped,
 )
 from quadpy.lang.vectors import chosen_numbers, is_swizzle, numbers_of, part_of
-from quadpy.messages import OUTSIDE, counted, one_of
-from quadpy.public import warn_once
-from quadpy.records import RecordType, Shape, shape_of_member
-from quadpy.source import Span
 
 
 def array_attribute(t: Trace, array: ArrayRef, name: str, span: Span) -> Value:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 
+from quadpy.core.faults import MOST_VALUES, Site
+from quadpy.core.output import Message
 from quadpy.errors import KernelAssertionError
-from quadpy.faults import MOST_VALUES, Site
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import walk
 from quadpy.lang.checks import report
@@ -13,7 +14,6 @@ from quadpy.lang.context import Trace
 from quadpy.lang.scalars import decide, to_condition
 from quadpy.lang.texts import text_of, words_of
 from quadpy.lang.values import Text, is_runtime
-from quadpy.output import Message
 
 
 def stmt_Assert(t: Trace, node: ast.Assert) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from quadpy.dtypes import Scalar
+from quadpy.core.dtypes import Scalar
+from quadpy.core.source import Span
 from quadpy.ir import nodes as ir
 from quadpy.lang.arrays import element_ref, is_element, load_element, store_element
 from quadpy.lang.atomics import atomic_update
@@ -35,7 +36,6 @@ from quadpy.lang.values import (
 )
 from quadpy.lang.variables import assign_name, check_type, freeze_all
 from quadpy.lang.vectors import make_vector
-from quadpy.source import Span
 
 _CONTAINERS = (list, tuple, dict, set, str)
 _ATOMIC_OPERATORS: dict[type[ast.operator], ir.AtomicOp] = {

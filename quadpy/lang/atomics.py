@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
-from quadpy.dtypes import BY_NAME, u1
+from quadpy.core.dtypes import BY_NAME, u1
+from quadpy.core.records import RecordType
+from quadpy.core.source import Span
 from quadpy.intrinsics import BUILTINS
 from quadpy.ir import nodes as ir
 from quadpy.lang.activity import activate_element
@@ -28,8 +30,6 @@ from quadpy.lang.scope import lookup
 from quadpy.lang.values import ElementRef, Record, Value, Vec, elems_of, is_runtime, shaped
 from quadpy.lang.variables import freeze, freeze_all
 from quadpy.lang.vectors import components_for, map_vec
-from quadpy.records import RecordType
-from quadpy.source import Span
 
 _LOCAL_OPERATORS: Final[dict[ir.AtomicOp, type[ast.operator]]] = {
     ir.AtomicOp.ADD: ast.Add, ir.AtomicOp.SUB: ast.Sub, ir.AtomicOp.MUL: ast.Mult, ir.AtomicOp.AND: ast.BitAnd,

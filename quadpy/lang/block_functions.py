@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
-from quadpy.dtypes import Scalar
+from quadpy.core.dtypes import Scalar
+from quadpy.core.source import Span
 from quadpy.ir.build import maximum
 from quadpy.ir.nodes import WaveOp
 from quadpy.lang.block_operations import checked_block, results_of_waves, waves_of
@@ -16,7 +17,6 @@ from quadpy.lang.scalars import cast, to_scalar
 from quadpy.lang.structs import scalars_for
 from quadpy.lang.values import Record, Value, Vec, elems_of, shape_text, shaped
 from quadpy.lang.vectors import make_vector, map_vec
-from quadpy.source import Span
 
 Rule: TypeAlias = Callable[..., Any]
 

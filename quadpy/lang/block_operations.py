@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeAlias
 
-from quadpy.dtypes import Scalar, i32
+from quadpy.core.dtypes import Scalar, i32
+from quadpy.core.source import Span
 from quadpy.ir import nodes as ir
 from quadpy.ir.build import binary, minimum, select
 from quadpy.ir.nodes import AtomicOp, WaveOp
@@ -19,7 +20,6 @@ from quadpy.lang.lanes import lane_of, wave_of
 from quadpy.lang.scalars import cast, to_condition
 from quadpy.lang.subgroup import OPERATIONS, by_component, combinable, wave
 from quadpy.lang.values import Value, shape_text
-from quadpy.source import Span
 
 Rule: TypeAlias = Callable[..., Any]
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final, TypeVar
 
-from quadpy.dtypes import Scalar
+from quadpy.core.dtypes import Scalar
+from quadpy.core.source import Span
 from quadpy.ir.nodes import (
     Assign,
     Block,
@@ -27,7 +28,6 @@ from quadpy.ir.nodes import (
     VarRead,
 )
 from quadpy.ir.walk import walk
-from quadpy.source import Span
 
 T = TypeVar("T")
 LONGEST_CHAIN: Final = 64

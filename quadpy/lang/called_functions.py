@@ -11,7 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from quadpy.dtypes import Scalar
+from quadpy.core.dtypes import Scalar
+from quadpy.core.records import Shape
+from quadpy.core.source import Span
 from quadpy.errors import CompilationError
 from quadpy.ir import nodes as ir
 from quadpy.ir.printer import print_function
@@ -25,8 +27,6 @@ from quadpy.lang.returns import outline_of, rebuilt, scalars_of
 from quadpy.lang.scalars import emit_call, to_scalar
 from quadpy.lang.trace_state import CalledFunction
 from quadpy.lang.values import Record, Value, Vec, is_direct, is_number, is_runtime, parts_of, shaped
-from quadpy.records import Shape
-from quadpy.source import Span
 
 _PURE: Final = (
     ir.Block, ir.Let, ir.Assign, ir.AssignOne, ir.If, ir.For, ir.While, ir.Break, ir.Continue, ir.LabelledBlock, ir.Leave, ir.Return, ir.CallMany,

@@ -8,7 +8,10 @@ from collections.abc import Callable, Mapping
 from types import FunctionType, MappingProxyType
 from typing import Any, Final, TypeAlias
 
-from quadpy.dtypes import Scalar
+from quadpy.core.dtypes import Scalar
+from quadpy.core.messages import misfit
+from quadpy.core.records import RecordType
+from quadpy.core.source import Span
 from quadpy.intrinsics import BUILTINS, Builtin
 from quadpy.intrinsics.rows import Row, Update
 from quadpy.ir import nodes as ir
@@ -56,9 +59,6 @@ from quadpy.lang.vecmethods import METHODS
 from quadpy.lang.vector_fills import check_filled, store_filled, vector_to_fill
 from quadpy.lang.vectors import as_items, make_vector, vec_of
 from quadpy.mathlib.library import LibraryFunction
-from quadpy.messages import misfit
-from quadpy.records import RecordType
-from quadpy.source import Span
 
 Call: TypeAlias = Callable[[Trace, Any, list[Value], dict[str, Value], Span], Value]
 # ``Any``: a rule takes what it is for, which a mapping cannot express.

@@ -7,13 +7,13 @@ from functools import reduce
 from operator import and_
 from typing import TypeAlias
 
-from quadpy.dtypes import BY_NAME
+from quadpy.core.dtypes import BY_NAME
+from quadpy.core.source import Span
 from quadpy.errors import KernelIndexError
 from quadpy.ir import nodes as ir
 from quadpy.lang.checks import require
 from quadpy.lang.context import Trace
 from quadpy.lang.promotion import literal
-from quadpy.source import Span
 
 Extent: TypeAlias = ir.Expr | int
 

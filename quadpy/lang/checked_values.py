@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from quadpy.dtypes import Scalar, f32, i64, u1
+from quadpy.core.dtypes import Scalar, f32, i64, u1
+from quadpy.core.source import Span
 from quadpy.errors import KernelOverflowError, KernelShiftError, KernelZeroDivisionError
 from quadpy.ir import build, nodes as ir
 from quadpy.ir.build import binary
 from quadpy.lang.checks import require
 from quadpy.lang.context import Trace
 from quadpy.lang.promotion import literal
-from quadpy.source import Span
 
 _SIGNS: Final = {
     ir.BinOp.ADD: "+", ir.BinOp.SUB: "-", ir.BinOp.MUL: "*", ir.BinOp.FLOORDIV: "//", ir.BinOp.MOD: "%", ir.BinOp.SHL: "<<",

@@ -18,8 +18,9 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from quadpy.artifact import CHECKPOINT, PAUSED, TURN
-from quadpy.dtypes import i32
+from quadpy.core.artifact import CHECKPOINT, PAUSED, TURN
+from quadpy.core.dtypes import i32
+from quadpy.core.source import Span
 from quadpy.ir import nodes as ir
 from quadpy.ir.types import Array
 from quadpy.ir.uniform import is_launch_uniform
@@ -30,7 +31,6 @@ from quadpy.lang.graph_blocks import FORMS, checkpoint
 from quadpy.lang.promotion import literal
 from quadpy.lang.source import FunctionSource
 from quadpy.lang.values import ArrayRef
-from quadpy.source import Span
 
 _NAMES: Final = ("cp_id", "yield_on")
 

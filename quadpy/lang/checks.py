@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from quadpy.dtypes import f64, i64, u64
+from quadpy.core.dtypes import f64, i64, u64
+from quadpy.core.faults import MOST_VALUES, Site
+from quadpy.core.source import NOWHERE, Span
 from quadpy.errors import KernelFault
-from quadpy.faults import MOST_VALUES, Site
 from quadpy.ir import nodes as ir
 from quadpy.ir.build import bits, converted
 from quadpy.lang.context import Trace
@@ -22,7 +23,6 @@ from quadpy.lang.hidden import hidden_argument
 from quadpy.lang.promotion import literal
 from quadpy.lang.retrace import BlockMeets
 from quadpy.lang.trace_state import STOP
-from quadpy.source import NOWHERE, Span
 
 
 def require(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from quadpy.core.source import Span
 from quadpy.lang.access import chained
 from quadpy.lang.arrays import index_values
 from quadpy.lang.context import Trace
@@ -12,7 +13,6 @@ from quadpy.lang.frames import MutableVar
 from quadpy.lang.functions import inline
 from quadpy.lang.operators import binary
 from quadpy.lang.values import Kind, kind_of
-from quadpy.source import Span
 
 
 def collector(t: Trace, target: ast.expr) -> Method | None:

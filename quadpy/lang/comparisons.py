@@ -12,6 +12,8 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from quadpy.core.messages import with_article
+from quadpy.core.source import Span
 from quadpy.ir import nodes as ir
 from quadpy.lang.arithmetic import fold, scalar_compare
 from quadpy.lang.compile_time import python_call
@@ -21,8 +23,6 @@ from quadpy.lang.scalars import join_conditions
 from quadpy.lang.structs import compare_records
 from quadpy.lang.values import ArrayRef, Record, Value, Vec, holds_runtime, is_runtime, shape_text
 from quadpy.lang.vectors import broadcast, map_vec
-from quadpy.messages import with_article
-from quadpy.source import Span
 
 _ORDER: Final[dict[Any, Callable[[Any, Any], bool]]] = {
     ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,

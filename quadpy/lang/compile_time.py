@@ -8,13 +8,13 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from quadpy.core.messages import shown
+from quadpy.core.source import Span
 from quadpy.errors import CompilationError, KernelValueError, QuadpyError
 from quadpy.lang.context import Trace
 from quadpy.lang.fingerprints import is_our_module
 from quadpy.lang.guard import MOST_BITS
 from quadpy.lang.values import Value, holds_runtime, parts_of, shape_text
-from quadpy.messages import shown
-from quadpy.source import Span
 
 _CONTAINERS: Final = (list, tuple, dict, set, frozenset, str, range)
 

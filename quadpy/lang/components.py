@@ -10,6 +10,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from quadpy.core.messages import with_article
+from quadpy.core.records import RecordType
+from quadpy.core.source import Span
 from quadpy.ir import nodes as ir
 from quadpy.lang.arrays import element_ref, index_values, is_element, part_indices
 from quadpy.lang.context import Trace
@@ -42,9 +45,6 @@ from quadpy.lang.variables import (
     write_variable,
 )
 from quadpy.lang.vectors import MOST_SELECTS, chosen_numbers, numbers_of, picked
-from quadpy.messages import with_article
-from quadpy.records import RecordType
-from quadpy.source import Span
 
 
 def place_of(t: Trace, node: ast.expr) -> ElementRef | MutableVar | ChosenPart | None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from quadpy.core.light import dataclass
+from quadpy.core.source import Span
 from quadpy.ir import nodes as ir
 from quadpy.ir.touches import touches
 from quadpy.ir.walk import walk
-from quadpy.light import dataclass
-from quadpy.source import Span
 
 
 @dataclass(frozen=True, slots=True)

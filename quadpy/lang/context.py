@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
-from quadpy.dtypes import Scalar, u1
+from quadpy.core.dtypes import Scalar, u1
+from quadpy.core.light import dataclass
+from quadpy.core.source import Span
 from quadpy.errors import KernelSyntaxError, KernelTypeError
 from quadpy.ir import nodes as ir
 from quadpy.lang.arguments import ArgType, Options
@@ -31,8 +33,6 @@ from quadpy.lang.trace_state import (
     TaskOrder,
 )
 from quadpy.lang.values import Value
-from quadpy.light import dataclass
-from quadpy.source import Span
 
 
 @dataclass(frozen=True, slots=True)

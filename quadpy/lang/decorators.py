@@ -6,13 +6,13 @@ import functools
 from collections.abc import Callable
 from typing import Any, Final, TypeVar, overload
 
-from quadpy.completion import shows
-from quadpy.copying import ByName, Recipe
+from quadpy.core.completion import shows
+from quadpy.core.copying import ByName, Recipe
+from quadpy.core.importing import import_late
+from quadpy.core.public import public, require_switch
 from quadpy.errors import ArgumentError, KernelSourceError
-from quadpy.importing import import_late
 from quadpy.lang.fingerprints import is_our_module
 from quadpy.lang.source import FunctionSource
-from quadpy.public import public, require_switch
 
 C = TypeVar("C", bound=type)
 

@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import Any, Final, TypeAlias
 
+from quadpy.core.records import RecordType, function_of
 from quadpy.lang.annotations import understood
 from quadpy.lang.arguments import ArgType, ArrayArg, ContainerArg, MemberPath, StaticArg, StructArg
 from quadpy.lang.decorators import Func, Method
 from quadpy.lang.fingerprints import Fingerprints, is_our_module
 from quadpy.lang.python_reads import reads_of_call
 from quadpy.lang.source import FunctionSource
-from quadpy.records import RecordType, function_of
 
 MISSING: Final[Any] = type("Missing", (), {"__repr__": lambda self: "MISSING"})()
 """The result of a read of something that does not exist."""

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from quadpy.core.importing import import_late
 from quadpy.errors import KernelTypeError
-from quadpy.importing import import_late
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import map_children
 from quadpy.lang.activity import is_sparse

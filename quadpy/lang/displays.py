@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
+from quadpy.core.source import Span
 from quadpy.lang.compile_time import python_call
 from quadpy.lang.context import Trace
 from quadpy.lang.names import stored_names
 from quadpy.lang.scalars import decide
 from quadpy.lang.scope import import_value
 from quadpy.lang.values import ArrayRef, Value, Vec, holds_runtime, is_direct, is_runtime, shape_text
-from quadpy.source import Span
 
 
 def expr_Tuple(t: Trace, node: ast.Tuple) -> Value:

@@ -10,13 +10,13 @@ import ast
 from collections.abc import Callable
 from itertools import combinations
 
-from quadpy.dtypes import u1
+from quadpy.core.dtypes import u1
+from quadpy.core.source import Span
 from quadpy.ir import nodes as ir
 from quadpy.lang.arithmetic import operation
 from quadpy.lang.context import Trace
 from quadpy.lang.promotion import literal
 from quadpy.lang.values import Vec
-from quadpy.source import Span
 
 LARGEST = 12
 """Rows of the largest matrix; the code grows with the cube of the rows."""

@@ -7,7 +7,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeAlias
 
-from quadpy.dtypes import promote, u1
+from quadpy.core.dtypes import promote, u1
+from quadpy.core.records import RecordType, Shape, count_of
+from quadpy.core.source import Span
 from quadpy.ir import nodes as ir
 from quadpy.lang.arrays import load_element
 from quadpy.lang.builder import LONGEST_CHAIN
@@ -20,8 +22,6 @@ from quadpy.lang.structs import record_of
 from quadpy.lang.values import ElementRef, Record, ScalarValue, Value, Vec, is_numeric, is_runtime, shape_text, shaped
 from quadpy.lang.variables import assign_name, freeze_all
 from quadpy.lang.vectors import broadcast, make_vector
-from quadpy.records import RecordType, Shape, count_of
-from quadpy.source import Span
 
 
 def expr_Constant(t: Trace, node: ast.Constant) -> Value:

@@ -9,8 +9,8 @@ import sys
 from types import BuiltinFunctionType, FunctionType, GenericAlias, MethodType, ModuleType
 from typing import Any, Final
 
-from quadpy.dtypes import Scalar
-from quadpy.importing import import_late
+from quadpy.core.dtypes import Scalar
+from quadpy.core.importing import import_late
 
 _SIMPLE: Final = (type(None), bool, bytes, str, type(...), Scalar)
 _TEXTS: Final = {"__repr__", "__str__", "__format__"}

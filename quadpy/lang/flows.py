@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Final
 
+from quadpy.core.source import Span
 from quadpy.intrinsics import Builtin
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import walk
@@ -15,7 +16,6 @@ from quadpy.lang.context import Trace
 from quadpy.lang.graph_blocks import FORMS, checkpoint, do_while, parallel, parallel_context, stream_parallel
 from quadpy.lang.scope import static_object
 from quadpy.lang.values import ArrayRef, shape_text
-from quadpy.source import Span
 
 _SECTIONS: Final = (stream_parallel, parallel)
 

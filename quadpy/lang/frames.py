@@ -7,13 +7,13 @@ from contextlib import contextmanager
 from dataclasses import field
 from typing import Any, Literal, TypeAlias
 
-from quadpy.dtypes import Scalar
+from quadpy.core.dtypes import Scalar
+from quadpy.core.light import dataclass
+from quadpy.core.records import RecordType, Shape, shape_of_member
+from quadpy.core.source import NOWHERE, Span
 from quadpy.ir import nodes as ir
 from quadpy.lang.source import FunctionSource
 from quadpy.lang.values import Record, Vec, shaped
-from quadpy.light import dataclass
-from quadpy.records import RecordType, Shape, shape_of_member
-from quadpy.source import NOWHERE, Span
 
 Outline: TypeAlias = 'Literal["scalar"] | Shape | list[Outline] | dict[object, Outline] | None'
 """The shape of what a function returns: of a number, a vector or struct, a tuple, or nothing."""

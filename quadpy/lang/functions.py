@@ -6,6 +6,8 @@ import inspect
 from collections.abc import Mapping
 from typing import Any, Final
 
+from quadpy.core.messages import misfit, positional
+from quadpy.core.source import Span
 from quadpy.errors import KernelSyntaxError
 from quadpy.ir import nodes as ir
 from quadpy.lang.context import Trace
@@ -19,8 +21,6 @@ from quadpy.lang.scope import import_value
 from quadpy.lang.source import FunctionSource
 from quadpy.lang.values import Record, Value, Vec, holds_runtime, is_number, is_runtime, shaped
 from quadpy.lang.variables import assign_name, declare, freeze_all
-from quadpy.messages import misfit, positional
-from quadpy.source import Span
 
 _STEPS_OF_A_CALL: Final = 50
 """What a call costs besides the body of the function."""

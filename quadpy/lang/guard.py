@@ -14,9 +14,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final
 
+from quadpy.core.source import Span
 from quadpy.errors import CompilationError, KernelSyntaxError, KernelValueError, QuadpyError
 from quadpy.settings import settings, variable
-from quadpy.source import Span
 
 MOST_BITS: Final = 1 << 16
 """The limit on the bits of an integer at compile time: far more than any type holds, but manageable for Python."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from quadpy.artifact import HIDDEN
-from quadpy.dtypes import u64
+from quadpy.core.artifact import HIDDEN
+from quadpy.core.dtypes import u64
+from quadpy.core.source import Span
 from quadpy.ir import nodes as ir
 from quadpy.lang.context import Trace
-from quadpy.source import Span
 
 
 def hidden_argument(t: Trace, name: str, span: Span) -> ir.ParamRead:

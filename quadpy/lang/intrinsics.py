@@ -7,7 +7,9 @@ from collections.abc import Callable, Mapping
 from functools import partial, reduce
 from typing import Any, Final, NoReturn, TypeAlias
 
-from quadpy.dtypes import Scalar, f32, i32, i64, promote, u1, u64
+from quadpy.core.dtypes import Scalar, f32, i32, i64, promote, u1, u64
+from quadpy.core.messages import shown
+from quadpy.core.source import Span
 from quadpy.intrinsics import BUILTINS, INTERNAL
 from quadpy.intrinsics.rows import Library, Operator, Row, Syntax, Traced, Types, Update
 from quadpy.ir import nodes as ir
@@ -47,8 +49,6 @@ from quadpy.lang.values import ArrayRef, Text, Value, Vec, holds_runtime, is_num
 from quadpy.lang.vecmethods import OF_TRUTHS
 from quadpy.lang.vectors import broadcast, make_vector, map_vec
 from quadpy.lang.warp import WARP_RULES
-from quadpy.messages import shown
-from quadpy.source import Span
 
 _ROUNDING: Final = {"floor": ir.UnOp.FLOOR, "ceil": ir.UnOp.CEIL, "round": ir.UnOp.RINT, "trunc": ir.UnOp.TRUNC}
 

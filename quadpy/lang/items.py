@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from quadpy.core.source import Span
 from quadpy.lang.compile_time import python_call
 from quadpy.lang.context import Trace
 from quadpy.lang.displays import display_items, plain_items
@@ -18,7 +19,6 @@ from quadpy.lang.scope import read_items
 from quadpy.lang.values import Value, Vec, holds_runtime, is_numeric, shape_text
 from quadpy.lang.variables import assign_name, freeze_all, new_variable, set_variable
 from quadpy.lang.vectors import flat_index
-from quadpy.source import Span
 
 
 def assign_list(t: Trace, name: str, value: Value, span: Span) -> None:

@@ -7,7 +7,10 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, TypeAlias
 
-from quadpy.dtypes import Scalar, i64
+from quadpy.core.dtypes import Scalar, i64
+from quadpy.core.light import dataclass
+from quadpy.core.messages import counted, shown, with_article
+from quadpy.core.source import Span
 from quadpy.errors import KernelRangeError, KernelTypeError
 from quadpy.intrinsics import BUILTINS
 from quadpy.ir import nodes as ir
@@ -23,9 +26,6 @@ from quadpy.lang.scope import static_object
 from quadpy.lang.sparse_places import is_node
 from quadpy.lang.values import ArrayRef, Container, Value, Vec, holds_runtime, is_runtime, shape_text
 from quadpy.lang.variables import bind_index, release_index
-from quadpy.light import dataclass
-from quadpy.messages import counted, shown, with_article
-from quadpy.source import Span
 
 
 def _wide_enough(t: Trace, types: list[Scalar]) -> Scalar:

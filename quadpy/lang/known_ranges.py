@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Final, TypeAlias
 
-from quadpy.dtypes import Scalar, bounds_of
+from quadpy.core.dtypes import Scalar, bounds_of
+from quadpy.core.light import dataclass
 from quadpy.ir import nodes as ir
-from quadpy.light import dataclass
 
 Range: TypeAlias = tuple[int, int]
 """The smallest and the largest value."""

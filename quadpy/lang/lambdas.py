@@ -6,12 +6,12 @@ import ast
 import inspect
 from collections.abc import Mapping, Sequence
 
+from quadpy.core.light import dataclass
+from quadpy.core.source import Span
 from quadpy.lang.context import Trace
 from quadpy.lang.frames import Frame
 from quadpy.lang.values import Value, holds_runtime, shape_text
 from quadpy.lang.variables import freeze_all
-from quadpy.light import dataclass
-from quadpy.source import Span
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -6,7 +6,8 @@ import ast
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
-from quadpy.dtypes import i32, u32
+from quadpy.core.dtypes import i32, u32
+from quadpy.core.source import Span
 from quadpy.intrinsics import BUILTINS
 from quadpy.ir.nodes import AtomicOp, WaveOp
 from quadpy.lang.context import Trace
@@ -18,7 +19,6 @@ from quadpy.lang.scalars import to_condition
 from quadpy.lang.subgroup import OPERATIONS, same_bits, wave
 from quadpy.lang.values import Value, elems_of
 from quadpy.lang.vectors import make_vector
-from quadpy.source import Span
 
 Rule: TypeAlias = Callable[..., Any]
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
-from quadpy.dtypes import i32, u64
+from quadpy.core.dtypes import i32, u64
+from quadpy.core.records import Shape
+from quadpy.core.source import Span
 from quadpy.ir import nodes as ir
 from quadpy.ir.build import binary, select
 from quadpy.ir.nodes import AtomicOp, WaveOp
@@ -19,8 +21,6 @@ from quadpy.lang.lanes import lane_of, whole_waves
 from quadpy.lang.scalars import to_condition
 from quadpy.lang.subgroup import OPERATIONS, by_component, combinable, wave
 from quadpy.lang.values import Record, Value, Vec, elems_of, shape_text, shaped
-from quadpy.records import Shape
-from quadpy.source import Span
 
 Rule: TypeAlias = Callable[..., Any]
 Numbers: TypeAlias = ir.Expr | Vec | Record

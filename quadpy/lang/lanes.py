@@ -6,13 +6,13 @@ import ast
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
-from quadpy.dtypes import i32, u1, u64
+from quadpy.core.dtypes import i32, u1, u64
+from quadpy.core.source import Span
 from quadpy.ir import nodes as ir
 from quadpy.lang.comparisons import compare
 from quadpy.lang.context import Trace
 from quadpy.lang.scalars import cast, to_scalar
 from quadpy.lang.values import Value, is_number
-from quadpy.source import Span
 
 Rule: TypeAlias = Callable[..., Any]
 

@@ -6,11 +6,11 @@ import ast
 import math
 from collections.abc import Sequence
 
+from quadpy.core.source import Span
 from quadpy.ir import nodes as ir
 from quadpy.lang.arithmetic import scalar_binary
 from quadpy.lang.context import Trace
 from quadpy.lang.scalars import to_scalar
-from quadpy.source import Span
 
 
 def on_levels(t: Trace, at: ir.Expr, extents: Sequence[int], span: Span) -> list[ir.Expr]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
-from quadpy.dtypes import Scalar
+from quadpy.core.dtypes import Scalar
 from quadpy.ir.nodes import Call, CallMany, Function
 from quadpy.ir.walk import walk
 from quadpy.mathlib.library import LibraryFunction

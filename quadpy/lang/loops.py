@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TypeVar
 
-from quadpy.dtypes import u1
+from quadpy.core.dtypes import u1
+from quadpy.core.source import Span
 from quadpy.ir import nodes as ir
 from quadpy.ir.variables import assigned_in
 from quadpy.ir.walk import children, map_children, walk
@@ -42,7 +43,6 @@ from quadpy.lang.sparse_loops import active_only, remember_cells
 from quadpy.lang.trace_state import STOP, LoopOptions
 from quadpy.lang.values import ArrayRef, Value, is_direct, is_runtime
 from quadpy.lang.variables import release_index
-from quadpy.source import Span
 
 N = TypeVar("N", bound=ir.Node)
 

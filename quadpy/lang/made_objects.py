@@ -8,6 +8,8 @@ import enum
 from types import FunctionType, MemberDescriptorType
 from typing import Any, Final
 
+from quadpy.core.records import RecordType, function_of
+from quadpy.core.source import Span
 from quadpy.lang.context import Trace
 from quadpy.lang.decorators import Func, func_of, is_method
 from quadpy.lang.dependencies import MISSING
@@ -20,8 +22,6 @@ from quadpy.lang.source import FunctionSource
 from quadpy.lang.structs import changes_self, struct_value
 from quadpy.lang.values import Record, Value, is_numeric, shape_text
 from quadpy.lang.variables import assign_name
-from quadpy.records import RecordType, function_of
-from quadpy.source import Span
 
 _LIBRARIES: Final = ("numpy", "scipy", "torch")
 _NOT_CALLED: Final = ("__new__", "__setattr__", "__getattribute__")

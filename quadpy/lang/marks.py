@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 
+from quadpy.core.records import RecordType
+from quadpy.core.source import Span
 from quadpy.ir import nodes as ir
 from quadpy.lang.context import Trace
 from quadpy.lang.frames import MutableVar
 from quadpy.lang.source import FunctionSource
 from quadpy.lang.values import ArrayRef, Record, Vec, holds_runtime, is_runtime
-from quadpy.records import RecordType
-from quadpy.source import Span
 
 
 def mark_line(t: Trace, stmt: ast.stmt) -> None:

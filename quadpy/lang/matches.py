@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from quadpy.dtypes import u1
+from quadpy.core.dtypes import u1
+from quadpy.core.source import Span
 from quadpy.ir import nodes as ir
 from quadpy.lang.access import attribute_of
 from quadpy.lang.assignments import assign_target
@@ -19,7 +20,6 @@ from quadpy.lang.scalars import decide, join_conditions, to_condition
 from quadpy.lang.statements import branches
 from quadpy.lang.values import ScalarValue, Value, Vec, is_direct, is_runtime, shape_text
 from quadpy.lang.variables import freeze_all
-from quadpy.source import Span
 
 Names = dict[str, Value]
 """The values of the names of a pattern."""

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from types import ModuleType
 
+from quadpy.core.messages import closest, one_of
+from quadpy.core.records import function_of
+from quadpy.core.source import Span
 from quadpy.lang.context import Trace
 from quadpy.lang.decorators import Method
 from quadpy.lang.dependencies import MISSING
@@ -13,9 +16,6 @@ from quadpy.lang.scope import container_member
 from quadpy.lang.sparse_places import NodeParent, is_node
 from quadpy.lang.supers import Super, class_attribute, import_attribute, super_attribute
 from quadpy.lang.values import Container, Value, is_number, is_struct_type, shape_text
-from quadpy.messages import closest, one_of
-from quadpy.records import function_of
-from quadpy.source import Span
 
 
 def object_attribute(t: Trace, value: Value, name: str, span: Span) -> Value:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from quadpy.core.records import RecordType
 from quadpy.lang.arrays import struct_element
 from quadpy.lang.components import item_named
 from quadpy.lang.context import Trace
@@ -13,7 +14,6 @@ from quadpy.lang.references import named_place
 from quadpy.lang.scope import static_object
 from quadpy.lang.structs import changes_self, fail_to_change
 from quadpy.lang.values import Record
-from quadpy.records import RecordType
 
 
 def changing_method(t: Trace, node: ast.expr) -> Method | None:

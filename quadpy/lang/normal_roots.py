@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from quadpy.dtypes import Scalar, f32, f64
+from quadpy.core.dtypes import Scalar, f32, f64
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import map_children, walk
 

@@ -7,7 +7,8 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias
 
-from quadpy.dtypes import Scalar, u1
+from quadpy.core.dtypes import Scalar, u1
+from quadpy.core.source import Span
 from quadpy.ir import nodes as ir
 from quadpy.lang.arithmetic import fold, scalar_binary, scalar_select
 from quadpy.lang.checked_values import checked_unary
@@ -19,7 +20,6 @@ from quadpy.lang.structs import record_of
 from quadpy.lang.texts import add_texts, percent_text
 from quadpy.lang.values import Kind, Record, Value, Vec, holds_runtime, is_number, is_runtime, kind_of, shape_text
 from quadpy.lang.vectors import broadcast, map_vec, matmul
-from quadpy.source import Span
 
 Binary: TypeAlias = Callable[[Trace, type[ast.operator], Value, Value, Span], Value]
 

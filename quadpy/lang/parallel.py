@@ -9,7 +9,9 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Final
 
-from quadpy.dtypes import i64, u1, u64
+from quadpy.core.dtypes import i64, u1, u64
+from quadpy.core.messages import one_of, shown
+from quadpy.core.source import Span
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import DEFAULT_BLOCK
 from quadpy.ir.build import select
@@ -23,8 +25,6 @@ from quadpy.lang.scalars import cast
 from quadpy.lang.sparse_loops import active_only, cell_by_cell, remember_cells
 from quadpy.lang.trace_state import LoopOptions, ParallelLoop
 from quadpy.lang.values import Value, holds_runtime, shape_text
-from quadpy.messages import one_of, shown
-from quadpy.source import Span
 
 _log: Final = logging.getLogger("quadpy")
 _IGNORED: Final = {

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from quadpy.core.output import Message
+from quadpy.core.source import Span
 from quadpy.ir import nodes as ir
 from quadpy.lang.context import Trace
 from quadpy.lang.hidden import hidden_argument
 from quadpy.lang.texts import text_of, words_of
 from quadpy.lang.values import Text, TextField, Value, shape_text
-from quadpy.output import Message
-from quadpy.source import Span
 
 
 def print_values(t: Trace, args: Sequence[Value], kwargs: dict[str, Value], span: Span) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from quadpy.dtypes import Scalar, f32, i32, rounded_later, u1
+from quadpy.core.dtypes import Scalar, f32, i32, rounded_later, u1
+from quadpy.core.source import Span
 from quadpy.errors import KernelValueError
 from quadpy.ir.nodes import Const
-from quadpy.source import Span
 
 
 class Defaults:

@@ -11,6 +11,7 @@ import math
 from types import FunctionType, MethodType
 from typing import Any, Final, NoReturn
 
+from quadpy.core.source import Span
 from quadpy.errors import CompilationError, KernelTypeError
 from quadpy.intrinsics import BUILTINS
 from quadpy.lang.access import attribute_of, chained
@@ -45,7 +46,6 @@ from quadpy.lang.values import (
     shape_text,
 )
 from quadpy.lang.vecmethods import METHODS
-from quadpy.source import Span
 
 AT_COMPILE_TIME: Final = (
     range, zip, enumerate, len, tuple, list, reversed, sorted, sum, isinstance, hasattr, getattr, str, type, dict, set,

@@ -10,7 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partialmethod
 from typing import Any, Final
 
-from quadpy.dtypes import Scalar, u1
+from quadpy.core.dtypes import Scalar, u1
+from quadpy.core.light import dataclass
+from quadpy.core.quantised import Bits, Member, Word
+from quadpy.core.source import Span
 from quadpy.ir import nodes as ir
 from quadpy.ir.build import binary, select
 from quadpy.lang.checks import quietly
@@ -19,9 +22,6 @@ from quadpy.lang.promotion import literal
 from quadpy.lang.scalars import cast
 from quadpy.lang.scope import field_ref
 from quadpy.lang.values import ElementRef
-from quadpy.light import dataclass
-from quadpy.quantised import Bits, Member, Word
-from quadpy.source import Span
 
 Change = Callable[[ir.Expr], ir.Expr]
 _REASON: Final = "iterations change other parts of one word, each in one step"

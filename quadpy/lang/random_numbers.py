@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from quadpy.dtypes import Scalar, bf16, f16, f32, f64, u1, u32, u64
+from quadpy.core.dtypes import Scalar, bf16, f16, f32, f64, u1, u32, u64
+from quadpy.core.source import Span
 from quadpy.ir import nodes as ir
 from quadpy.ir.build import binary
 from quadpy.lang.context import Trace
@@ -12,7 +13,6 @@ from quadpy.lang.operators import scalar_bit_cast
 from quadpy.lang.promotion import literal
 from quadpy.lang.scalars import call_library, cast, library_results, to_scalar
 from quadpy.lang.variables import read_variable
-from quadpy.source import Span
 
 
 def random_number(t: Trace, kind: str, type: Scalar, span: Span) -> ir.Expr:

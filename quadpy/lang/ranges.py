@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from quadpy.core.light import dataclass
+from quadpy.core.source import Span
 from quadpy.lang.context import Trace
 from quadpy.lang.scalars import cast
 from quadpy.lang.values import Value, is_runtime
-from quadpy.light import dataclass
-from quadpy.source import Span
 
 ONLY_IN_LOOPS = "a run-time range can only be used in a for statement"
 

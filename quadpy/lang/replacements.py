@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 from typing import Any, Final
 
-from quadpy.dtypes import BY_NAME
+from quadpy.core.dtypes import BY_NAME
 from quadpy.intrinsics import BUILTINS
 
 _LOOP: Final = "write a loop over the elements; outside kernels, qp.algorithms has reductions, scans and sorts"

@@ -7,8 +7,11 @@ from collections.abc import Iterator, Sequence
 from functools import reduce
 from typing import Any
 
-from quadpy.artifact import ResultShape
-from quadpy.dtypes import Scalar, promote, u1
+from quadpy.core.artifact import ResultShape
+from quadpy.core.dtypes import Scalar, promote, u1
+from quadpy.core.messages import counted, shown
+from quadpy.core.records import Plain, RecordType, count_of
+from quadpy.core.source import Span
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import map_children, walk
 from quadpy.lang.context import Trace
@@ -30,9 +33,6 @@ from quadpy.lang.values import (
 )
 from quadpy.lang.variables import freeze_all
 from quadpy.lang.vectors import as_items, make_vector
-from quadpy.messages import counted, shown
-from quadpy.records import Plain, RecordType, count_of
-from quadpy.source import Span
 
 
 def return_value(t: Trace, value: Value, span: Span) -> None:

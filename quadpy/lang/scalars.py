@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from quadpy.dtypes import Scalar, bf16, f16, f32, promote, u1
+from quadpy.core.dtypes import Scalar, bf16, f16, f32, promote, u1
+from quadpy.core.source import Span
 from quadpy.ir import nodes as ir
 from quadpy.ir.build import binary, unary
 from quadpy.lang.checked_values import checked_cast
@@ -12,7 +13,6 @@ from quadpy.lang.context import Trace
 from quadpy.lang.library import library_function, required
 from quadpy.lang.promotion import literal
 from quadpy.lang.values import ScalarValue, Value, Vec, holds_runtime, is_direct, is_number, is_runtime, shape_text
-from quadpy.source import Span
 
 
 def saturated(value: float, type: Scalar) -> float:

@@ -7,7 +7,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
-from quadpy.artifact import HIDDEN
+from quadpy.core.artifact import HIDDEN
+from quadpy.core.source import Span
 from quadpy.errors import ArgumentError
 from quadpy.ir import nodes as ir
 from quadpy.ir.nodes import Node
@@ -21,7 +22,6 @@ from quadpy.lang.values import ArrayRef, Container, ElementRef, Record, Value, V
 from quadpy.lang.variables import check_assigned, freeze_all, read_variable, undefined
 from quadpy.lang.vectors import host_vector
 from quadpy.mathlib.library import PerWidth
-from quadpy.source import Span
 
 
 def field_ref(t: Trace, value: Any, called: str = "") -> ArrayRef:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from quadpy.dtypes import Scalar, i32
+from quadpy.core.dtypes import Scalar, i32
+from quadpy.core.source import Span
 from quadpy.ir import nodes as ir
 from quadpy.ir.types import Space, array_of
 from quadpy.lang.checks import meet
 from quadpy.lang.context import Trace
 from quadpy.lang.values import ArrayRef, Value, is_vector_type, shape_text
-from quadpy.source import Span
 
 
 def _shared_array(t: Trace, span: Span, shape: Value, dtype: Value) -> ArrayRef:

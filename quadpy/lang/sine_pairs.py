@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Final, TypeAlias
 
-from quadpy.dtypes import Scalar
+from quadpy.core.dtypes import Scalar
 from quadpy.ir import nodes as ir
 from quadpy.ir.variables import assigned_in
 from quadpy.ir.walk import children, map_children, walk

@@ -10,15 +10,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import CodeType
 from typing import Any
 
-from quadpy.copying import Recipe
-from quadpy.dtypes import meant
+from quadpy.core.copying import Recipe
+from quadpy.core.dtypes import meant
+from quadpy.core.source import Span
 from quadpy.errors import KernelNameError, KernelSourceError, KernelTypeError
 from quadpy.lang.executed import executed_file
 from quadpy.lang.fingerprints import is_our_module, text_digest
 from quadpy.lang.names import item_targets, local_names, reads, statics
 from quadpy.lang.parsing import parse
 from quadpy.lang.running import is_text_of
-from quadpy.source import Span
 
 _DIGESTS: dict[str, tuple[list[str], str]] = {}
 """File -> its lines, shared by all functions from one version of the file, and their digest."""

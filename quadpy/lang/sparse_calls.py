@@ -7,7 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from quadpy.dtypes import i32, u1
+from quadpy.core.dtypes import i32, u1
+from quadpy.core.light import dataclass
+from quadpy.core.records import RecordType
+from quadpy.core.source import Span
 from quadpy.errors import KernelIndexError
 from quadpy.ir import nodes as ir
 from quadpy.lang.activity import (
@@ -37,9 +40,6 @@ from quadpy.lang.scalars import to_integer, to_scalar
 from quadpy.lang.scope import import_value, outside, static_object
 from quadpy.lang.sparse_places import NodeParent, indices_of, node_of, position_in
 from quadpy.lang.values import ArrayRef, ScalarValue, Value, Vec
-from quadpy.light import dataclass
-from quadpy.records import RecordType
-from quadpy.source import Span
 
 
 def call_parent(t: Trace, fn: NodeParent, args: list[Value], kwargs: dict[str, Value], span: Span) -> Value:

@@ -11,7 +11,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
-from quadpy.dtypes import i32
+from quadpy.core.dtypes import i32
+from quadpy.core.light import dataclass
+from quadpy.core.source import Span
 from quadpy.ir import nodes as ir
 from quadpy.lang.activity import (
     Position,
@@ -36,8 +38,6 @@ from quadpy.lang.promotion import literal
 from quadpy.lang.scalars import to_scalar
 from quadpy.lang.sparse_places import is_node, position_in
 from quadpy.lang.values import ArrayRef, Value
-from quadpy.light import dataclass
-from quadpy.source import Span
 
 
 def remember_cells(t: Trace, items: Value, span: Span) -> bool:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from quadpy.core.light import dataclass
+from quadpy.core.messages import counted
+from quadpy.core.source import Span
 from quadpy.ir import nodes as ir
 from quadpy.lang.activity import Position, TreeNode, field_of
 from quadpy.lang.checked_indices import check_element
@@ -13,9 +16,6 @@ from quadpy.lang.levels import on_levels
 from quadpy.lang.scalars import to_integer, to_scalar
 from quadpy.lang.scope import import_value
 from quadpy.lang.values import ArrayRef, Value, Vec, shape_text
-from quadpy.light import dataclass
-from quadpy.messages import counted
-from quadpy.source import Span
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
+from quadpy.core.source import Span
 from quadpy.intrinsics import BUILTINS
 from quadpy.ir import nodes as ir
 from quadpy.lang.context import Trace
@@ -15,7 +16,6 @@ from quadpy.lang.returns import kernel_return, return_value
 from quadpy.lang.scalars import decide, to_condition
 from quadpy.lang.scope import end_block, static_object
 from quadpy.lang.values import is_runtime
-from quadpy.source import Span
 
 
 def stmt_Pass(t: Trace, node: ast.Pass) -> None:

@@ -7,7 +7,10 @@ from collections.abc import Mapping, Sequence
 from types import FunctionType
 from typing import Any, NoReturn
 
-from quadpy.dtypes import Scalar
+from quadpy.core.dtypes import Scalar
+from quadpy.core.messages import one_of
+from quadpy.core.records import Plain, RecordType, Shape, function_of
+from quadpy.core.source import Span
 from quadpy.ir import nodes as ir
 from quadpy.lang.arithmetic import scalar_compare
 from quadpy.lang.context import Trace
@@ -23,9 +26,6 @@ from quadpy.lang.values import (
     shape_text,
 )
 from quadpy.lang.vectors import components_for, make_vector
-from quadpy.messages import one_of
-from quadpy.records import Plain, RecordType, Shape, function_of
-from quadpy.source import Span
 
 
 def scalars_for(t: Trace, value: Value, shape: Shape, types: Sequence[Scalar], span: Span) -> list[ir.Expr]:

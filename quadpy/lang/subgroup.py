@@ -6,7 +6,8 @@ import ast
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
-from quadpy.dtypes import BY_NAME, Scalar, i32, u1, u32
+from quadpy.core.dtypes import BY_NAME, Scalar, i32, u1, u32
+from quadpy.core.source import Span
 from quadpy.ir import nodes as ir
 from quadpy.ir.nodes import AtomicOp, WaveOp
 from quadpy.ir.waves import wave_result
@@ -18,7 +19,6 @@ from quadpy.lang.operators import binary, bit_cast, select
 from quadpy.lang.scalars import cast, convert, to_condition, to_scalar
 from quadpy.lang.values import Value, Vec, shape_text
 from quadpy.lang.vectors import make_vector, map_vec
-from quadpy.source import Span
 
 Rule: TypeAlias = Callable[..., Any]
 

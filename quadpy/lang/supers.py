@@ -6,6 +6,8 @@ import ast
 from types import MethodType
 from typing import Any
 
+from quadpy.core.light import dataclass
+from quadpy.core.source import Span
 from quadpy.lang.context import Trace
 from quadpy.lang.decorators import Func, Method, func_of
 from quadpy.lang.dependencies import MISSING
@@ -13,8 +15,6 @@ from quadpy.lang.references import named_place
 from quadpy.lang.scope import import_value, lookup
 from quadpy.lang.structs import changes_self, fail_to_change
 from quadpy.lang.values import Container, ElementRef, Record, Value, is_direct, is_struct_type
-from quadpy.light import dataclass
-from quadpy.source import Span
 
 
 @dataclass(frozen=True, slots=True)

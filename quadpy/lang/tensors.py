@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar, TypeVar
 
+from quadpy.core.messages import shown
+from quadpy.core.public import public
 from quadpy.errors import ArgumentError
 from quadpy.lang.decorators import OfArrays
-from quadpy.messages import shown
-from quadpy.public import public
 
 T = TypeVar("T")
 

@@ -12,8 +12,11 @@ import string
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from quadpy.dtypes import Scalar, f32, i64, u1, u32, u64
-from quadpy.forms import Fixed, Form, Items, Members, Number, Numbers
+from quadpy.core.dtypes import Scalar, f32, i64, u1, u32, u64
+from quadpy.core.forms import Fixed, Form, Items, Members, Number, Numbers
+from quadpy.core.output import Field, Style, apply
+from quadpy.core.records import Plain, RecordType
+from quadpy.core.source import Span
 from quadpy.ir import nodes as ir
 from quadpy.lang.context import Trace
 from quadpy.lang.scalars import cast, to_scalar
@@ -29,9 +32,6 @@ from quadpy.lang.values import (
     is_runtime,
     shape_text,
 )
-from quadpy.output import Field, Style, apply
-from quadpy.records import Plain, RecordType
-from quadpy.source import Span
 
 _FIXED: Final = re.compile(r"[-+ #0]*\d*\.\d+")
 """A precision without a type."""

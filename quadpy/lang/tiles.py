@@ -8,6 +8,8 @@ from __future__ import annotations
 import ast
 from typing import Any, Final
 
+from quadpy.core.messages import counted
+from quadpy.core.source import Span
 from quadpy.intrinsics import BUILTINS
 from quadpy.lang.arithmetic import scalar_binary
 from quadpy.lang.arrays import extent_of, indexes_array, is_element, spread_indices
@@ -16,8 +18,6 @@ from quadpy.lang.decorators import Func, Method, func
 from quadpy.lang.methods import record_at
 from quadpy.lang.references import named_place
 from quadpy.lang.values import ArrayRef, Record, Value
-from quadpy.messages import counted
-from quadpy.source import Span
 
 TILE_SIZES: Final = (16, 32)
 """Rows and columns of tiles; a block has an iteration for each row."""

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from types import CodeType
 from typing import Any, Final
 
-from quadpy.artifact import ResultShape
-from quadpy.dtypes import Scalar
+from quadpy.core.artifact import ResultShape
+from quadpy.core.dtypes import Scalar
+from quadpy.core.light import dataclass
 from quadpy.errors import CompilationError
 from quadpy.ir import nodes as ir
 from quadpy.ir.pipeline import TASK_PASSES, TRACE, Observer, run_passes
@@ -38,7 +39,6 @@ from quadpy.lang.scope import import_value
 from quadpy.lang.sine_pairs import paired
 from quadpy.lang.source import FunctionSource
 from quadpy.lang.variables import bind_index
-from quadpy.light import dataclass
 from quadpy.mathlib.library import LibraryFunction
 
 _AGAIN: Final = (Retrace, MembersFound, MemberRefused)

@@ -6,9 +6,11 @@ from collections.abc import Callable
 from dataclasses import field
 from typing import Any, Final
 
-from quadpy.artifact import ResultShape
-from quadpy.dtypes import Scalar
-from quadpy.faults import Site
+from quadpy.core.artifact import ResultShape
+from quadpy.core.dtypes import Scalar
+from quadpy.core.faults import Site
+from quadpy.core.light import dataclass
+from quadpy.core.source import Span
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import DEFAULT_BLOCK
 from quadpy.lang.arguments import MemberPath
@@ -17,8 +19,6 @@ from quadpy.lang.frames import Outline
 from quadpy.lang.known_ranges import Ranges
 from quadpy.lang.retrace import LoopLocation
 from quadpy.lang.values import ArrayRef, Value
-from quadpy.light import dataclass
-from quadpy.source import Span
 
 
 @dataclass(slots=True)

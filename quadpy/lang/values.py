@@ -16,15 +16,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, overload
 
-from quadpy.dtypes import Scalar
+from quadpy.core.dtypes import Scalar
+from quadpy.core.light import dataclass
+from quadpy.core.output import Field
+from quadpy.core.records import Plain, RecordType, Shape, count_of, shape_of_member
 from quadpy.ir.nodes import Expr, Node
 from quadpy.ir.types import Array
 from quadpy.ir.walk import unhandled
 from quadpy.lang.arguments import ContainerArg, MemberPath
 from quadpy.lang.fingerprints import is_our_module
-from quadpy.light import dataclass
-from quadpy.output import Field
-from quadpy.records import Plain, RecordType, Shape, count_of, shape_of_member
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs

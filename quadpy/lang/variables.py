@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, TypeGuard
 
+from quadpy.core.messages import closest
+from quadpy.core.records import RecordType
+from quadpy.core.source import Span
 from quadpy.errors import KernelNameError
 from quadpy.intrinsics import BUILTINS
 from quadpy.ir import nodes as ir
@@ -27,9 +30,6 @@ from quadpy.lang.values import (
     shaped,
 )
 from quadpy.lang.vectors import make_vector
-from quadpy.messages import closest
-from quadpy.records import RecordType
-from quadpy.source import Span
 
 _UNBOUND: Final = object()
 """Stands for "not bound", since None is a value."""

@@ -6,7 +6,8 @@ import ast
 from collections.abc import Callable
 from typing import Final
 
-from quadpy.dtypes import Scalar, promote, u1
+from quadpy.core.dtypes import Scalar, promote, u1
+from quadpy.core.source import Span
 from quadpy.ir import nodes as ir
 from quadpy.lang.arithmetic import operation
 from quadpy.lang.context import Trace
@@ -21,7 +22,6 @@ from quadpy.lang.operators import binary
 from quadpy.lang.scalars import cast, operand, square_root
 from quadpy.lang.values import Value, Vec, shape_text
 from quadpy.lang.vectors import dot_product, make_vector, vec_of
-from quadpy.source import Span
 
 OF_TRUTHS: Final = {ir.BinOp.MIN: ir.BinOp.AND, ir.BinOp.MAX: ir.BinOp.OR}
 """Minimum and maximum of truth values."""

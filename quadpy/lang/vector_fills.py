@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TypeAlias
 
+from quadpy.core.source import Span
 from quadpy.lang.arrays import element_ref, is_element, load_element, store_element, struct_element
 from quadpy.lang.components import variable_named, write_part
 from quadpy.lang.context import Trace
@@ -13,7 +14,6 @@ from quadpy.lang.methods import record_at
 from quadpy.lang.names import base_name
 from quadpy.lang.promotion import literal
 from quadpy.lang.values import BoundMethod, ElementRef, Record, Value, Vec, shaped
-from quadpy.source import Span
 
 Place: TypeAlias = ElementRef | MutableVar | ChosenPart
 

@@ -9,7 +9,10 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any, Final
 
-from quadpy.dtypes import Scalar, i32, promote
+from quadpy.core.dtypes import Scalar, i32, promote
+from quadpy.core.messages import counted, with_article
+from quadpy.core.records import Plain
+from quadpy.core.source import Span
 from quadpy.errors import KernelValueError
 from quadpy.ir import nodes as ir
 from quadpy.ir.build import select
@@ -20,9 +23,6 @@ from quadpy.lang.context import Trace
 from quadpy.lang.promotion import literal
 from quadpy.lang.scalars import cast, convert, join_conditions, to_integer, to_scalar, type_of
 from quadpy.lang.values import ScalarValue, Step, Value, Vec, elems_of, is_number, is_runtime, shape_text, shaped
-from quadpy.messages import counted, with_article
-from quadpy.records import Plain
-from quadpy.source import Span
 
 MOST_SELECTS: Final = 4
 """Of so many items every target picks one by comparing with each; of more, it chooses (docs/adr/0040)."""

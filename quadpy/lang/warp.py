@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
-from quadpy.dtypes import Scalar, f32, i32, u32
+from quadpy.core.dtypes import Scalar, f32, i32, u32
+from quadpy.core.source import Span
 from quadpy.ir import nodes as ir
 from quadpy.lang.context import Trace
 from quadpy.lang.scalars import cast, to_condition
 from quadpy.lang.subgroup import SUBGROUP_RULES
 from quadpy.lang.values import Value, is_number
-from quadpy.source import Span
 
 Rule: TypeAlias = Callable[..., Any]
 

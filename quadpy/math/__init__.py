@@ -8,7 +8,7 @@ from __future__ import annotations
 from math import e, inf, nan, pi
 from typing import TYPE_CHECKING
 
-from quadpy.completion import public_names
+from quadpy.core.completion import public_names
 from quadpy.intrinsics import numbers as _numbers
 from quadpy.intrinsics.numbers import *  # noqa: F403  (the stub lists them)
 from quadpy.math import complex_numbers, functions, transforms, types

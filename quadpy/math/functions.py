@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf, pi
 from typing import Any
 
-from quadpy.dtypes import i32
+from quadpy.core.dtypes import i32
 from quadpy.intrinsics import BUILTINS
 from quadpy.lang.decorators import func
 

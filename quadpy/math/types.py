@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from quadpy.dtypes import u32
+from quadpy.core.dtypes import u32
 from quadpy.hostmath import MatrixType, VectorType
 
 __all__ = [

@@ -3,7 +3,7 @@
 A GPU has instructions for them instead.  Derivation and bounds: docs/explanation/math.md.
 """
 
-from quadpy.dtypes import f32
+from quadpy.core.dtypes import f32
 from quadpy.mathlib.exponential import EXP2, EXP2_RANGE, LN2_HI, clamp, round_multiple, round_split, scale_sum
 from quadpy.mathlib.floats import FRACTION_BITS, LEAST_NORMAL, horner
 from quadpy.mathlib.library import expand, library

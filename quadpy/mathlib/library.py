@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar, cast, get_args
 
-from quadpy.dtypes import Scalar, f32, f64
-from quadpy.light import dataclass
+from quadpy.core.dtypes import Scalar, f32, f64
+from quadpy.core.light import dataclass
 
 T = TypeVar("T")
 Fn = TypeVar("Fn", bound=Callable[..., Any])

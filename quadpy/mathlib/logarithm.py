@@ -5,7 +5,7 @@ with their rounding error kept, so that the result is nearly correctly rounded i
 Derivation and bounds: docs/explanation/math.md.
 """
 
-from quadpy.dtypes import f32, f64
+from quadpy.core.dtypes import f32, f64
 from quadpy.mathlib.floats import BIAS, FRACTION, FRACTION_BITS, LEAST_NORMAL, WHOLE, fast_sum, horner, product
 from quadpy.mathlib.library import library, per_width
 from quadpy.mathlib.ops import Float, Int, Word, bitcast, fma, select

@@ -6,7 +6,7 @@ They are builtins; the stub next to this file gives them types, so that a type c
 
 from __future__ import annotations
 
-from quadpy.dtypes import f32, f64, i32, i64, u1, u32, u64
+from quadpy.core.dtypes import f32, f64, i32, i64, u1, u32, u64
 from quadpy.intrinsics import BUILTINS, INTERNAL
 from quadpy.mathlib.library import per_width
 

@@ -5,7 +5,7 @@ logarithm and product are carried as sums of two floats.  If ``|y|`` is at most 
 does not grow, and ``log`` is exact enough. Derivation and bounds: docs/explanation/math.md.
 """
 
-from quadpy.dtypes import f32, f64
+from quadpy.core.dtypes import f32, f64
 from quadpy.mathlib.exponential import EXP_RANGE, clamp, exp_sum, scale_sum
 from quadpy.mathlib.floats import SIGN, fast_sum, horner, product
 from quadpy.mathlib.library import library, per_width

@@ -3,7 +3,7 @@
 Philox is by Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC 2011).
 """
 
-from quadpy.dtypes import f32, f64
+from quadpy.core.dtypes import f32, f64
 from quadpy.mathlib.library import library
 from quadpy.mathlib.logarithm import log
 from quadpy.mathlib.ops import Float, Int, bitcast, i32, sqrt, u32, u64

@@ -6,7 +6,7 @@ in integers: bits that are left out are multiples of 4 quadrants above, and belo
 Both give the rest as an unevaluated sum of two floats.  Derivation and bounds: docs/explanation/math.md.
 """
 
-from quadpy.dtypes import f32, f64
+from quadpy.core.dtypes import f32, f64
 from quadpy.mathlib.exponential import round_multiple
 from quadpy.mathlib.floats import BITS, fast_sum, product
 from quadpy.mathlib.library import expand, library, per_width

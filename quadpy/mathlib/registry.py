@@ -9,7 +9,7 @@ from functools import cache
 from importlib import import_module
 from typing import Final
 
-from quadpy.dtypes import Scalar, f32
+from quadpy.core.dtypes import Scalar, f32
 from quadpy.intrinsics import ROWS
 from quadpy.intrinsics.rows import Library
 from quadpy.mathlib.library import LibraryFunction, PerWidth

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from quadpy.completion import public_names
+from quadpy.core.completion import public_names
 from quadpy.profiler.kernel_profiler import (
     KernelTimes,
     clear_kernel_profiler_info,

@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+from quadpy.core.messages import one_of
+from quadpy.core.public import public
 from quadpy.errors import ArgumentError
-from quadpy.messages import one_of
 from quadpy.profiler.profile import profile
 from quadpy.profiler.records import Record
 from quadpy.profiler.table import location
-from quadpy.public import public
 from quadpy.runtime.device.devices import open_devices
 
 

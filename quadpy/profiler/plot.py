@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from quadpy.core.importing import import_late
 from quadpy.errors import QuadpyError
-from quadpy.importing import import_late
 from quadpy.profiler.records import Record
 from quadpy.profiler.tracks import tracks_of
 

@@ -8,7 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from quadpy.completion import shows
+from quadpy.core.completion import shows
+from quadpy.core.public import public, require_switch
 from quadpy.errors import ArgumentError
 from quadpy.profiler.chrome import write_chrome
 from quadpy.profiler.plot import plot_records
@@ -16,7 +17,6 @@ from quadpy.profiler.recorder import RECORDER, Log
 from quadpy.profiler.records import Record, Work
 from quadpy.profiler.table import Sort, rows_of, table_of
 from quadpy.profiler.watcher import Watcher
-from quadpy.public import public, require_switch
 from quadpy.runtime.device.blocks import Block, whole
 from quadpy.runtime.device.devices import open_devices
 from quadpy.runtime.device.life import refuse_in_host_function

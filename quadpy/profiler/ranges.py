@@ -10,10 +10,10 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from quadpy.core.importing import import_late
+from quadpy.core.public import public
 from quadpy.errors import ArgumentError
-from quadpy.importing import import_late
 from quadpy.profiler.recorder import RECORDER
-from quadpy.public import public
 from quadpy.runtime.device.blocks import Block
 
 if TYPE_CHECKING:

@@ -8,13 +8,13 @@ import weakref
 from collections.abc import Callable, Iterable
 from typing import Final, Protocol
 
+from quadpy.core.source import Span
 from quadpy.hazards.sites import call_place, name_of_stream
 from quadpy.profiler.records import Kind, Work
 from quadpy.runtime.device.blocks import Lasting
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers.driver import Driver, StreamHandle
 from quadpy.runtime.streams.timeline import Timeline
-from quadpy.source import Span
 
 
 class Log(Protocol):

@@ -6,7 +6,7 @@ import itertools
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
-from quadpy.source import Span
+from quadpy.core.source import Span
 
 Kind: TypeAlias = Literal["kernel", "copy", "fill", "graph", "node", "call", "wait", "driver", "range", "memory"]
 """``kernel`` to ``node`` is work of a device; the rest happens on the host.

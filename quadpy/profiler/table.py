@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, get_args
 
+from quadpy.core.messages import one_of
+from quadpy.core.source import Span
 from quadpy.errors import ArgumentError
-from quadpy.messages import one_of
 from quadpy.profiler.records import Record
-from quadpy.source import Span
 
 Sort: TypeAlias = Literal["total", "mean", "calls", "name"]
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from quadpy.messages import counted
+from quadpy.core.messages import counted
 from quadpy.profiler.driver_probe import DriverProbe
 from quadpy.profiler.recorder import Recorder
 from quadpy.profiler.records import Kind, Work

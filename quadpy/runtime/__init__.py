@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from quadpy.importing import import_late
-from quadpy.messages import no_attribute
+from quadpy.core.importing import import_late
+from quadpy.core.messages import no_attribute
 
 if TYPE_CHECKING:
     from quadpy.runtime.streams.manager import StreamManager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from quadpy.completion import public_names
+from quadpy.core.completion import public_names
 from quadpy.simt import block, grid, subgroup, warp
 from quadpy.simt.tiles import Tile16x16, Tile32x32
 

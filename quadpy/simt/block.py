@@ -9,7 +9,7 @@ ArgumentError at the call.  Round the range up, and use an ``if`` to skip the wo
 
 from typing import TYPE_CHECKING
 
-from quadpy.completion import public_names
+from quadpy.core.completion import public_names
 from quadpy.intrinsics import namespace
 
 globals().update(namespace("block"))

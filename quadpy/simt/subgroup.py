@@ -7,7 +7,7 @@ that all lanes of a wave agree on.
 
 from typing import TYPE_CHECKING
 
-from quadpy.completion import public_names
+from quadpy.core.completion import public_names
 from quadpy.intrinsics import namespace
 
 globals().update(namespace("subgroup"))

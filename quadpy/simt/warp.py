@@ -5,7 +5,7 @@ Their masks must name all lanes of the wave: ``qp.u32(0xFFFFFFFF)`` where waves 
 
 from typing import TYPE_CHECKING
 
-from quadpy.completion import public_names
+from quadpy.core.completion import public_names
 from quadpy.intrinsics import namespace
 
 globals().update(namespace("warp"))

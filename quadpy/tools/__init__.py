@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from quadpy.completion import public_names
+from quadpy.core.completion import public_names
 from quadpy.tools.grids import write_vtk
 from quadpy.tools.meshes import PLYWriter
 from quadpy.tools.pictures import imread, imresize, imshow, imwrite

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
+from quadpy.core.public import public
 from quadpy.errors import ArgumentError
-from quadpy.public import public
 from quadpy.tools.libraries import library
 from quadpy.view.host import on_host
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from quadpy.importing import import_extra
+from quadpy.core.importing import import_extra
 
 __all__ = ["library", "pillow"]
 

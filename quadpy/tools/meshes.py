@@ -9,8 +9,8 @@ from typing import Any, Final, Literal
 import numpy as np
 import numpy.typing as npt
 
+from quadpy.core.public import public
 from quadpy.errors import ArgumentError
-from quadpy.public import public
 from quadpy.tools.libraries import library
 from quadpy.view.host import on_host
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from quadpy.public import public
+from quadpy.core.public import public
 from quadpy.tools.libraries import pillow
 from quadpy.view.host import on_host, pixels_of
 from quadpy.view.window import Window

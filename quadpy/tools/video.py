@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from quadpy.core.messages import shown
+from quadpy.core.public import public
 from quadpy.errors import ArgumentError
-from quadpy.messages import shown
-from quadpy.public import public
 from quadpy.tools.libraries import library, pillow
 from quadpy.tools.pictures import Picture, imwrite, picture_of
 

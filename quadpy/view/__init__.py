@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from quadpy.completion import public_names
+from quadpy.core.completion import public_names
 from quadpy.view.events import Event
 from quadpy.view.window import Window
 

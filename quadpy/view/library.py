@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from quadpy.importing import import_extra
+from quadpy.core.importing import import_extra
 
 __all__ = ["drawn", "library"]
 

@@ -7,8 +7,8 @@ import sys
 from collections.abc import Callable
 from typing import Any, Final, Protocol, TypeAlias, get_args
 
+from quadpy.core.importing import import_late
 from quadpy.errors import ArgumentError, QuadpyError
-from quadpy.importing import import_late
 from quadpy.settings import Place, settings
 from quadpy.view.library import drawn, library
 

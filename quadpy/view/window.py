@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from quadpy.core.public import public
 from quadpy.errors import ArgumentError, QuadpyError
-from quadpy.public import public
 from quadpy.settings import Place
 from quadpy.view import shapes
 from quadpy.view.events import HANDLED, Event, Inputs

@@ -12,14 +12,14 @@ from generations import chosen
 
 import quadpy as qp
 from quadpy import examples
-from quadpy.artifact import CodeObject
 from quadpy.cli.loading import load_kernels
 from quadpy.codegen.objects.metadata import read_metadata
 from quadpy.codegen.report import report_tasks
+from quadpy.core.artifact import CodeObject
+from quadpy.core.target import AMD_ARCHS, parse_target
 from quadpy.examples import cloth, lattice_boltzmann, materials, path_tracer, sph, two_stream
 from quadpy.jit.kernel import Kernel
 from quadpy.jit.offline import compile_with_asm
-from quadpy.target import AMD_ARCHS, parse_target
 
 WITHOUT_KERNELS = {"_common", "_moving", "_pictures", "decode"}  # the decoder's are in _transformer
 OBJECTS = {

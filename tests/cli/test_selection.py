@@ -11,8 +11,8 @@ import quadpy as qp
 from quadpy.cli import main
 from quadpy.cli.loading import load_kernels
 from quadpy.cli.selection import Selected, add_kernel_arguments, add_target_arguments, select, targets_of
+from quadpy.core.target import AMD_ARCHS
 from quadpy.runtime.device.current import current_config
-from quadpy.target import AMD_ARCHS
 
 
 def selection(*arguments: str) -> list[Selected]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from quadpy.codegen.emit import AMDGPU_LAYOUT, AMDGPU_TRIPLE
-from quadpy.target import AMD_ARCHS, TargetSpec, amd_arch, parse_target
+from quadpy.core.target import AMD_ARCHS, TargetSpec, amd_arch, parse_target
 
 DATA = Path(__file__).parent / "data"
 AMD_TARGETS = [str(parse_target(f"{arch.name}:w{wave}")) for arch in AMD_ARCHS.values() for wave in arch.wave_sizes]

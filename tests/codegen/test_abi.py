@@ -8,10 +8,10 @@ import struct
 from hypothesis import given, strategies as st
 
 from quadpy.codegen.abi import layout_of
-from quadpy.dtypes import SCALARS, i32, i64
+from quadpy.core.dtypes import SCALARS, i32, i64
+from quadpy.core.source import NOWHERE
 from quadpy.ir import nodes as ir
 from quadpy.ir.types import Array, array_of
-from quadpy.source import NOWHERE
 
 C_TYPES = {
     "?": ctypes.c_bool, "b": ctypes.c_int8, "B": ctypes.c_uint8, "h": ctypes.c_int16, "H": ctypes.c_uint16, "i": ctypes.c_int32,

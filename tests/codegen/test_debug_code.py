@@ -10,9 +10,9 @@ import pytest
 
 import quadpy as qp
 from quadpy.codegen.compile import lower
+from quadpy.core.target import AMD_ARCHS, parse_target
 from quadpy.ir.printer import print_ir
 from quadpy.jit.offline import trace_for
-from quadpy.target import AMD_ARCHS, parse_target
 
 F32 = qp.types.ndarray(dtype=qp.f32, ndim=1)
 I32 = qp.types.ndarray(dtype=qp.i32, ndim=1)

@@ -9,8 +9,8 @@ import llvmlite.binding as llvm
 import pytest
 
 from quadpy.codegen.emit import AMDGPU_LAYOUT, AMDGPU_TRIPLE, compile_amdgpu
+from quadpy.core.target import TargetSpec, parse_target
 from quadpy.errors import CodegenError, UnknownTargetError
-from quadpy.target import TargetSpec, parse_target
 
 ModuleText = Callable[[str, TargetSpec], str]
 GFX942 = parse_target("gfx942")

@@ -5,8 +5,8 @@ import struct
 from hypothesis import given, strategies as st
 
 import quadpy as qp
-from quadpy.artifact import CodeObject
-from quadpy.formula import BlockValue, Formula, Operation, formula_from_json, formula_to_json
+from quadpy.core.artifact import CodeObject
+from quadpy.core.formula import BlockValue, Formula, Operation, formula_from_json, formula_to_json
 from quadpy.jit.formula import HELPERS, compile_formula, formula_source
 
 small = st.integers(-50, 50)

@@ -7,9 +7,9 @@ import json
 import pytest
 
 import quadpy as qp
-from quadpy.artifact import CodeObject
 from quadpy.codegen.reduction import reduction_rows
-from quadpy.flow import Fork, Loop, flow_from_json
+from quadpy.core.artifact import CodeObject
+from quadpy.core.flow import Fork, Loop, flow_from_json
 from quadpy.jit.offline import trace_for
 
 A = qp.types.ndarray

@@ -7,7 +7,7 @@ import pytest
 from backends import backends
 
 import quadpy as qp
-from quadpy.artifact import CodeObject
+from quadpy.core.artifact import CodeObject
 
 F32, I32 = (qp.types.ndarray(dtype=t, ndim=1) for t in (qp.f32, qp.i32))
 

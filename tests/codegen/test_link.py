@@ -17,8 +17,8 @@ from quadpy.codegen.emit import emit_amdgpu
 from quadpy.codegen.objects import elf
 from quadpy.codegen.objects.elf import ElfFile, Relocation, Section, Symbol, read_elf
 from quadpy.codegen.objects.link import link_amdgpu
+from quadpy.core.target import TargetSpec, parse_target
 from quadpy.errors import LinkError
-from quadpy.target import TargetSpec, parse_target
 
 ModuleText = Callable[[str, TargetSpec], str]
 RELOCATION_BYTES = {3: 8, 5: 8, 7: 4, 8: 4, 9: 4, 10: 4, 11: 4}

@@ -14,8 +14,8 @@ from quadpy.codegen.objects import elf
 from quadpy.codegen.objects.elf import read_elf
 from quadpy.codegen.objects.metadata import KernelArg, read_metadata
 from quadpy.codegen.objects.msgpack import unpack
+from quadpy.core.target import TargetSpec, amd_arch, parse_target
 from quadpy.errors import LinkError, QuadpyError
-from quadpy.target import TargetSpec, amd_arch, parse_target
 
 ModuleText = Callable[[str, TargetSpec], str]
 

@@ -8,8 +8,8 @@ import pytest
 
 import quadpy as qp
 from quadpy.codegen.ptx_repairs import repaired
+from quadpy.core.target import parse_target
 from quadpy.jit.offline import compile_with_asm
-from quadpy.target import parse_target
 
 FLOATS = {qp.f64: (qp.u64, [qp.u32, qp.u16, qp.u8]), qp.f32: (qp.u32, [qp.u16, qp.u8]), qp.f16: (qp.u16, [qp.u8])}
 PAIRS = [(t, bits, narrow) for t, (bits, narrows) in FLOATS.items() for narrow in narrows]

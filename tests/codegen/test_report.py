@@ -9,7 +9,7 @@ import pytest
 
 from quadpy.codegen.emit import compile_amdgpu
 from quadpy.codegen.report import INSTRUCTION_CLASSES, classify, format_reports, instruction_mix, report_tasks
-from quadpy.target import TargetSpec, parse_target
+from quadpy.core.target import TargetSpec, parse_target
 
 ModuleText = Callable[[str, TargetSpec], str]
 

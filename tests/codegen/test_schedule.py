@@ -15,12 +15,12 @@ from quadpy.codegen import frames as f, lower as lowering
 from quadpy.codegen.compile import compile_kernel, lower, schedule_for
 from quadpy.codegen.lower.kernel import lower_kernel
 from quadpy.codegen.schedule import PLAIN, Form, schedule_of
+from quadpy.core.target import parse_target
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import done_together
 from quadpy.ir.numbering import Numbers, statements
 from quadpy.ir.walk import walk
 from quadpy.jit.offline import trace_for
-from quadpy.target import parse_target
 
 A = qp.types.ndarray
 TYPES_OF_PLANS = {

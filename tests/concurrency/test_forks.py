@@ -131,7 +131,7 @@ def test_a_child_works_whatever_the_parent_s_threads_were_at(works, tmp_path):
 IMPORTS = """
 import os, sys, threading, time
 import quadpy
-from quadpy.importing import import_late
+from quadpy.core.importing import import_late
 
 assert "logging" not in sys.modules
 import_late("hashlib")

@@ -16,7 +16,7 @@ import numpy as np
 from random_kernels import Expr, Maker, Stmt, getter, indented, run_all
 from random_values import ARITHMETIC, EXTREMES, NUMPY, finished
 
-from quadpy.dtypes import Scalar, f16, f32, f64, i32, i64, u8, u32
+from quadpy.core.dtypes import Scalar, f16, f32, f64, i32, i64, u8, u32
 
 LANGUAGE = ("structs", "super", "vectors", "templates", "real functions", "static loops")
 NUMBERS = (i32, u32, f32, f64, i64, u8, f16)

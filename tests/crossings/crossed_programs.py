@@ -19,7 +19,7 @@ from crossed_kernels import LANGUAGE, NUMBERS, Crossed, number
 from random_kernels import Expr, getter, indented, run_all
 from random_values import NUMPY, finished
 
-from quadpy.dtypes import f16, f32, f64, u8, u32, u64
+from quadpy.core.dtypes import f16, f32, f64, u8, u32, u64
 
 FEATURES = (*LANGUAGE, *HOSTS, *FORMS, "empty", "subnormals")
 APART = {

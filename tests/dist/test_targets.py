@@ -9,9 +9,9 @@ import pytest
 import quadpy as qp
 from quadpy.codegen.compile import compile_kernel
 from quadpy.codegen.schedule import PLAIN
+from quadpy.core.target import parse_target
 from quadpy.dist.localise import Geometry, localised
 from quadpy.examples import heat, poisson
-from quadpy.target import parse_target
 
 
 @pytest.mark.parametrize("target", ["gfx942", "gfx1100", "sm_90"])

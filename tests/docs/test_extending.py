@@ -60,7 +60,7 @@ def test_a_function_of_the_language(trial):
         import quadpy as qp
         from quadpy.jit.offline import compile_for
         from quadpy.mathlib.registry import lookup
-        from quadpy.target import parse_target
+        from quadpy.core.target import parse_target
 
         F = qp.types.ndarray(dtype=qp.f32, ndim=1)
 
@@ -119,7 +119,7 @@ def test_instructions_of_any_shape(trial):
         import numpy as np
         import quadpy as qp
         from quadpy.jit.offline import compile_for
-        from quadpy.target import parse_target
+        from quadpy.core.target import parse_target
 
         F, U = (qp.types.ndarray(dtype=t, ndim=1) for t in (qp.f32, qp.u32))
 
@@ -188,7 +188,7 @@ def test_a_type(trial):
         from quadpy.lang.context import Trace
         from quadpy.lang.scalars import meet, to_scalar
         from quadpy.lang.values import Complex, Value
-        from quadpy.source import Span
+        from quadpy.core.source import Span
 
         __all__ = ["complex_attribute", "complex_binary", "complex_of"]
 
@@ -290,7 +290,7 @@ def test_a_statement(trial):
         from quadpy.ir.printer import print_ir
         from quadpy.ir.races import races_of
         from quadpy.jit.offline import compile_for, trace_for
-        from quadpy.target import parse_target
+        from quadpy.core.target import parse_target
 
         I = qp.types.ndarray(dtype=qp.i32, ndim=1)
 
@@ -412,7 +412,7 @@ def test_a_pass(trial):
 
 def test_a_processor(trial):
     """A processor of a known generation is one row."""
-    trial.add("target.py", '_rdna("gfx1031", "rdna2", 1024),\n', before='    _rdna("gfx1100"', indent=4)
+    trial.add("core/target.py", '_rdna("gfx1031", "rdna2", 1024),\n', before='    _rdna("gfx1100"', indent=4)
     trial.run("""
         import quadpy as qp
         from quadpy.codegen.objects.metadata import read_metadata
@@ -439,7 +439,7 @@ def test_a_way_to_launch(trial):
 
         from __future__ import annotations
 
-        from quadpy.artifact import CodeObject
+        from quadpy.core.artifact import CodeObject
         from quadpy.jit.plan import Footprints, Plan, Values, Views
         from quadpy.runtime.arrays.field_memory import FieldMemory
         from quadpy.runtime.launch.fusion import Fusion

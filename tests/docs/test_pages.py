@@ -7,9 +7,9 @@ import re
 
 import pytest
 
+from quadpy.core.target import AMD_ARCHS, NVIDIA_ARCHS
 from quadpy.lang.grammar import GRAMMAR
 from quadpy.lang.vecmethods import METHODS
-from quadpy.target import AMD_ARCHS, NVIDIA_ARCHS
 from tools.docs import DOCS, ROOT, marks
 
 

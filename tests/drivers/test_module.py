@@ -11,7 +11,7 @@ import pytest
 from simulated_gpu.driver import RecordedKernel, RecordingDriver
 
 import quadpy as qp
-from quadpy.artifact import AbiLayout, CodeObject
+from quadpy.core.artifact import AbiLayout, CodeObject
 from quadpy.errors import DriverError
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.life import Life

@@ -15,6 +15,7 @@ import quadpy as qp
 from quadpy.codegen.compile import compile_kernel
 from quadpy.codegen.schedule import Form
 from quadpy.codegen.support.loop_condition import CONDITION_SETTER
+from quadpy.core.target import parse_target
 from quadpy.errors import CaptureError, DeviceError, DriverError, GraphError, OutOfDeviceMemory
 from quadpy.ir.fuse import NAME, fuse
 from quadpy.ir.printer import print_ir
@@ -25,7 +26,6 @@ from quadpy.runtime.device import devices
 from quadpy.runtime.device.current import Config, current_config, set_config
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers.graph_driver import ConditionHandle
-from quadpy.target import parse_target
 
 I32 = qp.types.ndarray(dtype=qp.i32, ndim=1)
 

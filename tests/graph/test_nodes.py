@@ -7,8 +7,8 @@ import pytest
 from simulated import current
 from simulated_gpu.driver import RecordingDriver
 
+from quadpy.core.flow import Fork, Loop
 from quadpy.errors import ArgumentError, DeviceError, DriverError, EventError, GraphError, StreamError
-from quadpy.flow import Fork, Loop
 from quadpy.graph import Semaphore
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers.graph_driver import AllocWork, FillWork

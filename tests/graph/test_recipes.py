@@ -13,8 +13,8 @@ import shared_kernels
 from shared_kernels import Tank, raise_levels, scale_into, square, take_down
 
 import quadpy as qp
+from quadpy.core.public import frames_of, is_own_frame
 from quadpy.errors import CaptureError, GraphError, NoDeviceError
-from quadpy.public import frames_of, is_own_frame
 from quadpy.runtime.device import devices
 from quadpy.runtime.device.current import Config, current_config, set_config
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quadpy.flow import Fork, Loop
+from quadpy.core.flow import Fork, Loop
 from quadpy.graph.engines.task_nodes import task_nodes
 
 READS_X, WRITES_X, READS_Y, WRITES_Y = {"x": False}, {"x": True}, {"y": False}, {"y": True}

@@ -14,10 +14,10 @@ from simulated import AnyKernel, simulated
 from simulated_gpu.driver import RecordingDriver
 
 import quadpy as qp
+from quadpy.core.target import parse_target
 from quadpy.hazards import calls
 from quadpy.jit import compiler
 from quadpy.jit.offline import compile_with_asm
-from quadpy.target import parse_target
 
 F32 = qp.types.ndarray(dtype=qp.f32, ndim=1)
 N = 16

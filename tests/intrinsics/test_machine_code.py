@@ -13,9 +13,9 @@ import sys
 import pytest
 
 import quadpy as qp
+from quadpy.core.target import AMD_ARCHS, NVIDIA_ARCHS
 from quadpy.intrinsics import BUILTINS, ROWS
 from quadpy.intrinsics.rows import Library, Syntax, Types
-from quadpy.target import AMD_ARCHS, NVIDIA_ARCHS
 
 TARGETS = ["cpu", "gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201", "sm_70", "sm_90"]
 FORMS = {

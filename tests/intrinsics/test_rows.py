@@ -14,7 +14,9 @@ import quadpy as qp
 from quadpy.codegen.compile import lower
 from quadpy.codegen.lower.gpu.fast_math import APPROXIMATED
 from quadpy.codegen.lower.intrinsics import EMITTED
-from quadpy.dtypes import f32, f64, i32
+from quadpy.core.dtypes import f32, f64, i32
+from quadpy.core.source import NOWHERE
+from quadpy.core.target import Family, parse_target
 from quadpy.errors import CodegenError
 from quadpy.intrinsics import BUILTINS, BY_NAME, GROUPS, INSTRUCTIONS, INTERNAL, ROWS, rows as kinds
 from quadpy.intrinsics.rows import (
@@ -36,8 +38,6 @@ from quadpy.jit.offline import trace_for
 from quadpy.lang.graph_blocks import FORMS
 from quadpy.lang.intrinsics import RULES, TRACED
 from quadpy.mathlib.registry import HOMES, lookup, overloads
-from quadpy.source import NOWHERE
-from quadpy.target import Family, parse_target
 
 FAMILIES = get_args(Family)
 TARGETS = {"cpu": "cpu", "amdgpu": "gfx942", "nvptx": "sm_90"}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from quadpy.dtypes import f32, f64, i32, i64, u1, u32, u64
-from quadpy.forms import Number
+from quadpy.core.dtypes import f32, f64, i32, i64, u1, u32, u64
+from quadpy.core.forms import Number
+from quadpy.core.output import Field, Message
+from quadpy.core.source import NOWHERE, Span
 from quadpy.ir import nodes as ir
 from quadpy.ir.types import Space, array_of
-from quadpy.output import Field, Message
-from quadpy.source import NOWHERE, Span
 
 
 def every_node(span: Span) -> ir.Kernel:

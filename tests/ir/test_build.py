@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from quadpy.dtypes import f32, i32, i64, u1, u8
+from quadpy.core.dtypes import f32, i32, i64, u1, u8
+from quadpy.core.source import Span
 from quadpy.ir import nodes as ir
 from quadpy.ir.build import At, binary, bits, cast, converted, maximum, minimum, select
-from quadpy.source import Span
 
 HERE, THERE = Span("a.py", 1), Span("b.py", 2)
 at = At(HERE)

@@ -7,6 +7,9 @@ from dataclasses import replace
 import pytest
 
 import quadpy as qp
+from quadpy.core.light import dataclass
+from quadpy.core.source import NOWHERE
+from quadpy.core.target import parse_target
 from quadpy.errors import KernelSyntaxError
 from quadpy.ir import nodes as ir
 from quadpy.ir.effects import effects_of, scratch_use
@@ -21,9 +24,6 @@ from quadpy.ir.uniform import Divergence
 from quadpy.ir.verify import verify
 from quadpy.ir.walk import map_children, walk
 from quadpy.jit.offline import trace_for
-from quadpy.light import dataclass
-from quadpy.source import NOWHERE
-from quadpy.target import parse_target
 
 F = qp.types.ndarray(dtype=qp.f32, ndim=1)
 I = qp.types.ndarray(dtype=qp.i32, ndim=1)

@@ -8,13 +8,13 @@ import quadpy as qp
 from quadpy.codegen.abi import layout_of
 from quadpy.codegen.compile import compile_kernel
 from quadpy.codegen.schedule import Form
-from quadpy.flow import Fork, Loop, print_flow, tasks_of
+from quadpy.core.flow import Fork, Loop, print_flow, tasks_of
+from quadpy.core.target import parse_target
 from quadpy.ir.fuse import fuse
 from quadpy.ir.printer import print_ir
 from quadpy.ir.verify import verify
 from quadpy.jit.fusion.fused_calls import copy_kernel, element, fill_kernel
 from quadpy.jit.offline import trace_for
-from quadpy.target import parse_target
 
 F32, I32 = (qp.types.ndarray(dtype=t, ndim=1) for t in (qp.f32, qp.i32))
 block = qp.simt.block

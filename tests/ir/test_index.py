@@ -6,7 +6,7 @@ import random
 
 from index_oracle import RandomIndex, is_exact, value_of, value_of_term
 
-from quadpy.dtypes import bounds_of
+from quadpy.core.dtypes import bounds_of
 from quadpy.ir import nodes as ir
 from quadpy.ir.footprints.accesses import Reached
 from quadpy.ir.footprints.boxes import box_of

@@ -6,13 +6,13 @@ import pytest
 
 import quadpy as qp
 from quadpy.codegen.pipeline import TARGET_PASSES
+from quadpy.core.target import parse_target
 from quadpy.ir import nodes as ir
 from quadpy.ir.pipeline import TASK_PASSES, TRACE, Pass, run_passes
 from quadpy.ir.printer import print_ir
 from quadpy.ir.verify import verify
 from quadpy.ir.walk import map_children
 from quadpy.jit.offline import trace_for
-from quadpy.target import parse_target
 
 F32, I32 = (qp.types.ndarray(dtype=t, ndim=1) for t in (qp.f32, qp.i32))
 VEC4 = qp.types.ndarray(dtype=qp.math.vec4, ndim=1)

@@ -6,14 +6,14 @@ from dataclasses import fields, replace
 
 import pytest
 
-from quadpy.dtypes import f32, i32, i64
-from quadpy.faults import Site
-from quadpy.flow import Fork, Loop
+from quadpy.core.dtypes import f32, i32, i64
+from quadpy.core.faults import Site
+from quadpy.core.flow import Fork, Loop
+from quadpy.core.source import NOWHERE, Span
 from quadpy.ir import nodes as ir
 from quadpy.ir.nodes import Kernel
 from quadpy.ir.printer import print_effects, print_expr, print_ir
 from quadpy.ir.walk import map_children, walk
-from quadpy.source import NOWHERE, Span
 
 
 def test_every_node(golden, every):

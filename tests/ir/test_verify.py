@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from quadpy.dtypes import f32, i32, u1, u8
+from quadpy.core.dtypes import f32, i32, u1, u8
+from quadpy.core.flow import Fork, Loop
+from quadpy.core.source import NOWHERE
 from quadpy.errors import CodegenError
-from quadpy.flow import Fork, Loop
 from quadpy.ir import nodes as ir
 from quadpy.ir.types import array_of
 from quadpy.ir.verify import verify
-from quadpy.source import NOWHERE
 
 AT = {"span": NOWHERE}
 X, Y, F = ir.Var("x", i32), ir.Var("y", i32), ir.Var("f", f32)

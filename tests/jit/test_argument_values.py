@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import quadpy as qp
-from quadpy.dtypes import f32, f64
+from quadpy.core.dtypes import f32, f64
 from quadpy.jit.annotations import arranging
 from quadpy.jit.parameters import ScalarParameter, StructParameter, VectorParameter
 

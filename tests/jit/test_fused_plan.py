@@ -11,6 +11,7 @@ from simulated_gpu.driver import RecordedKernel
 import quadpy as qp
 from quadpy.codegen.compile import compile_kernel
 from quadpy.codegen.schedule import Form
+from quadpy.core.target import parse_target
 from quadpy.errors import ArgumentError, DriverError
 from quadpy.jit.fusion.plan import FusedPlan, FusingPlan
 from quadpy.jit.offline import trace_for
@@ -18,7 +19,6 @@ from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.memory.device_storage import zero_bytes
 from quadpy.runtime.memory.placement import storage_at
 from quadpy.runtime.memory.strided_layout import StridedLayout
-from quadpy.target import parse_target
 
 I32 = qp.types.ndarray(dtype=qp.i32, ndim=1)
 

@@ -11,8 +11,8 @@ import pytest
 from simulated_gpu.driver import RecordedKernel
 
 import quadpy as qp
+from quadpy.core.flow import Fork, Loop
 from quadpy.errors import ArgumentError, DriverError
-from quadpy.flow import Fork, Loop
 from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.memory.device_storage import zero_bytes
 from quadpy.runtime.memory.placement import storage_at

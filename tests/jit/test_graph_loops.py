@@ -23,6 +23,7 @@ from quadpy.codegen.predication import predication_of
 from quadpy.codegen.schedule import Form
 from quadpy.codegen.support.argument_upload import UPLOAD_SIZES, upload_name
 from quadpy.codegen.support.loop_condition import CONDITION_SETTER, CONDITION_SETTER_INDIRECT
+from quadpy.core.target import parse_target
 from quadpy.errors import DriverError, OutOfDeviceMemory
 from quadpy.graph import Graph
 from quadpy.graph.engines import argument_policy
@@ -36,7 +37,6 @@ from quadpy.runtime.drivers.graph_driver import ConditionHandle, EmptyWork, Kern
 from quadpy.runtime.memory.device_storage import zero_bytes
 from quadpy.runtime.memory.placement import storage_at
 from quadpy.runtime.memory.strided_layout import StridedLayout
-from quadpy.target import parse_target
 
 I32 = qp.types.ndarray(dtype=qp.i32, ndim=1)
 SIZE = 4

@@ -14,11 +14,12 @@ from graph_plans import graph_plan
 from simulated_gpu.driver import RecordedKernel, RecordingDriver
 
 import quadpy as qp
-from quadpy.artifact import LOOP_DONE
 from quadpy.codegen.compile import compile_kernel
 from quadpy.codegen.predication import predication_of
 from quadpy.codegen.schedule import Form
 from quadpy.codegen.support.argument_upload import UPLOAD_SIZES, upload_code, upload_name
+from quadpy.core.artifact import LOOP_DONE
+from quadpy.core.target import parse_target
 from quadpy.errors import DriverError, OutOfDeviceMemory
 from quadpy.graph.engines import argument_policy, driver
 from quadpy.graph.engines.stats import Counts
@@ -31,7 +32,6 @@ from quadpy.runtime.memory.device_storage import zero_bytes
 from quadpy.runtime.memory.placement import storage_at
 from quadpy.runtime.memory.strided_layout import StridedLayout
 from quadpy.runtime.streams.stream import use_stream
-from quadpy.target import parse_target
 
 A = qp.types.ndarray
 I32 = A(dtype=qp.i32, ndim=1)

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import quadpy as qp
-from quadpy.artifact import CodeObject
 from quadpy.codegen.compile import compile_kernel
+from quadpy.core.artifact import CodeObject
+from quadpy.core.target import parse_target
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import map_children
 from quadpy.jit import hidden_arguments
@@ -18,7 +19,6 @@ from quadpy.jit.cpu_plan import CpuPlan
 from quadpy.jit.hidden_arguments import HiddenArguments, Row
 from quadpy.jit.offline import trace_for
 from quadpy.runtime.arrays.foreign_host import describe_host_array
-from quadpy.target import parse_target
 
 INTS = qp.types.ndarray(dtype=qp.u64, ndim=1)
 

@@ -12,8 +12,8 @@ import pytest
 from simulated_gpu.driver import RecordedKernel, RecordingDriver
 
 import quadpy as qp
+from quadpy.core.flow import Fork, Loop
 from quadpy.errors import DeviceError, DriverError
-from quadpy.flow import Fork, Loop
 from quadpy.jit.gpu_plan import GpuPlan
 from quadpy.runtime.arrays.foreign_host import describe_host_array
 from quadpy.runtime.device import devices

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import quadpy as qp
+from quadpy.core.source import Span
 from quadpy.errors import ArgumentError
 from quadpy.jit.cpu_plan import CpuPlan
 from quadpy.runtime.arrays.foreign_host import describe_host_array
@@ -18,7 +19,6 @@ from quadpy.runtime.launch.launch import memory_range
 from quadpy.runtime.memory.device_storage import zero_bytes
 from quadpy.runtime.memory.placement import storage_at
 from quadpy.runtime.memory.strided_layout import StridedLayout
-from quadpy.source import Span
 
 F32 = qp.types.ndarray(dtype=qp.f32, ndim=1)
 

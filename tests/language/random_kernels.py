@@ -38,7 +38,7 @@ from random_values import (
     subnormal,
 )  # fmt: skip
 
-from quadpy.dtypes import BY_NAME, Scalar, bf16, f16, f32, f64, i32, i64, promote, u1, u8, u32, u64
+from quadpy.core.dtypes import BY_NAME, Scalar, bf16, f16, f32, f64, i32, i64, promote, u1, u8, u32, u64
 
 STORED = tuple(t for t in ALL if t != bf16)
 SIZE = 24

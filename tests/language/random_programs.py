@@ -29,10 +29,10 @@ import quadpy as qp
 from quadpy.codegen.objects.elf import SHT_DYNSYM, read_elf
 from quadpy.codegen.objects.metadata import read_metadata
 from quadpy.codegen.report import report_tasks
+from quadpy.core.target import parse_target
 from quadpy.errors import KernelRaceError
 from quadpy.jit.offline import compile_with_asm
 from quadpy.runtime.cpu.loader import load_object
-from quadpy.target import parse_target
 
 TARGETS = ("cpu", "gfx942", "gfx1100", "gfx1201", "sm_90")
 HEAD = "import numpy as np\nimport quadpy as qp\n"

@@ -12,9 +12,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from quadpy.dtypes import bf16, f16, f32, f64, i32, i64, promote, u1, u8, u16, u32, u64
+from quadpy.core.dtypes import bf16, f16, f32, f64, i32, i64, promote, u1, u8, u16, u32, u64
 
-from quadpy.dtypes import i8, i16  # isort: skip
+from quadpy.core.dtypes import i8, i16  # isort: skip
 
 NUMPY = {
     u1: np.bool_, i8: np.int8, i16: np.int16, i32: np.int32, i64: np.int64, u8: np.uint8, u16: np.uint16,

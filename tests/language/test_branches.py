@@ -7,8 +7,8 @@ import pytest
 
 import quadpy as qp
 from quadpy.codegen.compile import lower
+from quadpy.core.target import parse_target
 from quadpy.jit.offline import trace_for
-from quadpy.target import parse_target
 
 A = qp.types.ndarray
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import quadpy as qp
-from quadpy.dtypes import SCALARS
+from quadpy.core.dtypes import SCALARS
 
 FLOATS = [t for t in SCALARS if t.is_float]
 A = qp.types.ndarray

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import quadpy as qp
+from quadpy.core.target import parse_target
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import walk
 from quadpy.jit.offline import compile_with_asm, trace_for
-from quadpy.target import parse_target
 
 SIZES = (2, 4, 5, 8, 9, 16, 17, 64, 256)
 WAYS = ({}, {"debug": True}, {"arch": qp.python}, {"fast_math": True})

@@ -9,12 +9,12 @@ import pytest
 
 import quadpy as qp
 from quadpy.codegen.pipeline import TARGET_PASSES
+from quadpy.core.target import parse_target
 from quadpy.ir import nodes as ir
 from quadpy.ir.passes.count_whiles import count_whiles
 from quadpy.ir.pipeline import Pass
 from quadpy.ir.walk import walk
 from quadpy.jit.offline import trace_for
-from quadpy.target import parse_target
 
 I32 = qp.types.ndarray(dtype=qp.i32, ndim=1)
 MASK = (1 << 32) - 1

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import quadpy as qp
+from quadpy.core.target import parse_target
 from quadpy.jit.offline import compile_with_asm
-from quadpy.target import parse_target
 
 A = qp.types.ndarray
 ROWS, ROW = A(qp.f32, 2), A(qp.f32, 1)

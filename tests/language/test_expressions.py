@@ -7,7 +7,7 @@ import os
 import numpy as np
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from quadpy.dtypes import BY_NAME
+from quadpy.core.dtypes import BY_NAME
 
 TYPES = ["i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64"]
 NUMPY = {t: np.dtype(("float" if t[0] == "f" else "int" if t[0] == "i" else "uint") + t[1:]) for t in TYPES}

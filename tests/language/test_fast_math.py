@@ -7,8 +7,8 @@ import pytest
 
 import quadpy as qp
 from quadpy.codegen.compile import lower
+from quadpy.core.target import AMD_ARCHS, NVIDIA_ARCHS, parse_target
 from quadpy.jit.offline import trace_for
-from quadpy.target import AMD_ARCHS, NVIDIA_ARCHS, parse_target
 
 A = qp.types.ndarray(dtype=qp.f32, ndim=1)
 NAMES = ("sin", "cos", "tan", "exp", "exp2", "exp10", "log", "log2", "log10", "rsqrt")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import quadpy as qp
-from quadpy.flow import Fork, Loop
+from quadpy.core.flow import Fork, Loop
 from quadpy.jit.offline import trace_for
 
 A = qp.types.ndarray

@@ -9,11 +9,11 @@ import pytest
 
 import quadpy as qp
 from quadpy.codegen.pipeline import TARGET_PASSES
+from quadpy.core.target import parse_target
 from quadpy.ir import nodes as ir
 from quadpy.ir.pipeline import run_passes
 from quadpy.ir.walk import walk
 from quadpy.jit.offline import trace_for
-from quadpy.target import parse_target
 
 I32 = qp.types.ndarray(dtype=qp.i32, ndim=1)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import quadpy as qp
-from quadpy.dtypes import SCALARS
+from quadpy.core.dtypes import SCALARS
 
 A = qp.types.ndarray
 INTEGERS = [t for t in SCALARS if t.kind in ("int", "uint")]

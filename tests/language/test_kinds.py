@@ -5,7 +5,9 @@ import ast
 import pytest
 
 import quadpy as qp
-from quadpy.dtypes import f32, i32
+from quadpy.core.dtypes import f32, i32
+from quadpy.core.records import Plain, RecordType
+from quadpy.core.source import NOWHERE
 from quadpy.ir import nodes as ir
 from quadpy.ir.types import array_of
 from quadpy.lang.access import ATTRIBUTES, SUBSCRIPTS
@@ -25,8 +27,6 @@ from quadpy.lang.values import (
     kind_of,
     shape_text,
 )  # fmt: skip
-from quadpy.records import Plain, RecordType
-from quadpy.source import NOWHERE
 
 SCALAR = ir.Const(1, i32, span=NOWHERE)
 VECTOR = Vec((2,), (SCALAR, SCALAR))

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from quadpy.codegen.plans.inlining import INLINED_LINES, kept_calls
+from quadpy.core.target import parse_target
 from quadpy.jit.offline import compile_with_asm
-from quadpy.target import parse_target
 
 F32 = "qp.types.ndarray(dtype=qp.f32, ndim=1)"
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import quadpy as qp
+from quadpy.core.target import parse_target
 from quadpy.jit.offline import compile_with_asm, trace_for
-from quadpy.target import parse_target
 
 A = qp.types.ndarray(dtype=qp.f32, ndim=1)
 D = qp.types.ndarray(dtype=qp.f64, ndim=1)

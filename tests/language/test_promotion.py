@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 import quadpy as qp
-from quadpy.dtypes import SCALARS, promote
+from quadpy.core.dtypes import SCALARS, promote
 from quadpy.lang.arguments import Options, ScalarArg
 from quadpy.lang.source import FunctionSource
 from quadpy.lang.trace import trace_kernel

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import quadpy as qp
+from quadpy.core.target import parse_target
 from quadpy.jit.offline import compile_with_asm
-from quadpy.target import parse_target
 
 quant = qp.types.quant
 N = 64

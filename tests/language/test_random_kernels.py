@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 from random_kernels import programs
 from random_programs import differing, in_children
 
-from quadpy.dtypes import i64
+from quadpy.core.dtypes import i64
 from quadpy.jit import dispatcher
 
 EACH = 20

@@ -16,9 +16,9 @@ import pytest
 
 import quadpy as qp
 from quadpy.codegen.objects.metadata import read_metadata
+from quadpy.core.target import parse_target
 from quadpy.ir.printer import print_ir
 from quadpy.jit.offline import compile_with_asm, trace_for
-from quadpy.target import parse_target
 
 
 @pytest.fixture(autouse=True)

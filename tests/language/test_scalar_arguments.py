@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import quadpy as qp
-from quadpy.dtypes import SCALARS
+from quadpy.core.dtypes import SCALARS
 
 A = qp.types.ndarray
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import quadpy as qp
-from quadpy.flow import Fork
+from quadpy.core.flow import Fork
 from quadpy.jit.offline import trace_for
 
 A = qp.types.ndarray

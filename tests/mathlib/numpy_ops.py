@@ -144,7 +144,7 @@ def load(family, width):
     namespace = {**_OPS, **_PER_WIDTH[width]}
     for node in [n for n in tree.body if isinstance(n, ast.ImportFrom)]:
         tree.body.remove(node)
-        if node.module == "quadpy.dtypes":
+        if node.module == "quadpy.core.dtypes":
             exec(ast.unparse(node), namespace)
         elif node.module not in ("quadpy.mathlib.ops", "quadpy.mathlib.library"):
             home = vars(load(node.module.removeprefix("quadpy.mathlib."), width))

@@ -11,7 +11,7 @@ from numpy_ops import load
 from references import UNARY
 from samples import around, exact_f64, spread, ulp_error
 
-from quadpy.dtypes import f32, f64
+from quadpy.core.dtypes import f32, f64
 from quadpy.mathlib.registry import HOMES, lookup, overloads
 
 

@@ -9,7 +9,7 @@ from numpy_ops import load
 from samples import around
 
 import quadpy as qp
-from quadpy.dtypes import f32
+from quadpy.core.dtypes import f32
 from quadpy.mathlib.registry import HOMES, overloads
 
 FUNCTIONS = [

@@ -7,7 +7,7 @@ import pytest
 from samples import ulp_error
 
 import quadpy as qp
-from quadpy.dtypes import f32, f64
+from quadpy.core.dtypes import f32, f64
 from quadpy.mathlib.registry import fast_lookup, lookup
 
 A = qp.types.ndarray(dtype=qp.f32, ndim=1)

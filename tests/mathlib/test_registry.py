@@ -10,14 +10,14 @@ import sys
 import pytest
 
 import quadpy.mathlib
-from quadpy.dtypes import f32, f64, i32, u32
+from quadpy.core.dtypes import f32, f64, i32, u32
 from quadpy.mathlib.library import LibraryFunction, PerWidth
 from quadpy.mathlib.registry import HOMES, lookup, overloads
 
 
 def test_a_lookup_imports_only_the_families_that_it_needs():
     script = (
-        "import sys; from quadpy.mathlib.registry import lookup; from quadpy.dtypes import f32\n"
+        "import sys; from quadpy.mathlib.registry import lookup; from quadpy.core.dtypes import f32\n"
         "assert lookup('sinh', (f32,))\n"
         "print(*(n for n in sys.modules if n.startswith('quadpy.mathlib.') or n == 'llvmlite'))"
     )

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import quadpy as qp
+from quadpy.core.target import parse_target
 from quadpy.jit.offline import compile_with_asm
 from quadpy.mathlib.roots import refined_root
-from quadpy.target import parse_target
 
 WORST = 2.0**-22.9
 """The relative error that NVIDIA documents for its approximate inverse square root; AMD's is an ulp, 2**-23."""

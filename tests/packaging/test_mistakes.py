@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import quadpy as qp
-from quadpy.elsewhere import INSTEAD
+from quadpy.core.elsewhere import INSTEAD
 
 PACKAGE = str(Path(qp.__file__).parent)
 MODULES = """

@@ -20,7 +20,7 @@ SMALL = {
         "simt.block", "simt.grid", "simt.subgroup", "simt.warp",
     },
     "leaves that `import quadpy` loads without what they belong to": {
-        "jit.misfits", "lang.members_found", "narrow", "other_project", "runtime.memory.accounting",
+        "core.narrow", "core.other_project", "jit.misfits", "lang.members_found", "runtime.memory.accounting",
     },
     "one door to an optional library": {"tools.libraries"},
     "loaded in notebooks only": {"jit.rich"},

@@ -14,7 +14,7 @@ from simulated import current, simulated
 from simulated_gpu.driver import RecordingDriver
 
 import quadpy as qp
-from quadpy.dtypes import bf16, f32, f64, i8, i32, u1, u8
+from quadpy.core.dtypes import bf16, f32, f64, i8, i32, u1, u8
 from quadpy.errors import ArgumentError, DeviceError, OutOfDeviceMemory, StreamError
 from quadpy.hostmath import MatrixType, Vector, VectorType
 from quadpy.runtime.arrays import tree

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import quadpy as qp
-from quadpy.dtypes import bf16, f32, f64, i8, i32
+from quadpy.core.dtypes import bf16, f32, f64, i8, i32
 from quadpy.errors import ArgumentError, BoundsError
 from quadpy.hostmath import Matrix, MatrixType, Vector, VectorType
 from quadpy.runtime.arrays import tree

@@ -8,7 +8,7 @@ import pytest
 from simulated import simulated
 from simulated_gpu.driver import RecordingDriver
 
-from quadpy.dtypes import bf16, f32, f64, i32, u1, u8
+from quadpy.core.dtypes import bf16, f32, f64, i32, u1, u8
 from quadpy.errors import ArgumentError, DeviceError
 from quadpy.hostmath import VectorType
 from quadpy.runtime.arrays import foreign_host

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import quadpy as qp
-from quadpy.dtypes import BY_NAME, bf16, f16, f32, f64, i8, i32, i64, u1, u8, u32
+from quadpy.core.dtypes import BY_NAME, bf16, f16, f32, f64, i8, i32, i64, u1, u8, u32
 from quadpy.errors import ArgumentError, BoundsError
 from quadpy.hostmath import Matrix, MatrixType, NDArrayType, Vector, VectorType, element_of, scalar_of, type_of
 from quadpy.runtime.device.current import Config, current_config, set_config

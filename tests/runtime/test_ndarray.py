@@ -9,7 +9,7 @@ import pickle
 import numpy as np
 import pytest
 
-from quadpy.dtypes import SCALARS, bf16, f16, f32, f64, i8, i32, u8
+from quadpy.core.dtypes import SCALARS, bf16, f16, f32, f64, i8, i32, u8
 from quadpy.errors import ArgumentError, BoundsError, OutOfDeviceMemory
 from quadpy.hostmath import Matrix, MatrixType, Vector, VectorType
 from quadpy.runtime.arrays.foreign_host import describe_host_array, is_wide

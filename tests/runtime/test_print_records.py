@@ -7,8 +7,8 @@ import struct
 
 import pytest
 
-from quadpy.forms import Fixed, Items, Members, Number, Numbers
-from quadpy.output import HEADER_WORDS, Field, Message
+from quadpy.core.forms import Fixed, Items, Members, Number, Numbers
+from quadpy.core.output import HEADER_WORDS, Field, Message
 from quadpy.runtime.printing.records import Header, learn, output_of
 
 INT = Number("int")

@@ -7,9 +7,9 @@ import random
 
 from recording import Endless, Recorder, Touched
 
-from quadpy.artifact import CodeObject, TaskInfo
 from quadpy.codegen.abi import layout_of
 from quadpy.codegen.launches import task_symbol
+from quadpy.core.artifact import CodeObject, TaskInfo
 from quadpy.ir import nodes as ir
 from quadpy.jit.footprints import KernelFootprints, LaunchFootprint
 

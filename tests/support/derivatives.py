@@ -12,6 +12,7 @@ import numpy as np
 
 from quadpy.codegen.abi import layout_of
 from quadpy.codegen.compile import compile_kernel
+from quadpy.core.target import parse_target
 from quadpy.ir import nodes as ir
 from quadpy.ir.grad.forward import tangent
 from quadpy.ir.grad.reverse import adjoint
@@ -20,7 +21,6 @@ from quadpy.ir.verify import verify
 from quadpy.jit.offline import trace_for
 from quadpy.lang.library import with_callees
 from quadpy.runtime.cpu.loader import load_object
-from quadpy.target import parse_target
 
 _ENTRY = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int32)
 _READ = {"f64": "d", "f32": "f", "i32": "i", "i64": "q"}

@@ -6,7 +6,7 @@ import functools
 
 import pytest
 
-from quadpy.dtypes import i32
+from quadpy.core.dtypes import i32
 from quadpy.jit.fusion.origin import code_of
 from quadpy.jit.gpu_plan import GpuPlan
 from quadpy.jit.graph_plan import GraphPlan

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 
 from recording import Recorder
 
-from quadpy.dtypes import BY_NAME, Scalar, i8, i32, i64, u1, u8, u32
+from quadpy.core.dtypes import BY_NAME, Scalar, i8, i32, i64, u1, u8, u32
+from quadpy.core.source import Span
 from quadpy.ir import nodes as ir
 from quadpy.ir.index.numbers import Given, Number
 from quadpy.ir.index.polynomials import parts_of
 from quadpy.ir.races.terms import Atom, Term, Terms
 from quadpy.ir.walk import walk
-from quadpy.source import Span
 
 __all__ = ["Launch", "RandomIndex", "is_exact", "value_of", "value_of_term"]
 

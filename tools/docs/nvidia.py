@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import quadpy as qp
-from quadpy.target import NVIDIA_ARCHS
+from quadpy.core.target import NVIDIA_ARCHS
 
 _OLDEST = "12.0"
 """What quadpy always requires of a driver."""

@@ -12,10 +12,10 @@ import numpy as np
 
 import quadpy as qp
 from quadpy.codegen.report import format_reports, report_tasks
+from quadpy.core.target import parse_target
 from quadpy.ir.footprints.text import print_footprints
 from quadpy.ir.printer import print_ir
 from quadpy.jit.offline import compile_with_asm, trace_for
-from quadpy.target import parse_target
 
 F32 = qp.types.ndarray(dtype=qp.f32, ndim=1)
 PLANE = qp.types.ndarray(dtype=qp.f32, ndim=2)

@@ -63,7 +63,11 @@ def folder_imports() -> dict[str, set[str]]:
     """
     graph = {module: imported for module, imported in imports().items() if module != "__main__"}
     public = graph.pop("")
-    leaves = {module for module in graph if "." not in module and not (PACKAGE / module).is_dir()}
+    leaves = {
+        module
+        for module in graph
+        if module.startswith("core") or ("." not in module and not (PACKAGE / module).is_dir())
+    }
     while others := {module for module in leaves if graph[module] - leaves}:
         leaves -= others
 

@@ -8,11 +8,11 @@ import inspect
 from collections.abc import Iterable, Sequence
 
 from quadpy import cli, settings
-from quadpy.dtypes import SCALARS, Scalar, promote
+from quadpy.core.dtypes import SCALARS, Scalar, promote
+from quadpy.core.target import AMD_ARCHS
 from quadpy.lang.grammar import GRAMMAR
 from quadpy.lang.vecmethods import METHODS
 from quadpy.runtime.elements.numpy_types import STORAGE
-from quadpy.target import AMD_ARCHS
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

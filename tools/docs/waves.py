@@ -6,10 +6,10 @@ import re
 from collections import Counter
 
 import quadpy as qp
+from quadpy.core.target import parse_target
 from quadpy.errors import KernelTypeError
 from quadpy.intrinsics import BY_NAME, Builtin
 from quadpy.jit.offline import compile_with_asm
-from quadpy.target import parse_target
 
 __all__ = ["print_waves"]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import quadpy as qp
 from quadpy.algorithms.kernels.copies import from_bits
 from quadpy.algorithms.kernels.words import awaited, publish
-from quadpy.dtypes import Scalar
+from quadpy.core.dtypes import Scalar
 
 T = qp.template()
 Flat = qp.types.ndarray(ndim=1)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from quadpy.artifact import AbiValue
 from quadpy.codegen.abi import scalar_of, value_name
 from quadpy.codegen.lower.scope import FAST_FLAGS, ArrayOperands, Scope
 from quadpy.codegen.lower.text import FunctionText, ModuleText, memory_type, symbol
 from quadpy.codegen.schedule import KernelSchedule
 from quadpy.codegen.targets.rules import TargetRules
-from quadpy.dtypes import Scalar
+from quadpy.core.artifact import AbiValue
+from quadpy.core.dtypes import Scalar
+from quadpy.core.light import dataclass
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import walk
-from quadpy.light import dataclass
 
 
 @dataclass(frozen=True, slots=True)

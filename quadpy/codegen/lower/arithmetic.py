@@ -10,7 +10,7 @@ from typing import Final
 
 from quadpy.codegen.lower.casts import compute_type, narrow, widen
 from quadpy.codegen.lower.text import FunctionText, constant, llvm_type
-from quadpy.dtypes import Scalar
+from quadpy.core.dtypes import Scalar
 from quadpy.ir.nodes import BinOp, CmpOp, UnOp
 
 _INTEGER: Final = {

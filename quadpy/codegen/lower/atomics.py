@@ -19,7 +19,7 @@ from quadpy.codegen.lower.expressions import lower_expr
 from quadpy.codegen.lower.memory import Memory, address, load, load_at, memory_of, store, store_at
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.text import constant, llvm_type
-from quadpy.dtypes import Scalar, f32, u8
+from quadpy.core.dtypes import Scalar, f32, u8
 from quadpy.ir import nodes as ir
 from quadpy.ir.loads import is_load
 from quadpy.ir.nodes import COMBINES, AtomicOp

@@ -7,9 +7,9 @@ from quadpy.codegen.lower.expressions import lower_expr
 from quadpy.codegen.lower.loops import trip_count
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.text import llvm_type
-from quadpy.dtypes import Scalar
+from quadpy.core.dtypes import Scalar
+from quadpy.core.light import dataclass
 from quadpy.ir import nodes as ir
-from quadpy.light import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Final
 
 from quadpy.codegen.lower.text import FunctionText, constant, llvm_type
 from quadpy.codegen.targets.rules import Saturation
-from quadpy.dtypes import Scalar, bf16, f16, f32, f64, u1
+from quadpy.core.dtypes import Scalar, bf16, f16, f32, f64, u1
 
 _NONE: Final = Saturation()
 

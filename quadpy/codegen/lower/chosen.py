@@ -11,7 +11,7 @@ from typing import Final
 from quadpy.codegen.lower.casts import resize
 from quadpy.codegen.lower.scope import Family, Scope
 from quadpy.codegen.lower.text import constant, llvm_type
-from quadpy.dtypes import Scalar
+from quadpy.core.dtypes import Scalar
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import walk
 

@@ -11,7 +11,7 @@ from quadpy.codegen.lower.intrinsics import lower_intrinsic
 from quadpy.codegen.lower.scope import FAST_FLAGS, Scope
 from quadpy.codegen.lower.text import constant, llvm_type, memory_type, symbol
 from quadpy.codegen.plans.branches import plain_name
-from quadpy.dtypes import Scalar
+from quadpy.core.dtypes import Scalar
 from quadpy.ir import nodes as ir
 from quadpy.ir.long_loops import calls_long
 from quadpy.ir.walk import unhandled

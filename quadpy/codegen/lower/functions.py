@@ -13,7 +13,7 @@ from quadpy.codegen.lower.statements import declare_variables, lower_block, zero
 from quadpy.codegen.lower.text import FunctionText, ModuleText, VectorForm, constant, llvm_type
 from quadpy.codegen.plans.branches import plain_name
 from quadpy.codegen.targets.rules import TargetRules
-from quadpy.dtypes import f32
+from quadpy.core.dtypes import f32
 from quadpy.ir import nodes as ir
 from quadpy.ir.long_loops import calls_long
 

@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 from quadpy.codegen.lower.casts import cast, from_bits, resize, to_bits
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.text import constant, llvm_type
-from quadpy.dtypes import Scalar, bf16, f32, f64
+from quadpy.core.dtypes import Scalar, bf16, f32, f64
 from quadpy.errors import CodegenError, KernelTypeError
 from quadpy.intrinsics import INSTRUCTIONS
 from quadpy.intrinsics.rows import Emitted, Llvm, Unsupported

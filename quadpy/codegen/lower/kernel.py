@@ -12,7 +12,7 @@ from quadpy.codegen.lower.gpu.latch import lower_latch
 from quadpy.codegen.lower.gpu.tasks import lower_gpu_task
 from quadpy.codegen.lower.text import ModuleText
 from quadpy.codegen.schedule import KernelSchedule
-from quadpy.dtypes import f16
+from quadpy.core.dtypes import f16
 from quadpy.ir.walk import walk
 
 

@@ -15,7 +15,7 @@ from quadpy.codegen.lower.polls import strips
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.text import FunctionText, llvm_type
 from quadpy.codegen.plans.cost import cost_of
-from quadpy.dtypes import Scalar
+from quadpy.core.dtypes import Scalar
 from quadpy.ir import nodes as ir
 from quadpy.ir.long_loops import has_long, is_long, short_turns
 from quadpy.ir.touches import only_reads

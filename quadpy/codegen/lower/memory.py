@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from quadpy.artifact import TURN
 from quadpy.codegen.lower.expressions import slot_address
 from quadpy.codegen.lower.offsets import element_address
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.text import llvm_type, memory_type
-from quadpy.dtypes import Scalar, i32
+from quadpy.core.artifact import TURN
+from quadpy.core.dtypes import Scalar, i32
+from quadpy.core.light import dataclass
 from quadpy.ir import nodes as ir
 from quadpy.ir.types import Space
-from quadpy.light import dataclass
 
 
 @dataclass(frozen=True, slots=True)

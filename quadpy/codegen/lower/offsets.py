@@ -12,9 +12,9 @@ from typing import Final
 from quadpy.codegen.lower.expressions import lower_expr, lower_offset, natural_sum, wide_twin
 from quadpy.codegen.lower.scope import ArrayOperands, Scope
 from quadpy.codegen.lower.text import memory_type
+from quadpy.core.narrow import NARROW_SLACK
 from quadpy.ir import nodes as ir
 from quadpy.ir.types import Array, Space
-from quadpy.narrow import NARROW_SLACK
 
 
 def element_address(s: Scope, array: ArrayOperands, place: ir.Element, pointer: str) -> str:

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Final
 
 from quadpy.codegen.lower.text import FunctionText
-from quadpy.light import dataclass
+from quadpy.core.light import dataclass
 
 POLL: Final = "qp_pool_poll"
 _STOPPED: Final = "qp_pool_stopped"

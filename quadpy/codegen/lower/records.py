@@ -6,12 +6,12 @@ from quadpy.codegen.lower.atomics import atomic_update
 from quadpy.codegen.lower.expressions import lower_expr
 from quadpy.codegen.lower.memory import memory_in
 from quadpy.codegen.lower.scope import Scope
-from quadpy.dtypes import u64
-from quadpy.faults import CLAIMED, DONE, FIRST_VALUE, SITE
+from quadpy.core.dtypes import u64
+from quadpy.core.faults import CLAIMED, DONE, FIRST_VALUE, SITE
+from quadpy.core.output import CAPACITY_WORD, HEADER_WORDS, LOST_WORD, NEXT_WORD
 from quadpy.ir import nodes as ir
 from quadpy.ir.nodes import AtomicOp
 from quadpy.ir.types import Space
-from quadpy.output import CAPACITY_WORD, HEADER_WORDS, LOST_WORD, NEXT_WORD
 
 
 def lower_print(s: Scope, stmt: ir.Print) -> None:

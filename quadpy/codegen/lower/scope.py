@@ -7,10 +7,10 @@ from dataclasses import field, replace
 from quadpy.codegen.lower.polls import Fuel
 from quadpy.codegen.lower.text import FunctionText
 from quadpy.codegen.targets.rules import TargetRules
-from quadpy.dtypes import Scalar
+from quadpy.core.dtypes import Scalar
+from quadpy.core.light import dataclass
 from quadpy.ir.nodes import Function, Var
 from quadpy.ir.types import Array
-from quadpy.light import dataclass
 
 FAST_FLAGS = " reassoc nsz arcp contract afn"
 

@@ -16,7 +16,7 @@ from quadpy.codegen.lower.memory import address, load, memory_of, store, store_a
 from quadpy.codegen.lower.records import lower_fault, lower_print
 from quadpy.codegen.lower.scope import Family, Scope
 from quadpy.codegen.lower.text import constant, llvm_type
-from quadpy.dtypes import Scalar, u64
+from quadpy.core.dtypes import Scalar, u64
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import unhandled, walk
 

@@ -13,7 +13,7 @@ import struct
 from typing import Final, NamedTuple
 
 from quadpy.codegen.plans.inlining import kept_calls
-from quadpy.dtypes import Scalar
+from quadpy.core.dtypes import Scalar
 
 _LLVM: Final = {
     "u1": "i1", "i8": "i8", "u8": "i8", "i16": "i16", "u16": "i16", "i32": "i32", "u32": "i32", "i64": "i64",

@@ -8,8 +8,8 @@ from __future__ import annotations
 import struct
 from typing import Final, NamedTuple
 
+from quadpy.core.light import dataclass
 from quadpy.errors import LinkError
-from quadpy.light import dataclass
 
 MAGIC: Final = b"\x7fELF\x02\x01\x01"  # 64 bits, little endian, version 1
 EM_AMDGPU: Final = 224

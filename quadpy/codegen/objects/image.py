@@ -15,8 +15,8 @@ from itertools import groupby
 from typing import Final
 
 from quadpy.codegen.objects import elf
+from quadpy.core.light import dataclass
 from quadpy.errors import LinkError
-from quadpy.light import dataclass
 
 PAGE: Final = 4096
 _LIMIT: Final = 1 << 31  # beyond this 32-bit relative addresses would not reach

@@ -12,8 +12,8 @@ from quadpy.codegen.objects import elf
 from quadpy.codegen.objects.elf import read_elf, take
 from quadpy.codegen.objects.image import align_up
 from quadpy.codegen.objects.msgpack import Value, unpack
+from quadpy.core.light import dataclass
 from quadpy.errors import LinkError
-from quadpy.light import dataclass
 
 _NT_AMDGPU_METADATA: Final = 32
 _OWNER: Final = b"AMDGPU\0"

@@ -7,11 +7,11 @@ from typing import Final
 from quadpy.codegen.plans.privatise import block_copies, scalar_count
 from quadpy.codegen.reduction import WIDTH
 from quadpy.codegen.targets.rules import GpuRules
+from quadpy.core.light import dataclass
 from quadpy.errors import CodegenError
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import DEFAULT_BLOCK, uses_block
 from quadpy.ir.walk import walk
-from quadpy.light import dataclass
 
 _MOST_TASKS: Final = 64
 """Beyond that, code of one kernel takes long to compile, and its registers are those of the worst task."""

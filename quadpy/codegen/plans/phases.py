@@ -13,13 +13,13 @@ from collections.abc import Iterable, Iterator
 from typing import Final, Literal, TypeAlias
 
 from quadpy.codegen.reduction import reduction_rows
-from quadpy.flow import Flow, Fork, Loop
+from quadpy.core.flow import Flow, Fork, Loop
+from quadpy.core.light import dataclass
 from quadpy.ir import nodes as ir
 from quadpy.ir.effects import effects_of
 from quadpy.ir.nodes import Access
 from quadpy.ir.touches import touched_in
 from quadpy.ir.walk import walk
-from quadpy.light import dataclass
 
 Part = Literal["all", "chunks", "merge"]
 

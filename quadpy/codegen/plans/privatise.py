@@ -24,10 +24,10 @@ from __future__ import annotations
 import math
 from typing import Final
 
+from quadpy.core.light import dataclass
 from quadpy.ir import nodes as ir
 from quadpy.ir.nodes import AtomicOp
 from quadpy.ir.types import Array
-from quadpy.light import dataclass
 
 MOST_BYTES: Final = 1 << 20
 LARGE_COPIES: Final = 2

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from quadpy.core.light import dataclass
 from quadpy.ir import nodes as ir
 from quadpy.ir.touches import changed_in, name_of, only_reads, touches
 from quadpy.ir.variables import assigned_in
 from quadpy.ir.walk import walk
-from quadpy.light import dataclass
 
 
 @dataclass(frozen=True, slots=True)

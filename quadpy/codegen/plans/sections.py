@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
+from quadpy.core.light import dataclass
 from quadpy.ir import nodes as ir
 from quadpy.ir.numbering import Numbers
 from quadpy.ir.variables import assigned_in, bound_by, reads_of
 from quadpy.ir.walk import children, walk
-from quadpy.light import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from typing import Final
 from quadpy.codegen.plans.cost import cost_of, lines_of
 from quadpy.codegen.plans.inlining import INLINED_LINES
 from quadpy.codegen.plans.sections import SectionPlan, plan_sections
+from quadpy.core.light import dataclass
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import uses_block
 from quadpy.ir.numbering import Numbers
@@ -23,7 +24,6 @@ from quadpy.ir.types import Array
 from quadpy.ir.uniform import decided_by, varying
 from quadpy.ir.variables import assigned_in, bound_by, reads_of
 from quadpy.ir.walk import children, walk
-from quadpy.light import dataclass
 
 _BYTES: Final = 64
 """A group's values of one variable: one register with AVX-512, two with AVX2, so that two chains overlap."""

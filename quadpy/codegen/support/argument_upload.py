@@ -9,12 +9,12 @@ from __future__ import annotations
 import functools
 from typing import Final
 
-from quadpy.artifact import AbiLayout, CodeObject
 from quadpy.codegen.emit import compile_amdgpu, compile_nvptx, gpu_header
 from quadpy.codegen.lower.text import ModuleText
 from quadpy.codegen.targets import rules_for
 from quadpy.codegen.targets.rules import GpuRules
-from quadpy.target import TargetSpec, amd_arch
+from quadpy.core.artifact import AbiLayout, CodeObject
+from quadpy.core.target import TargetSpec, amd_arch
 
 UPLOAD_SIZES: Final = (120, 248, 504, 1016, 2040, 4024)
 """Bytes that one launch writes; with the address before them they stay below 4 KiB, the most that CUDA and HIP take."""

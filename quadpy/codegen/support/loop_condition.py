@@ -9,9 +9,9 @@ from __future__ import annotations
 import functools
 from typing import Final
 
-from quadpy.artifact import AbiLayout, CodeObject
 from quadpy.codegen.emit import compile_nvptx, gpu_header
-from quadpy.target import TargetSpec
+from quadpy.core.artifact import AbiLayout, CodeObject
+from quadpy.core.target import TargetSpec
 
 CONDITION_SETTER: Final = "quadpy_set_condition"
 """Takes a loop (i64), and address and size (i64, i32) of the integer that says whether it goes on; size 0: it does."""

@@ -8,7 +8,7 @@ from quadpy.codegen.targets.amdgpu import amdgpu_rules
 from quadpy.codegen.targets.cpu import CPU
 from quadpy.codegen.targets.nvptx import nvptx_rules
 from quadpy.codegen.targets.rules import TargetRules
-from quadpy.target import TargetSpec
+from quadpy.core.target import TargetSpec
 
 __all__ = ["rules_for"]
 

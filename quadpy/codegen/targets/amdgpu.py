@@ -13,9 +13,9 @@ from typing import Final
 from quadpy.codegen.targets.amdgpu_lanes import AmdLanes
 from quadpy.codegen.targets.lanes import Writer
 from quadpy.codegen.targets.rules import GpuRules, Saturation, TargetRules
-from quadpy.dtypes import Scalar
+from quadpy.core.dtypes import Scalar
+from quadpy.core.target import AmdArch, TargetSpec, amd_arch
 from quadpy.ir.nodes import AtomicOp, Reach
-from quadpy.target import AmdArch, TargetSpec, amd_arch
 
 _FLOAT_EXTREMES: Final = {
     "gcn5": (), "cdna2": ("f64",), "cdna3": ("f64",), "cdna4": ("f64",),

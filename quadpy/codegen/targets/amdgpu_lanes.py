@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Final
 
 from quadpy.codegen.targets.lanes import Writer
-from quadpy.dtypes import Scalar
+from quadpy.core.dtypes import Scalar
+from quadpy.core.light import dataclass
+from quadpy.core.target import TargetSpec, amd_arch
 from quadpy.ir.nodes import AtomicOp, WaveOp
-from quadpy.light import dataclass
-from quadpy.target import TargetSpec, amd_arch
 
 
 @dataclass(frozen=True, slots=True)

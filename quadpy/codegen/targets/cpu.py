@@ -6,7 +6,7 @@ import platform
 from typing import Final
 
 from quadpy.codegen.targets.rules import Saturation, TargetRules
-from quadpy.dtypes import Scalar
+from quadpy.core.dtypes import Scalar
 from quadpy.ir.nodes import AtomicOp
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from quadpy.dtypes import Scalar
+from quadpy.core.dtypes import Scalar
 from quadpy.ir.nodes import AtomicOp, WaveOp
 
 

@@ -12,9 +12,9 @@ from typing import Final
 from quadpy.codegen.targets.lanes import Writer
 from quadpy.codegen.targets.nvptx_lanes import NvptxLanes
 from quadpy.codegen.targets.rules import GpuRules, TargetRules
-from quadpy.dtypes import Scalar
+from quadpy.core.dtypes import Scalar
+from quadpy.core.target import nvidia_shared_bytes
 from quadpy.ir.nodes import AtomicOp, Reach
-from quadpy.target import nvidia_shared_bytes
 
 _APPROXIMATE: Final = {
     "exp2": "llvm.nvvm.ex2.approx.ftz.f", "log2": "llvm.nvvm.lg2.approx.ftz.f", "sin": "llvm.nvvm.sin.approx.ftz.f",

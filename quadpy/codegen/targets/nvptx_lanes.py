@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from quadpy.codegen.targets.lanes import Writer
-from quadpy.dtypes import Scalar
+from quadpy.core.dtypes import Scalar
 from quadpy.ir.nodes import AtomicOp, WaveOp
 
 _ALL: Final = ("i32", "-1")

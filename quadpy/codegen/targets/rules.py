@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from quadpy.codegen.targets.lanes import Lanes, Writer
-from quadpy.dtypes import Scalar
+from quadpy.core.dtypes import Scalar
+from quadpy.core.light import dataclass
+from quadpy.core.target import Family
 from quadpy.ir.nodes import AtomicOp, Reach
-from quadpy.light import dataclass
-from quadpy.target import Family
 
 
 @dataclass(frozen=True, slots=True)

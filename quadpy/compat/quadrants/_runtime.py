@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import quadpy
-from quadpy.dtypes import Scalar
+from quadpy.core.dtypes import Scalar
 from quadpy.runtime.arrays.field import FIELD_HOOKS
 from quadpy.runtime.device.current import current_config
 

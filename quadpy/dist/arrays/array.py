@@ -6,16 +6,16 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
-from quadpy.completion import shows
+from quadpy.core.completion import shows
+from quadpy.core.dtypes import Scalar, element_text
+from quadpy.core.messages import no_attribute
+from quadpy.core.public import made_by
 from quadpy.dist.arrays.halo_state import HaloState
 from quadpy.dist.arrays.host_access import HostAccess
 from quadpy.dist.arrays.memory import again, allocated, kept_of
 from quadpy.dist.boxes import Widths
 from quadpy.dist.division import Division
-from quadpy.dtypes import Scalar, element_text
 from quadpy.errors import ArgumentError, CaptureError
-from quadpy.messages import no_attribute
-from quadpy.public import made_by
 from quadpy.runtime.arrays.foreign_host import DISTRIBUTED, TypeKey, is_wide, type_key
 from quadpy.runtime.elements.types import DType, element_of
 

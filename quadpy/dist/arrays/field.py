@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, ClassVar
 
-from quadpy.completion import shows
+from quadpy.core.completion import shows
+from quadpy.core.public import made_by
 from quadpy.dist.arrays.array import DistributedArray
-from quadpy.public import made_by
 from quadpy.runtime.arrays.field_layout import StoredMember
 from quadpy.runtime.memory.host_storage import Storage
 

@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from quadpy.core.dtypes import Scalar
+from quadpy.core.importing import import_late
+from quadpy.core.messages import shown
+from quadpy.core.public import public
 from quadpy.dist.arrays.halo_state import HaloState
 from quadpy.dist.arrays.memory import numpy_type
 from quadpy.dist.boxes import Box
 from quadpy.dist.captured import capture_of
 from quadpy.dist.division import Division
 from quadpy.dist.transport.agreement import agree, share_in
-from quadpy.dtypes import Scalar
 from quadpy.errors import ArgumentError, BoundsError
-from quadpy.importing import import_late
-from quadpy.messages import shown
-from quadpy.public import public
 from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.device.devices import current_device
 from quadpy.runtime.elements.numpy_types import Numbers

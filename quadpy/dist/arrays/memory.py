@@ -7,7 +7,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from quadpy.dtypes import Scalar, bf16
+from quadpy.core.dtypes import Scalar, bf16
 from quadpy.runtime.arrays.ndarray import NDArray, array_layout
 from quadpy.runtime.elements.numpy_types import STORAGE
 from quadpy.runtime.memory.device_storage import DeviceStorage, Region

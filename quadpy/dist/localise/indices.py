@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from quadpy.core.dtypes import Scalar
+from quadpy.core.source import Span
 from quadpy.dist.localise.model import Geometry, origin_name, parameter, slot_array
-from quadpy.dtypes import Scalar
 from quadpy.ir import nodes as ir
 from quadpy.ir.build import At, converted, select
 from quadpy.ir.walk import map_children
-from quadpy.source import Span
 
 
 @dataclass(frozen=True, slots=True)

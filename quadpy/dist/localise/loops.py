@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from quadpy.core.source import Span
 from quadpy.dist.localise.indices import Indices
 from quadpy.dist.localise.model import CELLS, Reduced, identity
 from quadpy.dist.terms import lets, resolved
@@ -13,7 +14,6 @@ from quadpy.ir import nodes as ir
 from quadpy.ir.build import At, converted, maximum, minimum
 from quadpy.ir.touches import changed_in
 from quadpy.ir.walk import walk
-from quadpy.source import Span
 
 
 def axes_of(task: ir.ParallelTask, is_distributed: Callable[[str], bool], ndim: int) -> tuple[int | None, ...]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from quadpy.artifact import HIDDEN
-from quadpy.dtypes import Scalar
+from quadpy.core.artifact import HIDDEN
+from quadpy.core.dtypes import Scalar
+from quadpy.core.source import Span
 from quadpy.interpreter.numbers import identity as plain_identity
 from quadpy.ir import nodes as ir
-from quadpy.source import Span
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from quadpy.artifact import HIDDEN
+from quadpy.core.artifact import HIDDEN
+from quadpy.core.dtypes import Scalar
 from quadpy.dist.localise.indices import Indices
 from quadpy.dist.localise.loops import accumulating, axes_of, limited, marked
 from quadpy.dist.localise.model import (
@@ -34,7 +35,6 @@ from quadpy.dist.localise.model import (
 )
 from quadpy.dist.localise.refusals import require_loop, require_tasks_in_order
 from quadpy.dist.terms import array_parameter
-from quadpy.dtypes import Scalar
 from quadpy.errors import KernelSyntaxError
 from quadpy.ir import nodes as ir
 from quadpy.ir.expressions import slot_name

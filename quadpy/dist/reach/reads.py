@@ -6,12 +6,12 @@ import warnings
 from collections.abc import Sequence
 from typing import Final
 
+from quadpy.core.source import Span
 from quadpy.dist.boxes import Widths
 from quadpy.dist.division import Division
 from quadpy.dist.reach.periods import nearest
 from quadpy.errors import DistributedError
 from quadpy.ir.footprints.model import Box as Touched, Footprint
-from quadpy.source import Span
 
 _SMALL: Final = 4
 """Axes with so few cells may be read as a whole."""

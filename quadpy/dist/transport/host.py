@@ -8,11 +8,11 @@ from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 
+from quadpy.core.dtypes import bf16, f16
 from quadpy.dist.calls import Call, Calls, exchange_of
 from quadpy.dist.transport.arrivals import DeviceNumbers, arrival, departure
 from quadpy.dist.transport.protocol import NO_CALL, TAGS, FlatPart, Operator, Receive, Send
 from quadpy.dist.transport.verdict import Report, verdict
-from quadpy.dtypes import bf16, f16
 from quadpy.errors import DistributedError
 from quadpy.runtime.elements.numpy_types import Numbers, cast, decode, encode
 from quadpy.runtime.streams.stream import Stream

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from quadpy.core.public import call_site
 from quadpy.errors import ArgumentError, DeviceError, GraphError, QuadpyError
 from quadpy.graph.engines.deferred_release import GraphOwner
 from quadpy.graph.engines.driver import DriverGraph
@@ -15,7 +16,6 @@ from quadpy.graph.model.extents import overlap
 from quadpy.graph.model.nodes import Allocation, AllocNode, Node
 from quadpy.graph.model.order import MemoryRange
 from quadpy.graph.model.ordered_nodes import OrderedNodes
-from quadpy.public import call_site
 from quadpy.runtime.device.callbacks import Runs
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers.graph_driver import AllocWork

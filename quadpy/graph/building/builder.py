@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
+from quadpy.core.public import call_site, public
 from quadpy.errors import ArgumentError, GraphError
 from quadpy.graph.building.allocations import Allocations, peers_of
 from quadpy.graph.model import makers as make
 from quadpy.graph.model.arguments import count_of
 from quadpy.graph.model.nodes import AllocNode, EmptyNode, FreeNode, Node
 from quadpy.graph.model.ordered_nodes import Dependencies, OrderedNodes
-from quadpy.public import call_site, public
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.devices import device_or_current
 from quadpy.runtime.device.life import refuse_in_host_function

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from quadpy.completion import shows
+from quadpy.core.completion import shows
+from quadpy.core.importing import import_late
+from quadpy.core.messages import counted
+from quadpy.core.public import call_site, public
 from quadpy.errors import CaptureError, GraphError
 from quadpy.graph.building.builder import GraphBuilder
 from quadpy.graph.execution import GraphExec
 from quadpy.graph.model.inspect import GraphInfo, describe, dot_of, table_of
 from quadpy.graph.model.nodes import AllocNode, FreeNode
 from quadpy.graph.model.observed import has_given_edges, observed
-from quadpy.importing import import_late
-from quadpy.messages import counted
-from quadpy.public import call_site, public
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.life import refuse_in_host_function
 from quadpy.runtime.launch.capturing import CAPTURES

@@ -6,18 +6,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from quadpy.dtypes import u8
+from quadpy.core.dtypes import u8
+from quadpy.core.public import public
+from quadpy.core.source import Span
 from quadpy.graph.building.graph import Graph
 from quadpy.graph.model.arguments import integer_of
 from quadpy.graph.model.extents import extent_of, written_extent_of
 from quadpy.graph.model.makers import MAKERS
 from quadpy.graph.model.nodes import Call, ChildNode, EmptyNode, KernelNode, MemcpyNode, MemsetNode, Node
 from quadpy.graph.model.travelling import Travelling, in_order, refuse, travelling_arrays
-from quadpy.public import public
 from quadpy.runtime.arrays.dense import DenseArray
 from quadpy.runtime.arrays.ndarray import ndarray
 from quadpy.runtime.device.device import Device
-from quadpy.source import Span
 
 
 class Part(NamedTuple):

@@ -6,11 +6,11 @@ import weakref
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from quadpy.copying import OneProcess
+from quadpy.core.copying import OneProcess
+from quadpy.core.public import call_site, public
 from quadpy.errors import ArgumentError, CaptureError
 from quadpy.graph.building.graph import Graph
 from quadpy.graph.captures.session import CaptureSession
-from quadpy.public import call_site, public
 from quadpy.runtime.device.blocks import Block, whole
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.devices import device_or_current

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NoReturn
 
+from quadpy.core.public import call_site
 from quadpy.errors import ArgumentError, CaptureError, GraphError
 from quadpy.graph.building.graph import Graph
 from quadpy.graph.captures.arena import Arena
@@ -15,7 +16,6 @@ from quadpy.graph.captures.new_nodes import NewNode, node_for
 from quadpy.graph.captures.streams import CapturedStreams
 from quadpy.graph.model.kernels import node_of_launches
 from quadpy.graph.model.nodes import Call, KernelNode
-from quadpy.public import call_site
 from quadpy.runtime.device.current import launches_so_far, take_back_launches
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.launch.captured_work import CapturedWork

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from quadpy.core.public import call_site
+from quadpy.core.source import Span
 from quadpy.errors import CaptureError
 from quadpy.graph.building.graph import Graph
-from quadpy.public import call_site
 from quadpy.runtime.launch.capturing import CapturedStream
 from quadpy.runtime.memory.allocators.block import Block
 from quadpy.runtime.streams.stream import Stream
 from quadpy.runtime.streams.timeline import Timeline
-from quadpy.source import Span
 
 
 class CapturedStreams:

@@ -13,9 +13,9 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Final, TypeAlias
 
-from quadpy.artifact import LOOP_DONE
+from quadpy.core.artifact import LOOP_DONE
+from quadpy.core.flow import Flow, Loop, Step, tasks_of
 from quadpy.errors import DeviceError
-from quadpy.flow import Flow, Loop, Step, tasks_of
 from quadpy.graph.engines.driver import DriverEngine
 from quadpy.graph.engines.engine import Engine
 from quadpy.graph.engines.stats import Counts

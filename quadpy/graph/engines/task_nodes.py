@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal, TypeAlias
 
-from quadpy.flow import Flow, Fork, Loop, tasks_of
+from quadpy.core.flow import Flow, Fork, Loop, tasks_of
 from quadpy.graph.model.dependences import UNTOUCHED, Ancestors, History
 from quadpy.runtime.launch.launch import Effects as KnownEffects
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from quadpy.dtypes import Scalar
+from quadpy.core.dtypes import Scalar
 from quadpy.errors import ArgumentError, DeviceError
 from quadpy.graph.model.arguments import integer_of
 from quadpy.graph.model.nodes import AllocNode

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from quadpy.core.messages import counted
 from quadpy.graph.model.nodes import AllocNode, ChildNode, HostNode, KernelNode, MemcpyNode, MemsetNode, Node
 from quadpy.graph.model.order import MemoryRange
-from quadpy.messages import counted
 from quadpy.runtime.launch.fusion import Fusion
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from quadpy.core.flow import has_loop
 from quadpy.errors import ArgumentError, DeviceError, GraphError
-from quadpy.flow import has_loop
 from quadpy.graph.device_graphs import graphs_of
 from quadpy.graph.model.arguments import integer_of
 from quadpy.graph.model.nodes import Call, KernelNode

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from quadpy.flow import has_loop
+from quadpy.core.flow import has_loop
 from quadpy.graph.model.nodes import ChildNode, KernelNode, Node
 
 

@@ -7,17 +7,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
-from quadpy.completion import shows
-from quadpy.copying import OneProcess
+from quadpy.core.completion import shows
+from quadpy.core.copying import OneProcess
+from quadpy.core.flow import Flow
+from quadpy.core.source import Span
 from quadpy.errors import GraphError, QuadpyError
-from quadpy.flow import Flow
 from quadpy.graph.model.order import MemoryRange
 from quadpy.graph.model.semaphore import Semaphore
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers.graph_driver import CopyKind
 from quadpy.runtime.launch.launch import Effects, HostLaunch, KernelLaunch, Origin, Prepared
 from quadpy.runtime.streams.event import Event
-from quadpy.source import Span
 
 
 class Call(NamedTuple):

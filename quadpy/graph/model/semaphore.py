@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from quadpy.core.public import public
 from quadpy.errors import GraphError
 from quadpy.graph.device_graphs import graphs_of
-from quadpy.public import public
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.devices import device_or_current
 from quadpy.runtime.drivers.graph_driver import SemaphoreHandle

@@ -10,11 +10,11 @@ from typing import Any, Final, NamedTuple, NoReturn
 
 import numpy as np
 
+from quadpy.core.public import call_site
 from quadpy.errors import ArgumentError, GraphError
 from quadpy.graph.model.extents import memory_text, overlap
 from quadpy.graph.model.nodes import KernelNode, Node, with_inner
 from quadpy.graph.model.order import MemoryRange
-from quadpy.public import call_site
 from quadpy.runtime.arrays.dense import DenseArray
 from quadpy.runtime.arrays.foreign_device import describe_device_array, is_on_gpu
 from quadpy.runtime.arrays.foreign_host import describe_host_array

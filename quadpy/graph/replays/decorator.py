@@ -7,10 +7,10 @@ import inspect
 from collections.abc import Callable
 from typing import Any, overload
 
+from quadpy.core.public import public
 from quadpy.errors import ArgumentError
 from quadpy.graph.model.arguments import count_of
 from quadpy.graph.replays.function import Replay
-from quadpy.public import public
 from quadpy.runtime.launch.fusion import Fuse, require_fuse
 
 

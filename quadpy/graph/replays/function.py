@@ -12,8 +12,9 @@ import time
 from collections.abc import Callable
 from typing import Any, Final, Literal, TypeAlias
 
-from quadpy.completion import shows
-from quadpy.copying import ByName, Recipe
+from quadpy.core.completion import shows
+from quadpy.core.copying import ByName, Recipe
+from quadpy.core.public import made_by
 from quadpy.errors import CaptureError, DeviceError, GraphError
 from quadpy.graph.building.graph import Graph
 from quadpy.graph.captures.arena import Arena
@@ -23,7 +24,6 @@ from quadpy.graph.replays.session import ReplaySession
 from quadpy.graph.replays.stats import Counters, ReplayStats
 from quadpy.graph.replays.variants import Hint, Variant, Variants, hint_of
 from quadpy.graph.replays.verify import Observer, Verification
-from quadpy.public import made_by
 from quadpy.runtime.device.current import launches_so_far, take_back_launches
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.devices import current_device

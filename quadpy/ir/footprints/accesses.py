@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import cast
 
-from quadpy.dtypes import bounds_of
+from quadpy.core.dtypes import bounds_of
+from quadpy.core.light import dataclass
+from quadpy.core.source import Span
 from quadpy.ir import nodes as ir
 from quadpy.ir.footprints.loops import added, enter_loop, remembered, rising_in
 from quadpy.ir.index import forms as ix
@@ -19,8 +21,6 @@ from quadpy.ir.passes.unprinted import unchecked
 from quadpy.ir.touches import only_reads, touches
 from quadpy.ir.variables import bound_by
 from quadpy.ir.walk import walk
-from quadpy.light import dataclass
-from quadpy.source import Span
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import cast
 
-from quadpy.artifact import SHADOW
+from quadpy.core.artifact import SHADOW
+from quadpy.core.source import Span
 from quadpy.ir import nodes as ir
 from quadpy.ir.footprints.accesses import Reached, accesses_of
 from quadpy.ir.footprints.boxes import box_of
 from quadpy.ir.footprints.model import BoxFormula, Footprint
 from quadpy.ir.index.numbers import Given
 from quadpy.ir.walk import map_children
-from quadpy.source import Span
 
 _Key = tuple[str, ir.Access, ir.AtomicOp | None, BoxFormula | None]
 

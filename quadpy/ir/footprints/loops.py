@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter as Times
 from collections.abc import Container, Sequence
 
-from quadpy.dtypes import bounds_of
+from quadpy.core.dtypes import bounds_of
 from quadpy.ir import nodes as ir
 from quadpy.ir.index import forms as ix
 from quadpy.ir.index.numbers import Number, TooComplex, made, quotient

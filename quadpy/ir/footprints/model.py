@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from quadpy.core.light import dataclass
+from quadpy.core.source import Span
 from quadpy.ir.expressions import AtomicOp
 from quadpy.ir.index.numbers import FALSE, Number
 from quadpy.ir.node import Access
-from quadpy.light import dataclass
-from quadpy.source import Span
 
 
 class Box(NamedTuple):

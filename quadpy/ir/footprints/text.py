@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from quadpy.core.source import Span
 from quadpy.ir import nodes as ir
 from quadpy.ir.footprints.find import footprints_of
 from quadpy.ir.footprints.model import Footprint, Indices
 from quadpy.ir.index.numbers import Given, Number, operands_of
 from quadpy.ir.index.polynomials import atom_poly
 from quadpy.ir.types import Array
-from quadpy.source import Span
 
 _VERBS: Final = {ir.Access.READ: "read", ir.Access.WRITE: "write", ir.Access.ATOMIC: "update"}
 _WIDE: Final = 1 << 30

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from quadpy.core.source import Span
 from quadpy.ir import nodes as ir
 from quadpy.ir.grad.maths import Functions, Maths, Names, accurate, cast, zero
 from quadpy.ir.grad.rules import changes_of
-from quadpy.source import Span
 
 
 class Adjoints:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from quadpy.dtypes import Scalar
+from quadpy.core.dtypes import Scalar
+from quadpy.core.source import Span
 from quadpy.errors import KernelTypeError
 from quadpy.ir import nodes as ir
 from quadpy.ir.grad.activity import Activity
@@ -15,7 +16,6 @@ from quadpy.ir.grad.plain import plain_updates
 from quadpy.ir.grad.rules import changes_of
 from quadpy.ir.types import Array
 from quadpy.ir.walk import children, map_children
-from quadpy.source import Span
 
 
 def tangent(kernel: ir.Kernel, duals: Mapping[str, str], library: Library) -> ir.Kernel:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from quadpy.core.source import Span
 from quadpy.ir import nodes as ir
 from quadpy.ir.grad.maths import Names, zero
 from quadpy.ir.variables import assigned_in, set_in
 from quadpy.ir.walk import N, map_children, walk
-from quadpy.source import Span
 
 
 def inline_called(block: ir.Block, kernel: ir.Kernel, names: Names) -> ir.Block:

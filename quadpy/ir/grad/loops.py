@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from quadpy.dtypes import u1, u64
+from quadpy.core.dtypes import u1, u64
 from quadpy.ir import nodes as ir
 from quadpy.ir.grad.maths import accurate, cast, is_number, zero
 from quadpy.ir.grad.structured import turns_of, unsigned, value_at

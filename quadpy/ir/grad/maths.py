@@ -7,10 +7,10 @@ from dataclasses import replace
 from itertools import count
 from typing import TypeAlias
 
-from quadpy.dtypes import Scalar, f32, u1
+from quadpy.core.dtypes import Scalar, f32, u1
+from quadpy.core.light import dataclass
+from quadpy.core.source import Span
 from quadpy.ir import nodes as ir
-from quadpy.light import dataclass
-from quadpy.source import Span
 
 Library: TypeAlias = Callable[[str, tuple[Scalar, ...]], Iterable[ir.Function]]
 """The math library: the function of this name for operands of these types, after those that it calls."""

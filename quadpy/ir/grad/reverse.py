@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from quadpy.core.source import Span
 from quadpy.errors import KernelTypeError
 from quadpy.ir import nodes as ir
 from quadpy.ir.grad.inline import inline_called
@@ -23,7 +24,6 @@ from quadpy.ir.grad.structured import structured
 from quadpy.ir.grad.values import Env, Step, Values
 from quadpy.ir.touches import changed_in
 from quadpy.ir.variables import assigned_in
-from quadpy.source import Span
 
 RESULT = "$result"
 """With the number of a result: the key of the scalar parameter that holds its adjoint."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from quadpy.dtypes import BY_NAME, Scalar, u1
+from quadpy.core.dtypes import BY_NAME, Scalar, u1
+from quadpy.core.source import Span
 from quadpy.errors import KernelTypeError
 from quadpy.ir import nodes as ir
 from quadpy.ir.grad.maths import Names, both
 from quadpy.ir.jumps import BREAK, CONTINUE, OF_LOOPS, jumps_from
-from quadpy.source import Span
 
 _CHECKS = "$stop"
 """The prefix of labels of blocks that a failed check leaves."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TypeAlias
 
+from quadpy.core.source import Span
 from quadpy.errors import KernelTypeError
 from quadpy.ir import nodes as ir
 from quadpy.ir.grad.activity import Activity
@@ -13,7 +14,6 @@ from quadpy.ir.grad.adjoints import Adjoints
 from quadpy.ir.grad.maths import Functions, Names, cast, zero
 from quadpy.ir.variables import reads_of
 from quadpy.ir.walk import children, map_children, walk
-from quadpy.source import Span
 
 Env: TypeAlias = dict[ir.Var, ir.Expr]
 """The version, or the constant, that each variable of the kernel is at this point."""

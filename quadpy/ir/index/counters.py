@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal, TypeAlias
 
-from quadpy.dtypes import Scalar, bounds_of
+from quadpy.core.dtypes import Scalar, bounds_of
 from quadpy.ir import nodes as ir
 from quadpy.ir.index import forms as ix
 from quadpy.ir.index.bounds import is_excluded

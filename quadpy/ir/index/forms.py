@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import field
 from typing import Literal, TypeAlias
 
+from quadpy.core.light import dataclass
 from quadpy.ir.index.numbers import Number
-from quadpy.light import dataclass
 
 
 @dataclass(frozen=True, slots=True)

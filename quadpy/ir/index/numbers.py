@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from dataclasses import field
 from typing import Final, Literal, NamedTuple, TypeAlias
 
+from quadpy.core.light import dataclass
 from quadpy.ir.index.polynomials import Poly, atom_of, atom_poly, parts_of, poly
-from quadpy.light import dataclass
 
 Operator: TypeAlias = Literal[
     "floordiv",

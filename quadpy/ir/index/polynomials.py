@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
-from quadpy.light import dataclass
+from quadpy.core.light import dataclass
 
 
 class Ordered(Protocol):

@@ -7,14 +7,14 @@ from dataclasses import field
 from itertools import product
 from typing import Final
 
-from quadpy.dtypes import Scalar, bounds_of
+from quadpy.core.dtypes import Scalar, bounds_of
+from quadpy.core.light import dataclass
 from quadpy.ir import nodes as ir
 from quadpy.ir.index import forms as ix
 from quadpy.ir.index.counters import Forms, Part
 from quadpy.ir.index.guards import assume, denied, equals, is_certain, is_impossible, needs_in, truth_of
 from quadpy.ir.index.numbers import Given, TooComplex, made, select
 from quadpy.ir.index.polynomials import atom_of, atom_poly
-from quadpy.light import dataclass
 
 _DEEPEST: Final = 200
 """Deeper expressions are not analysed."""

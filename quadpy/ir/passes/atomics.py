@@ -11,7 +11,7 @@ from collections.abc import Container, Iterator, Mapping
 from dataclasses import replace
 from itertools import count
 
-from quadpy.dtypes import BY_NAME
+from quadpy.core.dtypes import BY_NAME
 from quadpy.ir import nodes as ir
 from quadpy.ir.build import At, binary, bits, select
 from quadpy.ir.loads import is_load

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TypeAlias
 
-from quadpy.dtypes import i64
+from quadpy.core.dtypes import i64
 from quadpy.ir import nodes as ir
 from quadpy.ir.build import At, cast
 from quadpy.ir.types import Array

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
 
-from quadpy.dtypes import u1
+from quadpy.core.dtypes import u1
+from quadpy.core.light import dataclass
 from quadpy.ir import nodes as ir
 from quadpy.ir.passes.hold import fits
 from quadpy.ir.touches import changed_in
 from quadpy.ir.types import Array
 from quadpy.ir.variables import reads_of, set_in
 from quadpy.ir.walk import map_children, walk
-from quadpy.light import dataclass
 
 _LOOPS = (ir.For, ir.While)
 _JUMPS = (ir.Continue, ir.Break, ir.Leave, ir.Return)

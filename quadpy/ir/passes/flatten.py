@@ -12,12 +12,12 @@ from dataclasses import field
 from itertools import combinations, product
 from typing import Final, TypeVar
 
-from quadpy.dtypes import Scalar, u1
+from quadpy.core.dtypes import Scalar, u1
+from quadpy.core.light import dataclass
 from quadpy.ir import nodes as ir
 from quadpy.ir.passes.stores_last import apart
 from quadpy.ir.variables import assigned_in
 from quadpy.ir.walk import map_children, walk
-from quadpy.light import dataclass
 
 N = TypeVar("N", bound=ir.Node)
 _COMPUTING: Final = (ir.Let, ir.Assign, ir.CallMany)

@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from quadpy.dtypes import u1
+from quadpy.core.dtypes import u1
+from quadpy.core.source import Span
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import done_together, needs_whole_blocks
 from quadpy.ir.numbering import Numbers
 from quadpy.ir.walk import map_children, walk
-from quadpy.source import Span
 
 
 def guard_rest(kernel: ir.Kernel) -> ir.Kernel:

@@ -12,7 +12,7 @@ from functools import reduce
 from operator import and_
 from typing import Final, TypeAlias, TypeGuard
 
-from quadpy.dtypes import i64, u1
+from quadpy.core.dtypes import i64, u1
 from quadpy.ir import nodes as ir
 from quadpy.ir.build import At, converted
 from quadpy.ir.variables import reads_of, set_in

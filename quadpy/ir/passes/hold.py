@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import count
 from typing import NamedTuple
 
-from quadpy.dtypes import u1
+from quadpy.core.dtypes import u1
 from quadpy.ir import nodes as ir
 from quadpy.ir.build import At
 from quadpy.ir.passes.atomics import private_arrays

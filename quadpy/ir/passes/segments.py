@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
+from quadpy.core.light import dataclass
 from quadpy.ir import nodes as ir
 from quadpy.ir.touches import changed_in
 from quadpy.ir.variables import assigned_in, reads_of, set_in
 from quadpy.ir.walk import walk
-from quadpy.light import dataclass
 
 Segment: TypeAlias = ir.ParallelFor | list[ir.Stmt]
 """The source of one task: a parallel loop, or a run of other statements."""

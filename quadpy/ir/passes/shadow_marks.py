@@ -12,16 +12,16 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Final
 
-from quadpy.artifact import SHADOW
-from quadpy.dtypes import BY_NAME, Scalar, i64, u64
+from quadpy.core.artifact import SHADOW
+from quadpy.core.dtypes import BY_NAME, Scalar, i64, u64
+from quadpy.core.faults import MOST_VALUES, Site
+from quadpy.core.light import dataclass
+from quadpy.core.source import Span
 from quadpy.errors import KernelRaceError
-from quadpy.faults import MOST_VALUES, Site
 from quadpy.ir import nodes as ir
 from quadpy.ir.build import At, binary, bits, converted, select
 from quadpy.ir.passes.shadow_words import other_iteration
 from quadpy.ir.touches import value_of
-from quadpy.light import dataclass
-from quadpy.source import Span
 
 _NUMBER_BITS: Final = 48
 _MASK: Final = (1 << _NUMBER_BITS) - 1

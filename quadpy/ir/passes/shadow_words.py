@@ -8,13 +8,13 @@ from dataclasses import replace
 from functools import reduce
 from typing import Final
 
-from quadpy.dtypes import Scalar, i64, u64
+from quadpy.core.dtypes import Scalar, i64, u64
+from quadpy.core.light import dataclass
+from quadpy.core.source import Span
 from quadpy.ir import nodes as ir
 from quadpy.ir.build import At, binary, bits, converted, select
 from quadpy.ir.types import Array
 from quadpy.ir.walk import map_children
-from quadpy.light import dataclass
-from quadpy.source import Span
 
 WORDS: Final = 3
 """Words of shadow memory for each scalar of an element."""

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import permutations
 
-from quadpy.artifact import CHECKPOINT
-from quadpy.flow import Flow, Fork, Loop, Step
+from quadpy.core.artifact import CHECKPOINT
+from quadpy.core.flow import Flow, Fork, Loop, Step
 from quadpy.ir import nodes as ir
 from quadpy.ir.build import At
 from quadpy.ir.passes.segments import Forked, Gated, Item, Repeated, Segment, carried, defined_in, segments_of

@@ -13,10 +13,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from quadpy.artifact import SHADOW
-from quadpy.dtypes import i64, u64
-from quadpy.faults import Site
-from quadpy.flow import Fork, map_tasks, steps_of
+from quadpy.core.artifact import SHADOW
+from quadpy.core.dtypes import i64, u64
+from quadpy.core.faults import Site
+from quadpy.core.flow import Fork, map_tasks, steps_of
+from quadpy.core.light import dataclass
+from quadpy.core.source import Span
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import needs_whole_blocks
 from quadpy.ir.build import FAULT_PARAMS, At, maximum
@@ -29,8 +31,6 @@ from quadpy.ir.touches import is_binding, kind_of, name_of, only_reads, touches
 from quadpy.ir.types import array_of
 from quadpy.ir.variables import bound_by
 from quadpy.ir.walk import map_children, walk
-from quadpy.light import dataclass
-from quadpy.source import Span
 
 Index: TypeAlias = tuple[ir.Expr, ...]
 

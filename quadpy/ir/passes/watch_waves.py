@@ -13,9 +13,9 @@ from functools import reduce
 from operator import and_
 from typing import Final
 
-from quadpy.dtypes import Scalar, i32, i64, u1, u64
+from quadpy.core.dtypes import Scalar, i32, i64, u1, u64
+from quadpy.core.faults import Site
 from quadpy.errors import KernelDivergenceError
-from quadpy.faults import Site
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import has_wave
 from quadpy.ir.build import FAULT_PARAMS, At, bits, converted, select

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field
 from typing import Final, NamedTuple
 
+from quadpy.core.light import dataclass
+from quadpy.core.source import Span
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import needs_whole_blocks
 from quadpy.ir.effects import effects_of
@@ -16,8 +18,6 @@ from quadpy.ir.races.terms import Atom, Term, Terms, wrapped
 from quadpy.ir.touches import changed_in, name_of, touches, value_of
 from quadpy.ir.variables import bound_by
 from quadpy.ir.walk import unhandled
-from quadpy.light import dataclass
-from quadpy.source import Span
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
+from quadpy.core.light import dataclass
 from quadpy.ir.index.polynomials import parts_of, poly
 from quadpy.ir.races.accesses import MemoryAccess
 from quadpy.ir.races.terms import Term, Terms
-from quadpy.light import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, TypeAlias
 
-from quadpy.dtypes import Scalar
+from quadpy.core.dtypes import Scalar
+from quadpy.core.light import dataclass
 from quadpy.ir import nodes as ir
 from quadpy.ir.index.polynomials import Poly, atom_of, atom_poly, parts_of, poly
-from quadpy.light import dataclass
 
 Term: TypeAlias = int | Poly[int]
 """The atoms of a polynomial are numbers of ``Terms.atoms``."""

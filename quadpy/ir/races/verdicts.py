@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from quadpy.light import dataclass
-from quadpy.source import Span
+from quadpy.core.light import dataclass
+from quadpy.core.source import Span
 
 
 @dataclass(frozen=True, slots=True)

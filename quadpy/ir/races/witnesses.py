@@ -6,13 +6,13 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from quadpy.core.light import dataclass
 from quadpy.ir import nodes as ir
 from quadpy.ir.blocks import orders
 from quadpy.ir.races.accesses import Facts, Iteration, MemoryAccess
 from quadpy.ir.races.terms import Term, Terms
 from quadpy.ir.variables import bound_by
 from quadpy.ir.walk import walk
-from quadpy.light import dataclass
 
 _MOST_POINTS: Final = 64
 """The number of iterations that are run, of a body of few nodes."""

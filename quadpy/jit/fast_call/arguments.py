@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import CodeType
 from typing import Final, TypeAlias
 
-from quadpy.artifact import AbiValue
+from quadpy.core.artifact import AbiValue
 from quadpy.errors import QuadpyError
 from quadpy.jit.hidden_arguments import HiddenArguments
 from quadpy.jit.misfits import MISFITS

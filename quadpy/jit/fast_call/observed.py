@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from quadpy.core.importing import import_late
+from quadpy.core.public import shortened
+from quadpy.core.source import Span
 from quadpy.errors import QuadpyError
-from quadpy.importing import import_late
 from quadpy.jit.fast_call.arguments import FastCall
 from quadpy.jit.parameters import Argument
 from quadpy.jit.plan import Plan
 from quadpy.lang.source import FunctionSource
-from quadpy.public import shortened
 from quadpy.runtime.arrays.view import ArrayMemory
 from quadpy.runtime.device.current import current_config
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.launch.capturing import CAPTURES
 from quadpy.runtime.launch.observing import NOT_NOTED, ObservedCall, ObservedStream, Submission
-from quadpy.source import Span
 
 Tell = Callable[[ObservedStream, tuple[ArrayMemory, ...], list[float]], Submission]
 """Reports a call to the checker: its stream, its arrays, and its values."""

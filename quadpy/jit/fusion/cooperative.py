@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from quadpy.artifact import CodeObject
+from quadpy.core.artifact import CodeObject
 from quadpy.jit.gpu_launch import TaskLaunch
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.locks import new_lock

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from quadpy.codegen.abi import layout_of
 from quadpy.codegen.extent import extent_of
+from quadpy.core.target import parse_target, with_waves
 from quadpy.errors import CodegenError, DriverError
 from quadpy.ir import nodes as ir
 from quadpy.jit.fusion.fused_calls import FusedCalls, copy_kernel, element, fill_kernel, fused_code
 from quadpy.jit.fusion.origin import Code
 from quadpy.jit.fusion.plan import why_separate
 from quadpy.runtime.drivers.graph_driver import CopyWork, FillWork
-from quadpy.target import parse_target, with_waves
 
 if TYPE_CHECKING:
     from quadpy.runtime.launch.fusion import Fuse

@@ -8,10 +8,12 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, Protocol
 
-from quadpy.artifact import AbiLayout, AbiValue, CodeObject
 from quadpy.codegen.abi import layout_of
 from quadpy.codegen.schedule import Form
-from quadpy.dtypes import Scalar, u8, u16, u32, u64
+from quadpy.core.artifact import AbiLayout, AbiValue, CodeObject
+from quadpy.core.dtypes import Scalar, u8, u16, u32, u64
+from quadpy.core.source import NOWHERE
+from quadpy.core.target import TargetSpec
 from quadpy.errors import CodegenError, DeviceError
 from quadpy.ir import nodes as ir
 from quadpy.ir.fuse import NAME, fuse
@@ -21,8 +23,6 @@ from quadpy.jit.fusion.cooperative import CooperativeLaunch
 from quadpy.jit.fusion.plan import why_separate
 from quadpy.jit.gpu_launch import task_launches
 from quadpy.runtime.device.locks import new_lock
-from quadpy.source import NOWHERE
-from quadpy.target import TargetSpec
 
 if TYPE_CHECKING:
     from quadpy.runtime.device.device import Device

@@ -7,14 +7,14 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from quadpy.artifact import AbiLayout, CodeObject
-from quadpy.dtypes import Scalar
+from quadpy.core.artifact import AbiLayout, CodeObject
+from quadpy.core.dtypes import Scalar
+from quadpy.core.flow import has_loop
+from quadpy.core.formula import Formula
+from quadpy.core.importing import import_late
+from quadpy.core.target import parse_target
 from quadpy.errors import CodegenError
-from quadpy.flow import has_loop
-from quadpy.formula import Formula
-from quadpy.importing import import_late
 from quadpy.jit.formula import Evaluator, compile_formula
-from quadpy.target import parse_target
 
 if TYPE_CHECKING:  # the compiler is loaded for what is not in the cache
     from quadpy.ir import nodes as ir

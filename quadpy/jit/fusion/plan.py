@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from quadpy.artifact import CodeObject
+from quadpy.core.artifact import CodeObject
+from quadpy.core.flow import has_loop
+from quadpy.core.source import Span
 from quadpy.errors import DriverError
-from quadpy.flow import has_loop
 from quadpy.jit.formula import compile_formula
 from quadpy.jit.fusion.cooperative import BLOCKS_OF_UNIT, CooperativeLaunch
 from quadpy.jit.gpu_plan import ArgumentBlock, GpuPlan
@@ -24,7 +25,6 @@ from quadpy.runtime.launch.launch import HostLaunch, Prepared
 from quadpy.runtime.memory.allocators.block import DeviceBuffer
 from quadpy.runtime.memory.device_storage import stream_of
 from quadpy.runtime.streams.stream import Stream
-from quadpy.source import Span
 
 _MOST_ITERATIONS: Final = (1 << 31) - 1
 """Code that counts in 32 bits adds the number of all threads."""

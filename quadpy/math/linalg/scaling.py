@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from quadpy.dtypes import f32, f64, u32, u64
+from quadpy.core.dtypes import f32, f64, u32, u64
 from quadpy.intrinsics import BUILTINS
 from quadpy.lang.decorators import func
 

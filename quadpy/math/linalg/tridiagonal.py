@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from quadpy.dtypes import i32
+from quadpy.core.dtypes import i32
 from quadpy.hostmath import Matrix, Vector
 from quadpy.intrinsics import BUILTINS
 from quadpy.lang.decorators import func

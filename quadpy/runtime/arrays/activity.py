@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from quadpy.importing import import_late
+from quadpy.core.importing import import_late
 from quadpy.runtime.arrays.dense import DenseArray
 from quadpy.runtime.arrays.element_types import I_contra, T_co
 from quadpy.runtime.arrays.parts import part_of

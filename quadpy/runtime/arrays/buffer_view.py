@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from quadpy.completion import shows
+from quadpy.core.completion import shows
+from quadpy.core.importing import import_late
+from quadpy.core.messages import shown
+from quadpy.core.public import public, public_init
 from quadpy.errors import ArgumentError
-from quadpy.importing import import_late
-from quadpy.messages import shown
-from quadpy.public import public, public_init
 from quadpy.runtime.arrays.dense import DenseArray
 from quadpy.runtime.arrays.like_numpy import LikeNumPy
 from quadpy.runtime.arrays.ndarray import NDArray

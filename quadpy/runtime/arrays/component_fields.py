@@ -7,8 +7,8 @@ from typing import Final
 
 import numpy as np
 
+from quadpy.core.messages import shown
 from quadpy.errors import ArgumentError
-from quadpy.messages import shown
 from quadpy.runtime.arrays.field import Field
 from quadpy.runtime.arrays.field_layout import Placement
 from quadpy.runtime.device.locks import new_lock

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, overload
 
 import numpy as np
 
-from quadpy.dtypes import Scalar, bf16, element_text
+from quadpy.core.dtypes import Scalar, bf16, element_text
+from quadpy.core.importing import import_late
+from quadpy.core.messages import no_attribute, shown
+from quadpy.core.public import shortened
 from quadpy.errors import ArgumentError, BoundsError, QuadpyError
-from quadpy.importing import import_late
-from quadpy.messages import no_attribute, shown
-from quadpy.public import shortened
 from quadpy.runtime.arrays.element_types import I_contra, OfElements, PartIndex, T_co
 from quadpy.runtime.arrays.exchange import Exchange
 from quadpy.runtime.arrays.field_layout import Layout, integers_of
@@ -244,7 +244,7 @@ class DenseArray(Exchange, OfElements[T_co, I_contra]):
 
     def missing(self, name: str) -> AttributeError:
         """The error for an attribute that this array does not have."""
-        instead = {} if name.startswith("_") else import_late("quadpy.elsewhere").INSTEAD
+        instead = {} if name.startswith("_") else import_late("quadpy.core.elsewhere").INSTEAD
         return no_attribute(self._kind, name, getattr(type(self), "__shown__", ()), instead)
 
     @property

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from quadpy.dtypes import Scalar
+from quadpy.core.dtypes import Scalar
+from quadpy.core.importing import import_late
+from quadpy.core.source import Span
 from quadpy.errors import ArgumentError
-from quadpy.importing import import_late
 from quadpy.runtime.device.locks import LiveObjects
-from quadpy.source import Span
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -6,8 +6,8 @@ import ctypes
 import functools
 from typing import Any, Final
 
-from quadpy.dtypes import Scalar, bf16
-from quadpy.importing import import_late
+from quadpy.core.dtypes import Scalar, bf16
+from quadpy.core.importing import import_late
 
 HOST: Final = 1  # kDLCPU
 DEVICE_KINDS: Final = {"amdgpu": 10, "cuda": 2}  # kDLROCM, kDLCUDA

@@ -6,7 +6,7 @@ import ctypes
 import functools
 from typing import Any, Final
 
-from quadpy.dtypes import BY_NAME, Scalar, bf16, u1
+from quadpy.core.dtypes import BY_NAME, Scalar, bf16, u1
 from quadpy.errors import ArgumentError
 from quadpy.runtime.arrays.dlpack import CODES, NAMES, READ_ONLY, Managed, Versioned
 from quadpy.runtime.device.reaper import Death

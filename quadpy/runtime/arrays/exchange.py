@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from quadpy.dtypes import Scalar, bf16
+from quadpy.core.dtypes import Scalar, bf16
+from quadpy.core.public import call_site, warn_once
 from quadpy.errors import ArgumentError
-from quadpy.public import call_site, warn_once
 from quadpy.runtime.arrays.dlpack import HOST, export
 from quadpy.runtime.arrays.foreign_device import dlpack_device, share
 from quadpy.runtime.arrays.foreign_host import as_numpy

@@ -7,11 +7,11 @@ import weakref
 from collections.abc import Callable
 from typing import Any, Final
 
-from quadpy.completion import shows
-from quadpy.dtypes import BY_NAME, Scalar
+from quadpy.core.completion import shows
+from quadpy.core.dtypes import BY_NAME, Scalar
+from quadpy.core.importing import import_late
+from quadpy.core.public import call_site, made_by, public, require_switch
 from quadpy.errors import ArgumentError, BoundsError
-from quadpy.importing import import_late
-from quadpy.public import call_site, made_by, public, require_switch
 from quadpy.runtime.arrays.activity import InNode
 from quadpy.runtime.arrays.dense import shape_of
 from quadpy.runtime.arrays.derivatives import DIFFERENTIATED, KINDS, WITH_SHAPE, HasDerivatives, needed

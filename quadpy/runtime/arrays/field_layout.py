@@ -8,9 +8,9 @@ import operator
 from collections.abc import Iterable
 from typing import Any, Final, NamedTuple, NoReturn, Protocol
 
-from quadpy.dtypes import Scalar
+from quadpy.core.dtypes import Scalar
+from quadpy.core.messages import shown
 from quadpy.errors import ArgumentError
-from quadpy.messages import shown
 from quadpy.runtime.memory.blocked import Blocks
 from quadpy.runtime.memory.placement import Memory
 

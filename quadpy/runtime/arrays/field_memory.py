@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from quadpy.dtypes import Scalar
-from quadpy.light import dataclass
+from quadpy.core.dtypes import Scalar
+from quadpy.core.light import dataclass
 from quadpy.runtime.arrays.field import Field
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.memory.allocators.block import Block

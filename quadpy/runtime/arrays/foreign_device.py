@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from quadpy.dtypes import Scalar
+from quadpy.core.dtypes import Scalar
 from quadpy.errors import ArgumentError, DeviceError
 from quadpy.runtime.arrays.dlpack import DEVICE_KINDS, EXTENSION, export
 from quadpy.runtime.arrays.dlpack_import import ImportedTensor, import_tensor

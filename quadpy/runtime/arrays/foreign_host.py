@@ -10,9 +10,9 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from quadpy.dtypes import Scalar, bf16
+from quadpy.core.dtypes import Scalar, bf16
+from quadpy.core.narrow import MOST_NARROW_BYTES
 from quadpy.errors import ArgumentError
-from quadpy.narrow import MOST_NARROW_BYTES
 from quadpy.runtime.arrays.dlpack_import import ImportedTensor, import_tensor
 from quadpy.runtime.elements.numpy_types import SCALAR_OF, STORAGE, Numbers, decode
 

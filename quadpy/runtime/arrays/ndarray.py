@@ -7,11 +7,11 @@ import math
 import struct
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from quadpy.completion import shows
-from quadpy.dtypes import BY_NAME, Scalar, bf16
+from quadpy.core.completion import shows
+from quadpy.core.dtypes import BY_NAME, Scalar, bf16
+from quadpy.core.importing import import_late
+from quadpy.core.public import made_by, public, require_switch
 from quadpy.errors import ArgumentError
-from quadpy.importing import import_late
-from quadpy.public import made_by, public, require_switch
 from quadpy.runtime.arrays.dense import DenseArray, shape_of
 from quadpy.runtime.arrays.derivatives import DIFFERENTIATED, require_floats
 from quadpy.runtime.arrays.element_types import I_contra, T_co

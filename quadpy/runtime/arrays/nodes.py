@@ -15,12 +15,12 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar, Final, NoReturn, TypeAlias
 
-from quadpy.completion import shows
-from quadpy.dtypes import i32, u8
+from quadpy.core.completion import shows
+from quadpy.core.dtypes import i32, u8
+from quadpy.core.importing import import_late
+from quadpy.core.messages import counted, no_attribute, shown
+from quadpy.core.public import public
 from quadpy.errors import ArgumentError, OutOfDeviceMemory
-from quadpy.importing import import_late
-from quadpy.messages import counted, no_attribute, shown
-from quadpy.public import public
 from quadpy.runtime.arrays.dense import shape_of
 from quadpy.runtime.arrays.field import Field
 from quadpy.runtime.arrays.tree_layout import Cells, Levels, assign, blocks_of, measure

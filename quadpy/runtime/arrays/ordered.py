@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from quadpy.dtypes import BY_NAME, Scalar
+from quadpy.core.dtypes import BY_NAME, Scalar
+from quadpy.core.importing import import_late
 from quadpy.errors import ArgumentError
-from quadpy.importing import import_late
 from quadpy.runtime.arrays.dense import DenseArray
 from quadpy.runtime.arrays.foreign_host import TypeKey, is_wide, type_key
 from quadpy.runtime.elements.numpy_types import STORAGE, Numbers

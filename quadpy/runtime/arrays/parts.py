@@ -5,8 +5,8 @@ from __future__ import annotations
 import operator
 from typing import NamedTuple
 
+from quadpy.core.messages import shown
 from quadpy.errors import ArgumentError, BoundsError
-from quadpy.messages import shown
 
 
 class SlicedPart(NamedTuple):

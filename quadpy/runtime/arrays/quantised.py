@@ -11,12 +11,12 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
-from quadpy.completion import shows
-from quadpy.dtypes import Scalar, u32, u64
+from quadpy.core.completion import shows
+from quadpy.core.dtypes import Scalar, u32, u64
+from quadpy.core.messages import counted, shown
+from quadpy.core.public import made_by, public, public_init
+from quadpy.core.quantised import Member, QuantFloat, QuantType, Word
 from quadpy.errors import ArgumentError
-from quadpy.messages import counted, shown
-from quadpy.public import made_by, public, public_init
-from quadpy.quantised import Member, QuantFloat, QuantType, Word
 from quadpy.runtime.arrays.field import Field
 from quadpy.runtime.arrays.field_layout import Layout, Placement, StoredMember, strides_of
 from quadpy.runtime.memory.blocked import Blocks

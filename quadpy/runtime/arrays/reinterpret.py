@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from quadpy.dtypes import Scalar
+from quadpy.core.dtypes import Scalar
 from quadpy.runtime.arrays.dense import DenseArray
 from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.elements.numpy_types import STORAGE, Numbers

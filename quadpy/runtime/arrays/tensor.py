@@ -5,8 +5,8 @@ from __future__ import annotations
 import enum
 from typing import Any
 
+from quadpy.core.public import public
 from quadpy.errors import ArgumentError
-from quadpy.public import public
 from quadpy.runtime.arrays.dense import shape_of
 from quadpy.runtime.arrays.derivatives import DIFFERENTIATED, require_floats
 from quadpy.runtime.arrays.field import Field, field

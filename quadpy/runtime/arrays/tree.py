@@ -6,10 +6,10 @@ import warnings
 from collections.abc import Iterable
 from typing import Any, ClassVar, Final
 
-from quadpy.completion import shows
+from quadpy.core.completion import shows
+from quadpy.core.messages import counted
+from quadpy.core.public import public
 from quadpy.errors import ArgumentError
-from quadpy.messages import counted
-from quadpy.public import public
 from quadpy.runtime.arrays.derivatives import WITH_SHAPE
 from quadpy.runtime.arrays.field_layout import AXIS_NAMES
 from quadpy.runtime.arrays.nodes import Axes, GridNode, Node, NodeKind, Tree, nodes_of

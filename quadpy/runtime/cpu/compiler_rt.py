@@ -10,7 +10,7 @@ import functools
 from collections.abc import Iterator
 from typing import Final
 
-from quadpy.light import dataclass
+from quadpy.core.light import dataclass
 from quadpy.runtime.cpu.orc import LLVM_LOCK, LoadedObject, assemble, link
 
 

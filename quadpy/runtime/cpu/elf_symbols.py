@@ -5,8 +5,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
+from quadpy.core.light import dataclass
 from quadpy.errors import CodegenError
-from quadpy.light import dataclass
 
 _SYMTAB = 2
 _LOCAL, _HIDDEN = 0, 2

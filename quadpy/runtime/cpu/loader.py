@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 from typing import Final
 
+from quadpy.core.source import Span
 from quadpy.runtime.cpu.compiler_rt import HELPERS, helper_address
 from quadpy.runtime.cpu.elf_symbols import read_symbols, section_around
 from quadpy.runtime.cpu.libc import KERNEL_FUNCTIONS, c_address
@@ -18,7 +19,6 @@ from quadpy.runtime.cpu.pool import native_symbols, pool_symbol
 from quadpy.runtime.cpu.pool_native.crash import ENTRY, HEAD, PREVIOUS
 from quadpy.runtime.device.locks import new_lock
 from quadpy.settings import settings
-from quadpy.source import Span
 
 __all__ = ["LoadedObject", "load_object", "name_in_crashes"]
 

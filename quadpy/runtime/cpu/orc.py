@@ -15,8 +15,8 @@ import llvmlite.binding as llvm
 from llvmlite.binding import ffi
 
 from quadpy.cache.process import cached_code
+from quadpy.core.importing import held_by_forks
 from quadpy.errors import CodegenError
-from quadpy.importing import held_by_forks
 from quadpy.runtime.cpu.elf_symbols import read_symbols
 
 llvm.initialize_native_target()

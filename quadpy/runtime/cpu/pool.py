@@ -17,8 +17,8 @@ import threading
 from collections.abc import Mapping
 from typing import Final, NoReturn
 
+from quadpy.core.messages import shown
 from quadpy.errors import ArgumentError
-from quadpy.messages import shown
 from quadpy.runtime.cpu.libc import POOL_FUNCTIONS, c_address
 from quadpy.runtime.cpu.orc import LoadedObject, assemble, link
 from quadpy.runtime.cpu.pool_native.caller import MAX_THREADS

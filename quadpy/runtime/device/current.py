@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar, NamedTuple
 
-from quadpy.dtypes import Scalar, f32, i32
+from quadpy.core.dtypes import Scalar, f32, i32
+from quadpy.core.public import Tracebacks
 from quadpy.errors import ArgumentError
-from quadpy.public import Tracebacks
 from quadpy.runtime.device.locks import new_lock
 
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import field
 from typing import Protocol
 
-from quadpy.light import dataclass
+from quadpy.core.light import dataclass
 from quadpy.runtime.streams.timeline import Mark, Timeline, Timelines
 
 

@@ -9,10 +9,10 @@ import weakref
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from quadpy.completion import shows
-from quadpy.copying import OneProcess
+from quadpy.core.completion import shows
+from quadpy.core.copying import OneProcess
+from quadpy.core.public import call_site
 from quadpy.errors import CaptureError, DeviceError, DriverError, StreamError
-from quadpy.public import call_site
 from quadpy.runtime.device.callbacks import Failures
 from quadpy.runtime.device.deferred_release import DeferredRelease
 from quadpy.runtime.device.faults import Faults

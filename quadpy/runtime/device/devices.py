@@ -7,9 +7,9 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from quadpy.core.importing import import_late
+from quadpy.core.public import public, require_switch
 from quadpy.errors import ArgumentError, NoDeviceError
-from quadpy.importing import import_late
-from quadpy.public import public, require_switch
 from quadpy.runtime.device.current import Config, State
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.streams.event import Event

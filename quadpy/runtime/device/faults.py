@@ -9,8 +9,8 @@ import ctypes
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from quadpy.core.faults import CLAIMED, SITE, WORDS, Site
 from quadpy.errors import KernelFault
-from quadpy.faults import CLAIMED, SITE, WORDS, Site
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.drivers.driver import DEFAULT_STREAM, Driver, StreamHandle
 from quadpy.runtime.memory.allocators.block import DeviceBuffer

@@ -6,15 +6,15 @@ import hashlib
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from quadpy.core.source import Span
+from quadpy.core.target import parse_target
 from quadpy.errors import DriverError
 from quadpy.runtime.device.life import Life
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.drivers.driver import Driver, FunctionHandle, ModuleHandle
-from quadpy.source import Span
-from quadpy.target import parse_target
 
 if TYPE_CHECKING:
-    from quadpy.artifact import CodeObject
+    from quadpy.core.artifact import CodeObject
 
 
 class Label(NamedTuple):

@@ -10,6 +10,7 @@ import ctypes
 import functools
 from typing import Any, Final
 
+from quadpy.core.target import NVIDIA_ARCHS
 from quadpy.errors import NoDeviceError
 from quadpy.runtime.drivers.cuda_contexts import Contexts
 from quadpy.runtime.drivers.cuda_errors import CAUSES, FATAL, remedy
@@ -18,7 +19,6 @@ from quadpy.runtime.drivers.driver import DeviceInfo, Feature
 from quadpy.runtime.drivers.gpu import GpuDriver
 from quadpy.runtime.drivers.gpu_api import CALLS, GpuApi
 from quadpy.runtime.drivers.vendor_calls import named
-from quadpy.target import NVIDIA_ARCHS
 
 _OLDEST: Final = 12_000
 """CUDA 12.0, the first version whose driver loads modules lazily and accepts PTX for every target from sm_70 to sm_90."""

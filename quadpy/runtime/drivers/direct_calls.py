@@ -11,8 +11,8 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any, TypeAlias
 
+from quadpy.core.importing import import_late
 from quadpy.errors import QuadpyError
-from quadpy.importing import import_late
 from quadpy.runtime.drivers.gpu_api import GpuApi
 from quadpy.runtime.drivers.gpu_calls import address_of_function, direct
 from quadpy.runtime.drivers.vendor_calls import Call

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from quadpy.dtypes import Scalar, promote, u1
+from quadpy.core.dtypes import Scalar, promote, u1
 from quadpy.errors import ArgumentError
 from quadpy.runtime.elements.numpy_types import VALUES, Numbers, admit, cast
 from quadpy.runtime.elements.types import scalar_of

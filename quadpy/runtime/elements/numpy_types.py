@@ -10,11 +10,11 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from quadpy import dtypes
-from quadpy.dtypes import Scalar, bf16
+from quadpy.core import dtypes
+from quadpy.core.dtypes import Scalar, bf16
+from quadpy.core.messages import shown
+from quadpy.core.records import RecordType
 from quadpy.errors import ArgumentError
-from quadpy.messages import shown
-from quadpy.records import RecordType
 
 Numbers: TypeAlias = np.ndarray[tuple[Any, ...], np.dtype[Any]]  # numpy.typing's name for it takes long to import
 

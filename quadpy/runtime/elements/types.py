@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from quadpy.dtypes import BY_NAME, Scalar, u1
+from quadpy.core.dtypes import BY_NAME, Scalar, u1
 from quadpy.errors import ArgumentError
 from quadpy.runtime.device.current import Config, current_config
 
 if TYPE_CHECKING:
-    from quadpy.quantised import QuantType
+    from quadpy.core.quantised import QuantType
 
 ScalarLike: TypeAlias = Scalar | type[float] | type[int] | type[bool]
 """A Scalar, or ``float``, ``int``, ``bool`` for ``default_fp``, ``default_ip``, ``u1``."""

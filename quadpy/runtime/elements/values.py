@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from quadpy.dtypes import BY_NAME, Scalar
+from quadpy.core.dtypes import BY_NAME, Scalar
+from quadpy.core.messages import shown
+from quadpy.core.public import public
 from quadpy.errors import ArgumentError, BoundsError
-from quadpy.messages import shown
-from quadpy.public import public
 from quadpy.runtime.device.current import current_config
 from quadpy.runtime.elements.arithmetic import Typed, apply, meeting_type
 from quadpy.runtime.elements.numpy_types import SCALAR_OF, Numbers, admit, cast

@@ -11,9 +11,9 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, NoReturn, Protocol, TypeVar
 
+from quadpy.core.importing import import_late
+from quadpy.core.public import call_site
 from quadpy.errors import CaptureError
-from quadpy.importing import import_late
-from quadpy.public import call_site
 from quadpy.runtime.device.blocks import Lasting, Lifetime
 from quadpy.runtime.device.life import Life
 from quadpy.runtime.device.locks import new_lock

@@ -10,17 +10,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
-from quadpy.flow import Flow
-from quadpy.light import dataclass
+from quadpy.core.flow import Flow
+from quadpy.core.light import dataclass
+from quadpy.core.source import Span
 from quadpy.runtime.arrays.view import ArrayMemory
 from quadpy.runtime.drivers.driver import FunctionHandle
 from quadpy.runtime.launch.fusion import Fuse, OneLaunch
 from quadpy.runtime.launch.observing import KernelAccess
 from quadpy.runtime.streams.stream import Stream
-from quadpy.source import Span
 
 if TYPE_CHECKING:
-    from quadpy.artifact import AbiLayout
+    from quadpy.core.artifact import AbiLayout
     from quadpy.runtime.drivers.graph_driver import CopyWork, FillWork
     from quadpy.runtime.memory.allocators.block import Block
 

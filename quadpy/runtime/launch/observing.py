@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, Protocol
 
-from quadpy.light import dataclass
+from quadpy.core.light import dataclass
+from quadpy.core.source import Span
 from quadpy.runtime.device.life import Life
 from quadpy.runtime.device.reaper import Owner
 from quadpy.runtime.drivers.driver import EventHandle, FunctionHandle, StreamHandle
@@ -17,7 +18,6 @@ from quadpy.runtime.elements.numpy_types import Numbers
 from quadpy.runtime.launch.host_access import HostMemory, ObservedAccess
 from quadpy.runtime.memory.allocators.block import Block
 from quadpy.runtime.streams.owned import OwnerRef, OwningDevice
-from quadpy.source import Span
 
 if TYPE_CHECKING:
     from quadpy.runtime.arrays.view import ArrayMemory

@@ -8,8 +8,8 @@ from collections.abc import Collection
 from operator import index
 from typing import Final
 
+from quadpy.core.light import dataclass
 from quadpy.errors import ArgumentError, DeviceError, OutOfDeviceMemory
-from quadpy.light import dataclass
 from quadpy.runtime.device.reaper import Reaper
 from quadpy.runtime.drivers.driver import AllocatorName, Driver
 from quadpy.runtime.memory.accounting import Accounting

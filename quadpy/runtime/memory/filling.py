@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from quadpy.importing import import_late
+from quadpy.core.importing import import_late
 from quadpy.runtime.elements.numpy_types import Numbers, address_of
 
 _SMALL: Final = 1 << 12

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from quadpy.dtypes import Scalar
-from quadpy.quantised import Member, Word
+from quadpy.core.dtypes import Scalar
+from quadpy.core.quantised import Member, Word
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.elements.numpy_types import STORAGE, Numbers, cast
 from quadpy.runtime.memory.host_storage import Storage, Where

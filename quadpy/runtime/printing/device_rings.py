@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Collection, Iterator
 from typing import Final
 
-from quadpy.output import HEADER_WORDS
+from quadpy.core.output import HEADER_WORDS
 from quadpy.runtime.device.current import State
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.device.reaper import Owner, Reaper

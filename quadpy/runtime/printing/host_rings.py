@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from typing import Final
 
-from quadpy.output import HEADER_WORDS
+from quadpy.core.output import HEADER_WORDS
 from quadpy.runtime.device.current import State
 from quadpy.runtime.printing.records import Header, output_of, show
 

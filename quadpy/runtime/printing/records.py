@@ -1,6 +1,6 @@
 """From the records of a ring to text.
 
-A ring is words of 64 bits: a header (``quadpy.output``), then records.  A record is the key of a message, in a parallel
+A ring is words of 64 bits: a header (``quadpy.core.output``), then records.  A record is the key of a message, in a parallel
 loop the place of the iteration, and the words of the message's values.  A record without values says that a loop begins:
 what one run of the loop prints is sorted by iteration, so that the text is the same on every backend.
 """
@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from quadpy.output import CAPACITY_WORD, HEADER_WORDS, LOST_WORD, NEXT_WORD, Message
+from quadpy.core.output import CAPACITY_WORD, HEADER_WORDS, LOST_WORD, NEXT_WORD, Message
 from quadpy.runtime.device.blocks import Block, Lasting
 
 _KNOWN: Final[dict[int, tuple[Message, int]]] = {}

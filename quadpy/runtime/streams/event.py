@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from typing import ClassVar, Final
 
-from quadpy.completion import shows
+from quadpy.core.completion import shows
+from quadpy.core.public import call_site, called_often, made_by, shortened
 from quadpy.errors import CaptureError, EventError, QuadpyError, StreamError
-from quadpy.public import call_site, called_often, made_by, shortened
 from quadpy.runtime.device.life import HOSTS, THREAD, refuse_in_host_function
 from quadpy.runtime.drivers.driver import EventHandle
 from quadpy.runtime.launch.capturing import CAPTURES, CapturedRecord, session_of, thread_captures

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from quadpy.completion import shows
-from quadpy.copying import OneProcess
+from quadpy.core.completion import shows
+from quadpy.core.copying import OneProcess
 from quadpy.errors import StreamError
 from quadpy.runtime.device.faults import Faults
 from quadpy.runtime.device.life import HOSTS, Life

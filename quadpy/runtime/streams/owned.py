@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar
 
-from quadpy.copying import OneProcess
+from quadpy.core.copying import OneProcess
+from quadpy.core.public import public, shortened
 from quadpy.errors import EventError, GraphError, QuadpyError, StreamError
-from quadpy.public import public, shortened
 from quadpy.runtime.device.life import HOSTS, THREAD, Life
 from quadpy.runtime.device.reaper import Owner, Reaper
 

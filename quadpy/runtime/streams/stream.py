@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeVar
 
-from quadpy.completion import shows
-from quadpy.copying import OneProcess
+from quadpy.core.completion import shows
+from quadpy.core.copying import OneProcess
+from quadpy.core.public import call_site, called_often, made_by, public, shortened
 from quadpy.errors import CaptureError, QuadpyError, StreamError
-from quadpy.public import call_site, called_often, made_by, public, shortened
 from quadpy.runtime.device.blocks import Block
 from quadpy.runtime.device.life import HOSTS, refuse_in_host_function
 from quadpy.runtime.drivers.driver import Driver, StreamHandle

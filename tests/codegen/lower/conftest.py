@@ -13,12 +13,12 @@ import pytest
 
 from quadpy.codegen.abi import layout_of
 from quadpy.codegen.compile import compile_kernel
-from quadpy.dtypes import Scalar, i32, u1
+from quadpy.core.dtypes import Scalar, i32, u1
+from quadpy.core.source import NOWHERE
+from quadpy.core.target import parse_target
 from quadpy.ir import nodes as ir
 from quadpy.ir.types import Array, Layout, array_of
 from quadpy.runtime.cpu.loader import load_object
-from quadpy.source import NOWHERE
-from quadpy.target import parse_target
 
 
 class Value:

@@ -6,14 +6,14 @@ import re
 
 import pytest
 
-from quadpy import dtypes
 from quadpy.codegen.abi import layout_of
 from quadpy.codegen.compile import compile_kernel
 from quadpy.codegen.objects.metadata import read_metadata
-from quadpy.dtypes import f32, f64, i32, i64, u32
+from quadpy.core import dtypes
+from quadpy.core.dtypes import f32, f64, i32, i64, u32
+from quadpy.core.source import NOWHERE
+from quadpy.core.target import AMD_ARCHS, parse_target
 from quadpy.ir.nodes import AtomicOp, SlotRead, Var
-from quadpy.source import NOWHERE
-from quadpy.target import AMD_ARCHS, parse_target
 
 pytestmark = pytest.mark.cpu_only
 TARGETS = [str(parse_target(f"{a.name}:w{w}")) for a in AMD_ARCHS.values() for w in a.wave_sizes]

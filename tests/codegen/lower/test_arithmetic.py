@@ -10,8 +10,8 @@ from functools import partial
 import numpy as np
 import pytest
 
-from quadpy import dtypes
-from quadpy.dtypes import SCALARS, u1
+from quadpy.core import dtypes
+from quadpy.core.dtypes import SCALARS, u1
 from quadpy.ir.nodes import BinOp, CmpOp, UnOp, Var
 
 INTEGERS = [t for t in SCALARS if t.kind in ("int", "uint")]

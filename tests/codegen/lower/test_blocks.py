@@ -14,9 +14,9 @@ import pytest
 import quadpy as qp
 from quadpy.codegen.compile import lower
 from quadpy.codegen.objects.metadata import read_metadata
+from quadpy.core.target import AMD_ARCHS, NVIDIA_ARCHS, amd_arch, nvidia_shared_bytes, parse_target
 from quadpy.ir.effects import effects_of
 from quadpy.jit.offline import compile_with_asm, trace_for
-from quadpy.target import AMD_ARCHS, NVIDIA_ARCHS, amd_arch, nvidia_shared_bytes, parse_target
 
 pytestmark = pytest.mark.cpu_only
 A = qp.types.ndarray

@@ -7,9 +7,9 @@ import re
 import pytest
 
 import quadpy as qp
+from quadpy.core.target import parse_target
 from quadpy.ir.passes.stores_last import stores_last
 from quadpy.jit.offline import compile_with_asm, trace_for
-from quadpy.target import parse_target
 
 pytestmark = pytest.mark.cpu_only
 TARGETS = ("gfx90a", "gfx942", "gfx1100", "gfx1201")

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from quadpy.codegen.compile import compile_kernel
-from quadpy.dtypes import f32, f64, i32, u8
+from quadpy.core.dtypes import f32, f64, i32, u8
+from quadpy.core.target import parse_target
 from quadpy.errors import CodegenError
 from quadpy.ir.nodes import Var
 from quadpy.ir.types import Array, Layout, Member, array_of
 from quadpy.ir.verify import verify
-from quadpy.target import parse_target
 
 RECORD = np.dtype({"names": ["a", "b", "c"], "formats": ["f4", ("f8", 2), "u1"], "offsets": [0, 8, 24], "itemsize": 32})
 BESIDE = Layout((Member(f32, 4), Member(f64, 8, (2,), 8), Member(u8, 1, (), 24)), 32)

@@ -12,8 +12,8 @@ from quadpy.codegen.compile import compile_kernel, lower
 from quadpy.codegen.plans.fusion import NotFusable
 from quadpy.codegen.plans.phases import Again, Meet, Phase, steps_of
 from quadpy.codegen.schedule import Form
+from quadpy.core.target import AMD_ARCHS, parse_target
 from quadpy.jit.offline import trace_for
-from quadpy.target import AMD_ARCHS, parse_target
 
 A = qp.types.ndarray
 FLAG = qp.types.ndarray(qp.i32, 0)

@@ -7,8 +7,8 @@ import re
 import pytest
 
 import quadpy as qp
+from quadpy.core.target import parse_target
 from quadpy.jit.offline import compile_with_asm
-from quadpy.target import parse_target
 
 I32, I64, F32 = (qp.types.ndarray(dtype=t, ndim=1) for t in (qp.i32, qp.i64, qp.f32))
 

@@ -14,9 +14,9 @@ from quadpy.codegen.objects.metadata import read_metadata
 from quadpy.codegen.schedule import PLAIN, Form
 from quadpy.codegen.support.argument_upload import UPLOAD_SIZES, upload_code, upload_name
 from quadpy.codegen.support.loop_condition import CONDITION_SETTER, CONDITION_SETTER_INDIRECT, condition_setter_code
+from quadpy.core.target import AMD_ARCHS, parse_target
 from quadpy.jit.compiler import digest_of
 from quadpy.jit.offline import trace_for
-from quadpy.target import AMD_ARCHS, parse_target
 
 A = qp.types.ndarray(dtype=qp.f32, ndim=1)
 GRID = qp.types.ndarray(dtype=qp.f32, ndim=2)

@@ -8,20 +8,20 @@ from dataclasses import replace
 import pytest
 
 import quadpy as qp
-from quadpy.artifact import CodeObject
 from quadpy.codegen.compile import compile_kernel
 from quadpy.codegen.plans.phases import Meet, steps_of
 from quadpy.codegen.schedule import PLAIN, Form
+from quadpy.core.artifact import CodeObject
+from quadpy.core.forms import Number
+from quadpy.core.output import Field, Message
+from quadpy.core.target import AMD_ARCHS, parse_target
 from quadpy.errors import CodegenError
-from quadpy.forms import Number
 from quadpy.ir import nodes as ir
 from quadpy.ir.fuse import fuse
 from quadpy.ir.passes.unprinted import unprinted
 from quadpy.ir.verify import verify
 from quadpy.ir.walk import walk
 from quadpy.jit.offline import trace_for
-from quadpy.output import Field, Message
-from quadpy.target import AMD_ARCHS, parse_target
 
 F32 = qp.types.ndarray(dtype=qp.f32, ndim=1)
 FLAG = qp.types.ndarray(qp.i32, 0)

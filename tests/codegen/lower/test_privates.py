@@ -7,10 +7,10 @@ import pytest
 
 from quadpy.codegen.compile import lower
 from quadpy.codegen.plans.privatise import MOST_BYTES, MOST_THREADS, MOST_TOGETHER, plan_privates
-from quadpy.dtypes import f32, f64, i32, u8, u32
+from quadpy.core.dtypes import f32, f64, i32, u8, u32
+from quadpy.core.target import parse_target
 from quadpy.ir.nodes import AtomicOp, Private, Var
 from quadpy.runtime.cpu import pool
-from quadpy.target import parse_target
 
 I = Var("i", i32)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from quadpy import dtypes
 from quadpy.codegen.reduction import ACCUMULATORS, MOST_CHUNKS, STRANDS, WIDTH, chunk_size
-from quadpy.dtypes import f32, f64, i32, u1
+from quadpy.core import dtypes
+from quadpy.core.dtypes import f32, f64, i32, u1
 from quadpy.ir.nodes import AtomicOp, BinOp, Var
 from quadpy.runtime.cpu import pool
 

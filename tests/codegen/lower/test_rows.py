@@ -7,9 +7,9 @@ import re
 import pytest
 
 from quadpy.codegen.compile import compile_kernel
-from quadpy.dtypes import f32, f64, i32
+from quadpy.core.dtypes import f32, f64, i32
+from quadpy.core.target import parse_target
 from quadpy.ir.nodes import Var
-from quadpy.target import parse_target
 
 pytestmark = pytest.mark.cpu_only
 WIDE = {"gfx942": "global_load_dwordx4", "gfx1100": "global_load_b128", "sm_90": r"ld\.global\S*\.v[24]\."}

@@ -9,11 +9,11 @@ import pytest
 from quadpy.codegen.compile import compile_kernel, lower
 from quadpy.codegen.host import HOST_TRIPLE, resolve_cpu
 from quadpy.codegen.plans.scattered import is_scattered
-from quadpy.dtypes import f32, i32
+from quadpy.core.dtypes import f32, i32
+from quadpy.core.target import parse_target
 from quadpy.ir import nodes as ir
 from quadpy.ir.nodes import Var
 from quadpy.ir.types import Layout, Member
-from quadpy.target import parse_target
 
 pytestmark = pytest.mark.cpu_only
 

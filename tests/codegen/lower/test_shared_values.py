@@ -8,7 +8,7 @@ import sys
 PROGRAM = """
 import quadpy as qp
 from quadpy.jit.offline import compile_with_asm
-from quadpy.target import AMD_ARCHS, parse_target
+from quadpy.core.target import AMD_ARCHS, parse_target
 
 @qp.kernel
 def k(y: qp.types.ndarray(dtype=qp.i32, ndim=1), a: qp.f32, b: qp.f64):

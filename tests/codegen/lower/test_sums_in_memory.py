@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import quadpy as qp
+from quadpy.core.target import parse_target
 from quadpy.jit.offline import compile_with_asm
-from quadpy.target import parse_target
 
 F32, F64, I32 = (qp.types.ndarray(dtype=t, ndim=1) for t in (qp.f32, qp.f64, qp.i32))
 

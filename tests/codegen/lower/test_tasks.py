@@ -10,12 +10,12 @@ import struct
 import numpy as np
 import pytest
 
-from quadpy import dtypes
-from quadpy.dtypes import f32, f64, i8, i32, i64, u1, u8, u32
+from quadpy.core import dtypes
+from quadpy.core.dtypes import f32, f64, i8, i32, i64, u1, u8, u32
+from quadpy.core.source import NOWHERE
 from quadpy.ir.nodes import AtomicOp, Break, CallMany, Continue, LabelledBlock, Leave, SlotRead, Var
 from quadpy.runtime.cpu.loader import load_object
 from quadpy.runtime.cpu.orc import assemble
-from quadpy.source import NOWHERE
 
 I, J, K, N, X, ACC = (Var(name, i32) for name in ("i", "j", "k", "n", "x", "acc"))
 RANGES = [(0, 5, 1), (5, 0, -1), (0, 10, 3), (10, 0, -3), (3, 3, 1), (4, 2, 1), (0, 5, 0), (-7, 8, 5), (2, 1, -9)]

@@ -9,11 +9,11 @@ import pytest
 
 from quadpy.codegen.compile import compile_kernel
 from quadpy.codegen.plans.vectorise import plan_vector
-from quadpy.dtypes import f32, f64, i32
+from quadpy.core.dtypes import f32, f64, i32
+from quadpy.core.source import NOWHERE
+from quadpy.core.target import parse_target
 from quadpy.ir import nodes as ir
 from quadpy.ir.nodes import AtomicOp, Var
-from quadpy.source import NOWHERE
-from quadpy.target import parse_target
 
 pytestmark = pytest.mark.cpu_only
 

@@ -8,9 +8,9 @@ import re
 import pytest
 
 from quadpy.codegen.compile import compile_kernel
-from quadpy.dtypes import f32, i32
+from quadpy.core.dtypes import f32, i32
+from quadpy.core.target import parse_target
 from quadpy.ir.nodes import AtomicOp, BinOp, Var
-from quadpy.target import parse_target
 
 pytestmark = [
     pytest.mark.cpu_only,

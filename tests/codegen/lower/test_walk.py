@@ -16,11 +16,11 @@ from pathlib import Path
 import pytest
 
 from quadpy.codegen.compile import compile_kernel
-from quadpy.dtypes import BY_NAME, SCALARS, u1
+from quadpy.core.dtypes import BY_NAME, SCALARS, u1
+from quadpy.core.target import AMD_ARCHS, NVIDIA_ARCHS, parse_target
 from quadpy.intrinsics import INSTRUCTIONS
 from quadpy.ir.nodes import AtomicOp, BinOp, CmpOp, UnOp, Var
 from quadpy.ir.verify import binary_takes, unary_takes
-from quadpy.target import AMD_ARCHS, NVIDIA_ARCHS, parse_target
 
 GENERATIONS = {"cpu": ["cpu"], "cpu:x86-64": ["cpu:x86-64"]}
 for arch in AMD_ARCHS.values():

@@ -12,9 +12,9 @@ from generations import chosen
 import quadpy as qp
 from quadpy.codegen.compile import lower
 from quadpy.codegen.objects.metadata import read_metadata
+from quadpy.core.target import AMD_ARCHS, NVIDIA_ARCHS, parse_target
 from quadpy.intrinsics import ROWS
 from quadpy.jit.offline import compile_with_asm, trace_for
-from quadpy.target import AMD_ARCHS, NVIDIA_ARCHS, parse_target
 
 pytestmark = pytest.mark.cpu_only
 A = qp.types.ndarray

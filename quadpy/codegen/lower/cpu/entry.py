@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from quadpy.artifact import CHECKED, INTERRUPTED, OUT_OF_BOUNDS, OUT_OF_MEMORY, AbiValue
 from quadpy.codegen.frames import Iterations, Privatised, Reduced, SectionedBlocks
 from quadpy.codegen.launches import entry_symbol
 from quadpy.codegen.lower.arguments import arguments_of, bind_arguments, names_used, new_function
@@ -28,8 +27,9 @@ from quadpy.codegen.lower.polls import Fuel, is_stopped
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.text import ModuleText, llvm_type, symbol
 from quadpy.codegen.schedule import KernelSchedule, Schedule
-from quadpy.dtypes import Scalar
-from quadpy.flow import conditions_of, loop_ends
+from quadpy.core.artifact import CHECKED, INTERRUPTED, OUT_OF_BOUNDS, OUT_OF_MEMORY, AbiValue
+from quadpy.core.dtypes import Scalar
+from quadpy.core.flow import conditions_of, loop_ends
 from quadpy.ir import nodes as ir
 from quadpy.ir.long_loops import has_long
 

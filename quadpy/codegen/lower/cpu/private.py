@@ -29,7 +29,7 @@ from quadpy.codegen.plans.privatise import (
 )
 from quadpy.codegen.reduction import merge_op
 from quadpy.codegen.targets.rules import TargetRules
-from quadpy.dtypes import Scalar
+from quadpy.core.dtypes import Scalar
 from quadpy.ir import nodes as ir
 from quadpy.ir.nodes import AtomicOp
 from quadpy.ir.types import Space

@@ -22,7 +22,7 @@ from quadpy.codegen.lower.reductions import chunks_of, for_each
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.text import FunctionText, llvm_type, memory_type
 from quadpy.codegen.reduction import ACCUMULATORS, MOST_CHUNKS, STRANDS, WIDTH, Group, merge_op
-from quadpy.dtypes import Scalar
+from quadpy.core.dtypes import Scalar
 from quadpy.ir import nodes as ir
 
 _SHIFT: Final = ACCUMULATORS.bit_length() - 1

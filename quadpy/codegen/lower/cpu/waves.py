@@ -17,7 +17,7 @@ from quadpy.codegen.lower.expressions import lower_expr
 from quadpy.codegen.lower.loops import counted
 from quadpy.codegen.lower.memory import load_at, store_at
 from quadpy.codegen.lower.text import constant, llvm_type, memory_type
-from quadpy.dtypes import Scalar
+from quadpy.core.dtypes import Scalar
 from quadpy.ir import nodes as ir
 from quadpy.ir.nodes import WaveOp
 from quadpy.ir.variables import reads_of

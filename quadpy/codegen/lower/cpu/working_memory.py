@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from quadpy.codegen.lower.text import FunctionText
-from quadpy.light import dataclass
+from quadpy.core.light import dataclass
 
 WORKING: Final = {"scratch": "ptr", "table": "ptr", "shift": "i64", "row": "i64", "failed": "i32"}
 MOST_ON_STACK: Final = 32 << 10

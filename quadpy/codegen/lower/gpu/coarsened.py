@@ -23,8 +23,8 @@ from quadpy.codegen.lower.interleave import fork_scope, lower_side_by_side
 from quadpy.codegen.lower.loops import counted
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.statements import lower_block
+from quadpy.core.light import dataclass
 from quadpy.ir import nodes as ir
-from quadpy.light import dataclass
 
 
 @dataclass(frozen=True, slots=True)

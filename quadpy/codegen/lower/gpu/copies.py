@@ -20,10 +20,10 @@ from quadpy.codegen.lower.statements import lower_block
 from quadpy.codegen.lower.text import memory_type, symbol
 from quadpy.codegen.plans.privatise import BlockCopy
 from quadpy.codegen.reduction import merge_op
+from quadpy.core.light import dataclass
 from quadpy.ir import nodes as ir
 from quadpy.ir.nodes import AtomicOp
 from quadpy.ir.types import Space
-from quadpy.light import dataclass
 
 _WORTH: Final = 16
 """Iterations of the loop for each element of the copy."""

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 from quadpy.codegen.lower.scope import FAST_FLAGS
 from quadpy.codegen.lower.text import FunctionText, constant
 from quadpy.codegen.targets.rules import TargetRules
-from quadpy.dtypes import f32
+from quadpy.core.dtypes import f32
 
 Approximate: TypeAlias = Callable[[str, str], str]
 """``(name, operand)``: write one of the hardware's functions; the name of its result."""

@@ -12,7 +12,7 @@ from typing import Final
 
 from quadpy.codegen.lower.gpu.threads import barrier, block_number, gpu_rules, grid_size, thread_in_block
 from quadpy.codegen.lower.scope import Scope
-from quadpy.light import dataclass
+from quadpy.core.light import dataclass
 
 _TOP: Final = 1 << 31
 

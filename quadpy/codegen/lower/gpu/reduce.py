@@ -27,7 +27,7 @@ from quadpy.codegen.lower.statements import (
 )
 from quadpy.codegen.lower.text import FunctionText, llvm_type, memory_type
 from quadpy.codegen.reduction import ACCUMULATORS, MOST_CHUNKS, STRANDS, WIDTH, Group, merge_op
-from quadpy.dtypes import Scalar
+from quadpy.core.dtypes import Scalar
 from quadpy.ir import nodes as ir
 
 _SHARED: Final = "@results"

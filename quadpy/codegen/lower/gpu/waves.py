@@ -13,7 +13,7 @@ from quadpy.codegen.lower.gpu.threads import gpu_rules
 from quadpy.codegen.lower.scope import Scope
 from quadpy.codegen.lower.text import constant
 from quadpy.codegen.targets.lanes import Lanes
-from quadpy.dtypes import Scalar
+from quadpy.core.dtypes import Scalar
 from quadpy.errors import KernelTypeError
 from quadpy.ir import nodes as ir
 from quadpy.ir.nodes import WaveOp

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from quadpy.core.dtypes import Scalar, bf16, f16, f32, f64, i8, i32, i64, u8, u32, u64
 from quadpy.dist.transport.protocol import Operator
-from quadpy.dtypes import Scalar, bf16, f16, f32, f64, i8, i32, i64, u8, u32, u64
 from quadpy.errors import TransportError
 
 SUCCESS: Final = 0

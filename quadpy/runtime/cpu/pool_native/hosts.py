@@ -6,7 +6,7 @@ import platform
 import sys
 from typing import Final
 
-from quadpy.light import dataclass
+from quadpy.core.light import dataclass
 
 
 @dataclass(frozen=True, slots=True)

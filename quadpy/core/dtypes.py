@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal, get_origin
 
+from quadpy.core.messages import shown
 from quadpy.errors import ArgumentError
-from quadpy.messages import shown
 
 Kind = Literal["bool", "int", "uint", "float"]
 

@@ -7,7 +7,7 @@ import struct
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
-from quadpy.light import dataclass
+from quadpy.core.light import dataclass
 
 
 @dataclass(frozen=True, slots=True)

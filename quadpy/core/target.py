@@ -10,8 +10,8 @@ import re
 from dataclasses import replace
 from typing import Final, Literal
 
+from quadpy.core.light import dataclass
 from quadpy.errors import UnknownTargetError
-from quadpy.light import dataclass
 
 Family = Literal["cpu", "amdgpu", "nvptx"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict, field
 from typing import Any, Final, Literal, TypeAlias
 
-from quadpy.faults import Site
-from quadpy.flow import Flow, flow_from_json, flow_to_json
-from quadpy.formula import Formula, formula_from_json, formula_to_json, operand_from_json
-from quadpy.light import dataclass
+from quadpy.core.faults import Site
+from quadpy.core.flow import Flow, flow_from_json, flow_to_json
+from quadpy.core.formula import Formula, formula_from_json, formula_to_json, operand_from_json
+from quadpy.core.light import dataclass
 
 LOOP_DONE: Final = -1
 """What stands in memory for the part of a loop that comes next, when the loop is over."""

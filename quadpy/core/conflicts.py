@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import astuple, replace
 from typing import Any, Final, Literal, TypeAlias
 
-from quadpy.light import dataclass
-from quadpy.source import Span
+from quadpy.core.light import dataclass
+from quadpy.core.source import Span
 
 HazardKind: TypeAlias = Literal[
     "read after write", "write after read", "write after write", "use after free", "use before allocation"

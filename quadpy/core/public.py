@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator
 from types import FrameType, TracebackType
 from typing import Any, ClassVar, Final, ParamSpec, TypeVar
 
+from quadpy.core.importing import import_late
+from quadpy.core.messages import misfit, positional, shown
+from quadpy.core.source import Span
 from quadpy.errors import ArgumentError, QuadpyError
-from quadpy.importing import import_late
-from quadpy.messages import misfit, positional, shown
-from quadpy.source import Span
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -22,7 +22,7 @@ E = TypeVar("E", bound=BaseException)
 C = TypeVar("C", bound=type)
 F = TypeVar("F", bound=Callable[..., object])
 
-_PACKAGE: Final = __file__[: __file__.rindex(os.sep) + 1]
+_PACKAGE: Final = __file__.rsplit(os.sep, 2)[0] + os.sep
 _EXAMPLES: Final = f"{_PACKAGE}examples{os.sep}"
 
 

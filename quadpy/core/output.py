@@ -11,8 +11,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, Literal
 
-from quadpy.forms import Form, count_of_words, form_from_json, form_to_json
-from quadpy.light import dataclass
+from quadpy.core.forms import Form, count_of_words, form_from_json, form_to_json
+from quadpy.core.light import dataclass
 
 HEADER_WORDS: Final = 8
 """Words of 64 bits before the records of a ring: the next free word after them, records lost, words for records, spare."""

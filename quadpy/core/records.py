@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
-from quadpy.dtypes import Scalar, element_text
+from quadpy.core.dtypes import Scalar, element_text
 
 
 @dataclass(frozen=True, slots=True)

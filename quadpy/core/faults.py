@@ -10,6 +10,11 @@ import struct
 from collections.abc import Sequence
 from typing import Any, Final, TypeAlias
 
+from quadpy.core.importing import import_late
+from quadpy.core.light import dataclass
+from quadpy.core.messages import users_index
+from quadpy.core.output import Message
+from quadpy.core.source import NOWHERE, Span
 from quadpy.errors import (
     KernelAssertionError,
     KernelDivergenceError,
@@ -21,11 +26,6 @@ from quadpy.errors import (
     KernelShiftError,
     KernelZeroDivisionError,
 )
-from quadpy.importing import import_late
-from quadpy.light import dataclass
-from quadpy.messages import users_index
-from quadpy.output import Message
-from quadpy.source import NOWHERE, Span
 
 WORDS: Final = 32
 CLAIMED: Final = 0
@@ -117,7 +117,7 @@ class Site:
         (verb, span), (before, there) = self.accesses[0], self.accesses[1 + number]
         array, is_array, _ = self.text.partition("[]")
         element = f"[{', '.join(map(str, index)) or 'None'}]" if is_array else ""
-        conflicts = import_late("quadpy.conflicts")  # most programs have no races
+        conflicts = import_late("quadpy.core.conflicts")  # most programs have no races
         race = conflicts.race_of_iterations(
             self.kernel,
             conflicts.race_access(self.kernel, before, self._iteration(other, own), array, element, there),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
-from quadpy.light import dataclass
+from quadpy.core.light import dataclass
 
 
 @dataclass(frozen=True, slots=True)

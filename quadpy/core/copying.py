@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, NoReturn, TypeAlias
 
+from quadpy.core.importing import import_late
+from quadpy.core.messages import no_attribute
 from quadpy.errors import QuadpyError
-from quadpy.importing import import_late
-from quadpy.messages import no_attribute
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -58,7 +58,7 @@ class ByName:
     _plain: FunctionType | None = None
 
     def __getattr__(self, name: str) -> NoReturn:
-        known, instead = getattr(type(self), "__shown__", ()), import_late("quadpy.elsewhere").INSTEAD
+        known, instead = getattr(type(self), "__shown__", ()), import_late("quadpy.core.elsewhere").INSTEAD
         raise no_attribute(f"a {type(self).__name__.lower()}", name, known, instead)
 
     def recipe(self) -> Recipe:

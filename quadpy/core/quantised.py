@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
-from quadpy.dtypes import BY_NAME, Scalar, f32, i32, u32
+from quadpy.core.dtypes import BY_NAME, Scalar, f32, i32, u32
 from quadpy.errors import ArgumentError
 
 Bits: TypeAlias = Any

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import NoReturn, TypeVar
 
-from quadpy.importing import import_late
-from quadpy.messages import no_attribute
-from quadpy.public import public_method
+from quadpy.core.importing import import_late
+from quadpy.core.messages import no_attribute
+from quadpy.core.public import public_method
 
 C = TypeVar("C", bound=type)
 
@@ -23,7 +23,7 @@ def public_names(module: str) -> tuple[Callable[[], list[str]], Callable[[str], 
     def unknown(name: str) -> NoReturn:
         if name.startswith("_"):  # no advice for these; ``from module import name`` asks each module for its __path__
             raise no_attribute(f"module {module!r}", name, [])
-        raise no_attribute(f"module {module!r}", name, names(), import_late("quadpy.elsewhere").INSTEAD)
+        raise no_attribute(f"module {module!r}", name, names(), import_late("quadpy.core.elsewhere").INSTEAD)
 
     return names, unknown
 
