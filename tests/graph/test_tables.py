@@ -51,11 +51,15 @@ def no_library():
 
 
 def hip():
-    return pytest.importorskip("hip").hip, "hipError_t", "hipSuccess", hip_graph_api, "hip"
+    return pytest.importorskip("hip").hip, "hipError_t", "hipSuccess", hip_over_no_library, "hip"
 
 
 def cuda():
     return pytest.importorskip("cuda.bindings.driver"), "CUresult", "CUDA_SUCCESS", over_no_library, "cu"
+
+
+def hip_over_no_library(stand_in):
+    return hip_graph_api(stand_in, no_library)
 
 
 def over_no_library(stand_in):

@@ -113,7 +113,7 @@ def test_s10_names_are_of_no_vendor():
 
 
 COPIES = re.compile(r"\b(?:hip|cu|cuda)Mem(?:cpy|set)(?!Kind|Params|3D)\w*")
-TABLES = {"gpu_api.py", "hip_api.py", "cuda_api.py", "hip_graph_api.py", "cuda_graph_api.py"}
+TABLES = {"gpu_api.py", "hip_api.py", "hip_ctypes.py", "cuda_api.py", "hip_graph_api.py", "cuda_graph_api.py"}
 
 
 def test_s17_vendors_copies_are_asynchronous_and_in_one_place():

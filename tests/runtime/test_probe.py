@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import enum
 import sys
 from types import ModuleType, SimpleNamespace
@@ -9,6 +10,8 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from quadpy.runtime.device import probe
+from quadpy.runtime.drivers.hip_binding import Binding
+from quadpy.runtime.drivers.rocm_library import LibraryMissing, Opened
 
 
 class Status(enum.IntEnum):
@@ -40,6 +43,10 @@ def install(monkeypatch):
     monkeypatch.setattr(probe, "version", lambda _distribution: "1.2.3")
 
     def install(package: str, module: str, stand_in: object) -> None:
+        if package == "hip":
+            opened = Opened(ctypes.CDLL(None), "/opt/rocm/lib/libamdhip64.so.7", "/opt/rocm*")
+            monkeypatch.setattr(probe, "hip_binding", lambda: Binding(stand_in, "hip-python 1.2.3", opened))
+            return
         for name in (package.partition(".")[0], package):
             monkeypatch.setitem(sys.modules, name, ModuleType(name))
         setattr(sys.modules[package], module, stand_in)
@@ -50,8 +57,9 @@ def install(monkeypatch):
 def test_hip_devices_are_named_with_their_target(install):
     install("hip", "hip", fake_hip())
     assert probe.probe_hip() == probe.Probe(
-        "amdgpu", "hip-python 1.2.3", ("AMD Instinct MI300X (gfx942)",), "", "HIP 70253211"
-    )
+        "amdgpu", "hip-python 1.2.3", ("AMD Instinct MI300X (gfx942)",), "",
+        "HIP 70253211 (/opt/rocm/lib/libamdhip64.so.7, by /opt/rocm*)",
+    )  # fmt: skip
 
 
 def test_cuda_devices_are_named(install):
@@ -73,17 +81,11 @@ def test_no_device_has_a_reason(install, package, module, fake, find, arguments,
     assert reason in found.reason
 
 
-def test_a_missing_library_is_the_reason(install):
-    def no_library():
-        raise RuntimeError("failed to dlopen 'libamdhip64.so'")
+def test_a_missing_library_is_the_reason(monkeypatch):
+    def missing():
+        raise LibraryMissing("libamdhip64.so.7 is in none of the places where quadpy looks")
 
-    install("hip", "hip", SimpleNamespace(hipRuntimeGetVersion=no_library))
-    found = probe.probe_hip()
-    assert "libamdhip64.so" in found.reason
-    assert "ROCM_PATH" in found.reason
-
-
-def test_a_missing_library_is_told_in_the_systems_words():
-    wrapped = "failed to dlopen 'b'libamdhip64.so'': b'libamdhip64.so: cannot open shared object file'"
-    assert probe.library_error(RuntimeError(wrapped)) == "libamdhip64.so: cannot open shared object file"
-    assert probe.library_error(RuntimeError("hipErrorNoDevice")) == "hipErrorNoDevice"
+    monkeypatch.setattr(probe, "hip_binding", missing)
+    assert probe.probe_hip() == probe.Probe(
+        "amdgpu", reason="libamdhip64.so.7 is in none of the places where quadpy looks"
+    )

@@ -5,12 +5,13 @@ A probe never raises, as a machine without a GPU is the usual case, and imports 
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
 from quadpy.runtime.drivers.cuda_errors import remedy
+from quadpy.runtime.drivers.hip_binding import hip_binding
+from quadpy.runtime.drivers.rocm_library import LibraryMissing
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,20 +37,18 @@ class Probe:
 
 
 def probe_hip() -> Probe:
-    """Look for hip-python, the ROCm library and AMD devices."""
+    """Look for ROCm's HIP library and AMD devices."""
     try:
-        from hip import hip
-    except ImportError as error:
-        return Probe("amdgpu", reason=_missing("hip-python", "hip-python", error))
-    binding = f"hip-python {version('hip-python')}"
+        hip, binding, opened = hip_binding()
+    except LibraryMissing as error:
+        return Probe("amdgpu", reason=str(error))
+    runtime = opened.file
     try:
-        runtime = f"HIP {_answer(hip.hipRuntimeGetVersion())}"
+        runtime = f"HIP {_answer(hip.hipRuntimeGetVersion())} ({opened.file}, by {opened.place})"
         count = _answer(hip.hipGetDeviceCount())
         devices = [_answer(hip.hipGetDeviceProperties(device)) for device in range(count)]
-    except RuntimeError as error:  # hip-python also raises it if there is no library
-        return Probe(
-            "amdgpu", binding, reason=f"{library_error(error)}; is ROCm installed, and does ROCM_PATH point to it?"
-        )
+    except (RuntimeError, ValueError) as error:  # ValueError: a status that hip-python does not know
+        return Probe("amdgpu", binding, reason=str(error), runtime=runtime)
     lines = tuple(f"{device.name} ({device.gcnArchName})" for device in devices)
     return Probe("amdgpu", binding, lines, "" if lines else "HIP works but finds no device", runtime)
 
@@ -59,7 +58,9 @@ def probe_cuda() -> Probe:
     try:
         from cuda.bindings import driver
     except ImportError as error:
-        return Probe("cuda", reason=_missing("cuda-bindings", "quadpy-lang[cuda]", error))
+        missing = isinstance(error, ModuleNotFoundError)
+        reason = "is not installed: pip install 'quadpy-lang[cuda]'" if missing else f"cannot be imported: {error}"
+        return Probe("cuda", reason=f"cuda-bindings {reason}")
     binding = f"cuda-bindings {version('cuda-bindings')}"
     try:
         known = _answer(driver.cuDriverGetVersion())
@@ -70,18 +71,6 @@ def probe_cuda() -> Probe:
         return Probe("cuda", binding, reason=f"{error}; {remedy(str(error))}")
     runtime = f"CUDA {known // 1000}.{known % 1000 // 10} driver"
     return Probe("cuda", binding, lines, "" if lines else "CUDA works but finds no device", runtime)
-
-
-def library_error(error: RuntimeError) -> str:
-    """The system's reason why a library could not be opened, without hip-python's wrapping; any other text unchanged."""
-    reason = re.search(r"failed to dlopen .*: b'(.*)'", str(error))
-    return reason[1] if reason else str(error)
-
-
-def _missing(package: str, requirement: str, error: ImportError) -> str:
-    if isinstance(error, ModuleNotFoundError):
-        return f"{package} is not installed: pip install '{requirement}'"
-    return f"{package} cannot be imported: {error}"
 
 
 def _answer(reply: tuple[Any, ...]) -> Any:

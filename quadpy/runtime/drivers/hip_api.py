@@ -1,23 +1,22 @@
 """HIP's name table, and the likely causes of its errors.
 
-Besides the probe, only this module imports hip-python, for the first HIP device.  Its first call opens the HIP
-library, and raises RuntimeError if the library is missing.
+Its calls are hip-python's or those of ``hip_ctypes``, which have the same names and results.
 """
 
 from __future__ import annotations
 
 import ctypes
 import functools
-import os
 import warnings
 from typing import Any, Final
 
 from quadpy.errors import NoDeviceError
-from quadpy.runtime.device.probe import library_error
 from quadpy.runtime.drivers.driver import DeviceInfo, Feature
 from quadpy.runtime.drivers.gpu import GpuDriver
 from quadpy.runtime.drivers.gpu_api import CALLS, GpuApi
+from quadpy.runtime.drivers.hip_binding import hip_binding
 from quadpy.runtime.drivers.hip_graph_api import hip_graph_api
+from quadpy.runtime.drivers.rocm_library import LibraryMissing
 from quadpy.runtime.drivers.vendor_calls import named
 
 _OLDEST: Final = 70_000_000
@@ -25,6 +24,12 @@ _OLDEST: Final = 70_000_000
 
 _SOUND: Final = 70_253_211
 """ROCm 7.2.1, by its build number, which fixed event queries during captures."""
+
+NO_LIBRARY: Final = "install ROCm: `quadpy doctor` shows the command, and where quadpy looks"
+NO_DEVICE: Final = (
+    "`quadpy doctor` checks the kernel driver, /dev/kfd, the groups of the user and the variables that hide devices"
+)
+"""What to do when there is no HIP library, and when HIP finds no device."""
 
 CAUSES: Final = {
     "hipErrorInvalidValue": "an argument is out of range",
@@ -47,7 +52,7 @@ def open_hip_driver(ordinal: int = 0) -> GpuDriver:
     """Open HIP device ``ordinal``.
 
     Raises:
-        NoDeviceError: hip-python, ROCm or the device is missing, or ROCm is too old; the message says which.
+        NoDeviceError: ROCm or the device is missing, or ROCm is too old; the message says which.
     """
     return GpuDriver(hip_api(), ordinal)
 
@@ -56,30 +61,22 @@ def open_hip_driver(ordinal: int = 0) -> GpuDriver:
 def hip_api() -> GpuApi:
     """HIP's calls; NoDeviceError if HIP cannot be used.  Only success is cached."""
     try:
-        from hip import hip
-    except ImportError as error:
-        raise NoDeviceError(f"no AMD GPU: {error}", hint="pip install hip-python") from error
+        hip = hip_binding().hip
+    except LibraryMissing as error:
+        raise NoDeviceError(f"HIP cannot be used: {error}", hint=NO_LIBRARY) from error
     _require_device(hip)
     return _table(hip)
 
 
 def _require_device(hip: Any) -> None:
-    """Raise NoDeviceError if the library is missing or too old, or there is no device."""
-    try:
-        status, version = hip.hipRuntimeGetVersion()
-        found, count = hip.hipGetDeviceCount()
-    except RuntimeError as error:
-        hint = "install ROCm, and let ROCM_PATH point to it; `quadpy doctor` shows what it finds"
-        raise NoDeviceError(f"the HIP library cannot be used: {library_error(error)}", hint=hint) from error
+    """Raise NoDeviceError if the library is too old, or there is no device."""
+    status, version = hip.hipRuntimeGetVersion()
+    found, count = hip.hipGetDeviceCount()
     if status == hip.hipError_t.hipSuccess and version < _OLDEST:
         raise NoDeviceError(f"HIP {version} is too old: quadpy needs 7.0 or newer", hint="install a newer ROCm")
     if found != hip.hipError_t.hipSuccess or not count:
         reason = found.name if found != hip.hipError_t.hipSuccess else "0 devices"
-        hint = (
-            "check that the amdgpu kernel driver is loaded, that /dev/kfd can be opened, and that HIP_VISIBLE_DEVICES "
-            "does not hide the device"
-        )
-        raise NoDeviceError(f"HIP finds no device: {reason}", hint=hint)
+        raise NoDeviceError(f"HIP finds no device: {reason}", hint=NO_DEVICE)
     if version < _SOUND:
         warnings.warn(
             f"HIP {version} has bugs in event queries and captures, which ROCm 7.2.1 fixed",
@@ -114,17 +111,15 @@ def _table(hip: Any) -> GpuApi:
         module_load=named("hipModuleLoadData", _load, hip),
         module_function=hip.hipModuleGetFunction,
         launch_markers=(1, 2, 3),
-        graphs=functools.partial(hip_graph_api, hip),
+        graphs=functools.partial(hip_graph_api, hip, _library),
         copy_version="",
         **{purpose: getattr(hip, name) for purpose, (name, _) in CALLS.items()},
     )  # fmt: skip
 
 
 def _library() -> ctypes.CDLL:
-    """The library that hip-python opens."""
-    from rocm.bindings.util.paths import get_library_path
-
-    return ctypes.CDLL(os.fsdecode(get_library_path("amdhip64")))
+    """The library that the binding calls."""
+    return hip_binding().opened.library
 
 
 def _describe(hip: Any, ordinal: int) -> tuple[DeviceInfo, frozenset[Feature]]:

@@ -1,14 +1,13 @@
 """HIP's table of graph calls.
 
-hip-python makes the calls, except for two that it gets wrong: those for nodes and edges, which return a count in place,
-go directly to the library.
+The binding makes the calls, except for two that hip-python gets wrong: those for nodes and edges, which return a count in
+place, go directly to the library.
 """
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Final
 
 from quadpy.runtime.device.callbacks import THUNK
@@ -41,9 +40,9 @@ _SEMAPHORE_RECORD: Final = 144
 Answer = tuple[Any, ...]
 
 
-def hip_graph_api(hip: Any) -> GraphApi:
-    """The calls of ``hip``, the binding's module."""
-    calls, error = _Calls(hip), hip.hipError_t
+def hip_graph_api(hip: Any, library: Callable[[], Any]) -> GraphApi:
+    """The calls of ``hip``, the binding; ``library`` is what it calls."""
+    calls, error = _Calls(hip, library), hip.hipError_t
     nodes: dict[type[Work], NodeCalls] = {
         CopyWork: NodeCalls(hip.hipGraphAddMemcpyNode1D, hip.hipGraphExecMemcpyNodeSetParams1D, calls.copy),
         FillWork: NodeCalls(hip.hipGraphAddMemsetNode, hip.hipGraphExecMemsetNodeSetParams, calls.fill),
@@ -73,8 +72,8 @@ def hip_graph_api(hip: Any) -> GraphApi:
             SemaphoreWaitWork: named(hip.hipGraphAddExternalSemaphoresWaitNode, calls.add_wait),
         },
         add_alloc=named(hip.hipGraphAddMemAllocNode, calls.add_alloc),
-        nodes=named(hip.hipGraphGetNodes, calls.nodes),
-        edges=named(hip.hipGraphGetEdges, calls.edges),
+        nodes=named("hipGraphGetNodes", calls.nodes),
+        edges=named("hipGraphGetEdges", calls.edges),
         instantiate=named(hip.hipGraphInstantiateWithFlags, calls.instantiate),
         exec_destroy=hip.hipGraphExecDestroy,
         upload=hip.hipGraphUpload,
@@ -97,8 +96,8 @@ class _Access(ctypes.Structure):
 class _Calls:
     """The calls and arguments that need conversion."""
 
-    def __init__(self, hip: Any) -> None:
-        self._hip = hip
+    def __init__(self, hip: Any, library: Callable[[], Any]) -> None:
+        self._hip, self._library = hip, library
         kinds = hip.hipMemcpyKind
         self._kinds = {
             "in": kinds.hipMemcpyHostToDevice,
@@ -205,7 +204,7 @@ class _Calls:
         return tuple(self._hip.hipGraphInstantiateWithFlags(graph, flags))
 
     def nodes(self, graph: int) -> Answer:
-        library, count = _library(), ctypes.c_size_t()
+        library, count = self._library(), ctypes.c_size_t()
         status = library.hipGraphGetNodes(ctypes.c_void_p(graph), None, ctypes.byref(count))
         found = (ctypes.c_void_p * max(1, count.value))()
         if not status and count.value:
@@ -213,7 +212,7 @@ class _Calls:
         return self._hip.hipError_t(status), found[: count.value]
 
     def edges(self, graph: int) -> Answer:
-        library, count = _library(), ctypes.c_size_t()
+        library, count = self._library(), ctypes.c_size_t()
         status = library.hipGraphGetEdges(ctypes.c_void_p(graph), None, None, ctypes.byref(count))
         before, after = ((ctypes.c_void_p * max(1, count.value))() for _ in range(2))
         if not status and count.value:
@@ -238,12 +237,3 @@ def _list(dependencies: Sequence[NodeHandle]) -> tuple[Any, int]:
     """Dependencies as C takes them: an array, or NULL for none, and how many."""
     count = len(dependencies)
     return ((ctypes.c_void_p * count)(*dependencies) if count else None), count
-
-
-def _library() -> ctypes.CDLL:
-    """The HIP library that hip-python opened, by its path in this process."""
-    with Path("/proc/self/maps").open(encoding="utf-8", errors="surrogateescape") as maps:
-        for line in maps:
-            if "libamdhip64.so" in line:
-                return ctypes.CDLL(line[line.index("/") :].rstrip("\n"))
-    return ctypes.CDLL("libamdhip64.so")

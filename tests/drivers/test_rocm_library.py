@@ -1,0 +1,208 @@
+"""Where ROCm's libraries are found: in wheels, in folders, by the loader, in torch; with and without a version."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hip_library import put
+
+from quadpy.runtime.drivers import rocm_library
+from quadpy.runtime.drivers.rocm_library import LibraryMissing, open_rocm_library, places
+
+ASK = """
+import ctypes, sys
+from quadpy.runtime.device.probe import probe_hip
+print(probe_hip().runtime)
+"""
+
+ROCM_SDK = '''
+"""As AMD's wheel ``rocm``: it knows where the wheel ``rocm-sdk-core`` has its libraries."""
+
+import importlib
+from pathlib import Path
+
+PATTERNS = {"amdhip64": "libamdhip64.so*", "roctx64": "libroctx64.so*"}
+
+
+def find_libraries(*names):
+    found = []
+    for name in names:
+        if name not in PATTERNS:
+            raise ModuleNotFoundError(f"Unknown rocm library '{name}'")
+        try:
+            core = importlib.import_module("_rocm_sdk_core")
+        except ModuleNotFoundError:
+            pass
+        files = sorted((Path(core.__file__).parent / "lib").glob(PATTERNS[name]))
+        if not files:
+            raise FileNotFoundError(f"Could not find rocm library '{name}'")
+        found.append(files[0])
+    return found
+'''
+
+
+@pytest.fixture
+def wheels(tmp_path):
+    """The folder of a virtual environment's packages, with AMD's wheels: only names with a version, no links."""
+    (tmp_path / "rocm_sdk").mkdir()
+    (tmp_path / "rocm_sdk/__init__.py").write_text(ROCM_SDK)
+    put(tmp_path / "_rocm_sdk_core/lib")
+    (tmp_path / "_rocm_sdk_core/__init__.py").touch()
+    return tmp_path
+
+
+@pytest.fixture
+def packages(monkeypatch):
+    """``packages(folder)``: lets Python import what is there."""
+
+    def add(folder):
+        monkeypatch.syspath_prepend(str(folder))
+        importlib.invalidate_caches()
+        for name in [name for name in sys.modules if name.partition(".")[0] in ("rocm_sdk", "_rocm_sdk_core")]:
+            monkeypatch.delitem(sys.modules, name)
+
+    return add
+
+
+def by_name(name="amdhip64", environ=(), root=Path("/nowhere")):
+    return {place.name.partition("=")[0]: place for place in places(name, dict(environ), root)}
+
+
+def ask(binding, **environ):
+    """What a process with these variables finds, with hip-python or without."""
+    script = ("import sys; sys.modules['hip'] = None\n" if binding == "ctypes" else "") + ASK
+    command = [sys.executable, "-c", script]
+    child = subprocess.run(
+        command, capture_output=True, text=True, timeout=100, check=False, env={**ENVIRON, **environ}
+    )
+    assert child.returncode == 0, child.stderr
+    return child.stdout.strip()
+
+
+ROOT = str(Path(rocm_library.__file__).parents[3])
+ENVIRON = {"PATH": "/usr/bin", "PYTHONPATH": ROOT, "HOME": "/nonexistent"}
+
+
+@pytest.mark.parametrize("binding", ["hip-python", "ctypes"])
+def test_amds_wheels_need_no_variable(wheels, binding):
+    assert (
+        ask(binding, PYTHONPATH=f"{ROOT}:{wheels}")
+        == f"HIP 70253211 ({wheels}/_rocm_sdk_core/lib/libamdhip64.so.7, by rocm_sdk)"
+    )
+
+
+@pytest.mark.parametrize("binding", ["hip-python", "ctypes"])
+@pytest.mark.parametrize(
+    "names", [["libamdhip64.so.7"], ["libamdhip64.so"], ["libamdhip64.so.7", "libamdhip64.so.7.2.53211"]]
+)
+def test_a_folder_with_either_name(tmp_path, names, binding):
+    for name in names:
+        put(tmp_path / "lib", name)
+    expected = f"HIP 70253211 ({tmp_path}/lib/{names[0]}, by ROCM_PATH={tmp_path})"
+    assert ask(binding, ROCM_PATH=str(tmp_path)) == expected
+
+
+@pytest.mark.parametrize("binding", ["hip-python", "ctypes"])
+def test_the_loaders_library_has_a_version_only(tmp_path, binding):
+    """A distribution's runtime package: no ``libamdhip64.so``, which development packages have."""
+    put(tmp_path)
+    assert (
+        ask(binding, LD_LIBRARY_PATH=str(tmp_path))
+        == f"HIP 70253211 ({tmp_path}/libamdhip64.so.7, by the system's loader)"
+    )
+
+
+def test_folders_of_opt_in_their_order(tmp_path):
+    for folder, name in {"rocm": "so.6", "rocm-6.4.3": "so.6", "rocm-7.2.0": "so.7", "rocm-7.10.0": "so.7"}.items():
+        put(tmp_path / "opt" / folder / "lib", f"libamdhip64.{name}")
+    put(tmp_path / "opt/rocm/core-10.0/lib")
+    files = [file.removeprefix(f"{tmp_path}/opt/") for file in by_name(root=tmp_path)["/opt/rocm*"].files]
+    assert files == [
+        "rocm/core-10.0/lib/libamdhip64.so.7", "rocm-7.10.0/lib/libamdhip64.so.7", "rocm-7.2.0/lib/libamdhip64.so.7",
+        "rocm/lib/libamdhip64.so.6", "rocm-6.4.3/lib/libamdhip64.so.6",
+    ]  # fmt: skip
+
+
+def test_the_order_of_the_places(tmp_path):
+    environ = {"ROCM_PATH": str(tmp_path), "HIP_PATH": str(tmp_path)}
+    assert [*by_name(environ=environ)][-6:] == [
+        "rocm_sdk",
+        "ROCM_PATH",
+        "HIP_PATH",
+        "/opt/rocm*",
+        "the system's loader",
+        "torch",
+    ]
+
+
+def test_each_place_says_why_it_has_none(tmp_path):
+    found = by_name(environ={"ROCM_PATH": str(tmp_path)})
+    assert found["ROCM_PATH"].reason == "no such file"
+    assert found["/opt/rocm*"].reason == "no such folder"
+
+
+def test_a_wheel_without_its_libraries_is_no_error(wheels, packages):
+    packages(wheels)
+    assert by_name()["rocm_sdk"].files == (f"{wheels}/_rocm_sdk_core/lib/libamdhip64.so.7",)
+    assert by_name("rccl")["rocm_sdk"].reason == "Unknown rocm library 'rccl'"
+    assert by_name("roctx64")["rocm_sdk"].reason == "FileNotFoundError: Could not find rocm library 'roctx64'"
+
+
+def test_a_wheel_without_its_core_is_no_error(wheels, packages):
+    (wheels / "_rocm_sdk_core").rename(wheels / "gone")
+    packages(wheels)
+    assert by_name()["rocm_sdk"].reason.startswith("UnboundLocalError: ")  # as AMD's own does in 2026
+
+
+def test_torch_for_rocm_has_the_library(tmp_path, packages):
+    put(tmp_path / "torch/lib", "libamdhip64.so")
+    (tmp_path / "torch/__init__.py").write_text("raise RuntimeError('imported')")
+    packages(tmp_path)
+    assert by_name()["torch"].files == (f"{tmp_path}/torch/lib/libamdhip64.so",)
+
+
+def test_a_library_of_this_process_comes_first(tmp_path):
+    script = f"import ctypes; ctypes.CDLL({str(put(tmp_path / 'torch'))!r})\n{ASK}"
+    other = put(tmp_path / "rocm/lib").parents[1]
+    child = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=100, check=True,
+        env={**ENVIRON, "ROCM_PATH": str(other)},
+    )  # fmt: skip
+    assert child.stdout.strip() == f"HIP 70253211 ({tmp_path}/torch/libamdhip64.so.7, by this process)"
+
+
+def test_a_file_that_is_no_library_is_passed_over(tmp_path, monkeypatch):
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib/librccl.so.1").write_text("not a library")
+    monkeypatch.setenv("ROCM_PATH", str(tmp_path))
+    monkeypatch.setattr(rocm_library, "_of_wheels", lambda name: rocm_library.Place("rocm_sdk", reason="not installed"))
+    monkeypatch.setitem(rocm_library._SONAMES, "rccl", 1)
+    open_rocm_library.cache_clear()
+    try:
+        opened = open_rocm_library("rccl")
+    except LibraryMissing as error:
+        assert f"{tmp_path}/lib/librccl.so.1 cannot be opened: " in str(error)  # noqa: PT017
+    else:
+        assert opened.place != f"ROCM_PATH={tmp_path}"
+
+
+def test_a_library_that_is_nowhere(monkeypatch):
+    monkeypatch.setitem(rocm_library._SONAMES, "quadpy_has_no_such", 3)
+    with pytest.raises(
+        LibraryMissing, match=r"libquadpy_has_no_such\.so\.3 is in none of the places where quadpy looks"
+    ):
+        open_rocm_library("quadpy_has_no_such")
+
+
+def test_on_windows_names_and_folders_are_windows_own(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "platform", "win32")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/amdhip64_7.dll").touch()
+    found = by_name(environ={"HIP_PATH": str(tmp_path)})
+    assert found["HIP_PATH"].files == (f"{tmp_path}/bin/amdhip64_7.dll",)
+    assert found["the system's loader"].files == ("amdhip64_7.dll", "amdhip64.dll")
+    assert "/opt/rocm*" not in found
