@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import platform
+import subprocess
+import sys
 import warnings
 from typing import Final, NamedTuple, TextIO
 
 from quadpy._version import __version__
 from quadpy.cache.cache import open_cache
+from quadpy.cli.amd.checks import Check, concerns_amd, examine
+from quadpy.cli.amd.machine import Machine
 from quadpy.dist.probing import mpi_found
 from quadpy.errors import CacheError, DeviceError, TransportError
 from quadpy.runtime.device.devices import open_device
 from quadpy.runtime.device.probe import Probe, probe_cuda, probe_hip
+from quadpy.runtime.drivers.rocm_library import places
 from quadpy.settings import Settings, settings
 
 NAME: Final = "doctor"
@@ -21,6 +27,9 @@ HELP: Final = "show what works on this machine, and why the rest does not"
 
 _NOTABLE: Final = ("sse4.2", "avx", "avx2", "fma", "f16c", "avx512f", "avx512bf16", "avx512fp16", "neon", "sve")
 """The CPU features that decide how wide and fast loops are."""
+
+_SECONDS: Final = 60
+_ASK: Final = "from quadpy.cli.doctor import tell_of_hip; tell_of_hip()"
 
 _ALLOCATORS: Final = {"pool": "the driver's pool", "cache": "quadpy's cache"}
 
@@ -35,23 +44,63 @@ class Finding(NamedTuple):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--json", action="store_true", help="print JSON: the versions and, for each part, whether it works and why"
+        "--json",
+        action="store_true",
+        help="print JSON: the versions, for each part whether it works and why, and the checks for AMD GPUs",
     )
 
 
 def run(args: argparse.Namespace, out: TextIO) -> int:
-    """Print one line for each part; the exit status is 0 if kernels run on the CPU."""
-    cpu = _cpu()
-    findings = (cpu, _gpu(probe_hip()), _gpu(probe_cuda()), _mpi(), _cache(settings()))
+    """Print one line for each part, and what an AMD GPU needs; the exit status is 0 if kernels run on the CPU."""
+    cpu, (amd, probe), nvidia, machine = _cpu(), _hip(), _gpu(probe_cuda()), Machine()
+    findings = (cpu, amd, nvidia, _mpi(), _cache(settings()))
+    wanted = sys.platform == "linux" and (concerns_amd(machine) or not nvidia.works)
+    checks = examine(machine, probe, [*places("amdhip64")]) if wanted else []
     versions = {"quadpy": __version__, "python": platform.python_version(), "platform": platform.platform()}
     if args.json:
         parts = {subject: {"works": works, "text": text} for works, subject, text in findings}
-        print(json.dumps({**versions, "parts": parts}, indent=2), file=out)
+        print(
+            json.dumps({**versions, "parts": parts, "amd": [check._asdict() for check in checks]}, indent=2), file=out
+        )
     else:
         print("quadpy {quadpy}, Python {python}, {platform}".format(**versions), file=out)
         for works, subject, text in findings:
             print(f"  {'ok' if works else '--'}  {subject:<7} {text}", file=out)
+        print_checks(checks, out)
     return 0 if cpu.works else 1
+
+
+def print_checks(checks: list[Check], out: TextIO) -> None:
+    """Each check, and below it the commands that mend what it found."""
+    if checks:
+        print("\nFor an AMD GPU, in the order to mend:", file=out)
+    width = max((len(check.subject) for check in checks), default=0)
+    for works, subject, text, commands in checks:
+        print(f"  {'  ' if works is None else 'ok' if works else '--'}  {subject:<{width}}  {text}", file=out)
+        for command in commands:
+            print(f"      {'':<{width}}  $ {command}", file=out)
+
+
+def _hip() -> tuple[Finding, Probe]:
+    """What HIP says, in a process of its own: a driver in a bad state may hang, or end the process that asks."""
+    try:
+        asked = subprocess.run(  # noqa: S603 - this Python
+            [sys.executable, "-c", _ASK], capture_output=True, text=True, check=False, timeout=_SECONDS
+        )
+        if not asked.returncode:
+            finding, probe = json.loads(asked.stdout.splitlines()[-1])
+            return Finding(*finding), Probe(**{**probe, "devices": tuple(probe["devices"])})
+        why = (asked.stderr.strip().splitlines() or [""])[-1]
+        reason = f"the process that asked HIP ended with status {asked.returncode} {why}".rstrip()
+    except subprocess.TimeoutExpired:
+        reason = f"HIP did not answer within {_SECONDS} s: sudo dmesg | grep amdgpu may say why"
+    return Finding(False, "amdgpu", reason), Probe("amdgpu", reason=reason)
+
+
+def tell_of_hip() -> None:
+    """Print, as JSON, the finding about HIP and its probe."""
+    probe = probe_hip()
+    print(json.dumps([_gpu(probe), dataclasses.asdict(probe)]))
 
 
 def _cpu() -> Finding:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 import warnings
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
