@@ -15,15 +15,22 @@ from quadpy.core.public import public
 from quadpy.errors import ArgumentError
 from quadpy.profiler.recorder import RECORDER
 from quadpy.runtime.device.blocks import Block
+from quadpy.runtime.drivers.rocm_library import open_rocm_library
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+
+def _of_rocm(name: str) -> ctypes.CDLL:
+    return open_rocm_library(name).library
+
+
 _LIBRARIES: Final = (
-    (("libnvToolsExt.so.1", "libnvToolsExt.so"), "nvtxRangePushA", "nvtxRangePop"),
-    (("librocprofiler-sdk-roctx.so.1", "librocprofiler-sdk-roctx.so", "libroctx64.so.4", "libroctx64.so"), "roctxRangePushA", "roctxRangePop"),
-)  # fmt: skip
-"""NVTX and roctx: files, of which the first existing one is used, and the functions that begin and end a range."""
+    (ctypes.CDLL, ("libnvToolsExt.so.1", "libnvToolsExt.so"), "nvtxRangePushA", "nvtxRangePop"),
+    (_of_rocm, ("rocprofiler-sdk-roctx", "roctx64"), "roctxRangePushA", "roctxRangePop"),
+)
+"""NVTX and roctx: what opens them, their names, of which the first that exists is used, and the functions that begin and
+end a range."""
 
 
 class Markers(NamedTuple):
@@ -37,10 +44,10 @@ class Markers(NamedTuple):
 def markers() -> tuple[Markers, ...]:
     """The markers of the libraries that are installed."""
     found = []
-    for files, push, pop in _LIBRARIES:
-        for file in files:
+    for opened, names, push, pop in _LIBRARIES:
+        for name in names:
             with contextlib.suppress(OSError, AttributeError):
-                library = ctypes.CDLL(file)
+                library = opened(name)
                 begin, end = getattr(library, push), getattr(library, pop)
                 begin.argtypes = [ctypes.c_char_p]
                 found.append(Markers(begin, end))

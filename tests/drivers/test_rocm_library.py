@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import importlib
+import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hip_library import put
 
+from quadpy.dist.transport.gpu.rccl import load_rccl
+from quadpy.errors import TransportError
 from quadpy.runtime.drivers import rocm_library
 from quadpy.runtime.drivers.rocm_library import LibraryMissing, open_rocm_library, places
 
@@ -206,3 +210,49 @@ def test_on_windows_names_and_folders_are_windows_own(tmp_path, monkeypatch):
     assert found["HIP_PATH"].files == (f"{tmp_path}/bin/amdhip64_7.dll",)
     assert found["the system's loader"].files == ("amdhip64_7.dll", "amdhip64.dll")
     assert "/opt/rocm*" not in found
+
+
+@pytest.mark.parametrize("file", ["librocprofiler-sdk-roctx.so.1", "libroctx64.so.4", "libroctx64.so"])
+def test_ranges_reach_roctx_where_rocm_is(tmp_path, file):
+    put(tmp_path / "lib", file)
+    script = f"""
+import ctypes
+import quadpy as qp
+
+with qp.profiler.range("step"):
+    pass
+library = ctypes.CDLL({str(tmp_path / "lib" / file)!r})
+library.test_log.restype = ctypes.c_char_p
+print(library.test_log().decode())
+"""
+    command = [sys.executable, "-c", script]
+    child = subprocess.run(
+        command, capture_output=True, text=True, timeout=100, check=False, env={**ENVIRON, "ROCM_PATH": str(tmp_path)}
+    )
+    assert child.stdout.split() == ["roctxRangePushA", "step", "roctxRangePop"], child.stderr
+
+
+def test_rccl_is_opened_where_rocm_is(tmp_path, monkeypatch):
+    paths = pytest.importorskip("rocm.bindings.util.paths", reason="hip-python is not installed")
+    file, own = put(tmp_path / "lib", "librccl.so.1"), paths.get_library_path
+
+    def opens(_symbol):
+        return os.fsdecode(paths.get_library_path("rccl")) == str(file)
+
+    monkeypatch.setenv("ROCM_PATH", str(tmp_path))
+    monkeypatch.setattr(rocm_library, "_of_wheels", lambda name: rocm_library.Place("rocm_sdk", reason="not installed"))
+    monkeypatch.setattr(sys.modules["rocm.bindings"], "rccl", SimpleNamespace(has_symbol=opens), raising=False)
+    open_rocm_library.cache_clear()
+    assert load_rccl().name == "rccl"
+    assert paths.get_library_path is own
+    open_rocm_library.cache_clear()
+
+
+def test_without_rccl_the_error_says_how_to_install_it(monkeypatch):
+    pytest.importorskip("rocm.bindings", reason="hip-python is not installed")
+    monkeypatch.setattr(rocm_library, "places", lambda name: iter(()))
+    monkeypatch.setattr(sys.modules["rocm.bindings"], "rccl", SimpleNamespace(), raising=False)
+    open_rocm_library.cache_clear()
+    with pytest.raises(TransportError, match=r"librccl\.so\.1 is in none of the places") as caught:
+        load_rccl()
+    assert "'rocm[libraries]'" in caught.value.hint

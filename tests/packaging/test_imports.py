@@ -62,7 +62,7 @@ LAYERS = {
     "runtime.device.locks": Layer(),
     "runtime": Layer(
         {"runtime.arrays.dlpack", "runtime.device.locks", "runtime.memory.filling"},
-        {"numpy", "hip", "rocm", "cuda", "torch"},
+        {"numpy", "hip", "rocm", "rocm_sdk", "cuda", "torch"},
     ),
     "runtime.cpu": Layer({"cache", "runtime"}, {"numpy", "llvmlite"}),
     "runtime.memory.filling": Layer({"runtime", "runtime.cpu"}, {"numpy"}),  # on the CPU's pool

@@ -55,8 +55,9 @@ def test_metadata_names_version_licence_dependencies_and_command(wheel):
     required = {line.split(";")[0].strip() for line in metadata.get_all("Requires-Dist") if "extra ==" not in line}
     assert metadata["Version"] == __version__
     assert metadata["License-Expression"] == "Apache-2.0"
-    assert required == {"llvmlite<0.51,>=0.50", "numpy>=1.26", "hip-python>=10"}
+    assert required == {"llvmlite<0.51,>=0.50", "numpy>=1.26"}
     assert set(metadata.get_all("Provides-Extra")) == {
+        "amd",
         "compat",
         "cuda",
         "dev",

@@ -177,6 +177,10 @@ CALL(hipDestroyExternalSemaphore, (void *semaphore), W(semaphore), (void)0)
 CALL(hipGraphGetNodes, (void *graph, void **nodes, size_t *count), W(graph), { if (nodes) nodes[0] = (void *)0x1000; *count = 1; })
 CALL(hipGraphGetEdges, (void *graph, void **from, void **to, size_t *count), W(graph), { if (from) { from[0] = (void *)0x1000; to[0] = (void *)0x2000; } *count = 1; })
 
+/* The same file stands for roctx, too. */
+CALL(roctxRangePushA, (const char *name), say(" %s", name), (void)0)
+CALL(roctxRangePop, (void), (void)0, (void)0)
+
 int hipGetDevicePropertiesR0600(char *out, int device) {
     BEGIN; W(device);
     memset(out, 0, 1472);

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from quadpy.cli.amd import commands
 from quadpy.cli.amd.machine import Machine, Node, known
 from quadpy.runtime.device.probe import Probe
-from quadpy.runtime.drivers.rocm_library import Place
+from quadpy.runtime.drivers.rocm_library import INSTALL, Place
 
 _VISIBLE: Final = ("HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL")
 _OVERRIDE: Final = "HSA_OVERRIDE_GFX_VERSION"
@@ -21,13 +22,15 @@ class Check(NamedTuple):
     works: bool | None
     subject: str
     text: str
-    commands: Sequence[str] = ()
+    commands: tuple[str, ...] = ()
 
 
 def examine(machine: Machine, probe: Probe, places: Sequence[Place]) -> list[Check]:
-    """All checks; ``probe`` is what HIP says, ``places`` where its library is looked for."""
+    """All checks, with each command once; ``probe`` is what HIP says, ``places`` where its library is looked for."""
     found = [*_chip(machine), *_devices(machine), *_library(machine, probe, places), *_environment(machine, probe)]
-    return [*found, *_notes(machine, probe, places)]
+    found += _notes(machine, probe, places)
+    first = {check.commands: check for check in reversed(found)}
+    return [check if first[check.commands] is check else check._replace(commands=()) for check in found]
 
 
 def concerns_amd(machine: Machine) -> bool:
@@ -143,7 +146,7 @@ def _closed(machine: Machine, device: str) -> Check:
 def _library(machine: Machine, probe: Probe, places: Sequence[Place]) -> Iterator[Check]:
     version = re.search(r"HIP (\d+)", probe.runtime)
     own = commands.LIBRARY.get(_family(machine), ())
-    install = (commands.WHEELS, *(f"{command}  # instead, for all users" for command in own))
+    install = (INSTALL, *(f"{command}  # instead, for all users" for command in own))
     if version and int(version[1]) < 70_000_000:
         yield Check(False, "ROCm", f"{probe.runtime} is too old: quadpy needs HIP 7.0", install)
     elif version and int(version[1]) < 70_253_211:
@@ -155,7 +158,11 @@ def _library(machine: Machine, probe: Probe, places: Sequence[Place]) -> Iterato
 
 
 def _searched(places: Sequence[Place]) -> str:
-    return "; ".join(f"{place.name} ({', '.join(place.files) or place.reason})" for place in places)
+    """The places in their order, with the files that are there."""
+    there = {place: [file for file in place.files if Path(file).exists()] for place in places}
+    return "; ".join(
+        f"{place.name} ({', '.join(found) or place.reason or 'no such file'})" for place, found in there.items()
+    )
 
 
 def _environment(machine: Machine, probe: Probe) -> Iterator[Check]:
@@ -196,6 +203,8 @@ def _notes(machine: Machine, probe: Probe, places: Sequence[Place]) -> Iterator[
     if len(nodes) > 1 and machine.names("/sys/class/iommu/*") and "iommu=pt" not in cmdline:
         text = f"on, without iommu=pt: copies between the {len(nodes)} GPUs may be slow or hang"
         yield Check(None, "IOMMU", text, commands.kernel_argument(_family(machine), "iommu=pt"))
+    if probe.runtime:
+        yield Check(None, "search", _searched(places))
     if xnack := re.search(r"xnack([+-])", " ".join(probe.devices)):
         state = (
             "on: kernels may touch the host's memory, and are slower"

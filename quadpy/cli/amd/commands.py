@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-WHEELS: Final = "pip install --index-url https://stable.repo.amd.com/rocm/whl-next/ rocm"
-"""ROCm without its mathematical libraries, which quadpy does not need, from AMD's own index."""
-
 _FAMILIES: Final = {
     "ubuntu": "ubuntu linuxmint pop zorin elementary",
     "debian": "debian raspbian kali",

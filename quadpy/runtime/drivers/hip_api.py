@@ -16,7 +16,7 @@ from quadpy.runtime.drivers.gpu import GpuDriver
 from quadpy.runtime.drivers.gpu_api import CALLS, GpuApi
 from quadpy.runtime.drivers.hip_binding import hip_binding
 from quadpy.runtime.drivers.hip_graph_api import hip_graph_api
-from quadpy.runtime.drivers.rocm_library import LibraryMissing
+from quadpy.runtime.drivers.rocm_library import INSTALL, LibraryMissing
 from quadpy.runtime.drivers.vendor_calls import named
 
 _OLDEST: Final = 70_000_000
@@ -25,11 +25,10 @@ _OLDEST: Final = 70_000_000
 _SOUND: Final = 70_253_211
 """ROCm 7.2.1, by its build number, which fixed event queries during captures."""
 
-NO_LIBRARY: Final = "install ROCm: `quadpy doctor` shows the command, and where quadpy looks"
-NO_DEVICE: Final = (
-    "`quadpy doctor` checks the kernel driver, /dev/kfd, the groups of the user and the variables that hide devices"
+_NO_DEVICE: Final = (
+    "check that the amdgpu kernel driver is loaded, that /dev/kfd can be opened, and that HIP_VISIBLE_DEVICES does not hide "
+    "the device"
 )
-"""What to do when there is no HIP library, and when HIP finds no device."""
 
 CAUSES: Final = {
     "hipErrorInvalidValue": "an argument is out of range",
@@ -63,7 +62,7 @@ def hip_api() -> GpuApi:
     try:
         hip = hip_binding().hip
     except LibraryMissing as error:
-        raise NoDeviceError(f"HIP cannot be used: {error}", hint=NO_LIBRARY) from error
+        raise NoDeviceError(f"HIP cannot be used: {error}", hint=f"install ROCm: {INSTALL}") from error
     _require_device(hip)
     return _table(hip)
 
@@ -76,7 +75,7 @@ def _require_device(hip: Any) -> None:
         raise NoDeviceError(f"HIP {version} is too old: quadpy needs 7.0 or newer", hint="install a newer ROCm")
     if found != hip.hipError_t.hipSuccess or not count:
         reason = found.name if found != hip.hipError_t.hipSuccess else "0 devices"
-        raise NoDeviceError(f"HIP finds no device: {reason}", hint=NO_DEVICE)
+        raise NoDeviceError(f"HIP finds no device: {reason}", hint=_NO_DEVICE)
     if version < _SOUND:
         warnings.warn(
             f"HIP {version} has bugs in event queries and captures, which ROCm 7.2.1 fixed",

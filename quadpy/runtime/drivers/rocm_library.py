@@ -17,6 +17,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
+INSTALL: Final = "pip install --index-url https://stable.repo.amd.com/rocm/whl-next/ rocm"
+"""ROCm from AMD's own index, without its mathematical libraries, which quadpy does not need.  PyPI's ``rocm`` is empty."""
 _VARIABLES: Final = ("ROCM_PATH", "ROCM_HOME", "HIP_PATH")
 _FOLDERS: Final = ("/opt/rocm", "/opt/rocm/core-*", "/opt/rocm-*")
 _SONAMES: Final = {"amdhip64": 7, "rccl": 1, "rocprofiler-sdk-roctx": 1, "roctx64": 4}

@@ -7,6 +7,8 @@ from typing import Any
 
 from quadpy.dist.transport.gpu.library import SUCCESS, GpuLibrary, failed_call
 from quadpy.errors import TransportError
+from quadpy.runtime.drivers.hip_binding import hip_python_opens
+from quadpy.runtime.drivers.rocm_library import INSTALL, LibraryMissing, open_rocm_library
 
 
 def load_rccl() -> RcclLibrary:
@@ -16,9 +18,14 @@ def load_rccl() -> RcclLibrary:
     except ImportError as error:
         hint = "pip install 'hip-python[systems]'"
         raise TransportError(f"hip-python's bindings of RCCL cannot be imported: {error}", hint=hint) from None
-    if not rccl.has_symbol("ncclSend"):
-        hint = "install ROCm's package rccl, and set ROCM_PATH if ROCm is not in /opt/rocm"
-        raise TransportError("librccl.so cannot be loaded", hint=hint)
+    try:
+        with hip_python_opens("rccl", open_rocm_library("rccl").file):
+            opened = rccl.has_symbol("ncclSend")
+    except LibraryMissing as error:
+        hint = f"{INSTALL} 'rocm[libraries]'"
+        raise TransportError(f"RCCL cannot be loaded: {error}", hint=hint) from None
+    if not opened:
+        raise TransportError("hip-python cannot load RCCL, or it is older than ncclSend", hint="install a newer ROCm")
     return RcclLibrary(rccl)
 
 
