@@ -13,12 +13,13 @@ from typing import Final
 import llvmlite.binding as llvm
 
 from quadpy.codegen.host_repairs import may_need_repair, repaired
+from quadpy.core.target import elf_triple
 from quadpy.errors import CodegenError, UnknownTargetError
 
 llvm.initialize_native_target()
 llvm.initialize_native_asmprinter()
 
-HOST_TRIPLE: Final = llvm.get_process_triple()
+HOST_TRIPLE: Final = elf_triple(llvm.get_process_triple())
 
 BASELINES: Final = ("x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4", "generic")
 """CPU names that may be asked for besides the host's own.  LLVM ends the process on a name that it does not

@@ -144,6 +144,11 @@ def amd_arch(name: str) -> AmdArch:
     return arch
 
 
+def elf_triple(triple: str) -> str:
+    """LLVM's name of the host for ELF objects, which quadpy loads on every system; calls are the system's own."""
+    return triple if "linux" in triple else f"{triple}-elf"
+
+
 def parse_target(text: str) -> TargetSpec:
     """The target that ``text`` names; UnknownTargetError if there is no such target.
 

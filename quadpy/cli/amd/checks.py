@@ -27,7 +27,8 @@ class Check(NamedTuple):
 
 def examine(machine: Machine, probe: Probe, places: Sequence[Place]) -> list[Check]:
     """All checks, with each command once; ``probe`` is what HIP says, ``places`` where its library is looked for."""
-    found = [*_chip(machine), *_devices(machine), *_library(machine, probe, places), *_environment(machine, probe)]
+    devices = [check for check in _devices(machine) if check.works or not probe.devices]  # what HIP reaches is there
+    found = [*_chip(machine), *devices, *_library(machine, probe, places), *_environment(machine, probe)]
     found += _notes(machine, probe, places)
     first = {check.commands: check for check in reversed(found)}
     return [check if first[check.commands] is check else check._replace(commands=()) for check in found]

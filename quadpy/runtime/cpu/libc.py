@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
+import sys
 from typing import Final
 
 _ROUNDING: Final = ("floor", "ceil", "trunc", "rint", "nearbyint", "round", "roundeven")
@@ -16,21 +17,26 @@ _EXACT: Final = (*_ROUNDING, "fma", "fmod", "frexp", "ldexp")
 
 _MEMORY: Final = ("malloc", "free", "memcpy", "memmove", "memset", "memcmp", "bcmp", "strlen", "wcslen")
 
-KERNEL_FUNCTIONS: Final = frozenset((*_MEMORY, *_EXACT, *(f"{name}f" for name in _EXACT)))
+_STACK: Final = "__chkstk"
+_OTHER_SYSTEMS: Final = (_STACK, "bzero", "memset_pattern16")
+"""What LLVM calls on Windows where a function has a large frame, and on macOS for loops that fill."""
+
+KERNEL_FUNCTIONS: Final = frozenset((*_OTHER_SYSTEMS, *_MEMORY, *_EXACT, *(f"{name}f" for name in _EXACT)))
 """Memory for private copies, and what LLVM calls in place of loops that copy, fill or compare, and on plain x86-64."""
 
 POOL_FUNCTIONS: Final = (
-    "clock_gettime", "memcpy", "pthread_create", "pthread_detach", "pthread_getspecific", "pthread_self",
+    _STACK, "clock_gettime", "memcpy", "pthread_create", "pthread_detach", "pthread_getspecific", "pthread_self",
     "pthread_setspecific", "pthread_sigmask", "syscall",
 )  # fmt: skip
 
 
 @functools.cache
 def _libraries() -> tuple[ctypes.CDLL, ...]:
-    """The process, which contains the C library, and glibc's math library where there is one."""
-    found = [ctypes.CDLL(None)]
-    with contextlib.suppress(OSError):
-        found.append(ctypes.CDLL("libm.so.6"))
+    """The process, which contains the C library, and glibc's math library where there is one; on Windows, both by name."""
+    found = []
+    for name in ("ucrtbase", "ntdll") if sys.platform == "win32" else (None, "libm.so.6"):
+        with contextlib.suppress(OSError):
+            found.append(ctypes.CDLL(name))
     return tuple(found)
 
 

@@ -16,13 +16,14 @@ from llvmlite.binding import ffi
 
 from quadpy.cache.process import cached_code
 from quadpy.core.importing import held_by_forks
+from quadpy.core.target import elf_triple
 from quadpy.errors import CodegenError
 from quadpy.runtime.cpu.elf_symbols import read_symbols
 
 llvm.initialize_native_target()
 llvm.initialize_native_asmprinter()
 
-TRIPLE: Final = llvm.get_process_triple()
+TRIPLE: Final = elf_triple(llvm.get_process_triple())
 
 LLVM_LOCK: Final = ffi.lib._lock  # noqa: SLF001 - llvmlite has no public name for it
 """The reentrant lock that llvmlite holds in every call.  What must exist once per process is made under it."""
