@@ -24,6 +24,8 @@ def found(tmp_path):
     """``found(setup, …)``: its checks that fail, by subject: the text and the commands."""
 
     def examine(setup="healthy", **changes):
+        if "may_open" in changes or "without" in changes:  # then HIP finds no device
+            changes = {"probe": SETUPS["not_in_render"].probe, **changes}
         checks = checks_of(replace(SETUPS[setup], **changes), tmp_path)
         return {check.subject: (check.text, check.commands) for check in checks if check.works is False}
 
@@ -136,7 +138,7 @@ def test_several_devices_are_mended_by_one_command(found):
 
 def test_a_chip_without_a_target_is_named(found):
     node = "/sys/class/kfd/kfd/topology/nodes/1/properties"
-    assert "no target gfx803" in found(files={node: "gfx_target_version 80003\n"})["chip"][0]
+    assert "no target gfx803" in found(files={node: "gfx_target_version 80003\n"})["target"][0]
     assert found(files={node: "gfx_target_version 90010\n"}) == {}  # gfx90a
 
 
@@ -177,6 +179,11 @@ def test_under_wsl_the_gpu_is_windows(found):
     wsl = {"/proc/version": "Linux version 6.6.87.2-microsoft-standard-WSL2"}
     assert found("no_driver", files=wsl)["chip"][1] == ("wsl.exe --update",)
     assert found("no_driver", files={**wsl, "/dev/dxg": ""}) == {"devices": ("HIP finds none: hipErrorNoDevice", ())}
+
+
+def test_what_hip_reaches_is_there(found):
+    """On an emulated GPU, and in virtual machines that hide the bus."""
+    assert found("bare", probe=SETUPS["healthy"].probe) == {}
 
 
 def as_folder(file):

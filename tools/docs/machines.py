@@ -9,13 +9,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from quadpy.cli.amd import commands
 from quadpy.cli.amd.checks import Check, examine
 from quadpy.cli.amd.machine import Machine
 from quadpy.cli.doctor import print_checks
 from quadpy.runtime.device.probe import Probe
 from quadpy.runtime.drivers.rocm_library import Place
 
-__all__ = ["SETUPS", "Setup", "checks_of", "print_doctor"]
+__all__ = ["SETUPS", "Setup", "checks_of", "print_distributions", "print_doctor"]
 
 SYSTEMS = {
     "debian": 'PRETTY_NAME="Debian GNU/Linux 13 (trixie)"\nID=debian\n',
@@ -110,3 +111,24 @@ def print_doctor(name: str) -> str:
     out = io.StringIO()
     print_checks(checks, out)
     return f"```text\n{out.getvalue().strip()}\n```"
+
+
+_NAMES = {
+    "ubuntu": "Ubuntu",
+    "debian": "Debian",
+    "fedora": "Fedora",
+    "rhel": "RHEL, Alma, Rocky",
+    "suse": "SUSE",
+    "arch": "Arch",
+}
+
+
+def print_distributions() -> str:
+    """The commands for each family of distributions."""
+    rows = ["| | the kernel has no `amdgpu` module | firmware is missing |", "|---|---|---|"]
+    for family, name in _NAMES.items():
+        cells = (
+            " && ".join(f"`{command}`" for command in table[family]) for table in (commands.MODULE, commands.FIRMWARE)
+        )
+        rows.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(rows)

@@ -32,6 +32,7 @@ PRINTERS: dict[str, Callable[..., str]] = {
     "conformance": conformance.print_conformance,
     "differences": differences.print_differences,
     "crash": faults.print_crash,
+    "distributions": machines.print_distributions,
     "doctor": machines.print_doctor,
     "fault": faults.print_fault,
     "lengths": structure.print_lengths,

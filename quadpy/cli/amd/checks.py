@@ -27,8 +27,11 @@ class Check(NamedTuple):
 
 def examine(machine: Machine, probe: Probe, places: Sequence[Place]) -> list[Check]:
     """All checks, with each command once; ``probe`` is what HIP says, ``places`` where its library is looked for."""
-    devices = [check for check in _devices(machine) if check.works or not probe.devices]  # what HIP reaches is there
-    found = [*_chip(machine), *devices, *_library(machine, probe, places), *_environment(machine, probe)]
+    parts = (*_chip(machine), *_devices(machine))
+    found = [
+        check for check in parts if check.works or not probe.devices or check.subject == "target"
+    ]  # HIP reaches them
+    found += [*_library(machine, probe, places), *_environment(machine, probe)]
     found += _notes(machine, probe, places)
     first = {check.commands: check for check in reversed(found)}
     return [check if first[check.commands] is check else check._replace(commands=()) for check in found]
@@ -50,8 +53,8 @@ def _chip(machine: Machine) -> Iterator[Check]:
     elif unknown := [node.target for node in nodes if not known(node.target)]:
         yield Check(
             False,
-            "chip",
-            f"quadpy has no target {', '.join(unknown)}: `quadpy compile --target help` lists those it has",
+            "target",
+            f"quadpy has no target {', '.join(unknown)}: docs/reference/targets.md lists those it has",
         )
     else:
         yield Check(
