@@ -44,6 +44,9 @@ given = values.append
 
 
 def streams_and_events():
+    mask = (ctypes.c_uint32 * 2)(7, 9)
+    status, stream = hip_binding().hip.hipExtStreamCreateWithCUMask(2, mask)
+    given([int(status), 0 if status else int(stream)])
     stream, event = driver.stream_create(-7), driver.event_create(timing=True)
     given([stream, event, driver.stream_query(stream), driver.event_query(event), driver.stream_device(stream)])
     driver.event_record(event, stream)

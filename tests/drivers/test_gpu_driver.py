@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import enum
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from quadpy.errors import DriverError, NoDeviceError, OutOfDeviceMemory
 from quadpy.runtime.drivers import hip_api as table
 from quadpy.runtime.drivers.gpu import GpuDriver
 from quadpy.runtime.drivers.hip_binding import Binding
+from quadpy.runtime.drivers.hip_ctypes import HipByCtypes
 
 Status = enum.IntEnum(
     "Status",
@@ -230,6 +232,13 @@ def test_s4_a_library_with_known_faults_is_warned_of():
 def test_no_device_has_a_reason():
     with pytest.raises(NoDeviceError, match="hipErrorNoDevice"):
         open_over(StandIn(hipGetDeviceCount=Status.hipErrorNoDevice))
+
+
+def test_a_library_without_its_calls_is_no_device():
+    with pytest.raises(
+        NoDeviceError, match="the HIP library cannot be used: the HIP library has no hipRuntimeGetVersion"
+    ):
+        table._require_device(HipByCtypes(ctypes.CDLL(None)))
 
 
 def test_a_device_out_of_range_is_no_device():

@@ -69,8 +69,11 @@ def hip_api() -> GpuApi:
 
 def _require_device(hip: Any) -> None:
     """Raise NoDeviceError if the library is too old, or there is no device."""
-    status, version = hip.hipRuntimeGetVersion()
-    found, count = hip.hipGetDeviceCount()
+    try:
+        status, version = hip.hipRuntimeGetVersion()
+        found, count = hip.hipGetDeviceCount()
+    except RuntimeError as error:  # a file of this name that lacks calls
+        raise NoDeviceError(f"the HIP library cannot be used: {error}", hint=f"install ROCm: {INSTALL}") from error
     if status == hip.hipError_t.hipSuccess and version < _OLDEST:
         raise NoDeviceError(f"HIP {version} is too old: quadpy needs 7.0 or newer", hint="install a newer ROCm")
     if found != hip.hipError_t.hipSuccess or not count:

@@ -7,10 +7,13 @@ import functools
 import os
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
+from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.drivers.hip_ctypes import HipByCtypes
 from quadpy.runtime.drivers.rocm_library import Opened, open_rocm_library
+
+_answering: Final = new_lock()
 
 
 class Binding(NamedTuple):
@@ -47,9 +50,10 @@ def hip_python_opens(name: str, file: str) -> Iterator[None]:
     """Let hip-python, which looks in fewer places, open ``file`` as library ``name`` at its first call, made inside."""
     from rocm.bindings.util import paths
 
-    own = paths.get_library_path
-    paths.get_library_path = lambda wanted, *more: os.fsencode(file) if wanted == name else own(wanted, *more)
-    try:
-        yield
-    finally:
-        paths.get_library_path = own
+    with _answering:
+        own = paths.get_library_path
+        paths.get_library_path = lambda wanted, *more: os.fsencode(file) if wanted == name else own(wanted, *more)
+        try:
+            yield
+        finally:
+            paths.get_library_path = own

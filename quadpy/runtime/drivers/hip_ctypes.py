@@ -32,6 +32,7 @@ SIGNATURES: Final = {
     "hipDeviceGetStreamPriorityRange": ">i >i",
     # streams and events
     "hipStreamCreateWithPriority": ">p u i",
+    "hipExtStreamCreateWithCUMask": ">p u p",
     "hipStreamDestroy": "p",
     "hipStreamSynchronize": "p",
     "hipStreamQuery": "p",
@@ -101,7 +102,10 @@ SIGNATURES: Final = {
 """The C types of each call's arguments, by the letters of ``_TYPES``; ``>`` stands before results; ``s`` is a structure."""
 
 _CONSTANTS: Final = {
-    "hipDeviceAttribute_t": {"hipDeviceAttributeWallClockRate": 10017},
+    "hipDeviceAttribute_t": {
+        "hipDeviceAttributeWallClockRate": 10017, "hipDeviceAttributePhysicalMultiProcessorCount": 10015,
+        "hipDeviceAttributeNumberOfXccs": 10018,
+    },
     "hipMemPoolAttr": {"hipMemPoolAttrReleaseThreshold": 4},
     "hipMemcpyKind": {"hipMemcpyHostToDevice": 1, "hipMemcpyDeviceToHost": 2, "hipMemcpyDeviceToDevice": 3},
     "hipLaunchAttributeID": {"hipLaunchAttributePriority": 8},
