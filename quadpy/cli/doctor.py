@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, TextIO
 
 from quadpy._version import __version__
 from quadpy.cache.cache import open_cache
-from quadpy.cli.amd.checks import Check, concerns_amd, examine
+from quadpy.cli.amd.checks import Check, concerns_amd, examine, library_checks
 from quadpy.cli.amd.machine import Machine
 from quadpy.dist.probing import mpi_found
 from quadpy.errors import CacheError, DeviceError, TransportError
@@ -54,8 +54,9 @@ def run(args: argparse.Namespace, out: TextIO) -> int:
     """Print one line for each part, and what an AMD GPU needs; the exit status is 0 if kernels run on the CPU."""
     cpu, (amd, probe), nvidia, machine = _cpu(), _hip(), _gpu(probe_cuda()), Machine()
     findings = (cpu, amd, nvidia, _mpi(), _cache(settings()))
-    wanted = sys.platform == "linux" and (concerns_amd(machine) or not nvidia.works)
-    checks = examine(machine, probe, [*places("amdhip64")]) if wanted else []
+    check = {"linux": examine, "win32": library_checks}.get(sys.platform)
+    wanted = concerns_amd(machine) or not nvidia.works
+    checks = [*check(machine, probe, [*places("amdhip64")])] if check and wanted else []
     versions = {"quadpy": __version__, "python": platform.python_version(), "platform": platform.platform()}
     if args.json:
         parts = {subject: {"works": works, "text": text} for works, subject, text in findings}

@@ -116,6 +116,13 @@ def test_the_language_reference_shows_the_whole_grammar():
     assert [word for word, _ in GRAMMAR.missing.values() if f"`{word}`" not in page] == []
 
 
+@pytest.mark.parametrize("page", ["index", "tutorial/index", "guides/install", "guides/amdgpu", "guides/nvidia"])
+def test_the_first_command_needs_no_package_that_is_not_published(page):
+    first = re.search(r"```sh\n(.*?)```", text_of(f"docs/{page}.md"), re.DOTALL)[1]
+    assert re.search(r"^pip install '?\.", first, re.MULTILINE)
+    assert "quadpy-lang" not in first
+
+
 def test_every_page_is_in_the_navigation():
     nav = text_of("zensical.toml")
     pages = [str(page.relative_to(DOCS)) for page in DOCS.glob("**/*.md")]

@@ -14,20 +14,37 @@ import pytest
 from quadpy.core.target import elf_triple
 
 ABSENT = {
-    "darwin": ("sched_getaffinity",),
-    "win32": ("fork", "geteuid", "getgroups", "getuid", "register_at_fork", "sched_getaffinity", "sysconf"),
-}
+    "darwin": {"os": ("sched_getaffinity", "sched_setaffinity", "memfd_create"), "mmap": ("MAP_NORESERVE",)},
+    "win32": {
+        "os": ("fork", "geteuid", "getegid", "getgid", "getgroups", "getpgid", "getuid", "killpg", "O_NONBLOCK", "register_at_fork",
+               "sched_getaffinity", "sched_setaffinity", "setsid", "sysconf", "sysconf_names", "uname", "mkfifo",
+               "fchmod", "pread", "pwrite", "memfd_create", "posix_fallocate", "posix_fadvise", "getloadavg"),
+        "signal": ("SIGALRM", "SIGBUS", "SIGCHLD", "SIGHUP", "SIGKILL", "SIGPIPE", "SIGQUIT", "SIGTSTP", "SIGUSR1", "SIGUSR2", "alarm",
+                   "pthread_kill", "pthread_sigmask", "setitimer", "siginterrupt", "sigpending", "sigwait", "pause"),
+        "mmap": ("MAP_PRIVATE", "MAP_SHARED", "MAP_ANONYMOUS", "MAP_ANON", "MAP_NORESERVE", "PROT_READ", "PROT_WRITE", "MADV_DONTNEED",
+                 "MADV_NOHUGEPAGE"),
+        "socket": ("AF_UNIX", "socketpair"),
+        "time": ("clock_gettime", "clock_gettime_ns", "CLOCK_MONOTONIC", "pthread_getcpuclockid"),
+    },
+}  # fmt: skip
+"""What Python's modules lack there."""
+MODULES = {"darwin": (), "win32": ("fcntl", "grp", "pwd", "resource", "termios", "tty", "posix", "syslog", "readline")}
 TRIPLES = {"darwin": "x86_64-apple-darwin24.0.0", "win32": "x86_64-pc-windows-msvc"}
 
 FAKE = """
 import json, os, sys
+import asyncio, importlib, multiprocessing.connection, multiprocessing.shared_memory, subprocess, tempfile, platform  # the system's own
+import concurrent.futures.process, numpy
 import llvmlite.binding as llvm
 own = llvm.get_process_triple()
 llvm.get_process_triple = lambda: {triple!r}
 sys.platform = {platform!r}
-for name in {absent!r}:
-    if hasattr(os, name):
-        delattr(os, name)
+for module, names in {absent!r}.items():
+    for name in names:
+        if hasattr(importlib.import_module(module), name):
+            delattr(importlib.import_module(module), name)
+for name in {modules!r}:
+    sys.modules[name] = None
 """
 
 KERNELS = """
@@ -95,7 +112,7 @@ NTDLL = {"__chkstk"}
 
 def run(platform, *parts, tmp_path, **environ):
     file = tmp_path / "program.py"  # kernels are read from their source
-    fake = FAKE.format(platform=platform, triple=TRIPLES[platform], absent=ABSENT[platform]) if platform in TRIPLES else (
+    fake = FAKE.format(platform=platform, triple=TRIPLES[platform], absent=ABSENT[platform], modules=MODULES[platform]) if platform in TRIPLES else (
         "import json\nimport llvmlite.binding as llvm\nown = llvm.get_process_triple()\n"
     )  # fmt: skip
     file.write_text(fake + "".join(parts), encoding="utf-8")
@@ -136,7 +153,7 @@ main(["doctor", "--json"])
     found = json.loads("\n".join(run(platform, program, tmp_path=tmp_path)))
     assert found["parts"]["cpu"]["works"]
     assert not found["parts"]["amdgpu"]["works"]
-    assert found["amd"] == []
+    assert [check["subject"] for check in found["amd"]] == (["ROCm"] if platform == "win32" else [])
 
 
 @pytest.mark.parametrize(("triple", "elf"), [

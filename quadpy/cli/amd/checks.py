@@ -31,7 +31,7 @@ def examine(machine: Machine, probe: Probe, places: Sequence[Place]) -> list[Che
     found = [
         check for check in parts if check.works or not probe.devices or check.subject == "target"
     ]  # HIP reaches them
-    found += [*_library(machine, probe, places), *_environment(machine, probe)]
+    found += [*library_checks(machine, probe, places), *_environment(machine, probe)]
     found += _notes(machine, probe, places)
     first = {check.commands: check for check in reversed(found)}
     return [check if first[check.commands] is check else check._replace(commands=()) for check in found]
@@ -147,7 +147,8 @@ def _closed(machine: Machine, device: str) -> Check:
     return Check(False, device, text, ("sudo usermod -aG render,video $USER", "newgrp render  # or log in again"))
 
 
-def _library(machine: Machine, probe: Probe, places: Sequence[Place]) -> Iterator[Check]:
+def library_checks(machine: Machine, probe: Probe, places: Sequence[Place]) -> Iterator[Check]:
+    """Whether there is a HIP library that is new enough; all that is checked on Windows."""
     version = re.search(r"HIP (\d+)", probe.runtime)
     own = commands.LIBRARY.get(_family(machine), ())
     install = (INSTALL, *(f"{command}  # instead, for all users" for command in own))
