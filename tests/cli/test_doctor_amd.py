@@ -43,7 +43,7 @@ def test_a_healthy_machine_needs_nothing(found):
         ("not_in_render", "/dev/kfd", "me is not in its group render", ["sudo usermod -aG render,video $USER", "newgrp render"]),
         ("container", "/dev/kfd", "does not exist in this container (docker)", ["docker run --device=/dev/kfd --device=/dev/dri"]),
         ("no_library", "ROCm", "rocm_sdk (not installed); /opt/rocm* (no such folder)", [WHEELS, "sudo dnf install rocm-hip"]),
-        ("old_rocm", "ROCm", "HIP 60443482", [WHEELS]),
+        ("old_rocm", "ROCm", "HIP 60443482", [WHEELS.replace("install", "install --upgrade")]),
         ("override", "HSA_OVERRIDE_GFX_VERSION", "take gfx942 for gfx1100", ["unset HSA_OVERRIDE_GFX_VERSION"]),
     ],
 )  # fmt: skip
@@ -116,6 +116,13 @@ def test_a_container_is_given_the_number_of_the_group(found, tmp_path):
     text, mends = found(files={"/.dockerenv": ""}, may_open=False, group="ssh")["/dev/kfd"]
     assert "belongs to group ssh" in text
     assert f"--group-add={tmp_path.stat().st_gid} " in mends[0]
+
+
+def test_a_group_of_another_name_is_the_one_to_join(found):
+    assert found(may_open=False, group="gpu")["/dev/kfd"][1] == (
+        "sudo usermod -aG gpu $USER",
+        "newgrp gpu  # or log in again",
+    )
 
 
 def test_a_member_of_the_group_whose_session_is_older(found):

@@ -143,15 +143,19 @@ def _closed(machine: Machine, device: str) -> Check:
             f"{user} was added to group {group} after this session began",
             (f"newgrp {group}  # or log in again",),
         )
+    groups = "render,video" if group in ("render", "video") else group
     text = f"may not be opened: {user} is not in its group {group}"
-    return Check(False, device, text, ("sudo usermod -aG render,video $USER", "newgrp render  # or log in again"))
+    return Check(False, device, text, (f"sudo usermod -aG {groups} $USER", f"newgrp {group}  # or log in again"))
 
 
 def library_checks(machine: Machine, probe: Probe, places: Sequence[Place]) -> Iterator[Check]:
     """Whether there is a HIP library that is new enough; all that is checked on Windows."""
     version = re.search(r"HIP (\d+)", probe.runtime)
     own = commands.LIBRARY.get(_family(machine), ())
-    install = (INSTALL, *(f"{command}  # instead, for all users" for command in own))
+    install = (
+        INSTALL.replace("install", "install --upgrade", bool(version)),
+        *(f"{command}  # instead, for all users" for command in own),
+    )
     if version and int(version[1]) < 70_000_000:
         yield Check(False, "ROCm", f"{probe.runtime} is too old: quadpy needs HIP 7.0", install)
     elif version and int(version[1]) < 70_253_211:
