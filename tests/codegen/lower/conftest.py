@@ -19,6 +19,7 @@ from quadpy.core.target import parse_target
 from quadpy.ir import nodes as ir
 from quadpy.ir.types import Array, Layout, array_of
 from quadpy.runtime.cpu.loader import load_object
+from quadpy.runtime.drivers.hip_binding import hip_binding
 
 
 class Value:
@@ -330,6 +331,7 @@ def _evaluate(e, args):
 
 
 def hip():
+    hip_binding()  # tells hip-python where the library is
     from hip import hip as module
 
     return module
@@ -346,7 +348,7 @@ def amd_devices():
     """The targets of the AMD GPUs here, as a list of one or none."""
     try:
         status, count = hip().hipGetDeviceCount()
-    except (ImportError, RuntimeError):  # no hip-python, or no HIP runtime that it could load
+    except (ImportError, OSError, RuntimeError):  # no hip-python, or no HIP library
         return []
     if status != hip().hipError_t.hipSuccess or count == 0:
         return []
