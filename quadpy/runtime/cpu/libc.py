@@ -17,15 +17,14 @@ _EXACT: Final = (*_ROUNDING, "fma", "fmod", "frexp", "ldexp")
 
 _MEMORY: Final = ("malloc", "free", "memcpy", "memmove", "memset", "memcmp", "bcmp", "strlen", "wcslen")
 
-_STACK: Final = "__chkstk"
-_OTHER_SYSTEMS: Final = (_STACK, "bzero", "memset_pattern16")
+_OF_SYSTEM: Final = {"win32": ("__chkstk",), "darwin": ("bzero", "memset_pattern16")}.get(sys.platform, ())
 """What LLVM calls on Windows where a function has a large frame, and on macOS for loops that fill."""
 
-KERNEL_FUNCTIONS: Final = frozenset((*_OTHER_SYSTEMS, *_MEMORY, *_EXACT, *(f"{name}f" for name in _EXACT)))
+KERNEL_FUNCTIONS: Final = frozenset((*_OF_SYSTEM, *_MEMORY, *_EXACT, *(f"{name}f" for name in _EXACT)))
 """Memory for private copies, and what LLVM calls in place of loops that copy, fill or compare, and on plain x86-64."""
 
 POOL_FUNCTIONS: Final = (
-    _STACK, "clock_gettime", "memcpy", "pthread_create", "pthread_detach", "pthread_getspecific", "pthread_self",
+    *_OF_SYSTEM, "clock_gettime", "memcpy", "pthread_create", "pthread_detach", "pthread_getspecific", "pthread_self",
     "pthread_setspecific", "pthread_sigmask", "syscall",
 )  # fmt: skip
 
