@@ -8,13 +8,13 @@ import enum
 import subprocess
 import sys
 import threading
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
 from quadpy.errors import DriverError, NoDeviceError, OutOfDeviceMemory
 from quadpy.runtime.device.device import Device
-from quadpy.runtime.drivers import cuda_api as table
+from quadpy.runtime.drivers import cuda_api as table, cuda_parts
 from quadpy.runtime.drivers.cuda_errors import CAUSES, FATAL
 from quadpy.runtime.drivers.gpu import GpuDriver
 
@@ -121,7 +121,7 @@ class StandIn:
                 arguments[3][0][: len(self.compiler_says)] = self.compiler_says
             found = {
                 "cuDeviceGet": arguments[:1],
-                "cuDeviceGetAttribute": (self.attributes.get(arguments[0]),) if arguments else (),
+                "cuDeviceGetAttribute": (self.attributes.get(arguments[0]),) if name == "cuDeviceGetAttribute" else (),
                 "cuDevicePrimaryCtxRetain": tuple(CONTEXT + device for device in arguments if name.endswith("Retain")),
             }.get(name) or self.values.get(name, ())
             return (answer, *([None] * len(found) if answer != Status.CUDA_SUCCESS else found))
@@ -145,7 +145,7 @@ def test_opening_describes_the_device_and_takes_its_primary_context():
     stand_in = StandIn()
     driver = open_over(stand_in)
     assert (driver.info.name, driver.info.arch, driver.info.total_memory) == ("stand-in", "sm_90", 20)
-    assert driver.features == {"handles", "timing", "modules", "pool", "stream-device"}
+    assert driver.features == {"handles", "timing", "modules", "pool", "stream-device", "parts"}
     assert driver.default_allocator == "pool"
     assert stand_in.names().count("cuDevicePrimaryCtxRetain") == 1
     assert ("cuCtxSetCurrent", (CONTEXT,)) in stand_in.log
@@ -508,3 +508,65 @@ def test_the_library_is_opened_by_the_name_that_the_binding_uses(monkeypatch):
     api = table._table(StandIn())
     api.library()
     assert (opened, api.launch_symbol) == (["libcuda.so.1"], "cuLaunchKernel")
+
+
+# streams on a part of the device
+
+
+class GreenContexts(StandIn):
+    """132 multiprocessors in groups of 8, and 4 that are left over."""
+
+    CUdevResourceType = SimpleNamespace(CU_DEV_RESOURCE_TYPE_SM=1)
+
+    def __init__(self, **status):
+        super().__init__(**status)
+        self.attributes["CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT"] = 132
+
+        def resource(count, name):
+            return SimpleNamespace(sm=SimpleNamespace(smCount=count), name=name)
+
+        groups = [resource(8, number) for number in range(16)]
+        self.values["cuDeviceGetDevResource"] = (resource(132, "all"),)
+        self.values["cuDevSmResourceSplitByCount"] = (
+            [*groups, *[resource(0, "unused")] * 116],
+            16,
+            resource(4, "rest"),
+        )
+        self.values["cuDevResourceGenerateDesc"] = ("described",)
+        self.values["cuGreenCtxCreate"] = ("context",)
+        self.values["cuGreenCtxStreamCreate"] = (0x40,)
+
+
+def test_cudas_green_contexts():
+    stand_in = GreenContexts()
+    driver = open_over(stand_in)
+    assert [len(group) for group in driver.unit_groups()] == [8] * 16 + [4]
+    assert driver.stream_create_on(-2, (0, 5, 16)) == 0x40
+    assert driver.stream_create_on(0, (0, 5, 16)) == 0x40
+    ((_, (chosen, count)),) = [call for call in stand_in.log if call[0] == "cuDevResourceGenerateDesc"]
+    assert ([each.name for each in chosen], count) == ([0, 5, "rest"], 3)
+    assert stand_in.names().count("cuGreenCtxCreate") == 1  # streams of the same units share one
+    made = [arguments for name, arguments in stand_in.log if name == "cuGreenCtxStreamCreate"]
+    assert made == [("context", 1, -2), ("context", 1, 0)]  # non-blocking, with the priority
+
+
+@pytest.mark.parametrize(
+    "call", ["cuDeviceGetDevResource", "cuDevSmResourceSplitByCount", "cuDevResourceGenerateDesc", "cuGreenCtxCreate",
+             "cuGreenCtxStreamCreate"],
+)  # fmt: skip
+def test_a_green_context_that_cuda_refuses(call):
+    stand_in = GreenContexts(**{call: Status.CUDA_ERROR_INVALID_VALUE})
+    driver = open_over(stand_in)
+    with pytest.raises(DriverError, match="CUDA_ERROR_INVALID_VALUE"):
+        driver.stream_create_on(0, (0,))
+    stand_in.status.clear()
+    assert driver.stream_create_on(0, (0,)) == 0x40  # nothing is remembered of the failure
+
+
+def test_an_older_cuda_has_no_parts():
+    stand_in = GreenContexts()
+    stand_in.values["cuDriverGetVersion"] = (12_020,)
+    assert "parts" not in open_over(stand_in).features
+    assert not cuda_parts.Parts.known(
+        SimpleNamespace(cuDriverGetVersion=lambda: (0, 13_000), CUresult=SimpleNamespace(CUDA_SUCCESS=0))
+    )

@@ -28,7 +28,8 @@ class CooperativeLaunch:
     def __init__(self, device: Device, code: CodeObject, launch: TaskLaunch) -> None:
         self._device, self._nbytes = device, 8 * code.slots
         resident = device.driver.max_blocks(launch.function, launch.block[0], 0)
-        self.most_blocks = min(resident, BLOCKS_OF_UNIT * device.driver.info.units)
+        self._of_unit = min(resident // max(device.driver.info.units, 1), BLOCKS_OF_UNIT)
+        self.most_blocks = self._of_unit * device.driver.info.units
         self.launch = replace(launch, max_blocks=self.most_blocks)
         self._offsets = [*(slot.offset for slot in code.layout.values), code.layout.size]
         self._scratch: dict[Timeline, DeviceBuffer] = {}
@@ -37,6 +38,11 @@ class CooperativeLaunch:
     def arguments(self, address: int) -> object:
         """The driver's arguments for an argument block at ``address``, followed by the address of scratch memory."""
         return self._device.driver.cooperative_arguments(address, self._offsets)
+
+    def most_on(self, stream: Stream) -> int:
+        """The most blocks of a launch on ``stream``, which may have a part of the device: others would never run."""
+        part = stream.timeline.part
+        return self.most_blocks if part is None else self._of_unit * len(part.units)
 
     def scratch_on(self, stream: Stream) -> DeviceBuffer:
         """The memory of ``stream``, which uses it next; memory of ended streams is given back with the next new one."""

@@ -90,7 +90,7 @@ class FusedCalls:
         self._module = device.modules.load(code)
         (launch,) = task_launches(code, device.driver, self._module, NAME, ())
         self._cooperative = CooperativeLaunch(device, code, launch)
-        self.most_blocks = self._cooperative.most_blocks
+        self.most_blocks = self._most = self._cooperative.most_blocks
         self._places = _places(codes, code.layout)
         self._values = struct.Struct(code.layout.format)
         self._scratch = code.layout.size
@@ -123,7 +123,7 @@ class FusedCalls:
 
     def move(self, on: Stream) -> None:
         """See ``OneLaunch.move``."""
-        self._cells = self._cooperative.scratch_on(on)
+        self._cells, self._most = self._cooperative.scratch_on(on), self._cooperative.most_on(on)
         struct.pack_into("Q", self._block, self._scratch, self._cells.pointer)
 
     def launch(self, stream: StreamHandle) -> None:
@@ -133,7 +133,7 @@ class FusedCalls:
             self._blocks = launch.blocks(list(self._values.unpack_from(self._block))) or self.most_blocks
         try:
             self.device.driver.launch_cooperative(
-                launch.function, (self._blocks, 1, 1), launch.block, 0, stream, self._arguments
+                launch.function, (min(self._blocks, self._most), 1, 1), launch.block, 0, stream, self._arguments
             )
         except DeviceError as error:
             raise launch.named(error) from error

@@ -63,7 +63,8 @@ class FusedPlan(GpuPlan):
         return super().complete(values)
 
     def submit(self, values: Values, grids: Sequence[int], views: Views, on: Stream) -> object:
-        found = super().submit(values, grids, views, on)
+        most = self._cooperative.most_on(on)
+        found = super().submit(values, [min(blocks, most) for blocks in grids], views, on)
         self._cooperative.order_events_after(self._cooperative.scratch_on(on), on.handle)
         return found
 

@@ -31,6 +31,7 @@ from quadpy.runtime.streams.current import warn_of_reset
 from quadpy.runtime.streams.event import Event
 from quadpy.runtime.streams.manager import StreamManager
 from quadpy.runtime.streams.owned import OwnerRef
+from quadpy.runtime.streams.parts import ComputeUnits
 from quadpy.runtime.streams.stream import Stream
 from quadpy.runtime.streams.timeline import Timelines
 
@@ -72,9 +73,9 @@ class Device(OneProcess):
 
     # streams and events
 
-    def create_stream(self, priority: int = 0) -> Stream:
-        """Create a stream.  Lower ``priority`` runs first; values outside the device's range are clamped."""
-        timeline = self.streams.new_stream(priority)
+    def create_stream(self, priority: int = 0, compute_units: ComputeUnits = None) -> Stream:
+        """Create a stream; see ``qp.create_stream``."""
+        timeline = self.streams.new_stream(priority, compute_units)
         stream = Stream.made(self, timeline, self.timelines.end)  # owns the handle before ``enter`` makes it known
         self.timelines.enter(timeline)
         timeline.stream = weakref.ref(stream)

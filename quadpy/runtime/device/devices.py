@@ -13,6 +13,7 @@ from quadpy.errors import ArgumentError, NoDeviceError
 from quadpy.runtime.device.current import Config, State
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.streams.event import Event
+from quadpy.runtime.streams.parts import ComputeUnits
 from quadpy.runtime.streams.stream import Stream, set_device_lookup
 
 if TYPE_CHECKING:
@@ -97,9 +98,19 @@ def device_of(config: Config) -> Device:
 
 
 @public
-def create_stream(priority: int = 0) -> Stream:
-    """Create a stream on the current device.  Lower ``priority`` runs first; values out of range are clamped."""
-    return current_device().create_stream(priority)
+def create_stream(priority: int = 0, compute_units: ComputeUnits = None) -> Stream:
+    """Create a stream on the current device.  Lower ``priority`` runs first; values out of range are clamped.
+
+    With ``compute_units``, kernels on the stream run only on a part of the GPU: CUs of AMD's CDNA, WGPs of RDNA, NVIDIA's
+    multiprocessors.  It is a count, an int: at least so many units; a fraction, a float: at most that part of all units;
+    or the numbers of units, such as ``range(0, 64)``.  A count and a fraction take units that the fewest live streams
+    have: two streams with 0.5 share none.  Hardware gives units in groups, and ``Stream.compute_units`` says which the
+    stream got.  On the CPU, where kernels run at once on all threads, it has no effect.
+
+    Raises:
+        StreamError: the device has no such units, or its driver no such streams.
+    """
+    return current_device().create_stream(priority, compute_units)
 
 
 @public
