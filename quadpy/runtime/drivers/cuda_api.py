@@ -128,7 +128,8 @@ def _describe(cuda: Any, ordinal: int) -> tuple[DeviceInfo, frozenset[Feature]]:
     total = value(cuda.cuDeviceTotalMem, device)
     units = value(cuda.cuDeviceGetAttribute, of.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device)
     ticks = 1000 * int(value(cuda.cuDeviceGetAttribute, of.CU_DEVICE_ATTRIBUTE_CLOCK_RATE, device))
-    return DeviceInfo(name, _target(name, 10 * major + minor), total, units, ticks), frozenset(features)
+    library = f"CUDA {value(cuda.cuDriverGetVersion)}"
+    return DeviceInfo(name, _target(name, 10 * major + minor), total, units, ticks, library), frozenset(features)
 
 
 def _target(name: str, capability: int) -> str:

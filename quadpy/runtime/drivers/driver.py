@@ -54,6 +54,7 @@ class DeviceInfo:
 
     ``units`` is the number of multiprocessors, CUs or RDNA's WGPs; 0 if it is unknown.
     ``ticks`` is the frequency, in Hz, of the counter that kernels can read; 0 if it is unknown.
+    ``library`` is the vendor's library and its version.
     """
 
     name: str
@@ -61,6 +62,7 @@ class DeviceInfo:
     total_memory: int
     units: int = 0
     ticks: int = 0
+    library: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -146,7 +146,8 @@ def _describe(hip: Any, ordinal: int) -> tuple[DeviceInfo, frozenset[Feature]]:
         features.add("parts")
     status, kilohertz = hip.hipDeviceGetAttribute(hip.hipDeviceAttribute_t.hipDeviceAttributeWallClockRate, ordinal)
     ticks = 1000 * kilohertz if status == hip.hipError_t.hipSuccess else 0
-    info = DeviceInfo(facts.name, facts.gcnArchName, facts.totalGlobalMem, facts.multiProcessorCount, ticks)
+    library = f"HIP {hip.hipRuntimeGetVersion()[1]}"
+    info = DeviceInfo(facts.name, facts.gcnArchName, facts.totalGlobalMem, facts.multiProcessorCount, ticks, library)
     return info, frozenset(features)
 
 
