@@ -94,7 +94,7 @@ def latch_launch(kernel: ir.Kernel, number: int, latch: Latch) -> TaskInfo:
     return TaskInfo(f"{kernel.name}_latch{number}", False, 1, effects=asked, scratch="rw", latch=True)
 
 
-def fused_launch(kernel: ir.Kernel, block_dim: int, layout: AbiLayout) -> TaskInfo:
+def fused_launch(kernel: ir.Kernel, block_dim: int, layout: AbiLayout, meetings: int) -> TaskInfo:
     """The one launch of all tasks: its iterations are those of the largest task."""
     most: Formula = 1
     for task in kernel.tasks:
@@ -103,7 +103,7 @@ def fused_launch(kernel: ir.Kernel, block_dim: int, layout: AbiLayout) -> TaskIn
             most = Operation("max", (most, _UNKNOWN if extent is None else extent), 64)
     return TaskInfo(
         f"{kernel.name}_fused", True, block_dim, effects=_print_together(kernel.tasks, conditions_of(kernel.flow)),
-        grid_stride=True, extent=most, scratch="rw", cooperative=True,
+        grid_stride=True, extent=most, scratch="rw", cooperative=True, meetings=meetings,
     )  # fmt: skip
 
 

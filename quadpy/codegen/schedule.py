@@ -13,7 +13,7 @@ from quadpy.codegen.limits import require_counts, require_parameters
 from quadpy.codegen.plans.frame import cpu_frame, cpu_grain, fused_frame, gpu_frame
 from quadpy.codegen.plans.fusion import fusion_of
 from quadpy.codegen.plans.joining import Joined, joined_tasks
-from quadpy.codegen.plans.phases import Step, steps_of
+from quadpy.codegen.plans.phases import Step, meetings_of, steps_of
 from quadpy.codegen.predication import Latch, predicated_flow, predication_of
 from quadpy.codegen.reduction import MOST_CHUNKS, reduction_rows
 from quadpy.codegen.targets import rules_for
@@ -211,7 +211,8 @@ def _gpu(kernel: ir.Kernel, form: Form, spec: TargetSpec, gpu: GpuRules, layout:
 def _fused(kernel: ir.Kernel, form: Form, spec: TargetSpec, layout: AbiLayout) -> KernelSchedule:
     """Cells of scratch memory: those of separate launches, then the counter's and two for each loop."""
     fusion, (first_cells, cells) = fusion_of(kernel, rules_for(spec).gpu), _result_cells(kernel)
-    launch = fused_launch(kernel, fusion.block_dim, layout)
+    steps = steps_of(kernel)
+    launch = fused_launch(kernel, fusion.block_dim, layout, meetings_of(steps))
     tasks = tuple(
         Schedule(task, launch.symbol, fused_frame(kernel, task, first_cells[number], copies=fusion.copies), ())
         for number, task in enumerate(kernel.tasks)
@@ -219,7 +220,7 @@ def _fused(kernel: ir.Kernel, form: Form, spec: TargetSpec, layout: AbiLayout) -
     counter = -(-cells // COUNTER_CELLS) * COUNTER_CELLS
     loops = len(list(loops_of(kernel.flow)))
     answers = counter + COUNTER_CELLS
-    fused = FusedSchedule(launch, steps_of(kernel), counter, answers, loops, frozenset(_written(kernel)))
+    fused = FusedSchedule(launch, steps, counter, answers, loops, frozenset(_written(kernel)))
     return KernelSchedule(
         kernel, form, spec, layout, tasks, (launch,), (), answers + 2 * loops, takes_scratch=True, fused=fused
     )

@@ -213,7 +213,7 @@ def test_one_launch_and_no_graph_of_the_drivers(here):
             run.launch()
         assert x.to_numpy().tolist() == [22, 23]
         assert (len(here.calls("launch_cooperative")), here.calls("graph_create")) == (3, [])
-        assert run.fusion == (True, f"one launch of at most {2 * 304} blocks, all of them resident")
+        assert run.fusion == (True, f"one launch of at most {2 * 304} blocks, all of them resident, which meet 1 time")
 
 
 def test_a_change_is_another_block(here):

@@ -85,6 +85,11 @@ def steps_of(kernel: ir.Kernel) -> tuple[Step, ...]:
     return tuple(planner.steps)
 
 
+def meetings_of(steps: Iterable[Step]) -> int:
+    """How often the blocks meet, with one pass through each loop."""
+    return sum(1 + meetings_of(step.body) if isinstance(step, Again) else isinstance(step, Meet) for step in steps)
+
+
 class _Planner:
     """``pending`` holds the accesses since the blocks last met."""
 

@@ -6,6 +6,8 @@ from dataclasses import replace
 from typing import Final
 
 from quadpy.core.artifact import CodeObject
+from quadpy.core.messages import counted
+from quadpy.jit.fusion.worth import BLOCKS_OF_UNIT
 from quadpy.jit.gpu_launch import TaskLaunch
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.locks import new_lock
@@ -14,8 +16,6 @@ from quadpy.runtime.memory.allocators.block import DeviceBuffer
 from quadpy.runtime.streams.stream import Stream
 from quadpy.runtime.streams.timeline import Timeline
 
-BLOCKS_OF_UNIT: Final = 2
-"""More blocks would be resident, but would take longer to meet."""
 _CELL: Final = 8
 
 
@@ -30,10 +30,16 @@ class CooperativeLaunch:
         resident = device.driver.max_blocks(launch.function, launch.block[0], 0)
         self._of_unit = min(resident // max(device.driver.info.units, 1), BLOCKS_OF_UNIT)
         self.most_blocks = self._of_unit * device.driver.info.units
-        self.launch = replace(launch, max_blocks=self.most_blocks)
+        self.launch, self.meetings = replace(launch, max_blocks=self.most_blocks), code.tasks[0].meetings
         self._offsets = [*(slot.offset for slot in code.layout.values), code.layout.size]
         self._scratch: dict[Timeline, DeviceBuffer] = {}
         self._lock = new_lock()
+
+    @property
+    def description(self) -> str:
+        """For people; the meetings of one pass through each loop."""
+        times = counted(self.meetings, "time")
+        return f"one launch of at most {self.most_blocks} blocks, all of them resident, which meet {times}"
 
     def arguments(self, address: int) -> object:
         """The driver's arguments for an argument block at ``address``, followed by the address of scratch memory."""

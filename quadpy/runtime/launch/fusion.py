@@ -33,9 +33,9 @@ def require_fuse(fuse: object, *, graph: bool = True) -> None:
 
 
 class OneLaunch(Protocol):
-    """One cooperative launch; one thread at a time."""
+    """One cooperative launch; one thread at a time.  ``description`` is for people."""
 
-    most_blocks: int
+    description: str
 
     @property
     def keep(self) -> tuple[object, ...]:
