@@ -161,9 +161,10 @@ class LiveGraph:
         elif enabled:
             self._apply({node.name: node})  # it may have been changed while it was off
 
-    def separate(self, reason: str) -> Engine:
-        """Run nodes as separate launches from now on, for ``reason``."""
+    def separate(self, reason: str, timeline: Timeline) -> Engine:
+        """Run nodes as separate launches from now on, for ``reason``; the next one is on the stream of ``timeline``."""
         self.choice.separate = reason
+        self.choice.moves_to(timeline)
         self.update_nodes()
         return self._rebuild(self.nodes)
 
@@ -186,6 +187,19 @@ class LiveGraph:
         return engine
 
     # the engine
+
+    def on_units_of(self, timeline: Timeline) -> Engine:
+        """The engine, rebuilt if its kernels would run on other compute units than those of the stream of ``timeline``."""
+        engine = self.check()
+        before = self.choice.part
+        if engine.one_launch or timeline.part == before or not self.choice.moves_to(timeline):
+            return engine
+        try:
+            self.update_nodes()
+            return self._rebuild(self.nodes)
+        except BaseException:
+            self.choice.part = before
+            raise
 
     def _apply(self, placed: dict[str, Node]) -> None:
         """Let the engine run the new nodes, in place where it can."""

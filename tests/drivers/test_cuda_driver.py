@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import dataclasses
 import enum
+import itertools
 import subprocess
 import sys
 import threading
@@ -546,6 +547,8 @@ def test_cudas_green_contexts():
     ((_, (chosen, count)),) = [call for call in stand_in.log if call[0] == "cuDevResourceGenerateDesc"]
     assert ([each.name for each in chosen], count) == ([0, 5, "rest"], 3)
     assert stand_in.names().count("cuGreenCtxCreate") == 1  # streams of the same units share one
+    split = next(arguments for name, arguments in stand_in.log if name == "cuDevSmResourceSplitByCount")
+    assert split[2:] == (1, 1)  # as small as CUDA allows
     made = [arguments for name, arguments in stand_in.log if name == "cuGreenCtxStreamCreate"]
     assert made == [("context", 1, -2), ("context", 1, 0)]  # non-blocking, with the priority
 
@@ -561,6 +564,58 @@ def test_a_green_context_that_cuda_refuses(call):
         driver.stream_create_on(0, (0,))
     stand_in.status.clear()
     assert driver.stream_create_on(0, (0,)) == 0x40  # nothing is remembered of the failure
+
+
+def test_contexts_that_nothing_uses_are_destroyed_when_there_are_many():
+    stand_in = GreenContexts()
+    made = itertools.count(100)
+    stand_in.cuGreenCtxCreate = lambda *_: (Status.CUDA_SUCCESS, next(made))
+    stand_in.cuGreenCtxStreamCreate = lambda context, *_: (Status.CUDA_SUCCESS, context + 1000)
+    driver = open_over(stand_in)
+    kept = driver.stream_create_on(0, (0,))
+    assert kept == 1100
+    for first in range(16):
+        for second in range(first):
+            driver.stream_destroy(driver.stream_create_on(0, (second, first)))
+    destroyed = [context for name, (context, *_) in stand_in.log if name == "cuGreenCtxDestroy"]
+    assert len(destroyed) == 1 + 120 - 16
+    assert 100 not in destroyed  # its stream lives
+    assert driver.stream_create_on(0, (0,)) == kept
+    assert driver.stream_create_on(0, (14, 15)) == 1100 + 120  # it was kept
+
+
+def test_nodes_of_graphs_are_made_in_the_context_of_their_part():
+    stand_in = GreenContexts()
+    stand_in.values["cuCtxFromGreenCtx"] = ("converted",)
+    parts = cuda_parts.Parts(stand_in)
+    parts.groups(0)
+
+    def add():
+        stand_in.log.append(("add", ()))
+        return Status.CUDA_SUCCESS, 0x77
+
+    assert parts.inside(None, add) == (Status.CUDA_SUCCESS, 0x77)
+    assert "cuCtxPushCurrent" not in stand_in.names()
+    assert parts.inside((2, 3), add) == (Status.CUDA_SUCCESS, 0x77)
+    assert stand_in.names()[-3:] == ["cuCtxPushCurrent", "add", "cuCtxPopCurrent"]
+    assert ("cuCtxPushCurrent", ("converted",)) in stand_in.log
+    with pytest.raises(ZeroDivisionError):
+        parts.inside((2, 3), lambda: 1 / 0)
+    assert stand_in.names()[-1] == "cuCtxPopCurrent"  # the thread is in its own context again
+    for first in range(16):
+        for second in range(first):
+            _, stream = parts.create(0, 1, 0, (second, first), ())
+            parts.destroy(stream)
+    made, destroyed = (stand_in.names().count(name) for name in ("cuGreenCtxCreate", "cuGreenCtxDestroy"))
+    assert made - destroyed == 16
+    count = made
+    parts.inside((2, 3), add)  # nodes in it may still run: it was not destroyed
+    assert stand_in.names().count("cuGreenCtxCreate") == count
+    for call in ("cuCtxGetDevice", "cuCtxFromGreenCtx", "cuCtxPushCurrent"):
+        stand_in.status[call] = Status.CUDA_ERROR_INVALID_VALUE
+        assert parts.inside((2, 3), add) == (Status.CUDA_ERROR_INVALID_VALUE,)
+        assert stand_in.names()[-1] == call
+        del stand_in.status[call]
 
 
 def test_an_older_cuda_has_no_parts():

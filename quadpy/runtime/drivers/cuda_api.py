@@ -97,8 +97,8 @@ def _table(cuda: Any) -> GpuApi:
         module_load=named("cuModuleLoadDataEx", _load, cuda),
         module_function=named("cuModuleGetFunction", _function, cuda),
         launch_markers=(1, 2, 0),
-        graphs=functools.partial(cuda_graph_api, cuda, functools.partial(ctypes.CDLL, _LIBRARY)),
-        **{purpose: getattr(cuda, name) for purpose, (_, name) in CALLS.items()},
+        graphs=functools.partial(cuda_graph_api, cuda, functools.partial(ctypes.CDLL, _LIBRARY), parts),
+        **{purpose: getattr(cuda, name) for purpose, (_, name) in CALLS.items()} | {"stream_destroy": parts.destroy},
     )
 
 

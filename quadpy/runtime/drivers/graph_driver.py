@@ -21,17 +21,22 @@ ConditionHandle = NewType("ConditionHandle", int)
 CopyKind: TypeAlias = Literal["in", "out", "within"]
 """Pinned host memory to the device, the device to pinned host memory, the device to itself."""
 
-GraphFeature: TypeAlias = Literal["memory", "semaphores", "priorities", "loops"]
+GraphFeature: TypeAlias = Literal["memory", "semaphores", "priorities", "loops", "parts"]
 """``memory``      alloc and free nodes
 ``semaphores``  semaphores of other libraries can be imported
 ``priorities``  kernel nodes have a priority
 ``loops``       a graph may repeat a part of itself: ``condition_create``, ``add_loop``
+``parts``       kernel nodes run on their ``groups`` of compute units, or on all, whatever the stream of the launch; without
+                it, they run on those of the stream
 """
 
 
 @dataclass(frozen=True, slots=True)
 class KernelWork:
-    """One launch of a kernel; ``arguments`` is its whole argument block, which the driver copies."""
+    """One launch of a kernel; ``arguments`` is its whole argument block, which the driver copies.
+
+    ``groups`` are those of the compute units on which it runs: see ``Driver.unit_groups``; None for all.
+    """
 
     function: FunctionHandle
     grid: tuple[int, int, int]
@@ -39,6 +44,7 @@ class KernelWork:
     shared_bytes: int
     arguments: bytes = field(repr=False)
     priority: int | None = None
+    groups: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ from simulated_gpu.graph_state import (
 __all__ = ["RecordingGraphs"]
 
 _FEATURES: Final[frozenset[GraphFeature]] = frozenset(("memory", "semaphores", "priorities"))
-_LOOPS: Final[frozenset[GraphFeature]] = frozenset(("loops",))
+_OF_NVIDIA: Final[frozenset[GraphFeature]] = frozenset(("loops", "parts"))
 _SWITCHABLE: Final = (KernelWork, CopyWork, FillWork)
 
 
@@ -56,7 +56,7 @@ class RecordingGraphs:
     """
 
     def __init__(self, driver: SimulatedDevice, *, loops: bool = False) -> None:
-        self.features = _FEATURES | _LOOPS if loops else _FEATURES
+        self.features = _FEATURES | _OF_NVIDIA if loops else _FEATURES
         self._driver, self._runs = driver, GraphRuns(driver)
         self.races = self._runs.races
         self._bodies: dict[GraphHandle, GraphState] = {}
@@ -93,6 +93,8 @@ class RecordingGraphs:
                 if (nested := self._graph(work.graph)).has_memory:
                     raise DriverError("graph_add failed: a child graph has memory nodes")
                 child = GraphState(dict(nested.steps))
+            if isinstance(work, KernelWork) and work.groups is not None and "parts" not in self.features:
+                raise DriverError("graph_add failed: kernels run on the units of the launch's stream")
             if isinstance(work, CopyWork) and not work.nbytes:
                 raise DriverError("graph_add failed: a copy of 0 bytes")
             if isinstance(work, (EventRecordWork, EventWaitWork)):
