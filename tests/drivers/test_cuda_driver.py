@@ -577,7 +577,7 @@ def test_contexts_that_nothing_uses_are_destroyed_when_there_are_many():
     for first in range(16):
         for second in range(first):
             driver.stream_destroy(driver.stream_create_on(0, (second, first)))
-    destroyed = [context for name, (context, *_) in stand_in.log if name == "cuGreenCtxDestroy"]
+    destroyed = [arguments[0] for name, arguments in stand_in.log if name == "cuGreenCtxDestroy"]
     assert len(destroyed) == 1 + 120 - 16
     assert 100 not in destroyed  # its stream lives
     assert driver.stream_create_on(0, (0,)) == kept

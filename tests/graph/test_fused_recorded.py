@@ -362,7 +362,7 @@ def test_auto_is_for_what_was_measured_to_win(here):
 
 
 def test_larger_arrays_go_back_to_the_graph(here):
-    graph, _ = chain(here)
+    graph, x = chain(here)
     large = qp.ndarray(qp.i32, 1 << 23)
     with graph.instantiate() as run:
         run.update("first", 1, large)
@@ -557,7 +557,7 @@ def groups_of_nodes(here):
 
 
 def test_one_launch_on_a_part_has_no_more_blocks_than_fit_there(here):
-    graph, x = chain(here)
+    graph, _ = chain(here)
     large = qp.ndarray(qp.i32, 1 << 20)
     with graph.instantiate(fuse=True) as run, qp.create_stream(compute_units=8) as part:
         for name in ("first", "second"):
