@@ -31,12 +31,13 @@ from quadpy.runtime.streams.current import warn_of_reset
 from quadpy.runtime.streams.event import Event
 from quadpy.runtime.streams.manager import StreamManager
 from quadpy.runtime.streams.owned import OwnerRef
-from quadpy.runtime.streams.parts import ComputeUnits
 from quadpy.runtime.streams.stream import Stream
 from quadpy.runtime.streams.timeline import Timelines
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+    from quadpy.runtime.streams.parts import ComputeUnits
 
 
 @shows("close", "create_event", "create_stream", "current_stream", "default_stream", "memory_stats", "synchronize")

@@ -13,13 +13,13 @@ from quadpy.errors import ArgumentError, NoDeviceError
 from quadpy.runtime.device.current import Config, State
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.streams.event import Event
-from quadpy.runtime.streams.parts import ComputeUnits
 from quadpy.runtime.streams.stream import Stream, set_device_lookup
 
 if TYPE_CHECKING:
     from quadpy.runtime.device.device import Device
     from quadpy.runtime.drivers.driver import Driver
     from quadpy.runtime.memory.device_memory import MemoryStats
+    from quadpy.runtime.streams.parts import ComputeUnits
 
 
 def _open_cpu(ordinal: int) -> Driver:

@@ -5,7 +5,7 @@ Unknown handles are refused here, before the driver is called: drivers do not ch
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from quadpy.core.completion import shows
 from quadpy.core.copying import OneProcess
@@ -19,8 +19,10 @@ from quadpy.runtime.memory.device_memory import DeviceMemory
 from quadpy.runtime.printing.device_rings import Prints
 from quadpy.runtime.streams.current import CurrentStreams
 from quadpy.runtime.streams.event_table import EventTable
-from quadpy.runtime.streams.parts import ComputeUnits
 from quadpy.runtime.streams.timeline import Timeline, Timelines, handle_text
+
+if TYPE_CHECKING:
+    from quadpy.runtime.streams.parts import ComputeUnits
 
 
 @shows(
@@ -58,7 +60,7 @@ class StreamManager(OneProcess):
     # streams
 
     def create_stream(self, priority: int = 0, compute_units: ComputeUnits = None) -> int:
-        """Create a stream; see ``qp.create_stream``."""
+        """Create a stream with a ``priority``, and perhaps ``compute_units`` of its own; see ``qp.create_stream``."""
         timeline = self.new_stream(priority, compute_units)
         self._timelines.enter(timeline)
         return timeline.handle

@@ -12,15 +12,18 @@ import itertools
 import weakref
 from collections.abc import Mapping
 from sys import getrefcount
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
+from quadpy.core.importing import import_late
 from quadpy.errors import StreamError
 from quadpy.runtime.device.handle_pool import ALONE, HandlePool
 from quadpy.runtime.device.life import HOSTS, THREAD, Life
 from quadpy.runtime.device.reaper import Owner, Reaper
 from quadpy.runtime.drivers.driver import DEFAULT_STREAM, Driver, EventHandle, PlainPointer, StreamHandle
 from quadpy.runtime.streams.owned import OwnerRef
-from quadpy.runtime.streams.parts import ComputeUnits, Part, checked_units, part_of
+
+if TYPE_CHECKING:
+    from quadpy.runtime.streams.parts import ComputeUnits, Part
 
 T = TypeVar("T")
 
@@ -116,7 +119,8 @@ class Timelines:
         Raises:
             StreamError: ``wanted`` does not fit the device, or its driver has no such streams.
         """
-        units = checked_units(wanted)
+        parts = import_late("quadpy.runtime.streams.parts")
+        units = parts.checked_units(wanted)
         if units is None or "host" in self._driver.features:
             return None
         if "parts" not in self._driver.features:
@@ -124,7 +128,9 @@ class Timelines:
                 f"the driver of {self._driver.info.name} has no streams on a part of the compute units",
                 hint="this needs CUDA 12.4, or HIP with hipExtStreamCreateWithCUMask",
             )
-        return part_of(units, self._driver.unit_groups(), [each.part for each in list(self.live.values())])
+        others = [each.part for each in list(self.live.values())]
+        found: Part = parts.part_of(units, self._driver.unit_groups(), others)
+        return found
 
     def enter(self, timeline: Timeline) -> None:
         """Make ``timeline`` known to ``find`` until it ends; handle 0 always means the default stream."""
