@@ -7,9 +7,10 @@ from simulated_gpu.driver import RecordingDriver
 
 import quadpy as qp
 from quadpy.codegen.compile import compile_kernel
-from quadpy.codegen.schedule import Form
+from quadpy.codegen.schedule import Form, schedule_of
 from quadpy.core.flow import Fork, Loop, depth_of
 from quadpy.core.target import parse_target
+from quadpy.jit.formula import compile_formula
 from quadpy.jit.fusion.worth import costs_on, why_separate, why_slower
 from quadpy.jit.offline import trace_for
 from quadpy.runtime.device.known import Known, Measured, store
@@ -151,3 +152,81 @@ def test_what_is_stored_is_read_once(monkeypatch):
     first = costs_on(driver)
     store(driver, Known({}, measured(barrier_us=100.0)))
     assert costs_on(driver) == first
+
+
+def launch_of(function):
+    return compile_kernel(
+        trace_for(qp.kernel(function, graph=True), {}, TARGET).kernel, TARGET, Form(fused=True)
+    ).tasks[0]
+
+
+def blocks_of(function, *extents):
+    """The blocks that the one launch of ``function`` asks for; each array has two values, its address and its extent."""
+    values = [value for extent in extents for value in (0, extent)]
+    task = launch_of(function)
+    return -(-compile_formula(task.extent)(values) // task.block_dim)
+
+
+def test_tasks_that_run_at_once_have_blocks_of_their_own():
+    def apart(x: I32, y: I32, z: I32):
+        for i in x:
+            x[i] += 1
+        for i in y:
+            y[i] += 1
+        for i in z:
+            z[i] += 1
+
+    def behind(x: I32, y: I32, z: I32):
+        for i in x:
+            x[i] += 1
+        for i in y:
+            y[i] += x[0]
+        for i in z:
+            z[i] += y[0]
+
+    def branches(x: I32, y: I32, z: I32):
+        for i in z:
+            z[i] = 1
+        with qp.graph.parallel_context():
+            with qp.graph.parallel():
+                for i in x:
+                    x[i] += z[0]
+            with qp.graph.parallel():
+                for i in y:
+                    y[i] += z[1]
+
+    assert blocks_of(apart, 10, 10, 10) == 3
+    assert blocks_of(behind, 10, 10, 10) == 1
+    assert blocks_of(branches, 10, 10, 10) == 2
+    assert blocks_of(branches, 10, 10, 10_000) == 40
+    assert blocks_of(behind, 1000, 10, 300) == 4
+    assert blocks_of(apart, 1000, 10, 300) in (7, 8)
+    assert launch_of(branches).meetings == 1
+
+
+def test_blocks_begin_at_different_shares():
+    """Of three tasks that run at once, two are shifted in the code; those that wait for each other are not."""
+
+    def apart(x: I32, y: I32, z: I32):
+        for i in x:
+            x[i] += 1
+        for i in y:
+            y[i] += 1
+        for i in z:
+            z[i] += 1
+
+    def behind(x: I32, y: I32, z: I32):
+        for i in x:
+            x[i] += 1
+        for i in y:
+            y[i] += x[0]
+        for i in z:
+            z[i] += y[0]
+
+    found = [
+        schedule_of(
+            trace_for(qp.kernel(function, graph=True), {}, TARGET).kernel, TARGET, Form(fused=True)
+        ).fused.shares
+        for function in (apart, behind)
+    ]
+    assert found == [((0, 3), (1, 3), (2, 3)), ((0, 1), (0, 1), (0, 1))]
