@@ -17,6 +17,7 @@ from quadpy.graph.model.nodes import Node
 from quadpy.graph.model.ordered_nodes import OrderedNodes, reordered
 from quadpy.graph.model.recording import LaunchStep, Recording
 from quadpy.graph.model.resources import Resources
+from quadpy.runtime.launch.fusion import why_not_on_part
 from quadpy.runtime.streams.timeline import Timeline
 
 
@@ -192,6 +193,9 @@ class LiveGraph:
         """The engine, rebuilt if its kernels would run on other compute units than those of the stream of ``timeline``."""
         engine = self.check()
         before = self.choice.part
+        if engine.one_launch and timeline.part is not None and self.choice.fuse == "auto":
+            why = why_not_on_part(self.device.driver)
+            return self.separate(why, timeline) if why else engine
         if engine.one_launch or timeline.part == before or not self.choice.moves_to(timeline):
             return engine
         try:

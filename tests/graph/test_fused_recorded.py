@@ -568,6 +568,24 @@ def test_one_launch_on_a_part_has_no_more_blocks_than_fit_there(here):
     assert [grid[0] for _, grid, *_ in here.calls("launch_cooperative")] == [16, 608, 16]
 
 
+def test_one_launch_that_would_leave_the_part_is_separate_unless_it_is_wanted(here):
+    """HIP has one queue for all cooperative launches, which runs on all units."""
+    here.driver.features |= {"cooperative-apart"}
+    graph, x = chain(here)
+    with qp.create_stream(compute_units=8) as part:
+        with graph.instantiate() as run:
+            run.launch()
+            assert run.fusion.fused
+            run.launch(part)
+            assert run.fusion == (False, "one launch would not stay on the compute units of its stream")
+            run.launch(part)
+        with graph.instantiate(fuse=True) as run:
+            run.launch(part)
+            assert run.fusion.fused
+    assert (len(here.calls("launch_cooperative")), len(here.calls("graph_launch"))) == (2, 2)
+    assert x.to_numpy().tolist() == [1 + 4 * 7, 2 + 4 * 7]
+
+
 def test_a_graph_of_nvidias_is_built_again_for_the_part_of_its_stream(looping):
     graph, x = chain(looping)
     with (

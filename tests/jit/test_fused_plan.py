@@ -107,6 +107,18 @@ def test_on_a_part_of_the_device_no_more_blocks_than_fit_there(plan, array, call
     assert calls("launch_cooperative")[-1][1][0] == 4
 
 
+def test_a_call_that_would_leave_the_part_is_separate_unless_one_launch_is_wanted(plan, array, calls, device):
+    device.driver.name = "amdgpu"
+    x = array(1000)
+    device.driver.features |= {"cooperative-apart"}
+    with device.create_stream(compute_units=8) as part:
+        plan(two, "auto").run(values(x, x), [x, x], part)
+        assert not calls("launch_cooperative")
+        plan(two, "auto").run(values(x, x), [x, x], None)
+        plan(two, True).run(values(x, x), [x, x], part)
+        assert len(calls("launch_cooperative")) == 2
+
+
 def test_each_stream_has_a_counter_that_begins_at_0_and_stays(plan, array, calls, device):
     found = []
     fusing = plan(two, work=lambda block: found.append(struct.unpack_from("Q", block, len(block) - 8)[0]))

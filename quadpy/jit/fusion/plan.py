@@ -19,7 +19,7 @@ from quadpy.jit.plan import Plan, Values, Views
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.launch.capturing import session_of
-from quadpy.runtime.launch.fusion import TOO_LARGE, Fuse, Fusion
+from quadpy.runtime.launch.fusion import TOO_LARGE, Fuse, Fusion, why_not_on_part
 from quadpy.runtime.launch.launch import HostLaunch, Prepared
 from quadpy.runtime.memory.allocators.block import DeviceBuffer
 from quadpy.runtime.memory.device_storage import stream_of
@@ -82,8 +82,10 @@ class FusingPlan:
     def run(self, values: Values, views: Views, stream: object) -> object:
         """See ``GpuPlan.run``."""
         given = values[:]
-        direct = self.device.life.direct or session_of(stream_of(self.device, stream)) is None
-        fused = self._choose(values) if direct else ""
+        on = stream_of(self.device, stream)
+        direct = self.device.life.direct or session_of(on) is None
+        leaves = self._fuse == "auto" and on.timeline.part is not None and why_not_on_part(self.device.driver)
+        fused = self._choose(values) if direct and not leaves else ""
         if isinstance(fused, FusedPlan):
             try:
                 return fused.run(values, views, stream)

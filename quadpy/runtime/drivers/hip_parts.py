@@ -1,14 +1,15 @@
 """Streams on a part of an AMD GPU: streams with a mask of compute units.
 
-The kernel driver (``mqd_symmetrically_map_cu_mask`` in Linux) numbers the bits of a mask like this: consecutive bits go round
-the XCCs, then round the shader engines of each, then round their shader arrays, and only then to the next unit of an array.
-So consecutive units are spread evenly.  An XCC without any unit never finishes its share of a launch, and from RDNA on the
-two CUs of a WGP must be both on or both off.
+A mask has a bit for each unit that HIP counts: a CU or, from RDNA on, a WGP, whose two CUs HIP switches on together.  The kernel
+driver (``mqd_symmetrically_map_cu_mask`` in Linux) numbers units like this: consecutive ones go round the XCCs, then round the
+shader engines of each, then round their shader arrays, and only then to the next unit of an array.  So consecutive units
+are spread evenly.  An XCC without any unit never finishes its share of a launch.
 """
 
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -30,7 +31,6 @@ class Parts:
 
     def __init__(self, hip: Any) -> None:
         self._hip, self._ok = hip, hip.hipError_t.hipSuccess
-        self._bits: dict[int, int] = {}
         self.groups = named("hipGetDeviceProperties", Parts._groups, self)
         self.create = named("hipExtStreamCreateWithCUMask", Parts._create, self)
 
@@ -38,30 +38,30 @@ class Parts:
         status, facts = self._hip.hipGetDeviceProperties(ordinal)
         if status != self._ok:
             return (status,)
-        units = facts.multiProcessorCount
-        cus, xccs = self._attribute("PhysicalMultiProcessorCount", ordinal), self._attribute("NumberOfXccs", ordinal)
-        xccs = xccs or (_MOST_XCCS if facts.gcnArchName.startswith(("gfx94", "gfx95")) else 1)
-        paired = not facts.gcnArchName.startswith("gfx9")
-        # HIP counts WGPs as units unless it is told to run in CU mode.
-        self._bits[ordinal] = max(1, cus // units) if cus else 1 + paired
-        group = max(1, (1 + paired) // self._bits[ordinal]) * xccs
+        units, group = facts.multiProcessorCount, self._xccs(ordinal, facts.gcnArchName)
+        if _counts_halves_of_wgps(facts.gcnArchName):
+            group *= 2
         whole, rest = divmod(units, group)
         return self._ok, [*[group] * (whole - 1), group + rest] if whole else [units]
 
-    def _attribute(self, name: str, ordinal: int) -> int:
-        """An attribute of the device; 0 if the library does not know it."""
-        kind = getattr(self._hip.hipDeviceAttribute_t, f"hipDeviceAttribute{name}", None)
-        if kind is None:
-            return 0
-        status, value = self._hip.hipDeviceGetAttribute(kind, ordinal)
-        return int(value) if status == self._ok else 0
+    def _xccs(self, ordinal: int, arch: str) -> int:
+        kind = getattr(self._hip.hipDeviceAttribute_t, "hipDeviceAttributeNumberOfXccs", None)
+        status, found = (None, 0) if kind is None else self._hip.hipDeviceGetAttribute(kind, ordinal)
+        if status == self._ok and found:
+            return int(found)
+        return _MOST_XCCS if arch.startswith(("gfx94", "gfx95")) else 1
 
     def _create(
-        self, ordinal: int, _flags: int, _priority: int, _groups: object, units: Sequence[range]
+        self, _ordinal: int, _flags: int, _priority: int, _groups: object, units: Sequence[range]
     ) -> tuple[Any, ...]:
         """HIP has no flags and no priority for such streams."""
-        bits = self._bits[ordinal]
-        chosen = sum(((1 << bits) - 1) << bits * unit for group in units for unit in group)
+        chosen = sum(1 << unit for group in units for unit in group)
         words = -(-chosen.bit_length() // 32)
         mask = (ctypes.c_uint32 * words)(*(chosen >> 32 * word & 0xFFFFFFFF for word in range(words)))
         return tuple(self._hip.hipExtStreamCreateWithCUMask(words, mask))
+
+
+def _counts_halves_of_wgps(arch: str) -> bool:
+    """Whether HIP counts the CUs of WGPs one by one, as it does in CU mode; the driver refuses half a WGP."""
+    in_cu_mode = os.environ.get("GPU_ENABLE_WGP_MODE", "1").lower() in ("0", "false")
+    return not arch.startswith("gfx9") and (in_cu_mode or arch.startswith("gfx125"))
