@@ -636,8 +636,9 @@ def test_loops_children_and_calls_on_a_part(looping):
             left.fill(2, stream=stream)
             repeated(x, left, stream=stream)
             qp.sync()
-        here = [groups for groups in groups_of_nodes(looping)[before:] if groups is not None]
-        assert here
+        assert set(groups_of_nodes(looping)[before:]) == {None, part.timeline.part.groups}
+        for verb in ("condition_create", "graph_add_loop"):  # a loop has one context for all that is in it
+            assert {groups for *_, groups in looping.calls(verb)} == {None, part.timeline.part.groups}
     assert x.to_numpy().tolist() == [8 * 4**3, 12 * 4**3]
 
 

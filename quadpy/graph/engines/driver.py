@@ -23,6 +23,7 @@ from quadpy.runtime.drivers.graph_driver import (
     ChildWork,
     CopyWork,
     FillWork,
+    Groups,
     HostWork,
     KernelWork,
     NodeHandle,
@@ -45,7 +46,7 @@ class DriverGraph:
 
     def __init__(
         self, device: Device, nodes: Iterable[Node], failures: Failures, runs: Runs, *, grows: bool = False,
-        groups: tuple[int, ...] | None = None,
+        groups: Groups = None,
     ) -> None:  # fmt: skip
         self.graphs = graphs_of(device)
         self.device = device

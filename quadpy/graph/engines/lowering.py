@@ -33,6 +33,7 @@ from quadpy.runtime.drivers.graph_driver import (
     EventWaitWork,
     FillWork,
     FreeWork,
+    Groups,
     HostWork,
     KernelWork,
     SemaphoreSignalWork,
@@ -51,9 +52,7 @@ class HostResources:
     ``owned`` keeps all of it until no launch that uses it is pending.  ``groups`` are those of the kernels' compute units.
     """
 
-    def __init__(
-        self, device: Device, failures: Failures, runs: Runs, owned: ResourceStack, groups: tuple[int, ...] | None
-    ) -> None:
+    def __init__(self, device: Device, failures: Failures, runs: Runs, owned: ResourceStack, groups: Groups) -> None:
         self._device, self._failures, self._runs, self._owned, self.groups = device, failures, runs, owned, groups
         self._pinned: dict[str, tuple[PinnedPointer, int]] = {}
 
@@ -90,7 +89,8 @@ def driver_nodes_of(node: Node, resources: HostResources) -> list[DriverNode]:
             tasks = known_task_nodes(node.flow or tuple(range(len(works))), node.effects)
             origin = node.origin if node.conditions else None
             setter = None if origin is None else origin.condition_setter(indirect=node.indirect)
-            return driver_nodes_of_tasks(tasks, works, setter, node.conditions) or [DriverNode(EmptyWork())]
+            made = driver_nodes_of_tasks(tasks, works, setter, node.conditions, resources.groups)
+            return made or [DriverNode(EmptyWork())]
         case MemcpyNode() if node.nbytes:
             return _copy_nodes(node, resources)
         case MemsetNode() if node.width:
@@ -117,7 +117,7 @@ def driver_nodes_of(node: Node, resources: HostResources) -> list[DriverNode]:
             raise AssertionError(node)
 
 
-def work_of(launch: KernelLaunch, priority: int | None, groups: tuple[int, ...] | None) -> Work:
+def work_of(launch: KernelLaunch, priority: int | None, groups: Groups) -> Work:
     """The driver's work for one launch."""
     if not launch.grid[0]:
         return EmptyWork()

@@ -23,6 +23,7 @@ from quadpy.runtime.drivers.graph_driver import (
     FillWork,
     FreeWork,
     GraphFeature,
+    Groups,
     HostWork,
     KernelWork,
     NodeHandle,
@@ -263,11 +264,15 @@ class _Calls:
         status, version = self._cuda.cuDriverGetVersion()
         return bool(status == self._cuda.CUresult.CUDA_SUCCESS and version >= _LOOPS_SINCE)
 
-    def condition_create(self, graph: int) -> Answer:
-        yes, at_launch = 1, self._cuda.CU_GRAPH_COND_ASSIGN_DEFAULT
-        return tuple(self._cuda.cuGraphConditionalHandleCreate(graph, self._context(), yes, at_launch))
+    def condition_create(self, graph: int, groups: Groups) -> Answer:
+        yes, at_launch, create = 1, self._cuda.CU_GRAPH_COND_ASSIGN_DEFAULT, self._cuda.cuGraphConditionalHandleCreate
+        return self._inside(groups, lambda: tuple(create(graph, self._context(), yes, at_launch)))
 
-    def add_loop(self, graph: int, dependencies: Sequence[NodeHandle], condition: int) -> Answer:
+    def add_loop(self, graph: int, dependencies: Sequence[NodeHandle], condition: int, groups: Groups) -> Answer:
+        """All kernels of a loop run in the context of the loop."""
+        return self._inside(groups, lambda: self._add_loop(graph, dependencies, condition))
+
+    def _add_loop(self, graph: int, dependencies: Sequence[NodeHandle], condition: int) -> Answer:
         params = self._cuda.CUgraphNodeParams()
         params.type = self._cuda.CUgraphNodeType.CU_GRAPH_NODE_TYPE_CONDITIONAL
         params.conditional.handle = self._cuda.CUgraphConditionalHandle(condition)

@@ -31,11 +31,15 @@ GraphFeature: TypeAlias = Literal["memory", "semaphores", "priorities", "loops",
 """
 
 
+Groups: TypeAlias = "tuple[int, ...] | None"
+"""Numbers of groups of compute units: see ``Driver.unit_groups``; None for all."""
+
+
 @dataclass(frozen=True, slots=True)
 class KernelWork:
     """One launch of a kernel; ``arguments`` is its whole argument block, which the driver copies.
 
-    ``groups`` are those of the compute units on which it runs: see ``Driver.unit_groups``; None for all.
+    ``groups`` are those of the compute units on which it runs.
     """
 
     function: FunctionHandle
@@ -44,7 +48,7 @@ class KernelWork:
     shared_bytes: int
     arguments: bytes = field(repr=False)
     priority: int | None = None
-    groups: tuple[int, ...] | None = None
+    groups: Groups = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,13 +184,16 @@ class GraphDriver(Protocol):
     ) -> tuple[NodeHandle, Address]:
         """A node, and the address of its memory, the same in every launch."""
 
-    def condition_create(self, graph: GraphHandle) -> ConditionHandle:
+    def condition_create(self, graph: GraphHandle, groups: Groups = None) -> ConditionHandle:
         """The condition of one loop of ``graph``; it is true at the start of each launch."""
 
     def add_loop(
-        self, graph: GraphHandle, dependencies: Sequence[NodeHandle], condition: ConditionHandle
+        self, graph: GraphHandle, dependencies: Sequence[NodeHandle], condition: ConditionHandle, groups: Groups = None
     ) -> tuple[NodeHandle, GraphHandle]:
-        """Add a node that runs another graph while ``condition`` is true; its nodes are added to that graph next."""
+        """Add a node that runs another graph while ``condition`` is true; its nodes are added to that graph next.
+
+        Those have the same ``groups`` as the loop and its condition.
+        """
 
     def nodes(self, graph: GraphHandle) -> list[NodeHandle]:
         """Every node, read back from the driver."""

@@ -24,6 +24,7 @@ from quadpy.runtime.drivers.graph_driver import (
     GraphFeature,
     GraphHandle,
     GraphMemory,
+    Groups,
     KernelWork,
     NodeHandle,
     SemaphoreHandle,
@@ -117,16 +118,16 @@ class RecordingGraphs:
         found.steps[node] = step
         return node
 
-    def condition_create(self, graph: GraphHandle) -> ConditionHandle:
-        with self._driver.recorded("condition_create", graph):
+    def condition_create(self, graph: GraphHandle, groups: Groups = None) -> ConditionHandle:
+        with self._driver.recorded("condition_create", graph, groups):
             condition = ConditionHandle(next(self._handles))
             self._graph(graph).conditions.append(condition)
             return condition
 
     def add_loop(
-        self, graph: GraphHandle, dependencies: Sequence[NodeHandle], condition: ConditionHandle
+        self, graph: GraphHandle, dependencies: Sequence[NodeHandle], condition: ConditionHandle, groups: Groups = None
     ) -> tuple[NodeHandle, GraphHandle]:
-        with self._driver.recorded("graph_add_loop", graph, tuple(dependencies), condition):
+        with self._driver.recorded("graph_add_loop", graph, tuple(dependencies), condition, groups):
             known = [one for found in (*self._graphs.values(), *self._bodies.values()) for one in found.conditions]
             if "loops" not in self.features or condition not in known:
                 raise DriverError("graph_add_loop failed: invalid value: no such condition, or no loops here")
