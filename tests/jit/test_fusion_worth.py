@@ -111,6 +111,7 @@ def test_on_amd_meetings_are_cheaper_than_launches():
     driver = driver_of("amdgpu")
     assert why_slower(driver, 2, 1, loops=False, fuse="auto") == ""
     assert why_slower(driver, 20, 19, loops=False, fuse="auto") == ""
+    assert why_slower(driver, 1, 0, loops=False, fuse="auto") == ""  # of tasks that touch nothing of each other
     reason = why_slower(driver, 2, 3, loops=False, fuse="auto")
     assert reason == (
         "separate launches are faster: the blocks of one launch would meet 3 times, which takes 6.0 µs, and 2 launches one "
@@ -121,12 +122,15 @@ def test_on_amd_meetings_are_cheaper_than_launches():
 
 
 def test_measured_costs_decide():
-    """Whoever made the device: these say that one launch wins from 4 launches on."""
+    """Whoever made the device: these say that one launch wins from 4 launches on, if it meets at most 4 times for 3 nodes."""
     for vendor in ("amdgpu", "cuda", "another"):
         driver = driver_of(vendor, measured())
         found = [why_slower(driver, depth, depth - 1, loops=False, fuse="auto") for depth in range(2, 7)]
-        assert [not why for why in found] == [False, True, True, True, True]
-        assert "figures of this device" in found[0]
+        assert [not why for why in found] == [False, False, True, True, True]
+        assert "one launch wins from 4 on" in found[0]
+        found = [why_slower(driver, 4, meetings, loops=False, fuse="auto") for meetings in range(3, 7)]
+        assert [not why for why in found] == [True, True, False, False]
+        assert "figures of this device" in found[-1]
         assert why_separate(driver, 10_000, loops=False, fuse="auto") == ""
         assert "from 10000 on" in why_separate(driver, 10_001, loops=False, fuse="auto")
         assert why_separate(driver, 50_000, loops=True, fuse="auto") == ""

@@ -22,25 +22,25 @@ _THREADS: Final = 256
 class Costs(NamedTuple):
     """What launches of small tasks cost on a device, in microseconds.
 
-    start     how much longer one cooperative launch takes than a graph of one node
     node      each further node of a graph, after the one before
     barrier   each meeting of the blocks of a launch
+    fewest    launches one after another from which on one launch is faster
     up_to     iterations of a task up to which one launch is faster; 0 if it never is
     looped    the same for tasks in a loop on the device
     source    where the figures are from, for messages
     """
 
-    start: float
     node: float
     barrier: float
+    fewest: int
     up_to: int
     looped: int
     source: str
 
 
 _USUAL: Final = {
-    "amdgpu": Costs(0.0, 3.9, 2.0, 16, 16, "figures of other AMD GPUs"),
-    "cuda": Costs(0.0, 1.2, 1.4, 0, 4, "figures of an H200"),
+    "amdgpu": Costs(3.9, 2.0, 2, 16, 16, "figures of other AMD GPUs"),
+    "cuda": Costs(1.2, 1.4, 2, 0, 4, "figures of an H200"),
 }
 """Of devices on which ``quadpy selftest`` did not run, with iterations of a thread.
 
@@ -60,8 +60,8 @@ def costs_on(driver: Driver) -> Costs | None:
         known = known_of(driver)
         found = _measured[driver] = known.measured if known is not None else None
     if found is not None:
-        start, source = found.fused_us - found.graph_us, "figures of this device"
-        return Costs(start, found.graph_node_us, found.barrier_us, found.fused_up_to, found.looped_up_to, source)
+        sizes, source = (found.fused_up_to, found.looped_up_to), "figures of this device"
+        return Costs(found.graph_node_us, found.barrier_us, found.fused_from, *sizes, source)
     usual = _USUAL.get(driver.name)
     if usual is None:
         return None
@@ -100,7 +100,9 @@ def why_slower(driver: Driver, depth: int, meetings: int, *, loops: bool, fuse: 
     costs = None if fuse != "auto" or loops else costs_on(driver)
     if costs is None:
         return ""
-    one, several = costs.start + meetings * costs.barrier, (depth - 1) * costs.node
+    if meetings and depth < costs.fewest:
+        return f"separate launches are faster: there are {depth} one after another, and one launch wins from {costs.fewest} on"
+    one, several = meetings * costs.barrier, (depth - 1) * costs.node
     if one <= several:
         return ""
     return (
