@@ -200,10 +200,12 @@ class LiveGraph:
             return engine
         try:
             self.update_nodes()
-            return self._rebuild(self.nodes)
+            found = self._rebuild(self.nodes)
         except BaseException:
             self.choice.part = before
             raise
+        self.owner.exchange_timed(None)  # it is on the units of before
+        return found
 
     def _apply(self, placed: dict[str, Node]) -> None:
         """Let the engine run the new nodes, in place where it can."""

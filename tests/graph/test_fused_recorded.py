@@ -642,6 +642,19 @@ def test_loops_children_and_calls_on_a_part(looping):
     assert x.to_numpy().tolist() == [8 * 4**3, 12 * 4**3]
 
 
+def test_a_profile_times_the_nodes_on_their_part(looping):
+    graph, x = chain(looping)
+    with graph.instantiate(fuse=False) as run, qp.create_stream(compute_units=8) as part:
+        with qp.profiler.profile():
+            run.launch()
+            run.launch(part)
+            run.launch()
+        qp.sync()
+        of_kernels = groups_of_nodes(looping)
+        assert of_kernels.count(part.timeline.part.groups) == of_kernels.count(None) // 2
+    assert x.to_numpy().tolist() == [22, 23]
+
+
 def test_a_graph_of_amds_follows_its_stream(here):
     """HIP puts the nodes of a graph on the stream of the launch."""
     graph, x = chain(here)
