@@ -1,4 +1,4 @@
-"""What the backend of ``qp.init`` can do: questions that programs for Taichi and Quadrants ask."""
+"""What the backend of ``qp.init`` can do: what ``quadpy selftest`` found, and what programs for Taichi and Quadrants ask."""
 
 from __future__ import annotations
 
@@ -10,7 +10,12 @@ from quadpy.core.public import public
 from quadpy.core.target import amd_arch, nvidia_shared_bytes, parse_target, with_waves
 from quadpy.errors import ArgumentError
 from quadpy.runtime.device.current import current_config
+from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.devices import device_of
+from quadpy.runtime.device.known import Known, Measured, known_of, off_on
+
+__all__ = ["Known", "Measured", "get_cuda_compute_capability", "get_max_shared_memory_bytes", "is_arch_supported",
+           "lanes_of_waves", "measured", "off"]  # fmt: skip
 
 _ON_CPU: Final = 64 << 10
 """A CPU has no limit; this is what AMD's GPUs have."""
@@ -62,3 +67,20 @@ def is_arch_supported(arch: str) -> bool:
         raise ArgumentError(f"{shown(arch)} is not a backend", hint="pass qp.cpu, qp.python, qp.amdgpu or qp.cuda")
     probes = import_late("quadpy.runtime.device.probe")
     return bool((probes.probe_hip() if arch == "amdgpu" else probes.probe_cuda()).devices)
+
+
+def measured(device: Device) -> Measured | None:
+    """What launches cost on ``device``, as the last ``quadpy selftest`` there measured it; None if there was none.
+
+    It reads a file; ask once for each device.
+    """
+    known = known_of(device.driver)
+    return known.measured if known is not None else None
+
+
+def off(device: Device) -> dict[str, str]:
+    """The capabilities that quadpy does without on ``device``, by name, each with the reason.
+
+    They are those that ``quadpy selftest`` found not to work, or those that ``QUADPY_WITHOUT`` names.
+    """
+    return off_on(device.driver)

@@ -22,6 +22,12 @@ LEAST_PRINTED: Final = 8
 MOST_PRINTED: Final = 1 << 32
 """Limits of what one launch may have for prints, in bytes."""
 
+CAPABILITIES: Final = (
+    "graphs", "large-graphs", "graph-branches", "graph-updates", "graph-loops", "pool", "cooperative", "mapped",
+)  # fmt: skip
+"""What quadpy can do without on a GPU: see ``quadpy selftest``."""
+NO_CAPABILITY: Final = "nothing"
+
 Allocator = Literal["pool", "cache"]
 Place = Literal["screen", "browser", "memory"]
 LogLevel = Literal["debug", "info", "warning", "error"]
@@ -69,6 +75,13 @@ def _one_of(*choices: str) -> Callable[[str], str]:
         return text.lower()
 
     return parse
+
+
+def _capabilities(text: str) -> tuple[str, ...]:
+    names = tuple(filter(None, (part.strip().lower() for part in text.split(","))))
+    if names != (NO_CAPABILITY,) and not set(names) <= set(CAPABILITIES):
+        raise ValueError(f"{NO_CAPABILITY}, or names out of {', '.join(CAPABILITIES)}, with commas")
+    return names
 
 
 def _hazards(text: str) -> bool | str:
@@ -122,6 +135,13 @@ class Settings:
         None,
         _one_of("pool", "cache"),
         "GPU memory from the driver's `pool` or from quadpy's own `cache`, which is the default on AMD GPUs.",
+    )
+    without: tuple[str, ...] | None = _knob(
+        None,
+        _capabilities,
+        "Capabilities of the GPU that quadpy does without, with commas, in place of those that `quadpy selftest` found "
+        "not to work: `graphs`, `large-graphs`, `graph-branches`, `graph-updates`, `graph-loops`, `pool`, "
+        "`cooperative`, `mapped`; or `nothing`.",
     )
     cache: bool = _knob(True, _flag, "0 turns the kernel cache off.")
     cache_dir: Path | None = _knob(

@@ -11,6 +11,9 @@ def example_create_stream() -> None:
         x.fill(1.0, stream=stream)
         stream.synchronize()
     print(x[0])  # 1.0
+    with qp.create_stream(compute_units=0.5) as half:  # on a GPU, on half of it
+        x.fill(2.0, stream=half)
+        print(half.compute_units)  # None
 
 
 def example_Stream() -> None:

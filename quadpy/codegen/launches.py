@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from quadpy.codegen.extent import coarsened_extent, extent_of
@@ -94,16 +94,21 @@ def latch_launch(kernel: ir.Kernel, number: int, latch: Latch) -> TaskInfo:
     return TaskInfo(f"{kernel.name}_latch{number}", False, 1, effects=asked, scratch="rw", latch=True)
 
 
-def fused_launch(kernel: ir.Kernel, block_dim: int, layout: AbiLayout) -> TaskInfo:
-    """The one launch of all tasks: its iterations are those of the largest task."""
+def fused_launch(
+    kernel: ir.Kernel, block_dim: int, layout: AbiLayout, at_once: Iterable[Sequence[int]], meetings: int
+) -> TaskInfo:
+    """The one launch of all tasks: its iterations are those of the tasks that run ``at_once``, in blocks of their own."""
     most: Formula = 1
-    for task in kernel.tasks:
-        if isinstance(task, ir.ParallelTask):
-            extent = extent_of(task, layout)
-            most = Operation("max", (most, _UNKNOWN if extent is None else extent), 64)
+    for numbers in at_once:
+        together: Formula = (len(numbers) - 1) * (block_dim - 1)
+        for task in (kernel.tasks[number] for number in numbers):
+            extent = extent_of(task, layout) if isinstance(task, ir.ParallelTask) else 1
+            extent = _UNKNOWN if extent is None else extent
+            together = extent if together == 0 else Operation("add", (together, extent), 64)
+        most = Operation("max", (most, together), 64)
     return TaskInfo(
         f"{kernel.name}_fused", True, block_dim, effects=_print_together(kernel.tasks, conditions_of(kernel.flow)),
-        grid_stride=True, extent=most, scratch="rw", cooperative=True,
+        grid_stride=True, extent=most, scratch="rw", cooperative=True, meetings=meetings,
     )  # fmt: skip
 
 

@@ -7,13 +7,13 @@ from dataclasses import astuple
 from itertools import accumulate, pairwise
 
 from quadpy.codegen.abi import layout_of
-from quadpy.codegen.frames import CpuFrame, GpuFrame
+from quadpy.codegen.frames import CpuFrame, GpuFrame, GridStride
 from quadpy.codegen.launches import cpu_launch, fused_launch, gpu_launches, latch_launch, task_symbol
 from quadpy.codegen.limits import require_counts, require_parameters
 from quadpy.codegen.plans.frame import cpu_frame, cpu_grain, fused_frame, gpu_frame
 from quadpy.codegen.plans.fusion import fusion_of
 from quadpy.codegen.plans.joining import Joined, joined_tasks
-from quadpy.codegen.plans.phases import Step, steps_of
+from quadpy.codegen.plans.phases import Step, meetings_of, segments_of, steps_of
 from quadpy.codegen.predication import Latch, predicated_flow, predication_of
 from quadpy.codegen.reduction import MOST_CHUNKS, reduction_rows
 from quadpy.codegen.targets import rules_for
@@ -86,6 +86,7 @@ class FusedSchedule:
     answers  the first of two cells for each loop, which hold whether it goes on
     loops    the number of loops over tasks
     written  arrays that any task writes
+    shares   of each task: where among the equal shares of the blocks it begins, and how many there are
     """
 
     launch: TaskInfo
@@ -94,6 +95,7 @@ class FusedSchedule:
     answers: int
     loops: int
     written: frozenset[str]
+    shares: tuple[tuple[int, int], ...]
 
 
 COUNTER_CELLS = 16
@@ -211,15 +213,21 @@ def _gpu(kernel: ir.Kernel, form: Form, spec: TargetSpec, gpu: GpuRules, layout:
 def _fused(kernel: ir.Kernel, form: Form, spec: TargetSpec, layout: AbiLayout) -> KernelSchedule:
     """Cells of scratch memory: those of separate launches, then the counter's and two for each loop."""
     fusion, (first_cells, cells) = fusion_of(kernel, rules_for(spec).gpu), _result_cells(kernel)
-    launch = fused_launch(kernel, fusion.block_dim, layout)
-    tasks = tuple(
-        Schedule(task, launch.symbol, fused_frame(kernel, task, first_cells[number], copies=fusion.copies), ())
-        for number, task in enumerate(kernel.tasks)
-    )
+    steps = steps_of(kernel)
+    frames = [
+        fused_frame(kernel, t, first_cells[number], copies=fusion.copies) for number, t in enumerate(kernel.tasks)
+    ]
+    divided = [[p.task for p in found if isinstance(frames[p.task], GridStride)] for found in segments_of(steps)]
+    others = [[number] for number, frame in enumerate(frames) if not isinstance(frame, GridStride)]
+    at_once = [found for found in [*divided, *others] if found]
+    launch = fused_launch(kernel, fusion.block_dim, layout, at_once, meetings_of(steps))
+    tasks = tuple(Schedule(t, launch.symbol, frame, ()) for t, frame in zip(kernel.tasks, frames, strict=True))
+    places = {task: (number, len(found)) for found in at_once for number, task in enumerate(found)}
+    shares = tuple(places[number] for number in range(len(frames)))
     counter = -(-cells // COUNTER_CELLS) * COUNTER_CELLS
     loops = len(list(loops_of(kernel.flow)))
     answers = counter + COUNTER_CELLS
-    fused = FusedSchedule(launch, steps_of(kernel), counter, answers, loops, frozenset(_written(kernel)))
+    fused = FusedSchedule(launch, steps, counter, answers, loops, frozenset(_written(kernel)), shares)
     return KernelSchedule(
         kernel, form, spec, layout, tasks, (launch,), (), answers + 2 * loops, takes_scratch=True, fused=fused
     )

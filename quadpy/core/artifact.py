@@ -96,6 +96,7 @@ class TaskInfo:
     scratch      what it does with scratch memory: nothing, ``r`` or ``rw``
     latch        whether it decides which part of a loop comes next
     cooperative  whether its blocks wait for each other, so that the device must hold all of them at once
+    meetings     how often they all wait for each other, with one pass through each loop
     shared_bytes shared memory that the launch must ask for, since it is more than the code can declare
     joined       the symbols that tasks would have which this launch runs too
     """
@@ -114,6 +115,7 @@ class TaskInfo:
     cooperative: bool = False
     shared_bytes: int = 0
     joined: tuple[str, ...] = ()
+    meetings: int = 0
 
     def to_json(self) -> dict[str, Any]:
         """The same, with formulas as ``formula_to_json`` writes them."""

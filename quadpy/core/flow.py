@@ -63,6 +63,15 @@ def has_loop(flow: Iterable[Step]) -> bool:
     return any(True for _ in loops_of(flow))
 
 
+def depth_of(flow: Flow) -> int:
+    """How many tasks run one after another, with one pass through each loop."""
+    return sum(
+        max(map(depth_of, step.branches), default=0) if isinstance(step, Fork)
+        else depth_of(step.body) if isinstance(step, Loop) else 1
+        for step in flow
+    )  # fmt: skip
+
+
 def conditions_of(flow: Iterable[Step]) -> tuple[str, ...]:
     """The parameters that decide loops, each once, in order."""
     return tuple(dict.fromkeys(loop.condition for loop in loops_of(flow)))

@@ -109,6 +109,7 @@ class GraphExec(OneProcess):
                 resources.check(auto_free=self._auto_free)
                 told = None if CAPTURES.observer is None else self._tell(CAPTURES.observer, on, overlap=overlap)
                 if on.timeline is not live.announced:  # otherwise it is announced already, and earlier work is ordered
+                    engine = live.on_units_of(on.timeline)
                     self._move(engine, on, overlap=overlap and engine.overlaps)
                     resources = live.resources
                 if resources.memory:  # before the launch, as what a Ctrl-C interrupts may have been submitted
@@ -123,7 +124,7 @@ class GraphExec(OneProcess):
                     resources.cancel_launch()
                     if not engine.one_launch or getattr(error, "name", None) not in TOO_LARGE:
                         raise
-                    engine = live.separate("the device refused a launch of so many blocks at once")
+                    engine = live.separate("the device refused a launch of so many blocks at once", on.timeline)
                     engine.move(on)
                     self._launch_printing(engine, resources, on)
                 self._launches += 1

@@ -17,6 +17,7 @@ from quadpy.graph.model.nodes import Node
 from quadpy.graph.model.ordered_nodes import OrderedNodes, reordered
 from quadpy.graph.model.recording import LaunchStep, Recording
 from quadpy.graph.model.resources import Resources
+from quadpy.runtime.launch.fusion import why_not_on_part
 from quadpy.runtime.streams.timeline import Timeline
 
 
@@ -161,9 +162,10 @@ class LiveGraph:
         elif enabled:
             self._apply({node.name: node})  # it may have been changed while it was off
 
-    def separate(self, reason: str) -> Engine:
-        """Run nodes as separate launches from now on, for ``reason``."""
+    def separate(self, reason: str, timeline: Timeline) -> Engine:
+        """Run nodes as separate launches from now on, for ``reason``; the next one is on the stream of ``timeline``."""
         self.choice.separate = reason
+        self.choice.moves_to(timeline)
         self.update_nodes()
         return self._rebuild(self.nodes)
 
@@ -186,6 +188,24 @@ class LiveGraph:
         return engine
 
     # the engine
+
+    def on_units_of(self, timeline: Timeline) -> Engine:
+        """The engine, rebuilt if its kernels would run on other compute units than those of the stream of ``timeline``."""
+        engine = self.check()
+        before = self.choice.part
+        if engine.one_launch and timeline.part is not None and self.choice.fuse == "auto":
+            why = why_not_on_part(self.device.driver)
+            return self.separate(why, timeline) if why else engine
+        if engine.one_launch or timeline.part == before or not self.choice.moves_to(timeline):
+            return engine
+        try:
+            self.update_nodes()
+            found = self._rebuild(self.nodes)
+        except BaseException:
+            self.choice.part = before
+            raise
+        self.owner.exchange_timed(None)  # it is on the units of before
+        return found
 
     def _apply(self, placed: dict[str, Node]) -> None:
         """Let the engine run the new nodes, in place where it can."""

@@ -5,16 +5,17 @@ from __future__ import annotations
 import ctypes
 import dataclasses
 import enum
+import itertools
 import subprocess
 import sys
 import threading
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
 from quadpy.errors import DriverError, NoDeviceError, OutOfDeviceMemory
 from quadpy.runtime.device.device import Device
-from quadpy.runtime.drivers import cuda_api as table
+from quadpy.runtime.drivers import cuda_api as table, cuda_parts
 from quadpy.runtime.drivers.cuda_errors import CAUSES, FATAL
 from quadpy.runtime.drivers.gpu import GpuDriver
 
@@ -121,7 +122,7 @@ class StandIn:
                 arguments[3][0][: len(self.compiler_says)] = self.compiler_says
             found = {
                 "cuDeviceGet": arguments[:1],
-                "cuDeviceGetAttribute": (self.attributes.get(arguments[0]),) if arguments else (),
+                "cuDeviceGetAttribute": (self.attributes.get(arguments[0]),) if name == "cuDeviceGetAttribute" else (),
                 "cuDevicePrimaryCtxRetain": tuple(CONTEXT + device for device in arguments if name.endswith("Retain")),
             }.get(name) or self.values.get(name, ())
             return (answer, *([None] * len(found) if answer != Status.CUDA_SUCCESS else found))
@@ -145,7 +146,7 @@ def test_opening_describes_the_device_and_takes_its_primary_context():
     stand_in = StandIn()
     driver = open_over(stand_in)
     assert (driver.info.name, driver.info.arch, driver.info.total_memory) == ("stand-in", "sm_90", 20)
-    assert driver.features == {"handles", "timing", "modules", "pool", "stream-device"}
+    assert driver.features == {"handles", "timing", "modules", "pool", "stream-device", "parts"}
     assert driver.default_allocator == "pool"
     assert stand_in.names().count("cuDevicePrimaryCtxRetain") == 1
     assert ("cuCtxSetCurrent", (CONTEXT,)) in stand_in.log
@@ -508,3 +509,119 @@ def test_the_library_is_opened_by_the_name_that_the_binding_uses(monkeypatch):
     api = table._table(StandIn())
     api.library()
     assert (opened, api.launch_symbol) == (["libcuda.so.1"], "cuLaunchKernel")
+
+
+# streams on a part of the device
+
+
+class GreenContexts(StandIn):
+    """132 multiprocessors in groups of 8, and 4 that are left over."""
+
+    CUdevResourceType = SimpleNamespace(CU_DEV_RESOURCE_TYPE_SM=1)
+
+    def __init__(self, **status):
+        super().__init__(**status)
+        self.attributes["CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT"] = 132
+
+        def resource(count, name):
+            return SimpleNamespace(sm=SimpleNamespace(smCount=count), name=name)
+
+        groups = [resource(8, number) for number in range(16)]
+        self.values["cuDeviceGetDevResource"] = (resource(132, "all"),)
+        self.values["cuDevSmResourceSplitByCount"] = (
+            [*groups, *[resource(0, "unused")] * 116],
+            16,
+            resource(4, "rest"),
+        )
+        self.values["cuDevResourceGenerateDesc"] = ("described",)
+        self.values["cuGreenCtxCreate"] = ("context",)
+        self.values["cuGreenCtxStreamCreate"] = (0x40,)
+
+
+def test_cudas_green_contexts():
+    stand_in = GreenContexts()
+    driver = open_over(stand_in)
+    assert [len(group) for group in driver.unit_groups()] == [8] * 16 + [4]
+    assert driver.stream_create_on(-2, (0, 5, 16)) == 0x40
+    assert driver.stream_create_on(0, (0, 5, 16)) == 0x40
+    ((_, (chosen, count)),) = [call for call in stand_in.log if call[0] == "cuDevResourceGenerateDesc"]
+    assert ([each.name for each in chosen], count) == ([0, 5, "rest"], 3)
+    assert stand_in.names().count("cuGreenCtxCreate") == 1  # streams of the same units share one
+    split = next(arguments for name, arguments in stand_in.log if name == "cuDevSmResourceSplitByCount")
+    assert split[2:] == (1, 1)  # as small as CUDA allows
+    made = [arguments for name, arguments in stand_in.log if name == "cuGreenCtxStreamCreate"]
+    assert made == [("context", 1, -2), ("context", 1, 0)]  # non-blocking, with the priority
+
+
+@pytest.mark.parametrize(
+    "call", ["cuDeviceGetDevResource", "cuDevSmResourceSplitByCount", "cuDevResourceGenerateDesc", "cuGreenCtxCreate",
+             "cuGreenCtxStreamCreate"],
+)  # fmt: skip
+def test_a_green_context_that_cuda_refuses(call):
+    stand_in = GreenContexts(**{call: Status.CUDA_ERROR_INVALID_VALUE})
+    driver = open_over(stand_in)
+    with pytest.raises(DriverError, match="CUDA_ERROR_INVALID_VALUE"):
+        driver.stream_create_on(0, (0,))
+    stand_in.status.clear()
+    assert driver.stream_create_on(0, (0,)) == 0x40  # nothing is remembered of the failure
+
+
+def test_contexts_that_nothing_uses_are_destroyed_when_there_are_many():
+    stand_in = GreenContexts()
+    made = itertools.count(100)
+    stand_in.cuGreenCtxCreate = lambda *_: (Status.CUDA_SUCCESS, next(made))
+    stand_in.cuGreenCtxStreamCreate = lambda context, *_: (Status.CUDA_SUCCESS, context + 1000)
+    driver = open_over(stand_in)
+    kept = driver.stream_create_on(0, (0,))
+    assert kept == 1100
+    for first in range(16):
+        for second in range(first):
+            driver.stream_destroy(driver.stream_create_on(0, (second, first)))
+    destroyed = [arguments[0] for name, arguments in stand_in.log if name == "cuGreenCtxDestroy"]
+    assert len(destroyed) == 1 + 120 - 16
+    assert 100 not in destroyed  # its stream lives
+    assert driver.stream_create_on(0, (0,)) == kept
+    assert driver.stream_create_on(0, (14, 15)) == 1100 + 120  # it was kept
+
+
+def test_nodes_of_graphs_are_made_in_the_context_of_their_part():
+    stand_in = GreenContexts()
+    stand_in.values["cuCtxFromGreenCtx"] = ("converted",)
+    parts = cuda_parts.Parts(stand_in)
+    parts.groups(0)
+
+    def add():
+        stand_in.log.append(("add", ()))
+        return Status.CUDA_SUCCESS, 0x77
+
+    assert parts.inside(None, add) == (Status.CUDA_SUCCESS, 0x77)
+    assert "cuCtxPushCurrent" not in stand_in.names()
+    assert parts.inside((2, 3), add) == (Status.CUDA_SUCCESS, 0x77)
+    assert stand_in.names()[-3:] == ["cuCtxPushCurrent", "add", "cuCtxPopCurrent"]
+    assert ("cuCtxPushCurrent", ("converted",)) in stand_in.log
+    with pytest.raises(ZeroDivisionError):
+        parts.inside((2, 3), lambda: 1 / 0)
+    assert stand_in.names()[-1] == "cuCtxPopCurrent"  # the thread is in its own context again
+    for first in range(16):
+        for second in range(first):
+            _, stream = parts.create(0, 1, 0, (second, first), ())
+            parts.destroy(stream)
+    made, destroyed = (stand_in.names().count(name) for name in ("cuGreenCtxCreate", "cuGreenCtxDestroy"))
+    assert made - destroyed == 16
+    count = made
+    parts.inside((2, 3), add)  # nodes in it may still run: it was not destroyed
+    assert stand_in.names().count("cuGreenCtxCreate") == count
+    for call in ("cuCtxGetDevice", "cuCtxFromGreenCtx", "cuCtxPushCurrent"):
+        stand_in.status[call] = Status.CUDA_ERROR_INVALID_VALUE
+        assert parts.inside((2, 3), add) == (Status.CUDA_ERROR_INVALID_VALUE,)
+        assert stand_in.names()[-1] == call
+        del stand_in.status[call]
+
+
+def test_an_older_cuda_has_no_parts():
+    stand_in = GreenContexts()
+    stand_in.values["cuDriverGetVersion"] = (12_020,)
+    assert "parts" not in open_over(stand_in).features
+    assert not cuda_parts.Parts.known(
+        SimpleNamespace(cuDriverGetVersion=lambda: (0, 13_000), CUresult=SimpleNamespace(CUDA_SUCCESS=0))
+    )

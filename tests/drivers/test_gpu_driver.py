@@ -267,3 +267,64 @@ def test_every_name_of_the_table_is_one_of_the_binding():
 def test_opening_a_device_loads_hip_and_importing_does_not():
     code = "import sys, quadpy, quadpy.runtime.device.devices; print('hip' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
+
+
+# streams on a part of the device
+
+
+def parts_of(arch, units, **attributes):
+    stand_in = StandIn()
+    facts = {"name": "stand-in", "gcnArchName": arch, "multiProcessorCount": units, "cooperativeLaunch": 1}
+    stand_in.values["hipGetDeviceProperties"] = (SimpleNamespace(**facts, totalGlobalMem=20, memoryPoolsSupported=1),)
+    names = [f"hipDeviceAttribute{name}" for name in attributes]
+    kinds = SimpleNamespace(hipDeviceAttributeWallClockRate=7, **dict(zip(names, names, strict=True)))
+    stand_in.hipDeviceAttribute_t = kinds
+    known = dict(zip(names, attributes.values(), strict=True))
+    stand_in.hipDeviceGetAttribute = lambda kind, _: (Status.hipSuccess, known.get(kind, 100_000))
+    return stand_in, open_over(stand_in)
+
+
+def mask_of(stand_in):
+    ((words, mask),) = [arguments for name, arguments in stand_in.log if name == "hipExtStreamCreateWithCUMask"]
+    assert len(mask) == words
+    return sum(word << 32 * number for number, word in enumerate(mask))
+
+
+@pytest.mark.parametrize(
+    ("arch", "units", "attributes", "sizes", "groups", "mask"),
+    [
+        # each XCC of an MI300X must have a unit: 8 consecutive bits are one of each
+        ("gfx942", 304, {"NumberOfXccs": 8}, [8] * 38, (0, 37), 0xFF | 0xFF << 296),
+        ("gfx942", 228, {"NumberOfXccs": 6}, [6] * 38, (1,), 0x3F << 6),
+        ("gfx942", 304, {}, [8] * 38, (1,), 0xFF << 8),  # a library that does not know how many there are
+        ("gfx90a", 104, {"NumberOfXccs": 1}, [1] * 104, (0, 40, 103), 1 | 1 << 40 | 1 << 103),
+        # a unit of RDNA is a WGP of two CUs, and has one bit
+        ("gfx1100", 48, {"NumberOfXccs": 1}, [1] * 48, (0, 2, 47), 0x5 | 1 << 47),
+        ("gfx1201", 32, {}, [1] * 32, (1,), 0x2),
+        ("gfx1250", 64, {"NumberOfXccs": 1}, [2] * 32, (1,), 0xC),  # its HIP counts CUs
+        ("gfx942", 38, {"NumberOfXccs": 8}, [8, 8, 8, 14], (3,), 0x3FFF << 24),
+        ("gfx942", 4, {"NumberOfXccs": 8}, [4], (0,), 0xF),
+    ],
+)  # fmt: skip
+def test_hips_masks(arch, units, attributes, sizes, groups, mask):
+    stand_in, driver = parts_of(arch, units, **attributes)
+    assert [len(group) for group in driver.unit_groups()] == sizes
+    assert driver.stream_create_on(0, groups) == 0x10
+    assert mask_of(stand_in) == mask
+
+
+def test_in_cu_mode_hips_masks_have_pairs(monkeypatch):
+    monkeypatch.setenv("GPU_ENABLE_WGP_MODE", "0")
+    stand_in, driver = parts_of("gfx1100", 96, NumberOfXccs=1)
+    assert [len(group) for group in driver.unit_groups()] == [2] * 48
+    driver.stream_create_on(0, (0, 47))
+    assert mask_of(stand_in) == 0x3 | 3 << 94
+    assert [len(group) for group in parts_of("gfx90a", 104)[1].unit_groups()] == [1] * 104
+
+
+def test_every_mask_of_hip_has_a_unit_in_each_xcc():
+    for xccs in range(1, 9):
+        for units in range(xccs, 5 * xccs):
+            _, driver = parts_of("gfx942", units, NumberOfXccs=xccs)
+            for group in driver.unit_groups():
+                assert {unit % xccs for unit in group} == set(range(xccs))

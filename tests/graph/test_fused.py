@@ -445,3 +445,56 @@ def test_events_wait_for_one_launch(arch):
         stream.destroy()
     assert x.to_numpy().tolist() == [k + 12 for k in range(640)]
     assert y.to_numpy().sum() == 2 * 12 * 640
+
+
+def random_step(seed):
+    """A step of random kernels over four arrays of random lengths, often several that touch nothing of each other."""
+    draw = np.random.default_rng(seed)
+    lengths = [int(n) for n in draw.choice([1, 7, 64, 255, 256, 257, 1000, 3000], 4)]
+    calls = [(str(draw.choice(["scale", "mix", "total", "normed", "fill"])), *draw.integers(0, 4, 2)) for _ in range(8)]
+
+    def make():
+        sums = [floats(2), floats(2)]
+        for each in sums:
+            each.fill(3.0)  # of squares
+        qp.sync()
+        return (*(floats(n, k) for k, n in enumerate(lengths)), *sums)
+
+    def step(*arrays):
+        for kind, a, b in calls:
+            x, y, out = arrays[a], arrays[b], arrays[4 + b % 2]
+            match kind:
+                case "scale":
+                    scale(0.5 + float(b), x)
+                case "mix" if a != b:  # iterations would read what others write
+                    mix(x, y, int(a) + 1)
+                case "total":
+                    total(x, out)
+                case "normed":
+                    normed(x, out)
+                case "fill":
+                    x.fill(float(b))
+
+    return make, step
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_steps_are_the_same_bytes(arch, seed):
+    make, step = random_step(seed)
+    is_one(same(make, step, launches=2), arch)
+
+
+@pytest.mark.parametrize("units", [1, 0.25])
+def test_one_launch_on_a_part_of_the_device_is_the_same_bytes(arch, units):
+    """Its blocks wait for each other: there must be no more than the part can hold."""
+    make, step = random_step(11)
+    eager, captured = make(), make()
+    step(*eager)
+    with qp.create_stream(compute_units=units) as part:
+        with qp.graph.capture(part) as graph, qp.use_stream(part):
+            step(*captured)
+        with graph.instantiate(fuse=True) as run:
+            run.launch(part)
+            part.synchronize()
+    for a, b in zip(eager, captured, strict=True):
+        assert a.to_numpy().tobytes() == b.to_numpy().tobytes()

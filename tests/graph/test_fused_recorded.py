@@ -213,7 +213,7 @@ def test_one_launch_and_no_graph_of_the_drivers(here):
             run.launch()
         assert x.to_numpy().tolist() == [22, 23]
         assert (len(here.calls("launch_cooperative")), here.calls("graph_create")) == (3, [])
-        assert run.fusion == (True, f"one launch of at most {2 * 304} blocks, all of them resident")
+        assert run.fusion == (True, f"one launch of at most {2 * 304} blocks, all of them resident, which meet 1 time")
 
 
 def test_a_change_is_another_block(here):
@@ -546,3 +546,174 @@ def test_a_loop_that_no_graph_can_have(here):
         qp.graph.Graph().add_kernel(told, x, left)
     repeated(x, left)  # the stream works
     assert x[0] == 8
+
+
+# ------------------------------------------------------------ parts of the device
+
+
+def groups_of_nodes(here):
+    """The groups of compute units of each kernel node so far."""
+    return [work.groups for *_, work in here.calls("graph_add") if type(work).__name__ == "KernelWork"]
+
+
+def test_one_launch_on_a_part_has_no_more_blocks_than_fit_there(here):
+    graph, _ = chain(here)
+    large = qp.ndarray(qp.i32, 1 << 20)
+    with graph.instantiate(fuse=True) as run, qp.create_stream(compute_units=8) as part:
+        for name in ("first", "second"):
+            run.update(name, 1, large)
+        run.launch(part)
+        run.launch()
+        run.launch(part)
+    assert [grid[0] for _, grid, *_ in here.calls("launch_cooperative")] == [16, 608, 16]
+
+
+def test_one_launch_that_would_leave_the_part_is_separate_unless_it_is_wanted(here):
+    """HIP has one queue for all cooperative launches, which runs on all units."""
+    here.driver.features |= {"cooperative-apart"}
+    graph, x = chain(here)
+    with qp.create_stream(compute_units=8) as part:
+        with graph.instantiate() as run:
+            run.launch()
+            assert run.fusion.fused
+            run.launch(part)
+            assert run.fusion == (False, "one launch would not stay on the compute units of its stream")
+            run.launch(part)
+        with graph.instantiate(fuse=True) as run:
+            run.launch(part)
+            assert run.fusion.fused
+    assert (len(here.calls("launch_cooperative")), len(here.calls("graph_launch"))) == (2, 2)
+    assert x.to_numpy().tolist() == [1 + 4 * 7, 2 + 4 * 7]
+
+
+def test_a_graph_of_nvidias_is_built_again_for_the_part_of_its_stream(looping):
+    graph, x = chain(looping)
+    with (
+        graph.instantiate(fuse=False) as run,
+        qp.create_stream(compute_units=8) as part,
+        qp.create_stream(compute_units=part.compute_units) as same,
+    ):
+        run.launch()
+        run.launch(part)
+        run.launch(same)
+        run.launch(part)
+        assert run.stats().rebuilds == 1
+        run.launch()
+        assert run.stats().rebuilds == 2
+        assert groups_of_nodes(looping) == [None] * 2 + [part.timeline.part.groups] * 2 + [None] * 2
+        assert x.to_numpy().tolist() == [1 + 5 * 7, 2 + 5 * 7]
+
+
+def test_changes_of_a_graph_on_a_part_stay_on_it(looping):
+    graph, x = chain(looping)
+    with graph.instantiate(fuse=False) as run, qp.create_stream(compute_units=0.5) as part:
+        run.launch(part)
+        run.update("second", 10, x)
+        run.enable("first", False)
+        run.launch(part)
+        run.enable("first", True)
+        run.launch(part)
+        groups = [work.groups for _, _, work in looping.calls("update")]
+        assert set(groups) == {part.timeline.part.groups}
+        assert set(groups_of_nodes(looping)) == {None, part.timeline.part.groups}
+    assert x.to_numpy().tolist() == [1 + 7 + 10 + 13, 2 + 7 + 10 + 13]
+
+
+def test_loops_children_and_calls_on_a_part(looping):
+    x, left = array(1, 2), array(2)
+    part_of_it, whole = qp.graph.Graph(), qp.graph.Graph()
+    part_of_it.add_kernel(add, 1, x)
+    whole.add_child(part_of_it)
+    whole.add_kernel(repeated, x, left)
+    with qp.create_stream(compute_units=8) as part:
+        with whole.instantiate(fuse=False) as run:
+            run.launch(part)
+            part.synchronize()
+        assert x.to_numpy().tolist() == [8, 12]
+        before = len(groups_of_nodes(looping))
+        assert part.timeline.part.groups in groups_of_nodes(looping)
+        for stream in (part, None, part):
+            left.fill(2, stream=stream)
+            repeated(x, left, stream=stream)
+            qp.sync()
+        assert set(groups_of_nodes(looping)[before:]) == {None, part.timeline.part.groups}
+        for verb in ("condition_create", "graph_add_loop"):  # a loop has one context for all that is in it
+            assert {groups for *_, groups in looping.calls(verb)} == {None, part.timeline.part.groups}
+    assert x.to_numpy().tolist() == [8 * 4**3, 12 * 4**3]
+
+
+def test_a_profile_times_the_nodes_on_their_part(looping):
+    graph, x = chain(looping)
+    with graph.instantiate(fuse=False) as run, qp.create_stream(compute_units=8) as part:
+        with qp.profiler.profile():
+            run.launch()
+            run.launch(part)
+            run.launch()
+        qp.sync()
+        of_kernels = groups_of_nodes(looping)
+        assert of_kernels.count(part.timeline.part.groups) == of_kernels.count(None) // 2
+    assert x.to_numpy().tolist() == [22, 23]
+
+
+def test_a_graph_of_amds_follows_its_stream(here):
+    """HIP puts the nodes of a graph on the stream of the launch."""
+    graph, x = chain(here)
+    with graph.instantiate(fuse=False) as run, qp.create_stream(compute_units=8) as part:
+        run.launch(part)
+        run.launch()
+        assert run.stats().rebuilds == 0
+    assert groups_of_nodes(here) == [None, None]
+    assert x.to_numpy().tolist() == [15, 16]
+
+
+def test_a_graph_that_allocates_stays_as_it_is(looping):
+    x, graph = array(1), qp.graph.Graph()
+    memory = graph.add_alloc(64)
+    graph.add_kernel(add, 1, x)
+    graph.add_free(memory)
+    with graph.instantiate(fuse=False) as run, qp.create_stream(compute_units=8) as part:
+        run.launch(part)
+        assert run.stats().rebuilds == 0
+    assert x[0] == 2
+
+
+def test_a_part_that_the_driver_refuses_leaves_the_graph_as_it_was(looping):
+    graph, x = chain(looping)
+    with graph.instantiate(fuse=False) as run, qp.create_stream(compute_units=8) as part:
+        run.launch()
+        looping.driver.failures["graph_add"] = DriverError("no context")
+        with pytest.raises(DriverError, match="no context"):
+            run.launch(part)
+        run.launch()
+        run.launch(part)
+        assert groups_of_nodes(looping)[-2:] == [part.timeline.part.groups] * 2
+    assert x.to_numpy().tolist() == [22, 23]
+
+
+def test_one_launch_that_is_refused_on_a_part_is_a_graph_there(looping):
+    graph, x = chain(looping)
+    with graph.instantiate(fuse=True) as run, qp.create_stream(compute_units=8) as part:
+        looping.driver.failures["launch_cooperative"] = DriverError(
+            "no", name="CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE"
+        )
+        run.launch(part)
+        assert groups_of_nodes(looping) == [part.timeline.part.groups] * 2
+    assert x.to_numpy().tolist() == [8, 9]
+
+
+def test_captured_on_a_part_and_replayed_there(looping):
+    x = array(1, 2)
+
+    @qp.graph.replay(fuse=False)
+    def step(v):
+        add(v, x)
+        add(v, x)
+
+    with qp.create_stream(compute_units=8) as part, qp.use_stream(part):
+        with qp.graph.capture() as graph:
+            add(1, x)
+        with graph.instantiate() as run:
+            run.launch()
+        for _ in range(3):
+            step(2)
+    assert x.to_numpy().tolist() == [1 + 1 + 12, 2 + 1 + 12]

@@ -10,6 +10,7 @@ import pytest
 from quadpy.errors import DriverError
 from quadpy.runtime.device.callbacks import THUNK, Failures, HostCall, Runs, forget, register, run_ticket
 from quadpy.runtime.drivers.cuda_graph_api import cuda_graph_api
+from quadpy.runtime.drivers.cuda_parts import Parts
 from quadpy.runtime.drivers.gpu_graphs import GpuGraphs
 from quadpy.runtime.drivers.graph_driver import (
     AllocWork,
@@ -63,7 +64,7 @@ def hip_over_no_library(stand_in):
 
 
 def over_no_library(stand_in):
-    return cuda_graph_api(stand_in, no_library)
+    return cuda_graph_api(stand_in, no_library, Parts(stand_in))
 
 
 class StandIn:

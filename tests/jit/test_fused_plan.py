@@ -90,6 +90,35 @@ def test_no_more_blocks_than_are_resident_at_once(plan, array, calls, device):
     assert grid[0] <= device.driver.max_blocks(0, 256, 0)
 
 
+@pytest.mark.parametrize("units", [8, 0.25, range(296, 304)])
+def test_on_a_part_of_the_device_no_more_blocks_than_fit_there(plan, array, calls, device, units):
+    """More would wait for each other for ever.  The driver of the simulation refuses them."""
+    x, fusing = array(1 << 22), plan(two)
+    with device.create_stream(compute_units=units) as part:
+        fusing.run(values(x, x), [x, x], part)
+        fusing.run(values(x, x), [x, x], None)
+        fusing.run(values(x, x), [x, x], part)
+    sizes = [grid[0] for _, grid, *_ in calls("launch_cooperative")]
+    assert sizes == [2 * len(part.compute_units), 2 * 304, 2 * len(part.compute_units)]
+    assert not calls("launch")
+    small = array(1000)
+    with device.create_stream(compute_units=units) as part:
+        fusing.run(values(small, small), [small, small], part)
+    assert calls("launch_cooperative")[-1][1][0] == 4
+
+
+def test_a_call_that_would_leave_the_part_is_separate_unless_one_launch_is_wanted(plan, array, calls, device):
+    device.driver.name = "amdgpu"
+    x = array(1000)
+    device.driver.features |= {"cooperative-apart"}
+    with device.create_stream(compute_units=8) as part:
+        plan(two, "auto").run(values(x, x), [x, x], part)
+        assert not calls("launch_cooperative")
+        plan(two, "auto").run(values(x, x), [x, x], None)
+        plan(two, True).run(values(x, x), [x, x], part)
+        assert len(calls("launch_cooperative")) == 2
+
+
 def test_each_stream_has_a_counter_that_begins_at_0_and_stays(plan, array, calls, device):
     found = []
     fusing = plan(two, work=lambda block: found.append(struct.unpack_from("Q", block, len(block) - 8)[0]))

@@ -16,7 +16,7 @@ ARRAY = "copy_from device dtype element_shape fill from_numpy from_torch grad nb
 FIELD = f"{ARRAY} dual get_scalar_field has_dual has_grad layout name offset parent placed snode"
 STRUCTS = "copy_from device dtype fill from_numpy from_torch get_member_field grad keys nbytes ndim shape size to_numpy to_torch"
 KERNEL = "compile debug fuse fusion grad graph graph_stats prepare wave_size"
-STREAM = "destroy destroyed device from_handle handle query synchronize"
+STREAM = "compute_units destroy destroyed device from_handle handle query synchronize"
 GRAPH = (
     "add_alloc add_child add_empty add_event_record add_event_wait add_free add_host add_kernel add_memcpy add_memset "
     "add_semaphore_signal add_semaphore_wait clone device inspect instantiate to_dot"

@@ -3,7 +3,8 @@
 A task is one phase; a task with reductions is two: its chunks, then their merge.  A phase touches arrays, slots of
 scratch memory and rows of partial results.  Blocks meet before a phase that touches what an earlier one wrote, or
 writes what one touched, unless the grid's first thread alone runs both: it sees its own writes.  Branches of a fork
-touch nothing of each other, so their phases may run between the same two meetings.
+touch nothing of each other, so their phases may run between the same two meetings: each then begins on a share of the
+blocks of its own (``segments_of``).
 """
 
 from __future__ import annotations
@@ -83,6 +84,25 @@ def steps_of(kernel: ir.Kernel) -> tuple[Step, ...]:
     planner = _Planner(kernel)
     planner.parts(planner.items(kernel.flow or tuple(range(len(kernel.tasks))), ()))
     return tuple(planner.steps)
+
+
+def meetings_of(steps: Iterable[Step]) -> int:
+    """How often the blocks meet, with one pass through each loop."""
+    return sum(1 + meetings_of(step.body) if isinstance(step, Again) else isinstance(step, Meet) for step in steps)
+
+
+def segments_of(steps: Iterable[Step]) -> Iterator[list[Phase]]:
+    """The phases that run between two meetings, for each pair of meetings."""
+    found: list[Phase] = []
+    for step in steps:
+        if isinstance(step, Phase):
+            found.append(step)
+            continue
+        yield found
+        found = []
+        if isinstance(step, Again):
+            yield from segments_of(step.body)
+    yield found
 
 
 class _Planner:

@@ -68,7 +68,11 @@ class CallGraph:
 
         A later call with the same ``packed`` values, or ``grids``, need not be bound again.
         """
-        engine, before, choice, launches, moves = self._engine, self._node, self._choice, call.launches, False
+        choice = self._choice
+        if choice.part != on.timeline.part and choice.moves_to(on.timeline):
+            self.retire()
+            self.grids, self.in_memory = None, False
+        engine, before, launches, moves = self._engine, self._node, call.launches, False
         if self.in_memory and grids == self.grids:
             self.rebind(packed)
             return

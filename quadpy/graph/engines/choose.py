@@ -22,7 +22,9 @@ from quadpy.graph.model.nodes import EmptyNode, KernelNode, Node
 from quadpy.runtime.device.callbacks import Runs
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.launch.fusion import Fuse, Fusion
+from quadpy.runtime.streams.parts import Part
 from quadpy.runtime.streams.stream import Stream
+from quadpy.runtime.streams.timeline import Timeline
 
 LoopWay: TypeAlias = Literal["nodes", "one launch", "repeated"]
 """How a kernel with loops may run: with nodes that repeat others, as one cooperative launch, or repeated by the host."""
@@ -39,6 +41,7 @@ class EngineChoice:
     loops     the ways of loops that are left to try, in this order
     explain   is told why something that should be faster is not available
     on        the stream whose memory new engines take; None for the thread's current one
+    part      the compute units of the stream on which it will be launched
     fusion    whether the last choice was one launch, and why
     """
 
@@ -53,6 +56,7 @@ class EngineChoice:
     loops: list[LoopWay] = field(default_factory=lambda: ["nodes", "one launch", "repeated"])
     explain: Callable[[str], object] = str
     on: Stream | None = None
+    part: Part | None = None
     separate: str = ""
     fusion: Fusion = Fusion(False, "")
     _predicated: dict[str, KernelNode] = field(init=False, default_factory=dict)
@@ -77,6 +81,13 @@ class EngineChoice:
         if any(map(has_loops, nodes.values())):
             return self._with_loops(nodes, off)
         return self._made(list(nodes.values()), self.by_driver)
+
+    def moves_to(self, timeline: Timeline) -> bool:
+        """Whether kernels in the driver's graph would run on other compute units than those of the stream of ``timeline``."""
+        if timeline.part == self.part or self.shared is not None or "parts" not in graphs_of(self.device).features:
+            return False
+        self.part = timeline.part
+        return True
 
     def formed(self, node: Node) -> Node:
         """``node``, which replaces the one of its name, in the form in which the engine runs that."""
@@ -145,7 +156,8 @@ class EngineChoice:
 
     def by_driver(self, nodes: Iterable[Node]) -> DriverEngine:
         """An engine that is one driver graph."""
-        graph = self.shared or DriverGraph(self.device, nodes, self.device.failures, self.runs)
+        groups = None if self.part is None else self.part.groups
+        graph = self.shared or DriverGraph(self.device, nodes, self.device.failures, self.runs, groups=groups)
         return DriverEngine(
             graph, self.counts, owned=self.shared is None, auto_free=self.auto_free, priorities=self.priorities
         )

@@ -92,7 +92,7 @@ class CooperativeEngine(Engine):
     @property
     def reason(self) -> str:
         """A description for people."""
-        return f"one launch of at most {self._one.most_blocks} blocks, all of them resident"
+        return self._one.description
 
     def move(self, on: Stream) -> None:
         """See ``Engine.move``."""

@@ -23,6 +23,7 @@ from quadpy.runtime.drivers.graph_driver import (
     ChildWork,
     CopyWork,
     FillWork,
+    Groups,
     HostWork,
     KernelWork,
     NodeHandle,
@@ -40,16 +41,17 @@ _NOTHING = HostWork(0)
 class DriverGraph:
     """The driver's graph of ``nodes``; ``pending_on`` are the timelines on which launches of it may be pending.
 
-    If it ``grows``, nodes are added later.
+    If it ``grows``, nodes are added later.  ``groups`` are those of the compute units on which its kernels run; None for all.
     """
 
     def __init__(
-        self, device: Device, nodes: Iterable[Node], failures: Failures, runs: Runs, *, grows: bool = False
-    ) -> None:
+        self, device: Device, nodes: Iterable[Node], failures: Failures, runs: Runs, *, grows: bool = False,
+        groups: Groups = None,
+    ) -> None:  # fmt: skip
         self.graphs = graphs_of(device)
         self.device = device
         self._owned = ResourceStack(device.reaper)
-        self.resources = HostResources(device, failures, runs, self._owned)
+        self.resources = HostResources(device, failures, runs, self._owned, groups)
         self.pending_on: set[Timeline] = set()
         self._origin = device, failures, runs
         self._placed: dict[str, list[Placed]] = {}
@@ -104,7 +106,7 @@ class DriverGraph:
         if before is not None and isinstance(node, KernelNode) and _differ_in_launches(before, node):
             pairs = enumerate(zip(before.launches, node.launches, strict=True))
             works = {
-                k: work_of(new, node.priority)
+                k: work_of(new, node.priority, self.resources.groups)
                 for k, (old, new) in pairs
                 if new is not old and type(new) is KernelLaunch
             }
@@ -135,7 +137,7 @@ class DriverGraph:
         if not isinstance(node, ChildNode):
             return driver_nodes_of(node, self.resources)
         device, failures, runs = self._origin
-        child = DriverGraph(device, node.nodes, failures, runs)
+        child = DriverGraph(device, node.nodes, failures, runs, groups=self.resources.groups)
         self._owned.add(DriverGraph.give_back, child)  # its host functions are the copy's, too
         self._children.append(child)
         return [DriverNode(ChildWork(child.handle))]

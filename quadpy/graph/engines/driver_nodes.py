@@ -14,6 +14,7 @@ from quadpy.runtime.drivers.graph_driver import (
     EmptyWork,
     GraphDriver,
     GraphHandle,
+    Groups,
     KernelWork,
     NodeHandle,
     Work,
@@ -26,7 +27,9 @@ _SETTER_ARGUMENTS: Final = struct.Struct("<QQI")
 
 @dataclass(frozen=True, slots=True)
 class LoopWork:
-    """Repeats the nodes inside this one until the last of them ends the loop."""
+    """Repeats the nodes inside this one until the last of them ends the loop; ``groups`` as for ``KernelWork``."""
+
+    groups: Groups = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,7 @@ class ConditionWork:
     loop: int
     address: int = 0
     nbytes: int = 0
+    groups: Groups = None
 
 
 NodeWork: TypeAlias = "Work | LoopWork | ConditionWork"
@@ -65,20 +69,26 @@ Conditions: TypeAlias = Mapping[str, MemoryRange]
 
 
 def driver_nodes_of_tasks(
-    nodes: Iterable[TaskNode], works: Sequence[Work], setter: FunctionHandle | None, conditions: Conditions
+    nodes: Iterable[TaskNode],
+    works: Sequence[Work],
+    setter: FunctionHandle | None,
+    conditions: Conditions,
+    groups: Groups,
 ) -> list[DriverNode]:
     """The driver's nodes for a kernel's graph; ``setter`` is the kernel that sets the conditions of loops."""
-    return [DriverNode(_work_of(node, works, setter, conditions), node.after, node.inside, node.task) for node in nodes]
+
+    def made(node: TaskNode) -> NodeWork:
+        return works[node.task] if node.kind == "task" else _work_of(node, setter, conditions, groups)
+
+    return [DriverNode(made(node), node.after, node.inside, node.task) for node in nodes]
 
 
-def _work_of(node: TaskNode, works: Sequence[Work], setter: FunctionHandle | None, conditions: Conditions) -> NodeWork:
-    """The work of one of these nodes."""
-    if node.kind == "task":
-        return works[node.task]
+def _work_of(node: TaskNode, setter: FunctionHandle | None, conditions: Conditions, groups: Groups) -> NodeWork:
+    """The work of a loop, or of the end of an iteration."""
     if node.kind == "loop":
-        return LoopWork()
+        return LoopWork(groups)
     assert setter is not None
-    return ConditionWork(setter, node.loop, *(conditions[node.condition] if node.kind == "again" else (0, 0)))
+    return ConditionWork(setter, node.loop, *(conditions[node.condition] if node.kind == "again" else (0, 0)), groups)
 
 
 @dataclass(slots=True)
@@ -94,7 +104,7 @@ class Placed:
         """The driver's form of ``work`` at this place."""
         if isinstance(work, ConditionWork):
             arguments = _SETTER_ARGUMENTS.pack(self.condition, work.address, work.nbytes)
-            return KernelWork(work.setter, (1, 1, 1), (1, 1, 1), 0, arguments)
+            return KernelWork(work.setter, (1, 1, 1), (1, 1, 1), 0, arguments, groups=work.groups)
         assert not isinstance(work, LoopWork)
         return work
 
@@ -141,7 +151,9 @@ class _Placing:
     def place(self, number: int, node: DriverNode, after: list[NodeHandle]) -> Placed:
         graph = self._graph_of(node)
         if isinstance(node.work, LoopWork):
-            handle, self._bodies[number] = self._graphs.add_loop(graph, after, self._condition(number))
+            handle, self._bodies[number] = self._graphs.add_loop(
+                graph, after, self._condition(number), node.work.groups
+            )
             return Placed(handle, node, node.work)
         told = self._condition(node.work.loop) if isinstance(node.work, ConditionWork) else ConditionHandle(0)
         placed = Placed(NodeHandle(0), node, node.work, told)
@@ -154,5 +166,7 @@ class _Placing:
     def _condition(self, loop: int) -> ConditionHandle:
         """The condition of a loop; that of a nested loop is needed before the loop is placed."""
         if loop not in self._conditions:
-            self._conditions[loop] = self._graphs.condition_create(self._graph_of(self._nodes[loop]))
+            node = self._nodes[loop]
+            groups = node.work.groups if isinstance(node.work, LoopWork) else None
+            self._conditions[loop] = self._graphs.condition_create(self._graph_of(node), groups)
         return self._conditions[loop]

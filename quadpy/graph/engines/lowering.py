@@ -33,6 +33,7 @@ from quadpy.runtime.drivers.graph_driver import (
     EventWaitWork,
     FillWork,
     FreeWork,
+    Groups,
     HostWork,
     KernelWork,
     SemaphoreSignalWork,
@@ -48,11 +49,11 @@ H = TypeVar("H", bound=int)
 class HostResources:
     """Host resources of driver nodes: functions by their tickets, pinned buffers, handles that others own.
 
-    ``owned`` keeps all of it until no launch that uses it is pending.
+    ``owned`` keeps all of it until no launch that uses it is pending.  ``groups`` are those of the kernels' compute units.
     """
 
-    def __init__(self, device: Device, failures: Failures, runs: Runs, owned: ResourceStack) -> None:
-        self._device, self._failures, self._runs, self._owned = device, failures, runs, owned
+    def __init__(self, device: Device, failures: Failures, runs: Runs, owned: ResourceStack, groups: Groups) -> None:
+        self._device, self._failures, self._runs, self._owned, self.groups = device, failures, runs, owned, groups
         self._pinned: dict[str, tuple[PinnedPointer, int]] = {}
 
     def call(self, function: Callable[..., object], *arguments: object) -> HostWork:
@@ -83,11 +84,13 @@ def driver_nodes_of(node: Node, resources: HostResources) -> list[DriverNode]:
     """The driver's work for ``node``; child graphs and allocations are handled elsewhere."""
     match node:
         case KernelNode():
-            works = [work_of(launch, node.priority) for launch in node.launches if isinstance(launch, KernelLaunch)]
+            given = node.priority, resources.groups
+            works = [work_of(launch, *given) for launch in node.launches if isinstance(launch, KernelLaunch)]
             tasks = known_task_nodes(node.flow or tuple(range(len(works))), node.effects)
             origin = node.origin if node.conditions else None
             setter = None if origin is None else origin.condition_setter(indirect=node.indirect)
-            return driver_nodes_of_tasks(tasks, works, setter, node.conditions) or [DriverNode(EmptyWork())]
+            made = driver_nodes_of_tasks(tasks, works, setter, node.conditions, resources.groups)
+            return made or [DriverNode(EmptyWork())]
         case MemcpyNode() if node.nbytes:
             return _copy_nodes(node, resources)
         case MemsetNode() if node.width:
@@ -114,12 +117,12 @@ def driver_nodes_of(node: Node, resources: HostResources) -> list[DriverNode]:
             raise AssertionError(node)
 
 
-def work_of(launch: KernelLaunch, priority: int | None) -> Work:
+def work_of(launch: KernelLaunch, priority: int | None, groups: Groups) -> Work:
     """The driver's work for one launch."""
     if not launch.grid[0]:
         return EmptyWork()
     return KernelWork(
-        launch.function, launch.grid, launch.block, launch.shared_bytes, launch.arguments, priority
+        launch.function, launch.grid, launch.block, launch.shared_bytes, launch.arguments, priority, groups,
     )  # fmt: skip
 
 

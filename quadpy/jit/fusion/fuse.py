@@ -14,7 +14,7 @@ from quadpy.errors import CodegenError, DriverError
 from quadpy.ir import nodes as ir
 from quadpy.jit.fusion.fused_calls import FusedCalls, copy_kernel, element, fill_kernel, fused_code
 from quadpy.jit.fusion.origin import Code
-from quadpy.jit.fusion.plan import why_separate
+from quadpy.jit.fusion.worth import why_separate
 from quadpy.runtime.drivers.graph_driver import CopyWork, FillWork
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def fuse_calls(first: Code, levels: Sequence[Sequence[Call]], fuse: Fuse) -> Fus
         found = fused_code(codes, with_waves(parse_target(first.device.driver.info.arch), first.mode[2]))
         if isinstance(found, str):
             return found
-        return FusedCalls(first.device, found, every, arguments, fuse)
+        return FusedCalls(first.device, found, codes, arguments, fuse)
     except (CodegenError, DriverError) as error:  # it cannot be traced again; or an older library has no such call
         return error.message
 
@@ -65,7 +65,9 @@ def call_of(like: Code, work: FillWork | CopyWork) -> Call | str:
     assert isinstance(task, ir.ParallelTask)
     extent = extent_of(task, layout)
     assert extent is not None
-    code = Code(like.device, kernel.name, layout, [extent], 1, loops=False, mode=like.mode, trace=lambda: kernel)
+    code = Code(
+        like.device, kernel.name, layout, [extent], 1, depth=1, loops=False, mode=like.mode, trace=lambda: kernel
+    )
     return code, struct.pack(layout.format, *values)
 
 

@@ -6,6 +6,7 @@ import ctypes
 import struct
 from collections import OrderedDict
 from collections.abc import Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Final, Protocol
 
 from quadpy.codegen.abi import layout_of
@@ -20,7 +21,7 @@ from quadpy.ir.fuse import NAME, fuse
 from quadpy.ir.types import array_of
 from quadpy.jit.compiler import compiled_code
 from quadpy.jit.fusion.cooperative import CooperativeLaunch
-from quadpy.jit.fusion.plan import why_separate
+from quadpy.jit.fusion.worth import why_separate, why_slower
 from quadpy.jit.gpu_launch import task_launches
 from quadpy.runtime.device.locks import new_lock
 
@@ -43,6 +44,7 @@ class CallCode(Protocol):
 
     layout: AbiLayout
     loops: bool
+    depth: int
 
     @property
     def kernel(self) -> ir.Kernel: ...
@@ -81,23 +83,30 @@ def _compiled(levels: Sequence[Sequence[ir.Kernel]], target: TargetSpec) -> Code
 
 
 class FusedCalls:
-    """A ``OneLaunch`` of ``codes`` with initial ``arguments``."""
+    """A ``OneLaunch`` of ``levels`` with initial ``arguments``."""
 
     def __init__(
-        self, device: Device, code: CodeObject, codes: Sequence[CallCode], arguments: Sequence[bytes], fuse: Fuse
+        self,
+        device: Device,
+        code: CodeObject,
+        levels: Sequence[Sequence[CallCode]],
+        arguments: Sequence[bytes],
+        fuse: Fuse,
     ) -> None:
-        self.device, self._codes, self._fuse = device, codes, fuse
+        self.device, self._codes, self._fuse = device, list(chain.from_iterable(levels)), fuse
+        self._depth = sum(max(call.depth for call in level) for level in levels)
         self._module = device.modules.load(code)
         (launch,) = task_launches(code, device.driver, self._module, NAME, ())
         self._cooperative = CooperativeLaunch(device, code, launch)
-        self.most_blocks = self._cooperative.most_blocks
-        self._places = _places(codes, code.layout)
+        self.most_blocks = self._most = self._cooperative.most_blocks
+        self.description = self._cooperative.description
+        self._places = _places(self._codes, code.layout)
         self._values = struct.Struct(code.layout.format)
         self._scratch = code.layout.size
         self._block = ctypes.create_string_buffer(self._scratch + 8)
         self._bytes = memoryview(self._block).cast("B")
         self._arguments = self._cooperative.arguments(ctypes.addressof(self._block))
-        self._iterations = [0] * len(codes)
+        self._iterations = [0] * len(self._codes)
         self._blocks = 0
         self._cells: DeviceBuffer | None = None
         for number, block in enumerate(arguments):
@@ -118,12 +127,13 @@ class FusedCalls:
         """See ``OneLaunch.why_not``."""
         if not self.most_blocks:
             return "not even one of its blocks fits on the device"
-        loops = any(code.loops for code in self._codes)
-        return why_separate(self.device.driver, max(self._iterations), loops=loops, fuse=self._fuse)
+        driver, fuse, loops = self.device.driver, self._fuse, any(code.loops for code in self._codes)
+        too_large = why_separate(driver, max(self._iterations), loops=loops, fuse=fuse)
+        return too_large or why_slower(driver, self._depth, self._cooperative.meetings, loops=loops, fuse=fuse)
 
     def move(self, on: Stream) -> None:
         """See ``OneLaunch.move``."""
-        self._cells = self._cooperative.scratch_on(on)
+        self._cells, self._most = self._cooperative.scratch_on(on), self._cooperative.most_on(on)
         struct.pack_into("Q", self._block, self._scratch, self._cells.pointer)
 
     def launch(self, stream: StreamHandle) -> None:
@@ -133,7 +143,7 @@ class FusedCalls:
             self._blocks = launch.blocks(list(self._values.unpack_from(self._block))) or self.most_blocks
         try:
             self.device.driver.launch_cooperative(
-                launch.function, (self._blocks, 1, 1), launch.block, 0, stream, self._arguments
+                launch.function, (min(self._blocks, self._most), 1, 1), launch.block, 0, stream, self._arguments
             )
         except DeviceError as error:
             raise launch.named(error) from error

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from quadpy.core.artifact import AbiLayout, CodeObject
 from quadpy.core.dtypes import Scalar
-from quadpy.core.flow import has_loop
+from quadpy.core.flow import depth_of, has_loop
 from quadpy.core.formula import Formula
 from quadpy.core.importing import import_late
 from quadpy.core.target import parse_target
@@ -31,7 +31,8 @@ if TYPE_CHECKING:  # the compiler is loaded for what is not in the cache
 class Code:
     """The code of a call on ``device``: an ``Origin``.
 
-    ``extents`` count the iterations of its loops, as far as the host can; ``mode`` is its index type, whether it is
+    ``extents`` count the iterations of its loops, as far as the host can; ``depth`` is the number of launches one after
+    another; ``mode`` is its index type, whether it is
     fast rather than exact, and the size of its waves; ``trace`` gives the IR, and ``predicated`` the plan of such code, when
     they are first asked.
     """
@@ -44,6 +45,7 @@ class Code:
         extents: Sequence[Formula],
         launches: int,
         *,
+        depth: int,
         loops: bool,
         mode: tuple[Scalar, bool, int],
         trace: Callable[[], ir.Kernel],
@@ -51,6 +53,7 @@ class Code:
     ) -> None:
         self.mode, self._predicated, self.repeatable = mode, predicated, predicated is not None
         self.device, self.name, self.layout, self.launches, self.loops = device, name, layout, launches, loops
+        self.depth = depth
         self._extents: list[Evaluator] = [compile_formula(extent) for extent in extents]
         self._values = struct.Struct(layout.format)
         self._trace = trace
@@ -116,7 +119,8 @@ def code_of(
 ) -> Code:  # fmt: skip
     """The origin of ``code``, from the IR that ``trace`` gives; ``predicated`` as for ``Code``."""
     extents = [task.extent for task in code.tasks if task.extent is not None]
+    depth, loops = depth_of(code.flow or tuple(range(len(code.tasks)))), has_loop(code.flow)
     return Code(
-        device, name, code.layout, extents, len(code.tasks), loops=has_loop(code.flow), mode=mode, trace=trace,
+        device, name, code.layout, extents, len(code.tasks), depth=depth, loops=loops, mode=mode, trace=trace,
         predicated=predicated,
     )  # fmt: skip

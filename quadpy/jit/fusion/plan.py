@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
 
 from quadpy.core.artifact import CodeObject
-from quadpy.core.flow import has_loop
+from quadpy.core.flow import depth_of, has_loop
 from quadpy.core.source import Span
 from quadpy.errors import DriverError
 from quadpy.jit.formula import compile_formula
-from quadpy.jit.fusion.cooperative import BLOCKS_OF_UNIT, CooperativeLaunch
+from quadpy.jit.fusion.cooperative import CooperativeLaunch
+from quadpy.jit.fusion.worth import why_separate, why_slower
 from quadpy.jit.gpu_plan import ArgumentBlock, GpuPlan
 from quadpy.jit.graph_plan import GraphPlan
 from quadpy.jit.grids import Grids, barrier_loops, deciding_values
@@ -18,22 +18,12 @@ from quadpy.jit.misfits import MISFITS, Misfit
 from quadpy.jit.plan import Plan, Values, Views
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.locks import new_lock
-from quadpy.runtime.drivers.driver import Driver
 from quadpy.runtime.launch.capturing import session_of
-from quadpy.runtime.launch.fusion import TOO_LARGE, Fuse, Fusion
+from quadpy.runtime.launch.fusion import TOO_LARGE, Fuse, Fusion, why_not_on_part
 from quadpy.runtime.launch.launch import HostLaunch, Prepared
 from quadpy.runtime.memory.allocators.block import DeviceBuffer
 from quadpy.runtime.memory.device_storage import stream_of
 from quadpy.runtime.streams.stream import Stream
-
-_MOST_ITERATIONS: Final = (1 << 31) - 1
-"""Code that counts in 32 bits adds the number of all threads."""
-_WORTH: Final = {"amdgpu": (16, 16), "cuda": (4, 0)}
-"""Iterations of a thread up to which one launch is expected to be faster than several: with loops on the device, and
-without.  A launch that follows another costs AMD's GPUs 4 µs, and an H200 less than blocks take to meet, also in a loop
-of a graph: there steps of five tasks in a loop gain a third up to 128 x 128 elements, and a tenth with 512 x 512."""
-_THREADS: Final = 256
-"""Threads of a block, for an estimate."""
 
 
 class FusedPlan(GpuPlan):
@@ -52,7 +42,7 @@ class FusedPlan(GpuPlan):
         )
         (launch,) = self.launches
         self._cooperative = CooperativeLaunch(device, code, launch)
-        self.most_blocks = self._cooperative.most_blocks
+        self.most_blocks, self.description = self._cooperative.most_blocks, self._cooperative.description
         self.launches = (self._cooperative.launch,)
         loops = barrier_loops(separate.code, [each.span for each in separate.launches])
         self.grids = Grids(code, self.launches, self.limits, loops)
@@ -63,7 +53,8 @@ class FusedPlan(GpuPlan):
         return super().complete(values)
 
     def submit(self, values: Values, grids: Sequence[int], views: Views, on: Stream) -> object:
-        found = super().submit(values, grids, views, on)
+        most = self._cooperative.most_on(on)
+        found = super().submit(values, [min(blocks, most) for blocks in grids], views, on)
         self._cooperative.order_events_after(self._cooperative.scratch_on(on), on.handle)
         return found
 
@@ -91,8 +82,10 @@ class FusingPlan:
     def run(self, values: Values, views: Views, stream: object) -> object:
         """See ``GpuPlan.run``."""
         given = values[:]
-        direct = self.device.life.direct or session_of(stream_of(self.device, stream)) is None
-        fused = self._choose(values) if direct else ""
+        on = stream_of(self.device, stream)
+        direct = self.device.life.direct or session_of(on) is None
+        leaves = self._fuse == "auto" and on.timeline.part is not None and why_not_on_part(self.device.driver)
+        fused = self._choose(values) if direct and not leaves else ""
         if isinstance(fused, FusedPlan):
             try:
                 return fused.run(values, views, stream)
@@ -115,7 +108,7 @@ class FusingPlan:
         found = self._choose(values)
         if isinstance(found, str):
             return Fusion(False, found)
-        return Fusion(True, f"one launch of at most {found.most_blocks} blocks, all of them resident")
+        return Fusion(True, found.description)
 
     def _choose(self, values: Values) -> FusedPlan | str:
         """The plan for one launch, or why there are several."""
@@ -148,28 +141,10 @@ class FusingPlan:
             found = self._compile()
         except DriverError as error:  # an older library has no such call
             return error.message
-        if isinstance(found, FusedPlan) and not found.most_blocks:
+        if isinstance(found, str):
+            return found
+        if not found.most_blocks:
             return "not even one of its blocks fits on the device"
-        return found
-
-
-def why_separate(driver: Driver, iterations: int, *, loops: bool, fuse: Fuse) -> str:
-    """Why launches of at most ``iterations`` each are not one launch; empty if they are, provided they can be.
-
-    ``loops`` says that some are in a loop on the device.
-    """
-    if "cooperative" not in driver.features or not driver.info.units:
-        return f"{driver.info.name} has no cooperative launches"
-    if iterations > _MOST_ITERATIONS:
-        return f"a loop has {iterations} iterations"
-    if fuse != "auto":
-        return ""
-    if driver.name not in _WORTH:
-        return "auto-fusion is not calibrated for this device"
-    looped, plain = _WORTH[driver.name]
-    most = (looped if loops else plain) * BLOCKS_OF_UNIT * driver.info.units * _THREADS
-    if not most:
-        return "separate launches are faster on this device unless some of them are in a loop"
-    if iterations > most:
-        return f"a loop has {iterations} iterations: from {most} on, separate launches are faster on this device"
-    return ""
+        flow, (task,) = self.code.flow, found.code.tasks
+        depth, driver = depth_of(flow or tuple(range(len(self.code.tasks)))), self.device.driver
+        return why_slower(driver, depth, task.meetings, loops=has_loop(flow), fuse=self._fuse) or found

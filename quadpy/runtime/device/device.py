@@ -37,6 +37,8 @@ from quadpy.runtime.streams.timeline import Timelines
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from quadpy.runtime.streams.parts import ComputeUnits
+
 
 @shows("close", "create_event", "create_stream", "current_stream", "default_stream", "memory_stats", "synchronize")
 class Device(OneProcess):
@@ -72,9 +74,9 @@ class Device(OneProcess):
 
     # streams and events
 
-    def create_stream(self, priority: int = 0) -> Stream:
-        """Create a stream.  Lower ``priority`` runs first; values outside the device's range are clamped."""
-        timeline = self.streams.new_stream(priority)
+    def create_stream(self, priority: int = 0, compute_units: ComputeUnits = None) -> Stream:
+        """Create a stream; see ``qp.create_stream``."""
+        timeline = self.streams.new_stream(priority, compute_units)
         stream = Stream.made(self, timeline, self.timelines.end)  # owns the handle before ``enter`` makes it known
         self.timelines.enter(timeline)
         timeline.stream = weakref.ref(stream)

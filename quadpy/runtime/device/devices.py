@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from quadpy.runtime.device.device import Device
     from quadpy.runtime.drivers.driver import Driver
     from quadpy.runtime.memory.device_memory import MemoryStats
+    from quadpy.runtime.streams.parts import ComputeUnits
 
 
 def _open_cpu(ordinal: int) -> Driver:
@@ -97,9 +98,19 @@ def device_of(config: Config) -> Device:
 
 
 @public
-def create_stream(priority: int = 0) -> Stream:
-    """Create a stream on the current device.  Lower ``priority`` runs first; values out of range are clamped."""
-    return current_device().create_stream(priority)
+def create_stream(priority: int = 0, compute_units: ComputeUnits = None) -> Stream:
+    """Create a stream on the current device.  Lower ``priority`` runs first; values out of range are clamped.
+
+    With ``compute_units``, kernels on the stream run only on a part of the GPU: CUs of AMD's CDNA, WGPs of RDNA, NVIDIA's
+    multiprocessors.  It is a count, an int: at least so many units; a fraction, a float: at most that part of all units;
+    or the numbers of units, such as ``range(0, 64)``.  A count and a fraction take units that the fewest live streams
+    have: two streams with 0.5 share none.  Hardware gives units in groups, and ``Stream.compute_units`` says which the
+    stream got.  On the CPU, where kernels run at once on all threads, it has no effect.
+
+    Raises:
+        StreamError: the device has no such units, or its driver no such streams.
+    """
+    return current_device().create_stream(priority, compute_units)
 
 
 @public

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
+from collections.abc import Sequence
 from typing import Final, NoReturn
 
 from quadpy.errors import DriverError
@@ -43,6 +44,12 @@ class CpuDriver:
     # streams and events
 
     def stream_create(self, priority: int) -> StreamHandle:
+        return DEFAULT_STREAM
+
+    def unit_groups(self) -> Sequence[range]:
+        return ()
+
+    def stream_create_on(self, priority: int, groups: Sequence[int]) -> StreamHandle:
         return DEFAULT_STREAM
 
     def stream_destroy(self, stream: StreamHandle) -> None:

@@ -15,6 +15,7 @@ from quadpy.errors import NoDeviceError
 from quadpy.runtime.drivers.cuda_contexts import Contexts
 from quadpy.runtime.drivers.cuda_errors import CAUSES, FATAL, remedy
 from quadpy.runtime.drivers.cuda_graph_api import cuda_graph_api
+from quadpy.runtime.drivers.cuda_parts import Parts
 from quadpy.runtime.drivers.driver import DeviceInfo, Feature
 from quadpy.runtime.drivers.gpu import GpuDriver
 from quadpy.runtime.drivers.gpu_api import CALLS, GpuApi
@@ -69,7 +70,7 @@ def _require_device(cuda: Any) -> None:
 
 def _table(cuda: Any) -> GpuApi:
     result = cuda.CUresult
-    contexts = Contexts(cuda)
+    contexts, parts = Contexts(cuda), Parts(cuda)
     return GpuApi(
         name="cuda",
         default_allocator="pool",
@@ -91,11 +92,13 @@ def _table(cuda: Any) -> GpuApi:
         keep_pool=named("cuMemPoolSetAttribute", _keep_pool, cuda),
         trim_pool=named("cuMemPoolTrimTo", _trim_pool, cuda),
         stream_device=contexts.stream_device,
+        unit_groups=parts.groups,
+        stream_create_on=parts.create,
         module_load=named("cuModuleLoadDataEx", _load, cuda),
         module_function=named("cuModuleGetFunction", _function, cuda),
         launch_markers=(1, 2, 0),
-        graphs=functools.partial(cuda_graph_api, cuda, functools.partial(ctypes.CDLL, _LIBRARY)),
-        **{purpose: getattr(cuda, name) for purpose, (_, name) in CALLS.items()},
+        graphs=functools.partial(cuda_graph_api, cuda, functools.partial(ctypes.CDLL, _LIBRARY), parts),
+        **{purpose: getattr(cuda, name) for purpose, (_, name) in CALLS.items()} | {"stream_destroy": parts.destroy},
     )
 
 
@@ -120,10 +123,13 @@ def _describe(cuda: Any, ordinal: int) -> tuple[DeviceInfo, frozenset[Feature]]:
         features.add("cooperative")
     if value(cuda.cuDeviceGetAttribute, of.CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING, device):
         features.add("mapped")
+    if Parts.known(cuda):
+        features.add("parts")
     total = value(cuda.cuDeviceTotalMem, device)
     units = value(cuda.cuDeviceGetAttribute, of.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device)
     ticks = 1000 * int(value(cuda.cuDeviceGetAttribute, of.CU_DEVICE_ATTRIBUTE_CLOCK_RATE, device))
-    return DeviceInfo(name, _target(name, 10 * major + minor), total, units, ticks), frozenset(features)
+    library = f"CUDA {value(cuda.cuDriverGetVersion)}"
+    return DeviceInfo(name, _target(name, 10 * major + minor), total, units, ticks, library), frozenset(features)
 
 
 def _target(name: str, capability: int) -> str:

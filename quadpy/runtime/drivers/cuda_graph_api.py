@@ -11,6 +11,7 @@ from types import FunctionType
 from typing import Any, ClassVar, Final, cast
 
 from quadpy.runtime.device.callbacks import THUNK
+from quadpy.runtime.drivers.cuda_parts import Parts
 from quadpy.runtime.drivers.graph_api import ArgumentWords, GraphApi, NodeCalls, adding, changing
 from quadpy.runtime.drivers.graph_driver import (
     AllocWork,
@@ -22,6 +23,7 @@ from quadpy.runtime.drivers.graph_driver import (
     FillWork,
     FreeWork,
     GraphFeature,
+    Groups,
     HostWork,
     KernelWork,
     NodeHandle,
@@ -37,15 +39,16 @@ _AUTO_FREE: Final = 1
 _PRIORITIES: Final = 8
 _FEATURES: Final[frozenset[GraphFeature]] = frozenset(("memory", "semaphores", "priorities"))
 _LOOPS: Final[frozenset[GraphFeature]] = frozenset(("loops",))
+_PARTS: Final[frozenset[GraphFeature]] = frozenset(("parts",))
 _LOOPS_SINCE: Final = 12040
 _EDGE_DATA_SINCE: Final = 13000
 
 Answer = tuple[Any, ...]
 
 
-def cuda_graph_api(cuda: Any, library: Callable[[], ctypes.CDLL]) -> GraphApi:
-    """The calls of ``cuda``, the module ``cuda.bindings.driver``, over the driver's ``library``."""
-    calls, error = _Calls(cuda, library), cuda.CUresult
+def cuda_graph_api(cuda: Any, library: Callable[[], ctypes.CDLL], parts: Parts) -> GraphApi:
+    """The calls of ``cuda``, the module ``cuda.bindings.driver``, over the driver's ``library``; ``parts`` for nodes on them."""
+    calls, error = _Calls(cuda, library, parts), cuda.CUresult
     loops = calls.has_loops()
     nodes: dict[type[Work], NodeCalls] = {
         CopyWork: NodeCalls(cuda.cuGraphAddMemcpyNode, cuda.cuGraphExecMemcpyNodeSetParams, calls.copy),
@@ -66,7 +69,7 @@ def cuda_graph_api(cuda: Any, library: Callable[[], ctypes.CDLL]) -> GraphApi:
         FreeWork: NodeCalls(cuda.cuGraphAddMemFreeNode, None, lambda work: (work.pointer,)),
     }
     return GraphApi(
-        features=_FEATURES | _LOOPS if loops else _FEATURES,
+        features=_FEATURES | (_LOOPS if loops else frozenset()) | (_PARTS if parts.known(cuda) else frozenset()),
         refused=frozenset({error.CUDA_ERROR_INVALID_VALUE, error.CUDA_ERROR_NOT_SUPPORTED,
                            error.CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE}),
         create=cuda.cuGraphCreate,
@@ -116,8 +119,8 @@ def _direct_change(cuda: Any, library: Callable[[], ctypes.CDLL]) -> Callable[..
 class _Calls:
     """The calls and arguments that need conversion."""
 
-    def __init__(self, cuda: Any, library: Callable[[], ctypes.CDLL]) -> None:
-        self._cuda = cuda
+    def __init__(self, cuda: Any, library: Callable[[], ctypes.CDLL], parts: Parts) -> None:
+        self._cuda, self._inside = cuda, parts.inside
         host, device = cuda.CUmemorytype.CU_MEMORYTYPE_HOST, cuda.CUmemorytype.CU_MEMORYTYPE_DEVICE
         self._ends = {"in": (host, device), "out": (device, host), "within": (device, device)}
         self._change = _direct_change(cuda, library)
@@ -136,7 +139,8 @@ class _Calls:
 
     def add_kernel(self, graph: int, dependencies: Sequence[NodeHandle], work: KernelWork) -> Answer:
         words = ArgumentWords(_MARKERS, work.arguments)
-        answer = self._cuda.cuGraphAddKernelNode(graph, *self.list(dependencies), self._kernel(work, words))
+        add, params = self._cuda.cuGraphAddKernelNode, self._kernel(work, words)
+        answer = self._inside(work.groups, lambda: add(graph, *self.list(dependencies), params))
         if work.priority is None or answer[0] != self._cuda.CUresult.CUDA_SUCCESS:
             return tuple(answer)
         value = self._cuda.CUkernelNodeAttrValue()
@@ -146,6 +150,9 @@ class _Calls:
         return status, answer[1]
 
     def set_kernel(self, exec_: int, node: int, work: KernelWork) -> Answer:
+        return self._inside(work.groups, lambda: self._set_kernel(exec_, node, work))
+
+    def _set_kernel(self, exec_: int, node: int, work: KernelWork) -> Answer:
         block, words = self._bound
         if block is not work.arguments:  # consecutive nodes of a graph often change to the same block
             words = ArgumentWords(_MARKERS, work.arguments)
@@ -257,11 +264,15 @@ class _Calls:
         status, version = self._cuda.cuDriverGetVersion()
         return bool(status == self._cuda.CUresult.CUDA_SUCCESS and version >= _LOOPS_SINCE)
 
-    def condition_create(self, graph: int) -> Answer:
-        yes, at_launch = 1, self._cuda.CU_GRAPH_COND_ASSIGN_DEFAULT
-        return tuple(self._cuda.cuGraphConditionalHandleCreate(graph, self._context(), yes, at_launch))
+    def condition_create(self, graph: int, groups: Groups) -> Answer:
+        yes, at_launch, create = 1, self._cuda.CU_GRAPH_COND_ASSIGN_DEFAULT, self._cuda.cuGraphConditionalHandleCreate
+        return self._inside(groups, lambda: tuple(create(graph, self._context(), yes, at_launch)))
 
-    def add_loop(self, graph: int, dependencies: Sequence[NodeHandle], condition: int) -> Answer:
+    def add_loop(self, graph: int, dependencies: Sequence[NodeHandle], condition: int, groups: Groups) -> Answer:
+        """All kernels of a loop run in the context of the loop."""
+        return self._inside(groups, lambda: self._add_loop(graph, dependencies, condition))
+
+    def _add_loop(self, graph: int, dependencies: Sequence[NodeHandle], condition: int) -> Answer:
         params = self._cuda.CUgraphNodeParams()
         params.type = self._cuda.CUgraphNodeType.CU_GRAPH_NODE_TYPE_CONDITIONAL
         params.conditional.handle = self._cuda.CUgraphConditionalHandle(condition)

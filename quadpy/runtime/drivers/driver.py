@@ -33,8 +33,8 @@ AllocatorName = Literal["cache", "pool"]
 """quadpy's own cache over ``alloc``, or the driver's pool through ``alloc_async``."""
 
 Feature = Literal[
-    "host", "handles", "timing", "pool", "modules", "stream-device", "cooperative", "cooperative-apart", "mapped"
-]
+    "host", "handles", "timing", "pool", "modules", "stream-device", "cooperative", "cooperative-apart", "mapped", "parts",
+]  # fmt: skip
 """``host``           work runs at once, in host memory: copies need no staging
 ``handles``        streams and events are the driver's; without it, every handle is 0
 ``timing``         events measure time on the device
@@ -44,6 +44,7 @@ Feature = Literal[
 ``cooperative-apart``  such launches run on a separate queue: an event recorded right after one does not wait for it
 ``mapped``         kernels can write pinned memory at the host's address
 ``stream-device``  ``stream_device`` knows the device of another library's stream
+``parts``          a stream can have a part of the compute units: ``unit_groups`` and ``stream_create_on``
 """
 
 
@@ -53,6 +54,7 @@ class DeviceInfo:
 
     ``units`` is the number of multiprocessors, CUs or RDNA's WGPs; 0 if it is unknown.
     ``ticks`` is the frequency, in Hz, of the counter that kernels can read; 0 if it is unknown.
+    ``library`` is the vendor's library and its version.
     """
 
     name: str
@@ -60,6 +62,7 @@ class DeviceInfo:
     total_memory: int
     units: int = 0
     ticks: int = 0
+    library: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +100,15 @@ class Driver(Protocol):
 
     def stream_create(self, priority: int) -> StreamHandle:
         """Create a stream without implicit order.  Lower ``priority`` runs first; values out of range are clamped."""
+
+    def unit_groups(self) -> Sequence[range]:
+        """The smallest parts of the device that a stream can have: the numbers of their units, each unit in one group."""
+
+    def stream_create_on(self, priority: int, groups: Sequence[int]) -> StreamHandle:
+        """Like ``stream_create``, for a stream whose kernels run only on the units of ``groups``, numbers in ascending order.
+
+        HIP gives such a stream the normal priority, and orders it with the default stream.
+        """
 
     def stream_destroy(self, stream: StreamHandle) -> None:
         """Destroy a stream; work on it still completes."""

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import itertools
+from collections.abc import Sequence
 from typing import Final
 
 from quadpy.errors import DeviceError, NoDeviceError
@@ -54,8 +56,22 @@ class GpuDriver(GpuLaunches):
     # streams
 
     def stream_create(self, priority: int) -> StreamHandle:
-        clamped = min(max(priority, self._priorities[0]), self._priorities[-1])
-        return StreamHandle(int(self.call(self._api.stream_create, _NON_BLOCKING, clamped)))
+        return StreamHandle(int(self.call(self._api.stream_create, _NON_BLOCKING, self._clamped(priority))))
+
+    @functools.cached_property
+    def _groups(self) -> tuple[range, ...]:
+        ends = list(itertools.accumulate(self.call(self._api.unit_groups, self.ordinal), initial=0))
+        return tuple(itertools.starmap(range, itertools.pairwise(ends)))
+
+    def unit_groups(self) -> Sequence[range]:
+        return self._groups
+
+    def stream_create_on(self, priority: int, groups: Sequence[int]) -> StreamHandle:
+        call, units = self._api.stream_create_on, [self.unit_groups()[number] for number in groups]
+        return StreamHandle(int(self.call(call, self.ordinal, _NON_BLOCKING, self._clamped(priority), groups, units)))
+
+    def _clamped(self, priority: int) -> int:
+        return min(max(priority, self._priorities[0]), self._priorities[-1])
 
     def stream_destroy(self, stream: StreamHandle) -> None:
         self.call(self._api.stream_destroy, stream)

@@ -68,6 +68,8 @@ class GpuApi:
     blocks_at_once  function, threads, shared bytes -> the blocks that fit on one of the device's units
     selection    device ordinal -> the library's symbol that selects it, and its argument; the device can be used
     describe     device ordinal -> its description and its features
+    unit_groups  device ordinal -> how many units each group has; see ``Driver.unit_groups``
+    stream_create_on  device ordinal, flags, priority, numbers of groups, their units -> stream
     module_load  image -> the module, and the log of the vendor's compiler, also for a refused image
     """
 
@@ -102,6 +104,8 @@ class GpuApi:
     stream_query: Call
     stream_wait: Call
     stream_device: Call
+    unit_groups: Call
+    stream_create_on: Call
 
     event_create: Call
     event_destroy: Call

@@ -13,6 +13,7 @@ from quadpy.runtime.drivers.graph_driver import (
     ExecHandle,
     GraphHandle,
     GraphMemory,
+    Groups,
     NodeHandle,
     SemaphoreHandle,
     Work,
@@ -44,15 +45,15 @@ class GpuGraphs:
         node, pointer = self._call(self._api.add_alloc, self._ordinal, graph, dependencies, work)
         return NodeHandle(int(node)), int(pointer)
 
-    def condition_create(self, graph: GraphHandle) -> ConditionHandle:
+    def condition_create(self, graph: GraphHandle, groups: Groups = None) -> ConditionHandle:
         assert self._api.condition_create is not None
-        return ConditionHandle(int(self._call(self._api.condition_create, graph)))
+        return ConditionHandle(int(self._call(self._api.condition_create, graph, groups)))
 
     def add_loop(
-        self, graph: GraphHandle, dependencies: Sequence[NodeHandle], condition: ConditionHandle
+        self, graph: GraphHandle, dependencies: Sequence[NodeHandle], condition: ConditionHandle, groups: Groups = None
     ) -> tuple[NodeHandle, GraphHandle]:
         assert self._api.add_loop is not None
-        node, body = self._call(self._api.add_loop, graph, dependencies, condition)
+        node, body = self._call(self._api.add_loop, graph, dependencies, condition, groups)
         return NodeHandle(int(node)), GraphHandle(int(body))
 
     def nodes(self, graph: GraphHandle) -> list[NodeHandle]:

@@ -51,7 +51,7 @@ class GraphApi:
     add_alloc    the same for alloc nodes: (ordinal, graph, dependencies, work) -> the node and an address
     change       kind of work -> call of (exec, node, work); a kind that is missing cannot be changed
     refused      statuses of a change for which the executable graph must be instantiated again
-    condition_create, add_loop    graph -> a loop's condition; (graph, dependencies, condition) -> the node and its graph;
+    condition_create, add_loop    (graph, groups) -> a loop's condition; (graph, dependencies, condition, groups) -> the node and its graph;
                  None if graphs have no loops
     memory       ordinal -> used, its peak, reserved, its peak
     """

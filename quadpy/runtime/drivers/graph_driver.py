@@ -21,17 +21,26 @@ ConditionHandle = NewType("ConditionHandle", int)
 CopyKind: TypeAlias = Literal["in", "out", "within"]
 """Pinned host memory to the device, the device to pinned host memory, the device to itself."""
 
-GraphFeature: TypeAlias = Literal["memory", "semaphores", "priorities", "loops"]
+GraphFeature: TypeAlias = Literal["memory", "semaphores", "priorities", "loops", "parts"]
 """``memory``      alloc and free nodes
 ``semaphores``  semaphores of other libraries can be imported
 ``priorities``  kernel nodes have a priority
 ``loops``       a graph may repeat a part of itself: ``condition_create``, ``add_loop``
+``parts``       kernel nodes run on their ``groups`` of compute units, or on all, whatever the stream of the launch; without
+                it, they run on those of the stream
 """
+
+
+Groups: TypeAlias = "tuple[int, ...] | None"
+"""Numbers of groups of compute units: see ``Driver.unit_groups``; None for all."""
 
 
 @dataclass(frozen=True, slots=True)
 class KernelWork:
-    """One launch of a kernel; ``arguments`` is its whole argument block, which the driver copies."""
+    """One launch of a kernel; ``arguments`` is its whole argument block, which the driver copies.
+
+    ``groups`` are those of the compute units on which it runs.
+    """
 
     function: FunctionHandle
     grid: tuple[int, int, int]
@@ -39,6 +48,7 @@ class KernelWork:
     shared_bytes: int
     arguments: bytes = field(repr=False)
     priority: int | None = None
+    groups: Groups = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,13 +184,16 @@ class GraphDriver(Protocol):
     ) -> tuple[NodeHandle, Address]:
         """A node, and the address of its memory, the same in every launch."""
 
-    def condition_create(self, graph: GraphHandle) -> ConditionHandle:
+    def condition_create(self, graph: GraphHandle, groups: Groups = None) -> ConditionHandle:
         """The condition of one loop of ``graph``; it is true at the start of each launch."""
 
     def add_loop(
-        self, graph: GraphHandle, dependencies: Sequence[NodeHandle], condition: ConditionHandle
+        self, graph: GraphHandle, dependencies: Sequence[NodeHandle], condition: ConditionHandle, groups: Groups = None
     ) -> tuple[NodeHandle, GraphHandle]:
-        """Add a node that runs another graph while ``condition`` is true; its nodes are added to that graph next."""
+        """Add a node that runs another graph while ``condition`` is true; its nodes are added to that graph next.
+
+        Those have the same ``groups`` as the loop and its condition.
+        """
 
     def nodes(self, graph: GraphHandle) -> list[NodeHandle]:
         """Every node, read back from the driver."""

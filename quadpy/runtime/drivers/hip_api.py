@@ -16,6 +16,7 @@ from quadpy.runtime.drivers.gpu import GpuDriver
 from quadpy.runtime.drivers.gpu_api import CALLS, GpuApi
 from quadpy.runtime.drivers.hip_binding import hip_binding
 from quadpy.runtime.drivers.hip_graph_api import hip_graph_api
+from quadpy.runtime.drivers.hip_parts import Parts
 from quadpy.runtime.drivers.rocm_library import INSTALL, LibraryMissing
 from quadpy.runtime.drivers.vendor_calls import named
 
@@ -88,7 +89,7 @@ def _require_device(hip: Any) -> None:
 
 
 def _table(hip: Any) -> GpuApi:
-    error = hip.hipError_t
+    error, parts = hip.hipError_t, Parts(hip)
     return GpuApi(
         name="amdgpu",
         default_allocator="cache",  # HIP's pool had bugs that corrupt live memory
@@ -110,6 +111,8 @@ def _table(hip: Any) -> GpuApi:
         keep_pool=named("hipMemPoolSetAttribute", _keep_pool, hip),
         trim_pool=named("hipMemPoolTrimTo", _trim_pool, hip),
         stream_device=hip.hipStreamGetDevice,
+        unit_groups=parts.groups,
+        stream_create_on=parts.create,
         module_load=named("hipModuleLoadData", _load, hip),
         module_function=hip.hipModuleGetFunction,
         launch_markers=(1, 2, 3),
@@ -136,9 +139,12 @@ def _describe(hip: Any, ordinal: int) -> tuple[DeviceInfo, frozenset[Feature]]:
         features |= {"cooperative", "cooperative-apart"}  # observed with HIP 7.2
     if hip.has_symbol("hipStreamGetDevice"):
         features.add("stream-device")
+    if hip.has_symbol("hipExtStreamCreateWithCUMask"):
+        features.add("parts")
     status, kilohertz = hip.hipDeviceGetAttribute(hip.hipDeviceAttribute_t.hipDeviceAttributeWallClockRate, ordinal)
     ticks = 1000 * kilohertz if status == hip.hipError_t.hipSuccess else 0
-    info = DeviceInfo(facts.name, facts.gcnArchName, facts.totalGlobalMem, facts.multiProcessorCount, ticks)
+    library = f"HIP {hip.hipRuntimeGetVersion()[1]}"
+    info = DeviceInfo(facts.name, facts.gcnArchName, facts.totalGlobalMem, facts.multiProcessorCount, ticks, library)
     return info, frozenset(features)
 
 

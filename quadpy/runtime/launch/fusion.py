@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, TypeAlia
 from quadpy.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from quadpy.runtime.drivers.driver import StreamHandle
+    from quadpy.runtime.drivers.driver import Driver, StreamHandle
     from quadpy.runtime.streams.stream import Stream
 
 Fuse: TypeAlias = Literal["auto", True, False]
@@ -32,10 +32,17 @@ def require_fuse(fuse: object, *, graph: bool = True) -> None:
         raise ArgumentError("fuse=True is for graph kernels", hint="qp.kernel(graph=True, fuse=True)")
 
 
-class OneLaunch(Protocol):
-    """One cooperative launch; one thread at a time."""
+def why_not_on_part(driver: Driver) -> str:
+    """Why one launch would leave the compute units of a stream that has only some; empty if it would not."""
+    if "cooperative-apart" not in driver.features:
+        return ""
+    return "one launch would not stay on the compute units of its stream"
 
-    most_blocks: int
+
+class OneLaunch(Protocol):
+    """One cooperative launch; one thread at a time.  ``description`` is for people."""
+
+    description: str
 
     @property
     def keep(self) -> tuple[object, ...]:

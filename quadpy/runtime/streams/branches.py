@@ -35,7 +35,7 @@ class Branches:
     """One device's streams for work that is forked from a stream and joined to it.  Safe from any thread.
 
     A fork prefers branch streams that the same stream used last, whose earlier work it comes after in any case.  Two
-    streams share a branch stream only once MOST_BRANCHES exist.
+    streams share a branch stream only once MOST_BRANCHES exist.  A branch has the compute units of the stream.
     """
 
     def __init__(self, driver: Driver, timelines: Timelines, reaper: Reaper) -> None:
@@ -63,12 +63,14 @@ class Branches:
         for branch in reversed(tuple(self._free)):
             if branch.ends[1] is on and self._claim(branch):
                 return branch
-        while len(self._free) >= MOST_BRANCHES:
-            branch = self._free[0]
-            if self._claim(branch):
-                branch.ends[1] = on
-                return branch
-        branch = _Branch(self._timelines.create(0), on)
+        while len(free := tuple(self._free)) >= MOST_BRANCHES:
+            alike = next((branch for branch in free if branch.timeline.part == on.part), None)
+            if alike is None:
+                break
+            if self._claim(alike):
+                alike.ends[1] = on
+                return alike
+        branch = _Branch(self._timelines.create(0, on.part), on)
         self._reaper.adopt(branch, self._lost, branch.ends)
         self._timelines.enter(branch.timeline)
         return branch

@@ -5,7 +5,7 @@ Unknown handles are refused here, before the driver is called: drivers do not ch
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from quadpy.core.completion import shows
 from quadpy.core.copying import OneProcess
@@ -20,6 +20,9 @@ from quadpy.runtime.printing.device_rings import Prints
 from quadpy.runtime.streams.current import CurrentStreams
 from quadpy.runtime.streams.event_table import EventTable
 from quadpy.runtime.streams.timeline import Timeline, Timelines, handle_text
+
+if TYPE_CHECKING:
+    from quadpy.runtime.streams.parts import ComputeUnits
 
 
 @shows(
@@ -56,21 +59,22 @@ class StreamManager(OneProcess):
 
     # streams
 
-    def create_stream(self, priority: int = 0) -> int:
-        """Create a stream.  Lower ``priority`` runs first; values outside the device's range are clamped."""
-        timeline = self.new_stream(priority)
+    def create_stream(self, priority: int = 0, compute_units: ComputeUnits = None) -> int:
+        """Create a stream with a ``priority``, and perhaps ``compute_units`` of its own; see ``qp.create_stream``."""
+        timeline = self.new_stream(priority, compute_units)
         self._timelines.enter(timeline)
         return timeline.handle
 
-    def new_stream(self, priority: int) -> Timeline:
+    def new_stream(self, priority: int, compute_units: ComputeUnits = None) -> Timeline:
         """The timeline of a new stream, whose handle is not known yet; the stream lives as long as the timeline."""
         if not self._life.direct or HOSTS:
             self._life.check()
         if not isinstance(priority, int):
             raise StreamError(f"the priority of a stream is {priority!r}", hint="pass an int; a lower one runs first")
+        part = None if compute_units is None else self._timelines.new_part(compute_units)
         if not self._has_handles:
             return Timeline(Owner(self._driver.stream_create(priority)))
-        return self._timelines.create(priority)
+        return self._timelines.create(priority, part)
 
     def destroy_stream(self, stream: int) -> None:
         """Destroy ``stream``.  Submitted work still completes, and memory that it used waits for it.

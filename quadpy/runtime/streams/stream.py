@@ -45,7 +45,7 @@ class StreamDevice(OwningDevice, Protocol):
 
 
 @made_by("qp.create_stream() makes one; qp.Stream.from_handle borrows one of another library")
-@shows("destroy", "destroyed", "device", "from_handle", "handle", "query", "synchronize")
+@shows("compute_units", "destroy", "destroyed", "device", "from_handle", "handle", "query", "synchronize")
 class Stream(Owned[StreamHandle]):
     """A queue of device work that runs in order; ``qp.create_stream`` makes one.  Safe from any thread.
 
@@ -90,6 +90,14 @@ class Stream(Owned[StreamHandle]):
             StreamError: ``handle`` is not a stream of ``device``; on the CPU, it is not 0.
         """
         return _Lookup.find(device).borrow_stream(handle)
+
+    @property
+    def compute_units(self) -> tuple[int, ...] | None:
+        """The numbers of the compute units on which its kernels run, in ascending order; None if it was not given any.
+
+        Another stream on the same units: ``qp.create_stream(compute_units=stream.compute_units)``.
+        """
+        return None if self.timeline.part is None else self.timeline.part.units
 
     @property
     def usable(self) -> bool:

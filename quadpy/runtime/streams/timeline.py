@@ -12,14 +12,18 @@ import itertools
 import weakref
 from collections.abc import Mapping
 from sys import getrefcount
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
+from quadpy.core.importing import import_late
 from quadpy.errors import StreamError
 from quadpy.runtime.device.handle_pool import ALONE, HandlePool
 from quadpy.runtime.device.life import HOSTS, THREAD, Life
 from quadpy.runtime.device.reaper import Owner, Reaper
 from quadpy.runtime.drivers.driver import DEFAULT_STREAM, Driver, EventHandle, PlainPointer, StreamHandle
 from quadpy.runtime.streams.owned import OwnerRef
+
+if TYPE_CHECKING:
+    from quadpy.runtime.streams.parts import ComputeUnits, Part
 
 T = TypeVar("T")
 
@@ -33,14 +37,16 @@ class Timeline(OwnerRef[StreamHandle]):
     ending    a thread destroys the stream, or has done so: a call that submits work meanwhile records ``last`` again
     stream    the Stream object that users hold, if there is one
     captured  the capture that has the stream to itself, if any
+    part      the compute units on which its kernels run; None if they run on all
     kept      for the allocator: memory freed on the stream, by size
     waiting   for the allocator: blocks that wait for work of this stream
     """
 
-    __slots__ = ("captured", "ending", "handle", "kept", "last", "lost", "stream", "waiting")
+    __slots__ = ("captured", "ending", "handle", "kept", "last", "lost", "part", "stream", "waiting")
 
-    def __init__(self, owner: Owner[StreamHandle]) -> None:
+    def __init__(self, owner: Owner[StreamHandle], part: Part | None = None) -> None:
         self.owner, self.observed, self.handle = owner, None, owner.handle  # as the base class, inlined
+        self.part = part
         self.last: Owner[EventHandle] | None = None
         self.lost = 0
         self.ending = False
@@ -98,11 +104,33 @@ class Timelines:
             )
         return timeline
 
-    def create(self, priority: int) -> Timeline:
+    def create(self, priority: int, part: Part | None = None) -> Timeline:
         """The timeline of a new stream, which lives as long as the timeline; ``enter`` makes it known by handle."""
+        if part is not None:
+            create, destroy = self._driver.stream_create_on, self._driver.stream_destroy
+            return Timeline(self._reaper.own(destroy, create, priority, part.groups), part)
         if not priority:
             return Timeline(self._streams.take())
         return Timeline(self._reaper.own(self._driver.stream_destroy, self._driver.stream_create, priority))
+
+    def new_part(self, wanted: ComputeUnits) -> Part | None:
+        """The part of a new stream; None for all units, and where work runs on the host.
+
+        Raises:
+            StreamError: ``wanted`` does not fit the device, or its driver has no such streams.
+        """
+        parts = import_late("quadpy.runtime.streams.parts")
+        units = parts.checked_units(wanted)
+        if units is None or "host" in self._driver.features:
+            return None
+        if "parts" not in self._driver.features:
+            raise StreamError(
+                f"the driver of {self._driver.info.name} has no streams on a part of the compute units",
+                hint="this needs CUDA 12.4, or HIP with hipExtStreamCreateWithCUMask",
+            )
+        others = [each.part for each in list(self.live.values())]
+        found: Part = parts.part_of(units, self._driver.unit_groups(), others)
+        return found
 
     def enter(self, timeline: Timeline) -> None:
         """Make ``timeline`` known to ``find`` until it ends; handle 0 always means the default stream."""

@@ -36,10 +36,12 @@ __all__ = ["Call", "RecordedKernel", "RecordingDriver"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+_GROUP: Final = 8
+"""Units of a group, the smallest part of the device that a stream can have."""
 _THREADS: Final = 2048
 """Threads that one unit can hold."""
 _FEATURES: Final[frozenset[Feature]] = frozenset(
-    ("handles", "timing", "pool", "modules", "stream-device", "cooperative")
+    ("handles", "timing", "pool", "modules", "stream-device", "cooperative", "parts")
 )
 
 
@@ -95,6 +97,18 @@ class RecordingDriver(SimulatedDevice):
     @_recorded
     def stream_create(self, priority: int) -> StreamHandle:
         return StreamHandle(numbered(0x1000, self._streams, self.simulation.queue()))
+
+    def unit_groups(self) -> Sequence[range]:
+        """As on a device with 8 XCCs, or with clusters of 8 multiprocessors."""
+        return [range(first, first + _GROUP) for first in range(0, self.info.units, _GROUP)]
+
+    @_recorded
+    def stream_create_on(self, priority: int, groups: Sequence[int]) -> StreamHandle:
+        if sorted(set(groups)) != list(groups) or not groups:
+            raise DriverError(f"stream_create_on failed: {groups} are not numbers of groups in ascending order")
+        queue = self.simulation.queue()
+        queue.units = sum(len(self.unit_groups()[number]) for number in groups)
+        return StreamHandle(numbered(0x1000, self._streams, queue))
 
     @_recorded
     def stream_destroy(self, stream: StreamHandle) -> None:
@@ -277,6 +291,8 @@ class RecordingDriver(SimulatedDevice):
         arguments: tuple[int, int],
     ) -> None:  # fmt: skip
         most = self.max_blocks(function, block[0], shared)
+        if (units := self.queue_of(stream).units) is not None:
+            most = most // self.info.units * units
         if grid[0] > most:
             raise DriverError(f"launch_cooperative failed: {grid[0]} blocks, and the limit is {most}")
         self._launch(function, stream, arguments)

@@ -24,6 +24,7 @@ from quadpy.runtime.drivers.graph_driver import (
     GraphFeature,
     GraphHandle,
     GraphMemory,
+    Groups,
     KernelWork,
     NodeHandle,
     SemaphoreHandle,
@@ -45,7 +46,7 @@ from simulated_gpu.graph_state import (
 __all__ = ["RecordingGraphs"]
 
 _FEATURES: Final[frozenset[GraphFeature]] = frozenset(("memory", "semaphores", "priorities"))
-_LOOPS: Final[frozenset[GraphFeature]] = frozenset(("loops",))
+_OF_NVIDIA: Final[frozenset[GraphFeature]] = frozenset(("loops", "parts"))
 _SWITCHABLE: Final = (KernelWork, CopyWork, FillWork)
 
 
@@ -56,7 +57,7 @@ class RecordingGraphs:
     """
 
     def __init__(self, driver: SimulatedDevice, *, loops: bool = False) -> None:
-        self.features = _FEATURES | _LOOPS if loops else _FEATURES
+        self.features = _FEATURES | _OF_NVIDIA if loops else _FEATURES
         self._driver, self._runs = driver, GraphRuns(driver)
         self.races = self._runs.races
         self._bodies: dict[GraphHandle, GraphState] = {}
@@ -93,6 +94,8 @@ class RecordingGraphs:
                 if (nested := self._graph(work.graph)).has_memory:
                     raise DriverError("graph_add failed: a child graph has memory nodes")
                 child = GraphState(dict(nested.steps))
+            if isinstance(work, KernelWork) and work.groups is not None and "parts" not in self.features:
+                raise DriverError("graph_add failed: kernels run on the units of the launch's stream")
             if isinstance(work, CopyWork) and not work.nbytes:
                 raise DriverError("graph_add failed: a copy of 0 bytes")
             if isinstance(work, (EventRecordWork, EventWaitWork)):
@@ -115,16 +118,16 @@ class RecordingGraphs:
         found.steps[node] = step
         return node
 
-    def condition_create(self, graph: GraphHandle) -> ConditionHandle:
-        with self._driver.recorded("condition_create", graph):
+    def condition_create(self, graph: GraphHandle, groups: Groups = None) -> ConditionHandle:
+        with self._driver.recorded("condition_create", graph, groups):
             condition = ConditionHandle(next(self._handles))
             self._graph(graph).conditions.append(condition)
             return condition
 
     def add_loop(
-        self, graph: GraphHandle, dependencies: Sequence[NodeHandle], condition: ConditionHandle
+        self, graph: GraphHandle, dependencies: Sequence[NodeHandle], condition: ConditionHandle, groups: Groups = None
     ) -> tuple[NodeHandle, GraphHandle]:
-        with self._driver.recorded("graph_add_loop", graph, tuple(dependencies), condition):
+        with self._driver.recorded("graph_add_loop", graph, tuple(dependencies), condition, groups):
             known = [one for found in (*self._graphs.values(), *self._bodies.values()) for one in found.conditions]
             if "loops" not in self.features or condition not in known:
                 raise DriverError("graph_add_loop failed: invalid value: no such condition, or no loops here")

@@ -26,6 +26,7 @@ class Queue:
     serial: int
     clock: Clock = field(default_factory=dict, repr=False)
     pending: deque[Op] = field(default_factory=deque, repr=False)
+    units: int | None = None  # how many compute units it has, if it has a part of them
 
 
 @dataclass(eq=False)

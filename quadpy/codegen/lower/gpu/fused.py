@@ -1,8 +1,8 @@
 """All tasks of a kernel in one GPU kernel, for a cooperative launch.
 
 Every resident block takes part in every task: threads go through its iterations in steps of the whole grid, the first
-block merges the chunks of reductions, and the grid's first thread runs serial tasks.  Reductions have the
-same shape as in separate launches, and so the same bits.  Between tasks that depend on each other all blocks meet, see
+block merges the chunks of reductions, and the grid's first thread runs serial tasks.  Tasks between two meetings begin on
+different blocks.  Reductions have the same shape as in separate launches, and so the same bits.  Between tasks that depend on each other all blocks meet, see
 ``plans.phases``; no array that any task writes is ``noalias``, since LLVM would move its loads across a meeting.
 """
 
@@ -98,7 +98,7 @@ class _Writer:
             case ir.ParallelTask() as task, frame:
                 if isinstance(frame, (Blocks, BlockCopies)):
                     barrier(s)  # another task may have used the same shared memory
-                lower_loop(s, schedule, task, self.fused.launch.block_dim)
+                lower_loop(s, schedule, task, self.fused.launch.block_dim, self.fused.shares[phase.task])
 
     def first_thread(self, write: Callable[[], None]) -> None:
         """The first thread of the first block runs what ``write`` writes."""

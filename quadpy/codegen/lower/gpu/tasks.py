@@ -13,7 +13,7 @@ from quadpy.codegen.lower.gpu.copies import lower_copies
 from quadpy.codegen.lower.gpu.entry import RETURNED, finish_kernel
 from quadpy.codegen.lower.gpu.latch import return_unless, return_unless_turn
 from quadpy.codegen.lower.gpu.reduce import lower_chunks, lower_merge
-from quadpy.codegen.lower.gpu.threads import grid_size, thread_number
+from quadpy.codegen.lower.gpu.threads import grid_size, thread_from_share, thread_number
 from quadpy.codegen.lower.loops import strided
 from quadpy.codegen.lower.memory import is_open
 from quadpy.codegen.lower.scope import Scope
@@ -50,8 +50,13 @@ def lower_gpu_task(module: ModuleText, kernel: KernelSchedule, schedule: Schedul
         finish_kernel(s, kernel, launch.symbol, launch.block_dim, schedule.exchanged)
 
 
-def lower_loop(s: Scope, schedule: Schedule, task: ir.ParallelTask, block_dim: int) -> None:
-    """Write the iterations of ``task``, which has no reductions, for a grid in blocks of ``block_dim`` threads."""
+def lower_loop(
+    s: Scope, schedule: Schedule, task: ir.ParallelTask, block_dim: int, share: tuple[int, int] = (0, 1)
+) -> None:
+    """Write the iterations of ``task``, which has no reductions, for a grid in blocks of ``block_dim`` threads.
+
+    A loop in steps of the grid begins with a ``share`` of the blocks: see ``FusedSchedule``.
+    """
     iteration = lower_iteration(s, task.body)
     match schedule.frame:
         case Blocks() as frame:
@@ -60,7 +65,7 @@ def lower_loop(s: Scope, schedule: Schedule, task: ir.ParallelTask, block_dim: i
         case BlockCopies(copies=copies):
             lower_copies(s, task, copies, block_dim, iteration)
         case GridStride(bits=bits):
-            _grid_stride(s, task, block_dim, iteration, bits)
+            _grid_stride(s, task, thread_from_share(s, block_dim, bits, share), block_dim, iteration, bits)
         case Coarsened() as frame:
             lower_coarsened(s, task, frame, block_dim, iteration)
         case ThreadEach():
@@ -87,10 +92,12 @@ def _thread_each(s: Scope, task: ir.ParallelTask, block_dim: int, iteration: Cal
     out.start(done)
 
 
-def _grid_stride(s: Scope, task: ir.ParallelTask, block_dim: int, iteration: Callable[[], None], bits: int) -> None:
+def _grid_stride(
+    s: Scope, task: ir.ParallelTask, first: str, block_dim: int, iteration: Callable[[], None], bits: int
+) -> None:
     """In 64 bits, adding the grid's size cannot wrap; 32 bits are used if the host has counted the iterations."""
     axes = lower_axes(s, task.axes, bits)
-    first, total = thread_number(s, block_dim, bits), total_count(s, axes, f"i{bits}")
+    total = total_count(s, axes, f"i{bits}")
     size = grid_size(s, block_dim)
 
     def one(k: str, following: str) -> None:

@@ -32,6 +32,21 @@ def thread_number(s: Scope, block_dim: int, bits: int) -> str:
     return out.op(f"add nuw i{bits} {out.op(f'mul nuw i{bits} {block}, {block_dim}')}, {thread}")
 
 
+def thread_from_share(s: Scope, block_dim: int, bits: int, share: tuple[int, int]) -> str:
+    """Like ``thread_number``, counted from the first block of a share, and round to the first block of the grid."""
+    out, block, (number, shares) = s.text, block_number(s), share
+    if not number:
+        return thread_number(s, block_dim, bits)
+    blocks = out.op(f"udiv i64 {grid_size(s, block_dim)}, {block_dim}")
+    begin = out.op(f"udiv i64 {out.op(f'mul nuw i64 {blocks}, {number}')}, {shares}")
+    wide = out.op(f"zext i32 {block} to i64")
+    before = out.op(f"icmp ult i64 {wide}, {begin}")
+    found = out.op(f"select i1 {before}, i64 {out.op(f'add i64 {wide}, {blocks}')}, i64 {wide}")
+    at = out.op(f"mul nuw i64 {out.op(f'sub i64 {found}, {begin}')}, {block_dim}")
+    thread = out.op(f"add nuw i64 {at}, {out.op(f'zext i32 {thread_in_block(s)} to i64')}")
+    return thread if bits == 64 else out.op(f"trunc i64 {thread} to i32")
+
+
 def grid_size(s: Scope, block_dim: int) -> str:
     """The number of threads of a launch in blocks of ``block_dim``, i64."""
     return gpu_rules(s).grid_threads(s.text, block_dim)

@@ -1,0 +1,111 @@
+"""Whether one launch of several tasks is expected to be faster than several launches."""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from quadpy.runtime.device.known import Measured, known_of
+
+if TYPE_CHECKING:
+    from quadpy.runtime.drivers.driver import Driver
+    from quadpy.runtime.launch.fusion import Fuse
+
+BLOCKS_OF_UNIT: Final = 2
+"""More blocks would be resident, but would take longer to meet."""
+_MOST_ITERATIONS: Final = (1 << 31) - 1
+"""Code that counts in 32 bits adds the number of all threads."""
+_THREADS: Final = 256
+"""Threads of a block, for an estimate."""
+
+
+class Costs(NamedTuple):
+    """What launches of small tasks cost on a device, in microseconds.
+
+    node      each further node of a graph, after the one before
+    barrier   each meeting of the blocks of a launch
+    fewest    launches one after another from which on one launch is faster
+    up_to     iterations of a task up to which one launch is faster; 0 if it never is
+    looped    the same for tasks in a loop on the device
+    source    where the figures are from, for messages
+    """
+
+    node: float
+    barrier: float
+    fewest: int
+    up_to: int
+    looped: int
+    source: str
+
+
+_USUAL: Final = {
+    "amdgpu": Costs(3.9, 2.0, 2, 16, 16, "figures of other AMD GPUs"),
+    "cuda": Costs(1.2, 1.4, 2, 0, 4, "figures of an H200"),
+}
+"""Of devices on which ``quadpy selftest`` did not run, with iterations of a thread.
+
+A node of a graph takes 3.9 µs on a W7900 (ROCm/rocm-systems issue 10834) and 1.2 µs on an H200, where blocks take 1.4 µs to
+meet; the time of a meeting on AMD's GPUs is an estimate.  On an H200, steps of five tasks in a loop gain a third up to
+128 x 128 elements, and a tenth with 512 x 512.
+"""
+
+_measured: weakref.WeakKeyDictionary[Driver, Measured | None] = weakref.WeakKeyDictionary()
+
+
+def costs_on(driver: Driver) -> Costs | None:
+    """The costs that ``quadpy selftest`` measured on the device, or usual ones; None if nothing is known of such devices."""
+    try:
+        found = _measured[driver]
+    except KeyError:
+        known = known_of(driver)
+        found = _measured[driver] = known.measured if known is not None else None
+    if found is not None:
+        sizes, source = (found.fused_up_to, found.looped_up_to), "figures of this device"
+        return Costs(found.graph_node_us, found.barrier_us, found.fused_from, *sizes, source)
+    usual = _USUAL.get(driver.name)
+    if usual is None:
+        return None
+    threads = BLOCKS_OF_UNIT * driver.info.units * _THREADS
+    return usual._replace(up_to=usual.up_to * threads, looped=usual.looped * threads)
+
+
+def why_separate(driver: Driver, iterations: int, *, loops: bool, fuse: Fuse) -> str:
+    """Why launches of at most ``iterations`` each are not one launch; empty if they are, provided they can be.
+
+    ``loops`` says that some are in a loop on the device.
+    """
+    if "cooperative" not in driver.features or not driver.info.units:
+        return f"{driver.info.name} has no cooperative launches"
+    if iterations > _MOST_ITERATIONS:
+        return f"a loop has {iterations} iterations"
+    if fuse != "auto":
+        return ""
+    costs = costs_on(driver)
+    if costs is None:
+        return "auto-fusion is not calibrated for this device"
+    most = costs.looped if loops else costs.up_to
+    if not most:
+        return f"separate launches are faster on this device{'' if loops else ' unless some of them are in a loop'}"
+    if iterations > most:
+        return f"a loop has {iterations} iterations: from {most} on, separate launches are faster on this device"
+    return ""
+
+
+def why_slower(driver: Driver, depth: int, meetings: int, *, loops: bool, fuse: Fuse) -> str:
+    """Why one launch with ``meetings`` is expected to take longer than a graph; empty if it is not.
+
+    ``depth`` is the number of nodes of the graph's longest path.  Loops are not counted: all other ways to repeat tasks
+    take longer than a few meetings.
+    """
+    costs = None if fuse != "auto" or loops else costs_on(driver)
+    if costs is None:
+        return ""
+    if meetings and depth < costs.fewest:
+        return f"separate launches are faster: there are {depth} one after another, and one launch wins from {costs.fewest} on"
+    one, several = meetings * costs.barrier, (depth - 1) * costs.node
+    if one <= several:
+        return ""
+    return (
+        f"separate launches are faster: the blocks of one launch would meet {meetings} times, which takes {one:.1f} µs, and "
+        f"{depth} launches one after another take {several:.1f} µs longer than one ({costs.source})"
+    )

@@ -1,0 +1,236 @@
+"""When several tasks become one launch by themselves: by the counts of launches and meetings, and by measured costs."""
+
+from __future__ import annotations
+
+import pytest
+from simulated_gpu.driver import RecordingDriver
+
+import quadpy as qp
+from quadpy.codegen.compile import compile_kernel
+from quadpy.codegen.schedule import Form, schedule_of
+from quadpy.core.flow import Fork, Loop, depth_of
+from quadpy.core.target import parse_target
+from quadpy.jit.formula import compile_formula
+from quadpy.jit.fusion.worth import costs_on, why_separate, why_slower
+from quadpy.jit.offline import trace_for
+from quadpy.runtime.device.known import Known, Measured, store
+from quadpy.settings import settings
+
+I32 = qp.types.ndarray(dtype=qp.i32, ndim=1)
+TARGET = parse_target("gfx942")
+THREADS = 2 * 304 * 256
+
+
+def driver_of(vendor, measured=None):
+    driver = RecordingDriver()
+    driver.name = vendor
+    if measured is not None:
+        assert store(driver, Known({}, measured)) == ""
+    return driver
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(monkeypatch, tmp_path):
+    monkeypatch.setenv("QUADPY_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("QUADPY_CACHE", "1")
+    settings.cache_clear()
+    yield
+    settings.cache_clear()
+
+
+def measured(**figures):
+    usual = {
+        "launch_us": 3.0,
+        "wait_us": 10.0,
+        "graph_us": 12.0,
+        "graph_node_us": 2.0,
+        "fused_us": 13.0,
+        "barrier_us": 1.5,
+    }
+    usual |= {"graph_from": 2, "fused_from": 4, "fused_up_to": 10_000, "looped_up_to": 50_000}
+    return Measured(**usual | figures)
+
+
+@pytest.mark.parametrize(
+    ("flow", "depth"),
+    [((0,), 1), ((0, 1, 2), 3), ((0, Fork(((1, 2), (3,))), 4), 4), ((Loop("go", (0, 1)), 2), 3), ((), 0),
+     ((Fork(((Loop("go", (0, Fork(((1,), (2, 3))))),), ())),), 3)],
+)  # fmt: skip
+def test_launches_one_after_another(flow, depth):
+    assert depth_of(flow) == depth
+
+
+def meetings(function):
+    return (
+        compile_kernel(trace_for(qp.kernel(function, graph=True), {}, TARGET).kernel, TARGET, Form(fused=True))
+        .tasks[0]
+        .meetings
+    )
+
+
+def test_meetings_are_counted():
+    def chain(x: I32):
+        for i in x:
+            x[i] += 1
+        for i in x:
+            x[i] = x[0]
+        for i in x:
+            x[i] += 2
+
+    def apart(x: I32, y: I32, z: I32):
+        for i in x:
+            x[i] += 1
+        for i in y:
+            y[i] += 1
+        for i in z:
+            z[i] += 1
+
+    def looped(x: I32, go: I32):
+        while qp.graph.do_while(go):
+            for i in x:
+                x[i] += 1
+            go[0] = go[0] - 1
+
+    assert meetings(chain) == 2
+    assert meetings(apart) == 0
+    assert meetings(looped) == 1
+
+
+@pytest.mark.parametrize("vendor", ["amdgpu", "cuda"])
+def test_usual_costs(vendor):
+    driver = driver_of(vendor)
+    assert costs_on(driver).up_to == {"amdgpu": 16 * THREADS, "cuda": 0}[vendor]
+    assert costs_on(driver).looped == {"amdgpu": 16 * THREADS, "cuda": 4 * THREADS}[vendor]
+    plain = why_separate(driver, 100, loops=False, fuse="auto")
+    assert ("separate launches are faster" in plain) == (vendor == "cuda")
+    assert why_separate(driver, 100, loops=True, fuse="auto") == ""
+    assert "from" in why_separate(driver, 17 * THREADS, loops=True, fuse="auto")
+
+
+def test_on_amd_meetings_are_cheaper_than_launches():
+    driver = driver_of("amdgpu")
+    assert why_slower(driver, 2, 1, loops=False, fuse="auto") == ""
+    assert why_slower(driver, 20, 19, loops=False, fuse="auto") == ""
+    assert why_slower(driver, 1, 0, loops=False, fuse="auto") == ""  # of tasks that touch nothing of each other
+    reason = why_slower(driver, 2, 3, loops=False, fuse="auto")
+    assert reason == (
+        "separate launches are faster: the blocks of one launch would meet 3 times, which takes 6.0 µs, and 2 launches one "
+        "after another take 3.9 µs longer than one (figures of other AMD GPUs)"
+    )
+    assert why_slower(driver, 2, 3, loops=False, fuse=True) == ""
+    assert why_slower(driver, 2, 3, loops=True, fuse="auto") == ""
+
+
+def test_measured_costs_decide():
+    """Whoever made the device: these say that one launch wins from 4 launches on, if it meets at most 4 times for 3 nodes."""
+    for vendor in ("amdgpu", "cuda", "another"):
+        driver = driver_of(vendor, measured())
+        found = [why_slower(driver, depth, depth - 1, loops=False, fuse="auto") for depth in range(2, 7)]
+        assert [not why for why in found] == [False, False, True, True, True]
+        assert "one launch wins from 4 on" in found[0]
+        found = [why_slower(driver, 4, meetings, loops=False, fuse="auto") for meetings in range(3, 7)]
+        assert [not why for why in found] == [True, True, False, False]
+        assert "figures of this device" in found[-1]
+        assert why_separate(driver, 10_000, loops=False, fuse="auto") == ""
+        assert "from 10000 on" in why_separate(driver, 10_001, loops=False, fuse="auto")
+        assert why_separate(driver, 50_000, loops=True, fuse="auto") == ""
+        assert "from 50000 on" in why_separate(driver, 50_001, loops=True, fuse="auto")
+        assert why_separate(driver, 50_001, loops=True, fuse=True) == ""
+
+
+def test_measured_never_to_win():
+    driver = driver_of("amdgpu", measured(fused_up_to=0, looped_up_to=0))
+    for loops in (False, True):
+        assert "separate launches are faster" in why_separate(driver, 1, loops=loops, fuse="auto")
+
+
+def test_of_an_unknown_device_nothing_is_known():
+    driver = driver_of("another")
+    assert costs_on(driver) is None
+    assert "not calibrated" in why_separate(driver, 1, loops=False, fuse="auto")
+    assert why_slower(driver, 2, 10, loops=False, fuse="auto") == ""
+
+
+def test_what_is_stored_is_read_once(monkeypatch):
+    driver = driver_of("amdgpu", measured())
+    first = costs_on(driver)
+    store(driver, Known({}, measured(barrier_us=100.0)))
+    assert costs_on(driver) == first
+
+
+def launch_of(function):
+    return compile_kernel(
+        trace_for(qp.kernel(function, graph=True), {}, TARGET).kernel, TARGET, Form(fused=True)
+    ).tasks[0]
+
+
+def blocks_of(function, *extents):
+    """The blocks that the one launch of ``function`` asks for; each array has two values, its address and its extent."""
+    values = [value for extent in extents for value in (0, extent)]
+    task = launch_of(function)
+    return -(-compile_formula(task.extent)(values) // task.block_dim)
+
+
+def test_tasks_that_run_at_once_have_blocks_of_their_own():
+    def apart(x: I32, y: I32, z: I32):
+        for i in x:
+            x[i] += 1
+        for i in y:
+            y[i] += 1
+        for i in z:
+            z[i] += 1
+
+    def behind(x: I32, y: I32, z: I32):
+        for i in x:
+            x[i] += 1
+        for i in y:
+            y[i] += x[0]
+        for i in z:
+            z[i] += y[0]
+
+    def branches(x: I32, y: I32, z: I32):
+        for i in z:
+            z[i] = 1
+        with qp.graph.parallel_context():
+            with qp.graph.parallel():
+                for i in x:
+                    x[i] += z[0]
+            with qp.graph.parallel():
+                for i in y:
+                    y[i] += z[1]
+
+    assert blocks_of(apart, 10, 10, 10) == 3
+    assert blocks_of(behind, 10, 10, 10) == 1
+    assert blocks_of(branches, 10, 10, 10) == 2
+    assert blocks_of(branches, 10, 10, 10_000) == 40
+    assert blocks_of(behind, 1000, 10, 300) == 4
+    assert blocks_of(apart, 1000, 10, 300) in (7, 8)
+    assert launch_of(branches).meetings == 1
+
+
+def test_blocks_begin_at_different_shares():
+    """Of three tasks that run at once, two are shifted in the code; those that wait for each other are not."""
+
+    def apart(x: I32, y: I32, z: I32):
+        for i in x:
+            x[i] += 1
+        for i in y:
+            y[i] += 1
+        for i in z:
+            z[i] += 1
+
+    def behind(x: I32, y: I32, z: I32):
+        for i in x:
+            x[i] += 1
+        for i in y:
+            y[i] += x[0]
+        for i in z:
+            z[i] += y[0]
+
+    found = [
+        schedule_of(
+            trace_for(qp.kernel(function, graph=True), {}, TARGET).kernel, TARGET, Form(fused=True)
+        ).fused.shares
+        for function in (apart, behind)
+    ]
+    assert found == [((0, 3), (1, 3), (2, 3)), ((0, 1), (0, 1), (0, 1))]
