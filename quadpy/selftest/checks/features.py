@@ -1,0 +1,143 @@
+"""What programs use besides kernels: prints, checks, hazards, profiles, derivatives, torch."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from typing import Any, Final
+
+import numpy as np
+
+import quadpy as qp
+from quadpy.errors import QuadpyError
+from quadpy.selftest.checks.streams import add, add_one
+from quadpy.selftest.place import Place, counted, require, require_same
+from quadpy.selftest.table import Skip, check
+
+_F32: Final = qp.types.ndarray(dtype=qp.f32, ndim=1)
+_I32: Final = qp.types.ndarray(dtype=qp.i32, ndim=1)
+
+
+@qp.kernel
+def show(x: _I32):
+    for i in x:
+        if i == 2:
+            print("element", i, "is", x[i])
+
+
+@qp.kernel
+def gather(x: _F32, at: _I32, y: _F32):
+    for i in at:
+        y[i] = x[at[i]]
+
+
+@qp.kernel
+def asserting(x: _F32):
+    for i in x:
+        assert x[i] < 7.0, "too large"
+
+
+@qp.kernel
+def squares(x: _F32, loss: _F32):
+    for i in x:
+        loss[0] += x[i] * x[i]
+
+
+@check("kernels print", "prints")
+def printing(place: Place) -> None:
+    said = io.StringIO()
+    x = counted(5, np.int32)
+    with contextlib.redirect_stdout(said):
+        show(x)
+        place.device.synchronize()
+    require("element 2 is 2" in said.getvalue(), f"a kernel printed {said.getvalue()!r}")
+
+
+@check("debug=True finds indices out of bounds and failing asserts, and the device works on", "debug")
+def debugging(place: Place) -> None:
+    x, at = counted(10), counted(4, np.int32)
+    at[3] = 99
+    for run in (lambda: gather(x, at, counted(4)), lambda: asserting(x)):
+        with place.under(debug=True):
+            try:
+                run()
+                place.device.synchronize()
+            except (QuadpyError, AssertionError):
+                pass
+            else:
+                raise AssertionError("a check of a kernel that must fail did not")
+    require_same(np.arange(10, dtype=np.float32), x.to_numpy(), "an array after a failed check")
+
+
+@check("the hazard checker finds a missing event", "hazards")
+def hazards(place: Place) -> None:
+    place.needs_gpu("on the CPU, streams share one order; hazards are tested there by quadpy's own tests")
+    x, stream = counted(100), qp.create_stream()
+    with qp.hazards.check(collect=True) as found:
+        add_one(x)
+        add_one(x, stream=stream)
+    place.device.synchronize()
+    require(found.certain, "the hazard checker does not see two writes that nothing orders")
+    stream.destroy()
+
+
+@check("profiles have the time of each kernel", "profiles")
+def profile(place: Place) -> None:
+    x, y = counted(1000), counted(1000)
+    add(x, y)
+    with qp.profile() as profiled:
+        for _ in range(3):
+            add(x, y)
+        place.device.synchronize()
+    found = [record for record in profiled.records if record.kind == "kernel" and record.on_device]
+    require(len(found) == 3, f"3 calls of a kernel left {len(found)} records")
+    require(all((record.duration or 0.0) >= 0.0 for record in found), "a kernel took a negative time")
+
+
+@check("gradients by a tape", "derivatives")
+def derivatives(place: Place) -> None:
+    x, loss = qp.ndarray(qp.f32, 100, needs_grad=True), qp.ndarray(qp.f32, 1, needs_grad=True)
+    x.from_numpy(np.arange(100, dtype=np.float32))
+    with qp.ad.Tape(loss):
+        squares(x, loss)
+    require_same(2 * np.arange(100, dtype=np.float32), x.grad.to_numpy(), "a gradient")
+
+
+@check("arrays go to torch and back without a copy (DLPack)", "torch", quick=False)
+def torch(place: Place) -> None:
+    try:
+        import torch as library
+    except ImportError as error:
+        raise Skip("torch is not installed") from error
+    if place.is_gpu:
+        wanted = library.version.hip if place.tested.arch == "amdgpu" else library.version.cuda
+        if not wanted or not library.cuda.is_available():
+            raise Skip("this torch was built without support for the GPU")
+    x: Any = counted(1000)
+    tensor = library.from_dlpack(x)
+    tensor += 1
+    if place.is_gpu:
+        library.cuda.synchronize()
+    add_one(x)
+    require_same(np.arange(1000, dtype=np.float32) + 2, tensor.cpu().numpy(), "an array that torch has, too")
+    y = library.arange(1000, dtype=library.float32, device=tensor.device)
+    add_one(y)
+    place.device.synchronize()
+    require_same(np.arange(1000, dtype=np.float32) + 1, y.cpu().numpy(), "a tensor that a kernel changed")
+
+
+@check("programs of quadpy run as on the CPU: a simulation, its replay", "programs")
+def programs(place: Place) -> None:
+    def made() -> list[Any]:
+        x, y = counted(300), counted(300)
+
+        @qp.graph.replay
+        def step() -> None:
+            add(x, y)
+            add_one(x)
+
+        for _ in range(4):
+            step()
+        return [x.to_numpy(), y.to_numpy()]
+
+    place.compare(made)
