@@ -36,8 +36,11 @@ def page(report: Mapping[str, Any]) -> str:
         rows = [(name, each["why"], each["instead"]) for name, each in report["off"].items()]
         parts += ["<h2>Switched off</h2>", _table(rows, ("capability", "why", "what quadpy does"))]
     if bad:
-        rows = [(row["name"], row["proves"], row["text"], row["remedy"]) for row in bad]
-        parts += ["<h2>What fails</h2>", _table(rows, ("check", "what it proves", "what happened", "what you can do"))]
+        failures = [(row["name"], row["proves"], row["text"], row["remedy"]) for row in bad]
+        parts += [
+            "<h2>What fails</h2>",
+            _table(failures, ("check", "what it proves", "what happened", "what you can do")),
+        ]
     parts += ["<h2>Checks</h2>", _checks(report["checks"])]
     parts += ["<h2>Costs</h2>", *map(_figures, report["checks"])]
     return f"<!doctype html><html lang='en'><meta charset='utf-8'><title>{_text(title)}</title><style>{_STYLE}</style>{''.join(parts)}</html>"

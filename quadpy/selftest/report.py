@@ -11,6 +11,7 @@ import socket
 import time
 import zipfile
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -33,7 +34,7 @@ def report_of(session: Session) -> Report:
     """The report, which holds the kinds of the machine's parts, and nothing that names it or its user."""
     device = dict(session.run.device)
     device.pop("event", None)
-    return scrubbed({
+    found = {
         "format": FORMAT, "quadpy": __version__, "date": time.strftime("%Y-%m-%d", time.gmtime()),
         "quick": session.run.quick, "backend": session.run.arch, "device": device, "host": _host(),
         "interrupted": session.interrupted, "status": session.status, "seconds": round(session.seconds, 1),
@@ -44,7 +45,8 @@ def report_of(session: Session) -> Report:
              "proves": check.proves, "speaks_for": check.speaks_for, "remedy": check.remedy}
             for check in session.checks
         ],
-    })  # type: ignore[no-any-return]  # fmt: skip  # as the argument
+    }  # fmt: skip
+    return dict(scrubbed(found))
 
 
 def write(report: Report, path: Path) -> None:
@@ -87,10 +89,8 @@ def scrubbed(value: Any) -> Any:
 
 def _private() -> set[str]:
     names = {socket.gethostname(), Path.home().name, str(Path.home())}
-    try:
+    with suppress(ImportError, KeyError, OSError):  # a user without a name
         names.add(getpass.getuser())
-    except (ImportError, KeyError, OSError):  # a user without a name
-        pass
     names |= {
         value for name, value in os.environ.items() if not name.startswith("QUADPY_") and len(value) >= 2 * _LEAST
     }

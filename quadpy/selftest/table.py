@@ -22,7 +22,7 @@ BAD: Final[tuple[Status, ...]] = ("failed", "crashed", "hung")
 _MODULES: Final = ("language", "blocks", "memory", "streams", "graphs", "features", "costs")
 
 
-class Skip(Exception):  # noqa: N818 - no error
+class Skip(Exception):
     """Raised by a check that does not concern this device; its text says why."""
 
 

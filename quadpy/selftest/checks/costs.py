@@ -12,37 +12,14 @@ import numpy as np
 import quadpy as qp
 from quadpy.errors import QuadpyError
 from quadpy.runtime.device.known import Measured
-from quadpy.selftest import vendor_program
-from quadpy.selftest.checks.graphs import scale
-from quadpy.selftest.checks.streams import add_one
+from quadpy.selftest import kernels, vendor_program
 from quadpy.selftest.place import Place, counted, require_same
 from quadpy.selftest.table import Figures, Skip, check
 
-_F32: Final = qp.types.ndarray(dtype=qp.f32, ndim=1)
-_I32: Final = qp.types.ndarray(dtype=qp.i32, ndim=1)
 _SPEED: Final = "look for other work on the GPU, its power limit and its clocks; costs never make a result wrong"
 _SMALL: Final = 256
 _TASKS: Final = (2, 4, 8, 16, 32)
 _ROUNDS: Final = 32
-
-
-@qp.kernel
-def copy(x: _F32, y: _F32):
-    for i in x:
-        y[i] = x[i]
-
-
-def _rounds(x: Any, left: Any) -> None:
-    while qp.graph.do_while(left):
-        for i in x:
-            x[i] = 0.5 * x[i]
-        for i in x:
-            x[i] = x[i] + 1.0
-        left[0] = left[0] - 1
-
-
-_rounds.__annotations__ |= {"x": _F32, "left": _I32}
-rounds_apart, rounds_fused = (qp.kernel(graph=True, fuse=fuse)(_rounds) for fuse in (False, True))
 
 
 @check("bandwidth of kernels and copies", "costs", remedy=_SPEED)
@@ -51,10 +28,14 @@ def bandwidth(place: Place) -> Figures:
     x, y, host = counted(count), qp.ndarray(qp.f32, count), np.zeros(count, np.float32)
 
     def of(run: Callable[[], object]) -> float:
-        return 4e-3 * count / place.best_us(lambda: (run(), place.device.synchronize()))
+        return 4e-3 * count / place.best_us(lambda: waited(run))
+
+    def waited(run: Callable[[], object]) -> None:
+        run()
+        place.device.synchronize()
 
     figures = {
-        "kernel_GB_s": 2 * of(lambda: copy(x, y)), "copy_GB_s": 2 * of(lambda: y.copy_from(x)),
+        "kernel_GB_s": 2 * of(lambda: kernels.copy(x, y)), "copy_GB_s": 2 * of(lambda: y.copy_from(x)),
         "to_device_GB_s": of(lambda: x.from_numpy(host)), "to_host_GB_s": of(x.to_numpy),
     }  # fmt: skip
     require_same(host, y.to_numpy() * 0, "a copy")
@@ -74,7 +55,7 @@ def launches(place: Place) -> Figures:
         event.wait(stream)
 
     figures = {
-        "launch_us": of(lambda: add_one(x)), "launch_and_wait_us": of(lambda: (add_one(x), wait()), many // 10),
+        "launch_us": of(lambda: kernels.add_one(x)), "launch_and_wait_us": of(lambda: (kernels.add_one(x), wait()), many // 10),
         "event_us": of(ordered), "stream_us": of(lambda: qp.create_stream().destroy(), many // 10),
         "array_us": of(lambda: qp.ndarray(qp.f32, 256)),
     }  # fmt: skip
@@ -90,7 +71,7 @@ def _of_binding(place: Place, of: Callable[[Callable[[], object]], float]) -> di
     api: Any = getattr(driver, "_api", None)
     if api is None:
         return {}
-    code, x = add_one.compile(driver.info.arch), counted(_SMALL)
+    code, x = kernels.add_one.compile(driver.info.arch), counted(_SMALL)
     function = place.device.modules.load(code).function(code.tasks[0].symbol)
     packed = ctypes.create_string_buffer(struct.pack(code.layout.format, x.pointer, _SMALL))
     words = driver.launch_arguments(ctypes.addressof(packed), code.layout.size)
@@ -129,7 +110,7 @@ class _Steps:
 
     def _run(self) -> None:
         for _ in range(self._tasks):
-            scale(1.0, self._x)
+            kernels.scale(1.0, self._x)
 
     def _timed(self, run: Callable[[], object]) -> float:
         def repeated() -> None:
@@ -152,7 +133,7 @@ def crossing(place: Place) -> Figures:
             rows.append({"tasks": tasks, "size": size, "eager_us": eager, "graph_us": graph, "fused_us": fused})
     looped = []
     for size in (_SMALL, 1 << 14, 1 << 16, 1 << 18, 1 << 20):
-        apart, fused = (_loop_us(place, kernel, size) for kernel in (rounds_apart, rounds_fused))
+        apart, fused = (_loop_us(place, kernel, size) for kernel in (kernels.rounds_apart, kernels.rounds_fused))
         looped.append({"size": size, "apart_us": apart, "fused_us": fused})
     return {"steps": rows, "loops": looped, "measured": measured_from(place, rows, looped)._asdict()}
 
@@ -187,9 +168,9 @@ def measured_from(place: Place, rows: list[dict[str, Any]], looped: list[dict[st
         return max(wins, default=0)
 
     x, wait = counted(_SMALL), place.device.synchronize
-    waited = place.best_us(lambda: (scale(1.0, x), wait()))
+    waited = place.best_us(lambda: (kernels.scale(1.0, x), wait()))
     with qp.graph.capture() as graph:
-        scale(1.0, x)
+        kernels.scale(1.0, x)
     with graph.instantiate(fuse=False) as run:
         graph_us = place.best_us(lambda: (run.launch(), wait()))
     one = few["fused_us"] and few["fused_us"] - slope("fused_us")

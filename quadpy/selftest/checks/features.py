@@ -4,43 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import io
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 import quadpy as qp
 from quadpy.errors import QuadpyError
-from quadpy.selftest.checks.streams import add, add_one
+from quadpy.selftest import kernels
 from quadpy.selftest.place import Place, counted, require, require_same
 from quadpy.selftest.table import Skip, check
-
-_F32: Final = qp.types.ndarray(dtype=qp.f32, ndim=1)
-_I32: Final = qp.types.ndarray(dtype=qp.i32, ndim=1)
-
-
-@qp.kernel
-def show(x: _I32):
-    for i in x:
-        if i == 2:
-            print("element", i, "is", x[i])
-
-
-@qp.kernel
-def gather(x: _F32, at: _I32, y: _F32):
-    for i in at:
-        y[i] = x[at[i]]
-
-
-@qp.kernel
-def asserting(x: _F32):
-    for i in x:
-        assert x[i] < 7.0, "too large"
-
-
-@qp.kernel
-def squares(x: _F32, loss: _F32):
-    for i in x:
-        loss[0] += x[i] * x[i]
 
 
 @check("kernels print", "prints")
@@ -48,7 +21,7 @@ def printing(place: Place) -> None:
     said = io.StringIO()
     x = counted(5, np.int32)
     with contextlib.redirect_stdout(said):
-        show(x)
+        kernels.show(x)
         place.device.synchronize()
     require("element 2 is 2" in said.getvalue(), f"a kernel printed {said.getvalue()!r}")
 
@@ -57,7 +30,10 @@ def printing(place: Place) -> None:
 def debugging(place: Place) -> None:
     x, at = counted(10), counted(4, np.int32)
     at[3] = 99
-    for run in (lambda: gather(x, at, counted(4)), lambda: asserting(x)):
+    runs: tuple[Callable[[], object], ...] = (
+        lambda: kernels.gather(x, at, counted(4)), lambda: kernels.asserting(x),
+    )  # fmt: skip
+    for run in runs:
         with place.under(debug=True):
             try:
                 run()
@@ -74,8 +50,8 @@ def hazards(place: Place) -> None:
     place.needs_gpu("on the CPU, streams share one order; hazards are tested there by quadpy's own tests")
     x, stream = counted(100), qp.create_stream()
     with qp.hazards.check(collect=True) as found:
-        add_one(x)
-        add_one(x, stream=stream)
+        kernels.add_one(x)
+        kernels.add_one(x, stream=stream)
     place.device.synchronize()
     require(found.certain, "the hazard checker does not see two writes that nothing orders")
     stream.destroy()
@@ -84,10 +60,10 @@ def hazards(place: Place) -> None:
 @check("profiles have the time of each kernel", "profiles")
 def profile(place: Place) -> None:
     x, y = counted(1000), counted(1000)
-    add(x, y)
+    kernels.add(x, y)
     with qp.profile() as profiled:
         for _ in range(3):
-            add(x, y)
+            kernels.add(x, y)
         place.device.synchronize()
     found = [record for record in profiled.records if record.kind == "kernel" and record.on_device]
     require(len(found) == 3, f"3 calls of a kernel left {len(found)} records")
@@ -99,7 +75,8 @@ def derivatives(place: Place) -> None:
     x, loss = qp.ndarray(qp.f32, 100, needs_grad=True), qp.ndarray(qp.f32, 1, needs_grad=True)
     x.from_numpy(np.arange(100, dtype=np.float32))
     with qp.ad.Tape(loss):
-        squares(x, loss)
+        kernels.squares(x, loss)
+    assert x.grad is not None
     require_same(2 * np.arange(100, dtype=np.float32), x.grad.to_numpy(), "a gradient")
 
 
@@ -118,10 +95,10 @@ def torch(place: Place) -> None:
     tensor += 1
     if place.is_gpu:
         library.cuda.synchronize()
-    add_one(x)
+    kernels.add_one(x)
     require_same(np.arange(1000, dtype=np.float32) + 2, tensor.cpu().numpy(), "an array that torch has, too")
     y = library.arange(1000, dtype=library.float32, device=tensor.device)
-    add_one(y)
+    kernels.add_one(y)
     place.device.synchronize()
     require_same(np.arange(1000, dtype=np.float32) + 1, y.cpu().numpy(), "a tensor that a kernel changed")
 
@@ -133,8 +110,8 @@ def programs(place: Place) -> None:
 
         @qp.graph.replay
         def step() -> None:
-            add(x, y)
-            add_one(x)
+            kernels.add(x, y)
+            kernels.add_one(x)
 
         for _ in range(4):
             step()

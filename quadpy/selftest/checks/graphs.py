@@ -7,12 +7,10 @@ from typing import Any, Final
 import numpy as np
 
 import quadpy as qp
-from quadpy.selftest.checks.streams import add, add_one
+from quadpy.selftest import kernels
 from quadpy.selftest.place import Place, counted, require, require_same
 from quadpy.selftest.table import Skip, check
 
-_F32: Final = qp.types.ndarray(dtype=qp.f32, ndim=1)
-_I32: Final = qp.types.ndarray(dtype=qp.i32, ndim=1)
 _GRAPHS: Final = "none is needed: quadpy launches what graphs hold one by one; update the GPU's driver"
 _FEWER: Final = "none is needed: quadpy makes smaller graphs; update the GPU's driver"
 _CHAIN: Final = "none is needed: quadpy runs the branches of graphs one after another; update the GPU's driver"
@@ -21,58 +19,15 @@ _LOOPS: Final = "none is needed: quadpy repeats the loops of graphs from the hos
 _FUSED: Final = "none is needed: quadpy launches tasks one by one; update the GPU's driver"
 
 
-@qp.kernel
-def scale(a: qp.f32, x: _F32):
-    for i in x:
-        x[i] = a * x[i]
-
-
-@qp.kernel
-def put(v: qp.f32, x: _F32):
-    for i in x:
-        x[i] = v
-
-
-@qp.kernel(graph=True)
-def tasks(a: qp.f32, x: _F32, y: _F32):
-    for i in x:
-        x[i] = a * x[i]
-    for i in y:
-        y[i] = x[i] + y[i]
-    for i in x:
-        x[i] += 0.5 * y[i]
-
-
-@qp.kernel(graph=True)
-def halve(x: _F32, left: _I32, count: _I32):
-    while qp.graph.do_while(left):
-        for i in x:
-            x[i] = 0.5 * x[i]
-        left[0] = left[0] - 1
-        count[0] += 1
-
-
-@qp.kernel(graph=True)
-def forked(x: _F32, y: _F32, z: _F32):
-    with qp.graph.parallel_context():
-        with qp.graph.parallel():
-            for i in x:
-                x[i] = x[i] + 1.0
-        with qp.graph.parallel():
-            for i in y:
-                y[i] = 2.0 * y[i]
-    for i in z:
-        z[i] = x[i] + y[i]
-
-
 @check("captured graphs: kernels, fills, copies, host functions", "graphs", remedy=_GRAPHS)
 def captured(place: Place) -> None:
-    x, y, called = counted(1000), counted(1000), []
+    x, y = counted(1000), counted(1000)
+    called: list[int] = []
     with qp.graph.capture() as graph:
         x.fill(3.0)
-        scale(2.0, x)
+        kernels.scale(2.0, x)
         y.copy_from(x)
-        add(x, y)
+        kernels.add(x, y)
         qp.graph.host_function(called.append, 1)
     with graph.instantiate(fuse=False) as run:
         for _ in range(3):
@@ -86,8 +41,8 @@ def captured(place: Place) -> None:
 def explicit(place: Place) -> None:
     x, y, event = counted(500), counted(500), qp.create_event()
     child = qp.graph.Graph()
-    child.add_kernel(add, x, y)
-    child.add_kernel(add_one, x)
+    child.add_kernel(kernels.add, x, y)
+    child.add_kernel(kernels.add_one, x)
     graph = qp.graph.Graph()
     graph.add_memset(y, 1.0, name="first")
     graph.add_child(child, name="child")
@@ -112,15 +67,15 @@ def branches(place: Place) -> None:
         joins = []
         for stream, array in zip(side, arrays[1:], strict=True):
             fork.wait(stream)
-            add_one(array, stream=stream)
-            scale(2.0, array, stream=stream)
+            kernels.add_one(array, stream=stream)
+            kernels.scale(2.0, array, stream=stream)
             joins.append(qp.create_event())
             joins[-1].record(stream)
-        add_one(arrays[0])
+        kernels.add_one(arrays[0])
         for join in joins:
             join.wait()
         for array in arrays:
-            add(array, total)
+            kernels.add(array, total)
     turns = 2 if place.quick else 20
     with graph.instantiate(fuse=False) as run:
         for _ in range(turns):
@@ -139,8 +94,8 @@ def branches(place: Place) -> None:
 def updates(place: Place) -> None:
     x, y, z = counted(400), counted(400), counted(400)
     graph = qp.graph.Graph()
-    graph.add_kernel(put, 1.0, x, name="put")
-    graph.add_kernel(scale, 2.0, x, name="scale")
+    graph.add_kernel(kernels.put, 1.0, x, name="put")
+    graph.add_kernel(kernels.scale, 2.0, x, name="scale")
     graph.add_memset(y, 5.0, name="fill")
     turns = 6 if place.quick else 1200  # more than one executable graph is changed in place
     with graph.instantiate(fuse=False) as run:
@@ -167,9 +122,9 @@ def large(place: Place) -> None:
     for number in range(count):
         each = qp.ndarray(qp.f32, 8)
         kept.append(each)
-        graph.add_kernel(put, float(number), each)
+        graph.add_kernel(kernels.put, float(number), each)
         if number % 10 == 0:
-            graph.add_kernel(add_one, x)
+            graph.add_kernel(kernels.add_one, x)
     with graph.instantiate(fuse=False) as run:
         for _ in range(2):
             run.launch()
@@ -180,15 +135,15 @@ def large(place: Place) -> None:
 
 
 @check("graph kernels: their tasks as one graph, with other arrays in later calls", "graphs", remedy=_GRAPHS)
-def kernels(place: Place) -> None:
+def graph_kernels(place: Place) -> None:
     def made() -> list[Any]:
         found = []
         for turn in range(4):
             x, y = counted(100 + turn), counted(100 + turn)
-            tasks(0.5 + turn, x, y)
+            kernels.tasks(0.5 + turn, x, y)
             found += [x.to_numpy(), y.to_numpy()]
         x, y, z = counted(50), counted(50), counted(50)
-        forked(x, y, z)
+        kernels.forked(x, y, z)
         return [*found, z.to_numpy()]
 
     place.compare(made)
@@ -198,10 +153,10 @@ def kernels(place: Place) -> None:
 def replay(place: Place) -> None:
     @qp.graph.replay(fuse=False)
     def step(a: float, x: Any, y: Any) -> None:
-        scale(a, x)
-        add(x, y)
+        kernels.scale(a, x)
+        kernels.add(x, y)
         for _ in range(20):
-            add_one(y)
+            kernels.add_one(y)
 
     x, y, one, two = counted(200), counted(200), np.arange(200, dtype=np.float32), np.arange(200, dtype=np.float32)
     for turn in range(6 if place.quick else 60):
@@ -221,7 +176,7 @@ def loops(place: Place) -> None:
     for rounds in (1, 3, 17):
         x, left, count = counted(100), qp.ndarray(qp.i32, 1), qp.ndarray(qp.i32, 1)
         left.fill(rounds)
-        halve(x, left, count)
+        kernels.halve(x, left, count)
         expected = np.arange(100, dtype=np.float32) * np.float32(0.5**rounds)
         require_same(expected, x.to_numpy(), f"a loop of {rounds} rounds on the device")
         require(count[0] == rounds, f"a loop of {rounds} rounds ran {count[0]}")
@@ -237,8 +192,8 @@ def fused(place: Place) -> None:
     one, two = np.arange(size, dtype=np.float32), np.arange(size, dtype=np.float32)
     with qp.graph.capture() as graph:
         for _ in range(4):
-            scale(0.5, x)
-            add(x, y)
+            kernels.scale(0.5, x)
+            kernels.add(x, y)
     with graph.instantiate(fuse=True) as run:
         for _ in range(2 if place.quick else 50):
             run.launch()

@@ -11,29 +11,14 @@ import quadpy as qp
 from quadpy.errors import QuadpyError
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers.driver import PoolPointer, StreamHandle
+from quadpy.selftest import kernels
 from quadpy.selftest.place import Place, counted, require, require_same
 from quadpy.selftest.table import Skip, check
 
-_F32: Final = qp.types.ndarray(dtype=qp.f32, ndim=1)
 _POOL: Final = (
     "none is needed: quadpy's own allocator takes its place (QUADPY_ALLOCATOR=cache); update the GPU's driver"
 )
 _DRIVER: Final = "check the system's log for errors of the GPU (dmesg), and update its driver"
-
-
-@qp.kernel
-def work(x: _F32, rounds: qp.i32):
-    for i in x:
-        v = x[i]
-        for _ in range(rounds):
-            v = v * 0.5 + 1.0
-        x[i] = v
-
-
-@qp.kernel
-def fill_with(x: _F32, v: qp.f32):
-    for i in x:
-        x[i] = v
 
 
 @check("copies in and out, of odd sizes, across the staging buffers", "memory", remedy=_DRIVER)
@@ -56,8 +41,8 @@ def _reused(device: Device, quick: bool) -> None:
             with qp.use_stream(stream):
                 size = 1000 + 37 * ((turn + number) % 5)
                 x = qp.ndarray(qp.f32, size)
-                fill_with(x, 10.0 * turn + number)
-                work(x, 0)
+                kernels.fill_with(x, 10.0 * turn + number)
+                kernels.work(x, 0)
                 y = qp.ndarray(qp.f32, size)
                 y.copy_from(x)
                 kept.append((y, 10.0 * turn + number, size))
@@ -141,5 +126,7 @@ def handles(place: Place) -> None:
     for number, array in enumerate(arrays[::50]):
         array.fill(number)
     require([array[0] for array in arrays[::50]] == list(range(len(arrays[::50]))), "arrays share memory")
-    for made in (*events, *streams):
-        made.destroy()
+    for event in events:
+        event.destroy()
+    for stream in streams:
+        stream.destroy()

@@ -3,51 +3,19 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
 import quadpy as qp
+from quadpy.selftest import kernels
 from quadpy.selftest.place import Place, counted, require, require_same
 from quadpy.selftest.table import Figures, check
 
-_F32: Final = qp.types.ndarray(dtype=qp.f32, ndim=1)
 _QUEUES: Final = (
     "work on several streams is right, only slower; on AMD, look whether GPU_MAX_HW_QUEUES or HSA_ENABLE_SDMA is set"
 )
-
-
-@qp.kernel
-def spin(x: _F32, rounds: qp.i32):
-    for i in x:
-        v = x[i]
-        for _ in range(rounds):
-            v = v * 0.5 + 1.0
-        x[i] = v
-
-
-@qp.kernel
-def add(x: _F32, y: _F32):
-    for i in x:
-        y[i] = x[i] + y[i]
-
-
-@qp.kernel
-def add_one(x: _F32):
-    for i in x:
-        x[i] += 1.0
-
-
-@qp.kernel
-def both(x: _F32, y: _F32, z: _F32):
-    with qp.stream_parallel():
-        for i in x:
-            x[i] = i
-    with qp.stream_parallel():
-        for i in y:
-            y[i] = 2 * i
-    for i in z:
-        z[i] = x[i] + y[i]
 
 
 @check("events order work of several streams", "streams")
@@ -59,7 +27,7 @@ def order(place: Place) -> None:
     for turn in range(8 if place.quick else 100):
         stream = streams[turn % 4]
         ready.wait(stream)
-        add_one(x, stream=stream)
+        kernels.add_one(x, stream=stream)
         ready.record(stream)
     ready.synchronize()
     turns = 8 if place.quick else 100
@@ -74,8 +42,8 @@ def waits(place: Place) -> None:
     one, other = qp.create_stream(), qp.create_stream(priority=-1)
     x, y = counted(1000), counted(1000)
     place.device.synchronize()
-    spin(x, 100 if place.quick else 20_000, stream=one)
-    add_one(y, stream=other)
+    kernels.spin(x, 100 if place.quick else 20_000, stream=one)
+    kernels.add_one(y, stream=other)
     other.synchronize()
     require(y.to_numpy()[1] == 2.0, "the work of a stream is not complete after its synchronize")
     one.synchronize()
@@ -88,15 +56,15 @@ def waits(place: Place) -> None:
 def times(place: Place) -> Figures:
     begin, end = qp.create_event(timing=True), qp.create_event(timing=True)
     x = counted(1000)
-    spin(x, 1)
+    kernels.spin(x, 1)
     began = time.perf_counter()
     begin.record()
     for _ in range(5):
-        spin(x, 1000 if place.quick else 100_000)
+        kernels.spin(x, 1000 if place.quick else 100_000)
     end.record()
     end.synchronize()
     host_ms, device_ms = 1e3 * (time.perf_counter() - began), begin.elapsed_time(end)
-    require(0.0 <= device_ms, f"events say {device_ms} ms")
+    require(device_ms >= 0.0, f"events say {device_ms} ms")
     require(not place.is_gpu or device_ms <= 1.5 * host_ms + 1.0, f"events say {device_ms} ms, the host {host_ms} ms")
     return {"device_ms": device_ms, "host_ms": host_ms}
 
@@ -105,7 +73,7 @@ def times(place: Place) -> Figures:
 def sections(place: Place) -> None:
     x, y, z = counted(500), counted(500), counted(500)
     for _ in range(3 if place.quick else 50):
-        both(x, y, z)
+        kernels.both(x, y, z)
     require_same(3 * np.arange(500, dtype=np.float32), z.to_numpy(), "sections and what comes after them")
 
 
@@ -116,7 +84,7 @@ def overlap(place: Place) -> Figures:
     streams = [qp.create_stream() for _ in range(2)]
     arrays = [counted(256) for _ in streams]
     rounds = 1000
-    while place.best_us(lambda: _spun(place, streams[:1], arrays, rounds), repeats=1) < 5000 and rounds < 1 << 30:
+    while place.best_us(partial(_spun, place, streams[:1], arrays, rounds), repeats=1) < 5000 and rounds < 1 << 30:
         rounds *= 2
     alone = place.best_us(lambda: _spun(place, streams[:1], arrays, rounds))
     together = place.best_us(lambda: _spun(place, streams, arrays, rounds))
@@ -128,5 +96,5 @@ def overlap(place: Place) -> Figures:
 
 def _spun(place: Place, streams: list[Any], arrays: list[Any], rounds: int) -> None:
     for stream, array in zip(streams, arrays, strict=False):
-        spin(array, rounds, stream=stream)
+        kernels.spin(array, rounds, stream=stream)
     place.device.synchronize()
