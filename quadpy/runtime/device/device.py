@@ -6,6 +6,7 @@ import functools
 import operator
 import threading
 import weakref
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -37,6 +38,8 @@ from quadpy.runtime.streams.timeline import Timelines
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from quadpy.runtime.drivers.graph_driver import GraphDriver
+
 
 @shows("close", "create_event", "create_stream", "current_stream", "default_stream", "memory_stats", "synchronize")
 class Device(OneProcess):
@@ -44,11 +47,18 @@ class Device(OneProcess):
 
     streams         the StreamManager: the same operations by handle
     default_stream  the stream of handle 0, on which each thread starts
+    off             the capabilities that it does without, each with the reason
     """
 
     error: ClassVar[type[DeviceError]] = DeviceError
 
-    def __init__(self, driver: Driver, allocator: AllocatorName | None = None) -> None:
+    def __init__(
+        self, driver: Driver, allocator: AllocatorName | None = None, off: Mapping[str, str] | None = None
+    ) -> None:
+        self.off = dict(off or {})
+        driver.features -= self.off.keys()
+        if "pool" in self.off:
+            driver.default_allocator = "cache"
         self.driver = driver
         self.life = Life(survives_fork="host" in driver.features)
         self.reaper = Reaper()
@@ -65,6 +75,7 @@ class Device(OneProcess):
         )
         self.branches = Branches(driver, self.timelines, self.reaper)
         self.default_stream = Stream(self, self.timelines.default)
+        self.graphs: GraphDriver | None = None  # see ``graph.device_graphs``
         self._forms: dict[tuple[Any, ...], object] = {}
 
     def __repr__(self) -> str:
