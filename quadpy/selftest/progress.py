@@ -8,7 +8,7 @@ from typing import Any, TextIO
 
 from quadpy.selftest.page import RESULTS
 from quadpy.selftest.session import Session
-from quadpy.selftest.table import Result, table
+from quadpy.selftest.table import Result
 
 
 class Progress:
@@ -45,8 +45,9 @@ class Progress:
                 f"off: {name}, because {off['why']}\n     {off['instead']}; QUADPY_WITHOUT=nothing uses it all the same"
             )
         for row in report["checks"]:
-            if row["status"] in ("failed", "crashed", "hung") and row["without"] != "passed":
-                self.say(f"{row['status']}: {row['name']} ({row['proves']})\n     {table()[row['name']].remedy}")
+            result = session.results.get(row["name"])
+            if result is not None and result.bad and not result.mended:
+                self.say(f"{result.status}: {result.name} ({row['proves']})\n     {row['remedy']}")
         if session.trouble:
             self.say(f"what was found is not stored, because {session.trouble}")
         self.say(RESULTS[session.status])

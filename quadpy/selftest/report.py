@@ -22,6 +22,8 @@ from quadpy.selftest.session import INSTEAD, Session
 from quadpy.selftest.table import Result
 
 FORMAT: Final = 1
+_NONE: Final = Result("", "not run")
+_MEMORY: Final = "stop other programs that use the GPU's memory (rocm-smi, nvidia-smi), or use a GPU with more"
 _DATA: Final = "report.json"
 _LEAST: Final = 4
 """Characters of the shortest name that is removed: shorter ones are parts of words."""
@@ -42,7 +44,8 @@ def report_of(session: Session) -> Report:
         "measured": session.measured and session.measured._asdict(),
         "checks": [
             {**session.results.get(check.name, Result(check.name, "not run"))._asdict(),
-             "proves": check.proves, "speaks_for": check.speaks_for, "remedy": check.remedy}
+             "proves": check.proves, "speaks_for": check.speaks_for,
+             "remedy": _MEMORY if session.results.get(check.name, _NONE).lacked_memory else check.remedy}
             for check in session.checks
         ],
     }  # fmt: skip

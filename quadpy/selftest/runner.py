@@ -18,6 +18,7 @@ from typing import IO, Any, Final
 import quadpy
 from quadpy.errors import NoDeviceError
 from quadpy.selftest.table import Check, Result
+from quadpy.settings import CAPABILITIES
 
 _START: Final = 60.0
 """Seconds until a child has opened the device."""
@@ -45,16 +46,26 @@ class Run:
     device: Event = field(default_factory=dict)
 
     def results(self, checks: Sequence[Check]) -> Iterator[Result]:
-        """The result of each check, as soon as it is known; at an interrupt, the child ends."""
+        """The result of each check, as soon as it is known; at an interrupt, the child ends.
+
+        Once a check has hung or crashed, others that speak for the same capability do not run.
+        """
         for _, group in itertools.groupby(checks, lambda check: check.name.partition(".")[0]):
-            rest = list(group)
+            rest, lost = list(group), dict[str, str]()
             while rest:
-                done = 0
+                count = 0
                 for result in self._child(rest[:_MOST]):
-                    done += 1
                     self.told(result)
                     yield result
-                rest = rest[done:]
+                    if result.status in ("hung", "crashed") and rest[count].speaks_for in CAPABILITIES:
+                        lost[rest[count].speaks_for] = f"{result.name} {result.status} before"
+                    count += 1
+                rest = rest[count:]
+                for check in [check for check in rest if check.speaks_for in lost]:
+                    rest.remove(check)
+                    result = Result(check.name, "not run", lost[check.speaks_for])
+                    self.told(result)
+                    yield result
 
     def _child(self, checks: Sequence[Check]) -> Iterator[Result]:
         """The results of a child: at least one, and the last one may be bad."""

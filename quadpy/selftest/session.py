@@ -10,19 +10,18 @@ from typing import Final
 from quadpy.runtime.device.known import Known, Measured, known_in, store
 from quadpy.selftest.runner import Run
 from quadpy.selftest.table import Check, Result
-from quadpy.settings import CAPABILITIES
 
 INSTEAD: Final = {
-    "graphs": "quadpy launches the nodes of graphs one by one",
-    "large-graphs": "quadpy divides graphs into parts of at most 100 nodes",
-    "graph-branches": "quadpy runs the nodes of graphs one after another",
-    "graph-updates": "quadpy makes a graph again where it would change its nodes",
-    "graph-loops": "the host repeats the loops of graphs, or one launch does",
     "pool": "memory comes from quadpy's own cache",
     "cooperative": "quadpy launches the tasks of a graph one by one",
+    "graph-loops": "the host repeats the loops of graphs, or one launch does",
+    "graph-branches": "quadpy runs the nodes of graphs one after another",
+    "graph-updates": "quadpy makes a graph again where it would change its nodes",
     "mapped": "kernels leave their results in the device's memory, and quadpy copies them",
+    "graphs": "quadpy launches the nodes of graphs one by one",
+    "large-graphs": "quadpy launches the nodes of graphs of more than 100 nodes one by one",
 }
-"""What quadpy does without each of ``settings.CAPABILITIES``."""
+"""What quadpy does without each of ``settings.CAPABILITIES``, in the order in which it tries."""
 
 
 @dataclass(slots=True)
@@ -51,10 +50,7 @@ class Session:
         try:
             for result in self.run.results(self.checks):
                 self.results[result.name] = result
-            self.off = self._off()
-            if self.off:
-                say(f"without {', '.join(self.off)}:")
-                self._again(",".join(self.off))
+            self._attribute(say)
             self._keep()
         except KeyboardInterrupt:
             self.interrupted = True
@@ -65,23 +61,32 @@ class Session:
         """0: everything works; 3: quadpy works around what does not; 1: something fails; 130: interrupted."""
         if self.interrupted:
             return 130
-        bad = [result for result in self.results.values() if result.bad]
-        return 0 if not bad else 3 if all(result.without == "passed" for result in bad) else 1
+        bad = [result for result in self.results.values() if result.bad or result.status == "not run"]
+        return 0 if not bad else 3 if all(result.mended for result in bad) else 1
 
-    def _off(self) -> dict[str, str]:
-        found: dict[str, str] = {}
-        for check in self.checks:
-            result = self.results[check.name]
-            if result.bad and check.speaks_for in CAPABILITIES:
-                why = (result.text.splitlines() or [result.status])[0]
-                found.setdefault(check.speaks_for, f"{check.name} {result.status}: {why}")
-        return found
+    def _attribute(self, say: Callable[[str], object]) -> None:
+        """Switch off each capability whose check passes without it, and try again what else failed."""
+        for name in INSTEAD:
+            failed = [check for check in self.checks if self._fails(self.results[check.name])]
+            speaking = [check for check in failed if check.speaks_for == name]
+            if not speaking:
+                continue
+            say(f"without {name}:")
+            trial = ",".join([*self.off, name])
+            self._try_without(speaking[:1], trial)
+            result = self.results[speaking[0].name]
+            if result.mended:
+                self.off[name] = f"{result.name} {result.status}: {(result.text.splitlines() or [''])[0]}"
+                self._try_without([check for check in failed if check != speaking[0]], trial)
 
-    def _again(self, without: str) -> None:
-        """The checks that failed, without what they showed not to work."""
-        failed = [check for check in self.checks if self.results[check.name].bad]
+    @staticmethod
+    def _fails(result: Result) -> bool:
+        """Whether something does not work that may work without a capability."""
+        return (result.bad or result.status == "not run") and not result.mended and not result.lacked_memory
+
+    def _try_without(self, checks: Sequence[Check], without: str) -> None:
         run = replace(self.run, environ={**self.run.environ, "QUADPY_WITHOUT": without})
-        for result in run.results(failed):
+        for result in run.results(checks):
             before = self.results[result.name]
             self.results[result.name] = before._replace(without=result.status)
 

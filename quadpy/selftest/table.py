@@ -61,6 +61,16 @@ class Result(NamedTuple):
     def bad(self) -> bool:
         return self.status in BAD
 
+    @property
+    def mended(self) -> bool:
+        """Whether it fails, but not without the capabilities that are off."""
+        return self.without in ("passed", "skipped")
+
+    @property
+    def lacked_memory(self) -> bool:
+        """Whether it fails because the device's memory is too small, or in use."""
+        return self.text.startswith("OutOfDeviceMemory")
+
 
 REPORT: Final = "send the report to quadpy's issues: this must not happen"
 
@@ -68,7 +78,7 @@ _found: Final[dict[str, Check]] = {}
 
 
 def check(
-    proves: str, speaks_for: str, *, remedy: str = REPORT, quick: bool = True, seconds: float = 60.0
+    proves: str, speaks_for: str, *, remedy: str = REPORT, quick: bool = True, seconds: float = 40.0
 ) -> Callable[[Callable[[Place], Figures]], Callable[[Place], Figures]]:
     """Put the function into the table."""
 

@@ -89,7 +89,9 @@ class Running:
         if self._form.indirect:
             (address,) = struct.unpack_from("Q", block)
             block = ctypes.string_at(address, self._code.layout.size + 8)
-        scratch = next((struct.unpack_from("Q", block, h.offset)[0] for h in self._code.hidden if h.name == "scratch"), 0)
+        scratch = next(
+            (struct.unpack_from("Q", block, h.offset)[0] for h in self._code.hidden if h.name == "scratch"), 0
+        )
         if self._form.fused:
             self._call(block, scratch, 0)
             return
@@ -223,13 +225,17 @@ class FixedNodes(RunningDriver):
 
 
 class NoOrderOfBranches(RunningDriver):
-    """Nodes that depend on several others wait for the last one only."""
+    """Nodes that depend on several others wait for none."""
 
     def __init__(self):
         super().__init__()
         add = self.graphs.add
-        self.graphs.add = lambda graph, after, work: add(graph, after[-1:], work)
-        self.graphs.edges = lambda graph: []
+        self.graphs.add = lambda graph, after, work: add(graph, after if len(after) < 2 else (), work)
+        self.simulation.finish_all = self._finish_the_last_first
+
+    def _finish_the_last_first(self):
+        while queues := list(self.simulation._queues.values()):
+            self.simulation.finish_queue(queues[-1])
 
 
 class NoCooperative(RunningDriver):
@@ -244,6 +250,11 @@ class Small(RunningDriver):
 
     def __init__(self):
         super().__init__(capacity=2 << 20)
+
+    def alloc_pinned(self, nbytes):
+        """It is the host's."""
+        self.memory.capacity += nbytes
+        return super().alloc_pinned(nbytes)
 
 
 class Hanging(RunningDriver):

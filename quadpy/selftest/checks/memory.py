@@ -54,6 +54,13 @@ def _reused(device: Device, quick: bool) -> None:
         stream.destroy()
 
 
+def _require_apart(given: list[tuple[int, int]]) -> None:
+    """Addresses and sizes of memory that is in use: no two overlap."""
+    ranges = sorted((start, start + size) for start, size in given)
+    apart = all(one[1] <= other[0] for one, other in itertools.pairwise(ranges))
+    require(apart, "the pool gave the same memory twice")
+
+
 @check("the driver's memory pool: memory that several streams free and take at once", "pool", remedy=_POOL)
 def pool(place: Place) -> None:
     place.needs_gpu("the CPU has no pool of memory")
@@ -68,12 +75,10 @@ def pool(place: Place) -> None:
             first = driver.alloc_async(size, stream)
             driver.fill(first, value, size, stream)
             second = driver.alloc_async(size, stream)
+            _require_apart([(first, size), *((pointer, size) for pointer, _, size in live), (second, size)])
             driver.copy_within(second, first, size, stream)
             driver.free_async(first, stream)  # the next stream may get it, after the copy
             live.append((second, stream, size))
-        ranges = sorted((pointer, pointer + size) for pointer, _, size in live)
-        apart = all(one[1] <= other[0] for one, other in itertools.pairwise(ranges))
-        require(apart, "the pool gave the same memory to two streams")
         driver.synchronize()
         for number, (pointer, stream, size) in enumerate(live):
             found = np.empty(size, np.uint8)
