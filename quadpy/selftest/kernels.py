@@ -168,25 +168,25 @@ block, subgroup = qp.simt.block, qp.simt.subgroup
 
 
 @qp.kernel
-def integer_atomics(x: _A, out: _A):
+def integer_atomics(x: _A, out: _A, old: _ROWS):
     for i in x:
-        qp.atomic_add(out[0], x[i])
-        qp.atomic_sub(out[1], x[i])
-        qp.atomic_min(out[2], x[i])
-        qp.atomic_max(out[3], x[i])
-        qp.atomic_and(out[4], x[i])
-        qp.atomic_or(out[5], x[i])
-        qp.atomic_xor(out[6], x[i])
-        qp.atomic_mul(out[7], x[i])
+        old[0, i] = qp.atomic_add(out[0], x[i])  # their results are used: no loop becomes a reduction
+        old[1, i] = qp.atomic_sub(out[1], x[i])
+        old[2, i] = qp.atomic_min(out[2], x[i])
+        old[3, i] = qp.atomic_max(out[3], x[i])
+        old[4, i] = qp.atomic_and(out[4], x[i])
+        old[5, i] = qp.atomic_or(out[5], x[i])
+        old[6, i] = qp.atomic_xor(out[6], x[i])
+        old[7, i] = qp.atomic_mul(out[7], x[i])
 
 
 @qp.kernel
-def float_atomics(x: _A, out: _A):
+def float_atomics(x: _A, out: _A, old: _ROWS):
     for i in x:
-        qp.atomic_add(out[0], x[i])
-        qp.atomic_sub(out[1], x[i])
-        qp.atomic_min(out[2], x[i])
-        qp.atomic_max(out[3], x[i])
+        old[0, i] = qp.atomic_add(out[0], x[i])
+        old[1, i] = qp.atomic_sub(out[1], x[i])
+        old[2, i] = qp.atomic_min(out[2], x[i])
+        old[3, i] = qp.atomic_max(out[3], x[i])
 
 
 @qp.kernel
@@ -255,6 +255,14 @@ def work(x: _F32, rounds: qp.i32):
 def fill_with(x: _F32, v: qp.f32):
     for i in x:
         x[i] = v
+
+
+@qp.kernel
+def total(x: _F32) -> qp.f32:
+    found = 0.0
+    for i in x:
+        found += x[i]
+    return found
 
 
 @qp.kernel

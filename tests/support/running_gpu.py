@@ -106,7 +106,7 @@ class Running:
             return
         for number in numbers:
             self._call(block, scratch, ~number)
-        if self._flushing:
+        if self._flushing and not self._spec.exchanges:
             self._flush(numbers, block)
 
     def _call(self, block, scratch, first):
@@ -114,6 +114,10 @@ class Running:
         cells = self._scratch.setdefault(scratch, (ctypes.c_uint64 * max(1, host.slots))())
         result = entry(block[: self._code.layout.size], cells, first)
         assert result >= -1, (self._kernel.name, result, loaded)
+        if host.results:
+            hidden = {each.name: each.offset for each in self._code.hidden}
+            where = hidden.get("results", hidden.get("scratch"))
+            ctypes.memmove(struct.unpack_from("Q", block, where)[0], cells, 8 * len(host.results))
 
     def _turn(self, scratch):
         return (ctypes.c_int32 * 2).from_address(scratch + 8 * (self._code.slots - 1))
@@ -141,8 +145,8 @@ class Running:
         for number in numbers:
             for node in walk(self._kernel.tasks[number]):
                 if isinstance(node, ir.Atomic) and isinstance(node.place, ir.Element):
-                    array = arrays[node.place.array]
-                    if array.dtype.kind == "f":
+                    array = arrays.get(node.place.array)
+                    if array is not None and array.dtype.kind == "f":
                         array[np.abs(array) < np.finfo(array.dtype).tiny] = 0
 
 

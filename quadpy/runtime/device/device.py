@@ -8,11 +8,13 @@ import threading
 import weakref
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from quadpy.core.completion import shows
 from quadpy.core.copying import OneProcess
 from quadpy.core.public import call_site
+from quadpy.core.target import EXCHANGE
 from quadpy.errors import CaptureError, DeviceError, DriverError, StreamError
 from quadpy.runtime.device.callbacks import Failures
 from quadpy.runtime.device.deferred_release import DeferredRelease
@@ -59,6 +61,8 @@ class Device(OneProcess):
         driver.features -= self.off.keys()
         if "pool" in self.off:
             driver.default_allocator = "cache"
+        if "float-atomics" in self.off:
+            driver.info = replace(driver.info, arch=f"{driver.info.arch}:{EXCHANGE}")
         self.driver = driver
         self.life = Life(survives_fork="host" in driver.features)
         self.reaper = Reaper()

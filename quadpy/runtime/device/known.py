@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from quadpy._version import __version__
 from quadpy.cache.folder import CacheFolder
+from quadpy.core.target import EXCHANGE
 from quadpy.settings import NO_CAPABILITY, default_cache_dir, settings
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def world_of(driver: Driver) -> dict[str, str]:
     return {
         "quadpy": __version__,
         "backend": driver.name,
-        "chip": f"{info.name}, {info.arch}",
+        "chip": f"{info.name}, {info.arch.removesuffix(f':{EXCHANGE}')}",
         "library": info.library,
         "kernel driver": _kernel_driver({"amdgpu": "amdgpu", "cuda": "nvidia"}.get(driver.name, "")),
     }

@@ -18,6 +18,7 @@ from quadpy.selftest.table import Skip, check
 _POOL: Final = (
     "none is needed: quadpy's own allocator takes its place (QUADPY_ALLOCATOR=cache); update the GPU's driver"
 )
+_RESULTS: Final = "none is needed: quadpy copies the numbers; update the GPU's driver"
 _DRIVER: Final = "check the system's log for errors of the GPU (dmesg), and update its driver"
 
 
@@ -117,6 +118,22 @@ def exhaustion(place: Place) -> None:
     else:
         raise AssertionError("twice the device's memory was allocated")
     require_same(np.arange(5, dtype=np.float32), counted(5).to_numpy(), "an array after that")
+
+
+@check("there is memory for programs: 64 MiB at least", "memory", remedy=_DRIVER)
+def room(place: Place) -> None:
+    count = 1 << (24 if place.is_gpu else 18)
+    x = qp.ndarray(qp.f32, count)
+    kernels.fill_with(x, 2.0)
+    require(x[0] == x[count - 1] == 2.0, "the ends of a large array differ from what a kernel wrote")
+
+
+@check("kernels return numbers to the host", "mapped", remedy=_RESULTS)
+def results(place: Place) -> None:
+    for count in range(4 if place.quick else 400):
+        found = kernels.total(counted(10 + count))
+        expected = sum(range(10 + count))
+        require(found == expected, f"a kernel returned {found}, and not {expected}")
 
 
 @check("10,000 events and arrays, and hundreds of streams, at once", "handles", remedy=_DRIVER)
