@@ -154,8 +154,10 @@ class _Child:
         self._process.kill()
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(_END)
-        for reader in self._readers:
+        for reader, stream in zip(self._readers, (self._process.stdout, self._process.stderr), strict=True):
             reader.join(1.0)
+            if stream is not None and not reader.is_alive():
+                stream.close()
 
     def _read_events(self, stream: IO[bytes]) -> None:
         for line in stream:

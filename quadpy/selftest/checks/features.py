@@ -16,7 +16,7 @@ from quadpy.selftest.place import Place, counted, require, require_same
 from quadpy.selftest.table import Skip, check
 
 
-@check("kernels print", "prints")
+@check("what kernels print appears on the host", "prints")
 def printing(place: Place) -> None:
     said = io.StringIO()
     x = counted(5, np.int32)
