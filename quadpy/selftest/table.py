@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from quadpy.core.importing import import_late
 
-if TYPE_CHECKING:
-    from quadpy.selftest.place import Place
-
 Figures: TypeAlias = "Mapping[str, Any] | None"
 """What a check measured, by name; names end in their unit."""
+Runs: TypeAlias = "Callable[[Any], Figures]"
+"""A check takes the ``Place`` where it runs."""
 Status: TypeAlias = Literal["passed", "failed", "crashed", "hung", "skipped", "not run"]
 BAD: Final[tuple[Status, ...]] = ("failed", "crashed", "hung")
 
@@ -44,7 +43,7 @@ class Check(NamedTuple):
     remedy: str
     quick: bool
     seconds: float
-    run: Callable[[Place], Figures]
+    run: Runs
 
 
 class Result(NamedTuple):
@@ -79,10 +78,10 @@ _found: Final[dict[str, Check]] = {}
 
 def check(
     proves: str, speaks_for: str, *, remedy: str = REPORT, quick: bool = True, seconds: float = 40.0
-) -> Callable[[Callable[[Place], Figures]], Callable[[Place], Figures]]:
+) -> Callable[[Runs], Runs]:
     """Put the function into the table."""
 
-    def register(run: Callable[[Place], Figures]) -> Callable[[Place], Figures]:
+    def register(run: Runs) -> Runs:
         name = f"{run.__module__.rpartition('.')[2]}.{run.__name__.rstrip('_').replace('_', '-')}"
         _found[name] = Check(name, proves, speaks_for, remedy, quick, seconds, run)
         return run

@@ -61,10 +61,11 @@ LAYERS = {
     "interpreter": Layer({"codegen", "intrinsics", "ir", "lang.parsing"}, {"numpy"}),
     "runtime.device.locks": Layer(),
     "runtime": Layer(
-        {"runtime.arrays.dlpack", "runtime.device.locks", "runtime.memory.filling"},
+        {"runtime.arrays.dlpack", "runtime.device.known", "runtime.device.locks", "runtime.memory.filling"},
         {"numpy", "hip", "rocm", "cuda", "torch"},
     ),
     "runtime.cpu": Layer({"cache", "runtime"}, {"numpy", "llvmlite"}),
+    "runtime.device.known": Layer({"cache", "runtime"}),  # what is stored beside compiled kernels
     "runtime.memory.filling": Layer({"runtime", "runtime.cpu"}, {"numpy"}),  # on the CPU's pool
     "runtime.arrays.dlpack": Layer({"runtime", "runtime.cpu"}),  # the end of a capsule is machine code
     "hostmath": Layer({"runtime"}, {"numpy"}),
@@ -101,7 +102,8 @@ LAYERS = {
     "": Layer(INSIDE | PUBLIC),
     "compat": Layer(INSIDE | PUBLIC, {"numpy", "PIL"}),
     "examples": Layer(PUBLIC, {"numpy", "PIL"}),
-    "cli": Layer(INSIDE | PUBLIC | {"examples"}, {"llvmlite", "numpy"}),
+    "selftest": Layer(INSIDE | PUBLIC, {"numpy", "torch"}),
+    "cli": Layer(INSIDE | PUBLIC | {"examples", "selftest"}, {"llvmlite", "numpy"}),
     "__main__": Layer({"cli"}),
 }
 

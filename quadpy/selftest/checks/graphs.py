@@ -123,9 +123,9 @@ def large(place: Place) -> None:
     for number in range(count):
         each = qp.ndarray(qp.f32, 8)
         kept.append(each)
-        graph.add_kernel(kernels.put, float(number), each)
+        last = graph.add_kernel(kernels.put, float(number), each, deps=[last] if number else [])
         if number % 10 == 0:
-            graph.add_kernel(kernels.add_one, x)
+            last = graph.add_kernel(kernels.add_one, x, deps=[last])
     with graph.instantiate(fuse=False) as run:
         for _ in range(2):
             run.launch()
