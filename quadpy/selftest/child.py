@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, TextIO
 
+from quadpy.errors import QuadpyError
 from quadpy.runtime.device.current import Config
 from quadpy.runtime.device.known import world_of
 from quadpy.selftest.place import Place
@@ -33,7 +34,11 @@ def main(argv: Sequence[str] | None = None, *, prepare: Callable[[], object] = l
     events = _events()
     prepare()
     warnings.simplefilter("ignore")
-    place = Place(Config(arch=args.arch, ordinal=args.device), quick=args.quick)
+    try:
+        place = Place(Config(arch=args.arch, ordinal=args.device), quick=args.quick)
+    except QuadpyError as error:
+        _tell(events, "refused", text=error.message, hint=error.hint)
+        return
     _tell(events, "device", **_facts(place))
     checks = table()
     for name in args.checks:

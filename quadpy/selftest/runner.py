@@ -84,6 +84,8 @@ class Run:
                     yield Result(name, status, text)  # type: ignore[arg-type]  # one of Status
                     return
                 match event["event"]:
+                    case "refused":
+                        raise NoDeviceError(event["text"], hint=event["hint"])
                     case "device":
                         self.device = event
                     case "begin":

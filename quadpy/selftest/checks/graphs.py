@@ -120,10 +120,11 @@ def large(place: Place) -> None:
     count = 260 if place.quick else 1000
     x, kept = counted(64), []
     graph = qp.graph.Graph()
+    last = graph.add_empty()
     for number in range(count):
         each = qp.ndarray(qp.f32, 8)
         kept.append(each)
-        last = graph.add_kernel(kernels.put, float(number), each, deps=[last] if number else [])
+        last = graph.add_kernel(kernels.put, float(number), each, deps=[last])
         if number % 10 == 0:
             last = graph.add_kernel(kernels.add_one, x, deps=[last])
     with graph.instantiate(fuse=False) as run:
