@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
-
-from quadpy.core.messages import shown
 
 Report = Mapping[str, Any]
 
@@ -38,16 +36,26 @@ def _statuses(one: Report, other: Report) -> Iterator[tuple[str, str, str, str]]
 
 
 def _costs(one: Report, other: Report) -> Iterator[tuple[str, str, str, str]]:
-    """Every number that both measured; the ratio is that of the second to the first."""
-    both = [
-        {f"{row['name']} {name}": value for row in each["checks"] for name, value in _flat(row["figures"]).items()}
-        for each in (one, other)
-    ]
+    both = [{row["name"]: row["figures"] for row in each["checks"]} for each in (one, other)]
+    return ratios(*both)
+
+
+def ratios(one: Any, other: Any) -> Iterator[tuple[str, str, str, str]]:
+    """Every number that is in both trees: its name, the two, and the ratio of the second to the first."""
+    both = _flat(one), _flat(other)
     for name, first in both[0].items():
         second = both[1].get(name)
         if _is_number(first) and _is_number(second):
-            ratio = f"x {second / first:.2f}" if first else ""
-            yield name, f"{first:.4g}", f"{second:.4g}", ratio
+            yield name, f"{first:.4g}", f"{second:.4g}", f"x {second / first:.2f}" if first else ""
+
+
+def lines_of(rows: Sequence[tuple[str, str, str, str]]) -> list[str]:
+    """The rows as columns of text."""
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    lines = [
+        "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[3]]) for row in rows
+    ]
+    return [line.rstrip() for line in lines]
 
 
 def _is_number(value: object) -> bool:
@@ -66,8 +74,12 @@ def _flat(tree: Any, name: str = "") -> dict[str, Any]:
 
 
 def _label(part: Any, number: int) -> str:
-    """A row of a table, by its whole numbers: ``tasks 8 size 256``."""
-    keys = (
-        [f"{key} {value}" for key, value in part.items() if isinstance(value, int)] if isinstance(part, Mapping) else []
-    )
-    return " ".join(keys) or shown(number)
+    """A row of a table, by its words and whole numbers: ``tasks 8 size 256``."""
+    if not isinstance(part, Mapping):
+        return str(number)
+    words = [
+        value if isinstance(value, str) else f"{key} {value}"
+        for key, value in part.items()
+        if isinstance(value, (int, str))
+    ]
+    return " ".join(words) or str(number)
