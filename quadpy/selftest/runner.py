@@ -20,7 +20,7 @@ from quadpy.errors import NoDeviceError
 from quadpy.selftest.table import Check, Result
 from quadpy.settings import CAPABILITIES
 
-_START: Final = 60.0
+_START: Final = 120.0
 """Seconds until a child has opened the device."""
 _END: Final = 10.0
 """Seconds until a child that was killed has ended."""

@@ -77,7 +77,7 @@ _found: Final[dict[str, Check]] = {}
 
 
 def check(
-    proves: str, speaks_for: str, *, remedy: str = REPORT, quick: bool = True, seconds: float = 40.0
+    proves: str, speaks_for: str, *, remedy: str = REPORT, quick: bool = True, seconds: float = 60.0
 ) -> Callable[[Runs], Runs]:
     """Put the function into the table."""
 

@@ -15,7 +15,7 @@ def bad(session):
 
 
 def test_a_device_without_defects_passes(on_simulated):
-    session = on_simulated("none", "graphs", "memory", "streams")
+    session = on_simulated("none", "graphs", "memory", "streams.order", "streams.sections")
     assert (session.status, session.off, bad(session)) == (0, {}, set())
     assert session.results["graphs.fused"].status == session.results["memory.pool"].status == "passed"
 

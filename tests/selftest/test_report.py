@@ -43,7 +43,7 @@ def whole(tmp_path_factory):
     with patch.context() as patched:
         patched.setattr("sys.stdout", Out())
         patched.setenv("MY_TOKEN", SECRET)
-        status = main(["selftest", "--quick", "--arch", "cpu", "--out", str(folder / "report.zip")])
+        status = main(["selftest", "--quick", "--arch", "cpu", "--slow", "5", "--out", str(folder / "report.zip")])
     return status, "".join(said), folder / "report.zip"
 
 

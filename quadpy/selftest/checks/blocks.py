@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -14,8 +15,11 @@ from quadpy.selftest.table import Skip, check
 _SUBNORMAL: Final = np.float32(1e-42)
 _WAYS: Final = "none is needed: quadpy uses loops that compare and exchange, which are slower; send the report"
 
+slow_check = partial(check, seconds=180.0)
+"""Most of the time is the compiler's, also on a busy machine."""
 
-@check("integer atomics of 32 and 64 bits: every operation, and their old values", "atomics")
+
+@slow_check("integer atomics of 32 and 64 bits: every operation, and their old values", "atomics")
 def atomics_of_integers(place: Place) -> None:
     size = 64 if not place.is_gpu or place.quick else 100_000
     for dtype in (np.int32, np.uint32, np.int64, np.uint64):
@@ -32,7 +36,7 @@ def atomics_of_integers(place: Place) -> None:
     require((taken == 1).all() and last[0] == size, "the old values of atomic_add are not those before each addition")
 
 
-@check("floating-point atomics of 32 and 64 bits, with subnormal numbers", "float-atomics", remedy=_WAYS)
+@slow_check("floating-point atomics of 32 and 64 bits, with subnormal numbers", "float-atomics", remedy=_WAYS)
 def atomics_of_floats(place: Place) -> None:
     for dtype in (np.float32, np.float64):
         out = np.zeros(4, dtype)
@@ -45,7 +49,7 @@ def atomics_of_floats(place: Place) -> None:
     require_same(expected, out, "atomics of subnormal numbers")
 
 
-@check("shared memory, barriers, reductions and scans of a block", "blocks")
+@slow_check("shared memory, barriers, reductions and scans of a block", "blocks")
 def shared_memory(place: Place) -> None:
     x = np.random.default_rng(4).standard_normal(256 if place.quick else 64_000).astype(np.float32)
     x = x if place.is_gpu else x[:128]
@@ -58,7 +62,7 @@ def shared_memory(place: Place) -> None:
     place.compare(made)
 
 
-@check("atomics in shared memory", "blocks")
+@slow_check("atomics in shared memory", "blocks")
 def atomics_of_blocks(place: Place) -> None:
     x = np.random.default_rng(5).integers(0, 1000, 512, np.int32)
     out = np.zeros(8, np.int32)
@@ -82,11 +86,11 @@ def _compare_waves(place: Place, size: int) -> None:
     place.compare(made)
 
 
-@check("waves of 32 lanes: shuffles, votes, reductions, scans", "waves")
+@slow_check("waves of 32 lanes: shuffles, votes, reductions, scans", "waves")
 def waves_of_32(place: Place) -> None:
     _compare_waves(place, 32)
 
 
-@check("waves of 64 lanes: shuffles, votes, reductions, scans", "waves")
+@slow_check("waves of 64 lanes: shuffles, votes, reductions, scans", "waves")
 def waves_of_64(place: Place) -> None:
     _compare_waves(place, 64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -14,6 +15,9 @@ from quadpy.selftest.table import check
 _INTEGERS: Final = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
 _FLOATS: Final = ("f16", "f32", "f64")
 _BY_TYPE: Final = "compare kernels of this type with the CPU before you rely on them, and send the report"
+
+slow_check = partial(check, seconds=180.0)
+"""Most of the time is the compiler's, also on a busy machine."""
 
 
 def edges(name: str) -> Any:
@@ -49,7 +53,7 @@ def pairs(name: str) -> tuple[Any, Any]:
     return np.array(left, values.dtype), np.array(right, values.dtype)
 
 
-@check("integers of every width: arithmetic, bits, shifts, comparisons", "language", remedy=_BY_TYPE)
+@slow_check("integers of every width: arithmetic, bits, shifts, comparisons", "language", remedy=_BY_TYPE)
 def integers(place: Place) -> None:
     for name in _INTEGERS:
         a, b = pairs(name)
@@ -63,7 +67,7 @@ def integers(place: Place) -> None:
         place.compare(made)
 
 
-@check("floats of every width: arithmetic with rounding, subnormals, infinities, NaN", "language", remedy=_BY_TYPE)
+@slow_check("floats of every width: arithmetic with rounding, subnormals, infinities, NaN", "language", remedy=_BY_TYPE)
 def floats(place: Place) -> None:
     for name in _FLOATS:
         a, b = pairs(name)
@@ -77,7 +81,7 @@ def floats(place: Place) -> None:
         place.compare(made)
 
 
-@check("casts between all types, out of range and of NaN", "language", remedy=_BY_TYPE)
+@slow_check("casts between all types, out of range and of NaN", "language", remedy=_BY_TYPE)
 def casting(place: Place) -> None:
     for name in (*_INTEGERS, *_FLOATS):
         a = edges(name)
@@ -90,7 +94,7 @@ def casting(place: Place) -> None:
         place.compare(made)
 
 
-@check("the math library in f32 and f64", "language", remedy=_BY_TYPE)
+@slow_check("the math library in f32 and f64", "language", remedy=_BY_TYPE)
 def mathematics(place: Place) -> None:
     rng = np.random.default_rng(1)
     for name in ("f32", "f64"):
@@ -107,7 +111,7 @@ def mathematics(place: Place) -> None:
         place.compare(made)
 
 
-@check("loops in steps, break, continue, while, conditional expressions, functions, unrolled loops", "language")
+@slow_check("loops in steps, break, continue, while, conditional expressions, functions, unrolled loops", "language")
 def control_flow(place: Place) -> None:
     def made() -> list[Any]:
         out = np.zeros((5, 7), np.int32)
@@ -117,7 +121,7 @@ def control_flow(place: Place) -> None:
     place.compare(made)
 
 
-@check("the same random numbers on every backend", "language")
+@slow_check("the same random numbers on every backend", "language")
 def random_numbers(place: Place) -> None:
     def made() -> list[Any]:
         out, whole = np.zeros(64, np.float32), np.zeros(64, np.int32)
@@ -127,7 +131,7 @@ def random_numbers(place: Place) -> None:
     place.compare(made)
 
 
-@check("vectors and matrices: products, inverse, singular values", "language")
+@slow_check("vectors and matrices: products, inverse, singular values", "language")
 def linear_algebra(place: Place) -> None:
     def made() -> list[Any]:
         x, out = np.linspace(-2, 2, 9, dtype=np.float32), np.zeros((9, 5), np.float32)
@@ -137,7 +141,7 @@ def linear_algebra(place: Place) -> None:
     place.compare(made)
 
 
-@check("sums and extremes of a loop have the same bits on every backend", "language")
+@slow_check("sums and extremes of a loop have the same bits on every backend", "language")
 def reductions(place: Place) -> None:
     rng = np.random.default_rng(2)
     size = 300 if not place.is_gpu else 10_000 if place.quick else 1_000_003
