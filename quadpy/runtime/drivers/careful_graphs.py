@@ -193,6 +193,7 @@ class _Launches:
     def __init__(self, driver: Driver, works: Sequence[tuple[NodeHandle, Work]]) -> None:
         self._driver, self._off = driver, set[NodeHandle]()
         self._steps = [(node, _Step(driver, work)) for node, work in works]
+        self._replaced: list[_Step] = []  # pending launches may still read what they have
 
     def launch(self, stream: StreamHandle) -> None:
         for node, step in self._steps:
@@ -203,16 +204,15 @@ class _Launches:
         found = [number for number, (known, _) in enumerate(self._steps) if known == node]
         if len(found) != 1 or type(work) is not type(self._steps[found[0]][1].work):
             return False
-        old = self._steps[found[0]][1]
+        self._replaced.append(self._steps[found[0]][1])
         self._steps[found[0]] = node, _Step(self._driver, work)
-        old.free()
         return True
 
     def enable(self, node: NodeHandle, enabled: bool) -> None:
         (self._off.discard if enabled else self._off.add)(node)
 
     def free(self) -> None:
-        for _, step in self._steps:
+        for step in (*self._replaced, *(step for _, step in self._steps)):
             step.free()
 
 
