@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
@@ -72,11 +71,16 @@ def _figures(row: Mapping[str, Any]) -> str:
     figures = row["figures"]
     if not figures:
         return ""
-    cells: list[tuple[str, ...]] = [
-        (name, f"{value:.4g}" if isinstance(value, float) else _Raw(f"<pre>{_text(json.dumps(value, indent=1))}</pre>"))
-        for name, value in figures.items()
-    ]
-    return f"<h3>{_text(row['name'])}</h3>{_table(cells)}"
+    return f"<h3>{_text(row['name'])}</h3>{_table((name, _shown(value)) for name, value in figures.items())}"
+
+
+def _shown(value: Any) -> str:
+    """A number, a group of numbers, or a list of groups with the same names."""
+    if isinstance(value, Mapping):
+        return _Raw(_table((name, _shown(each)) for name, each in value.items()))
+    if isinstance(value, list) and value and all(isinstance(each, Mapping) for each in value):
+        return _Raw(_table((tuple(map(_shown, each.values())) for each in value), tuple(value[0])))
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 class _Raw(str):

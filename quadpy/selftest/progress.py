@@ -20,7 +20,8 @@ class Progress:
     def begun(self, name: str) -> None:
         """A check runs."""
         if self._live:
-            self._out.write(f"\r\x1b[K  [{self._done + 1}/{self._count}] {name} …")
+            number = f"[{self._done + 1}/{self._count}] " if self._done < self._count else ""  # else it runs again
+            self._out.write(f"\r\x1b[K  {number}{name} …")
             self._out.flush()
 
     def ended(self, result: Result) -> None:

@@ -19,11 +19,8 @@ from quadpy._version import __version__
 from quadpy.errors import ArgumentError
 from quadpy.selftest.page import page
 from quadpy.selftest.session import INSTEAD, Session
-from quadpy.selftest.table import Result
 
 FORMAT: Final = 1
-_NONE: Final = Result("", "not run")
-_MEMORY: Final = "stop other programs that use the GPU's memory (rocm-smi, nvidia-smi), or use a GPU with more"
 _DATA: Final = "report.json"
 _LEAST: Final = 4
 """Characters of the shortest name that is removed: shorter ones are parts of words."""
@@ -43,9 +40,8 @@ def report_of(session: Session) -> Report:
         "off": {name: {"why": why, "instead": INSTEAD[name]} for name, why in session.off.items()},
         "measured": session.measured and session.measured._asdict(),
         "checks": [
-            {**session.results.get(check.name, Result(check.name, "not run"))._asdict(),
-             "proves": check.proves, "speaks_for": check.speaks_for,
-             "remedy": _MEMORY if session.results.get(check.name, _NONE).lacked_memory else check.remedy}
+            {**session.result_of(check)._asdict(), "proves": check.proves, "speaks_for": check.speaks_for,
+             "remedy": session.advice(check)}
             for check in session.checks
         ],
     }  # fmt: skip

@@ -25,6 +25,12 @@ INSTEAD: Final = {
 """What quadpy does without each of ``settings.CAPABILITIES``, in the order in which it tries."""
 
 
+_MEMORY: Final = "stop other programs that use the GPU's memory (rocm-smi, nvidia-smi), or use a GPU with more"
+_UNKNOWN: Final = (
+    "update the GPU's driver and try again; quadpy has no way around this, so send the report to its issues"
+)
+
+
 @dataclass(slots=True)
 class Session:
     """A run of ``checks``.
@@ -64,6 +70,17 @@ class Session:
             return 130
         bad = [result for result in self.results.values() if result.bad or result.status == "not run"]
         return 0 if not bad else 3 if all(result.mended for result in bad) else 1
+
+    def result_of(self, check: Check) -> Result:
+        """What became of ``check`` so far."""
+        return self.results.get(check.name, Result(check.name, "not run"))
+
+    def advice(self, check: Check) -> str:
+        """What a user can do about ``check``, as it stands."""
+        result = self.result_of(check)
+        if result.lacked_memory:
+            return _MEMORY
+        return _UNKNOWN if check.speaks_for in INSTEAD and result.bad and not result.mended else check.remedy
 
     def _attribute(self, say: Callable[[str], object]) -> None:
         """Switch off each capability whose check passes without it, and try again what else failed."""

@@ -117,6 +117,34 @@ def test_a_page_escapes_what_checks_say():
     assert "&lt;script&gt;" in page(report)
 
 
+def test_what_no_capability_explains_is_not_called_harmless():
+    """The advice of a check is for the case that quadpy does without."""
+    check = chosen(quick=True, only=["graphs.branches"])[0]
+
+    def advice(**changes):
+        result = Result(check.name, "failed", "AssertionError: wrong")._replace(**changes)
+        session = Session(Run("cuda"), [check], whole=False, results={check.name: result})
+        return reports.report_of(session)["checks"][0]["remedy"]
+
+    assert advice(without="passed") == check.remedy
+    assert "send the report" in advice(without="failed")
+    assert "rocm-smi" in advice(text="OutOfDeviceMemory: no 64.0 MiB left")
+
+
+def test_a_page_shows_tables_of_figures():
+    check = chosen(quick=False, only=["costs.crossing"])[0]
+    figures = {
+        "steps": [{"tasks": 2, "eager_us": 9.08531}, {"tasks": 4, "eager_us": 17.0}],
+        "measured": {"launch_us": 4.2},
+    }
+    session = Session(
+        Run("cuda"), [check], whole=False, results={check.name: Result(check.name, "passed", figures=figures)}
+    )
+    text = page(reports.report_of(session))
+    assert "<th>tasks</th><th>eager_us</th>" in text
+    assert "<td>2</td><td>9.085</td>" in text
+
+
 def test_a_report_of_nothing_can_be_shown():
     """Ctrl-C came before the first check."""
     session = Session(Run("cpu"), chosen(quick=True, only=[]), whole=True, interrupted=True)
