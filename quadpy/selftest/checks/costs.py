@@ -12,6 +12,7 @@ import numpy as np
 import quadpy as qp
 from quadpy.errors import QuadpyError
 from quadpy.runtime.device.known import Measured
+from quadpy.runtime.drivers.graph_driver import KernelWork
 from quadpy.selftest import kernels, vendor_program
 from quadpy.selftest.place import Place, counted, require_same
 from quadpy.selftest.table import Figures, Skip, check
@@ -44,7 +45,7 @@ def bandwidth(place: Place) -> Figures:
 
 @check("costs of launches and events, beside those of the vendor's library", "costs", remedy=_SPEED)
 def launches(place: Place) -> Figures:
-    many, x = 20 if place.quick else 1000, counted(_SMALL)
+    many, nodes, x = 8 if place.quick else 1000, 4 if place.quick else 32, counted(_SMALL)
     wait, event, stream = place.device.synchronize, qp.create_event(), qp.create_stream()
 
     def of(run: Callable[[], object], times: int = many) -> float:
@@ -55,17 +56,22 @@ def launches(place: Place) -> Figures:
         event.wait(stream)
 
     figures = {
-        "launch_us": of(lambda: kernels.add_one(x)), "launch_and_wait_us": of(lambda: (kernels.add_one(x), wait()), many // 10),
-        "event_us": of(ordered), "stream_us": of(lambda: qp.create_stream().destroy(), many // 10),
+        "launch_us": of(lambda: kernels.add_one(x)), "launch_and_wait_us": of(lambda: (kernels.add_one(x), wait()), max(2, many // 10)),
+        "event_us": of(ordered), "stream_us": of(lambda: qp.create_stream().destroy(), max(2, many // 10)),
         "array_us": of(lambda: qp.ndarray(qp.f32, 256)),
     }  # fmt: skip
+    with qp.graph.capture() as graph:
+        for _ in range(nodes):
+            kernels.add_one(x)
+    with graph.instantiate(fuse=False) as run:
+        figures["graph_node_us"] = of(run.launch, max(1, many // nodes)) / nodes
     if place.is_gpu:
-        figures |= _of_binding(place, of)
+        figures |= _of_binding(place, of, nodes)
     stream.destroy()
     return figures
 
 
-def _of_binding(place: Place, of: Callable[[Callable[[], object]], float]) -> dict[str, float]:
+def _of_binding(place: Place, of: Callable[..., float], nodes: int) -> dict[str, float]:
     """The same by the vendor's binding, with everything prepared; nothing for a driver without one."""
     driver = place.device.driver
     api: Any = getattr(driver, "_api", None)
@@ -78,10 +84,20 @@ def _of_binding(place: Place, of: Callable[[Callable[[], object]], float]) -> di
     grid, block = (-(-_SMALL // code.tasks[0].block_dim), 1, 1), (code.tasks[0].block_dim, 1, 1)
     stream, event = driver.stream_create(0), driver.event_create(timing=False)
     other = driver.stream_create(0)
+    graphs: Any = driver.graphs  # type: ignore[attr-defined]  # of a driver with a binding
+    graph = graphs.graph_create()
+    last: list[Any] = []
+    for _ in range(nodes):
+        last = [graphs.add(graph, last, KernelWork(function, grid, block, 0, packed.raw[: code.layout.size]))]
+    exec_ = graphs.instantiate(graph)
     figures = {
+        "binding_graph_node_us": of(lambda: graphs._api.launch(exec_, stream), 1 if place.quick else 30) / nodes,  # noqa: SLF001 - the binding's own
         "binding_launch_us": of(lambda: api.launch(function, *grid, *block, 0, stream, None, words)),
         "binding_event_us": of(lambda: (api.event_record(event, stream), api.stream_wait(other, event, 0))),
     }
+    place.device.synchronize()
+    graphs.exec_destroy(exec_)
+    graphs.graph_destroy(graph)
     for each in (stream, other):
         driver.stream_destroy(each)
     driver.event_destroy(event)
