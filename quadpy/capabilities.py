@@ -11,8 +11,8 @@ from quadpy.core.target import amd_arch, nvidia_shared_bytes, parse_target, with
 from quadpy.errors import ArgumentError
 from quadpy.runtime.device.current import current_config
 from quadpy.runtime.device.device import Device
-from quadpy.runtime.device.devices import device_of
-from quadpy.runtime.device.known import Known, Measured, known_of, off_on
+from quadpy.runtime.device.devices import device_of, device_or_current
+from quadpy.runtime.device.known import Known, Measured, known_of
 
 __all__ = ["Known", "Measured", "get_cuda_compute_capability", "get_max_shared_memory_bytes", "is_arch_supported",
            "lanes_of_waves", "measured", "off"]  # fmt: skip
@@ -69,18 +69,18 @@ def is_arch_supported(arch: str) -> bool:
     return bool((probes.probe_hip() if arch == "amdgpu" else probes.probe_cuda()).devices)
 
 
-def measured(device: Device) -> Measured | None:
-    """What launches cost on ``device``, as the last ``quadpy selftest`` there measured it; None if there was none.
+def measured(device: Device | None = None) -> Measured | None:
+    """What launches cost on ``device`` (by default, the current one), as the last ``quadpy selftest`` there measured it; None if there was none.
 
     It reads a file; ask once for each device.
     """
-    known = known_of(device.driver)
+    known = known_of(device_or_current(device).driver)
     return known.measured if known is not None else None
 
 
-def off(device: Device) -> dict[str, str]:
-    """The capabilities that quadpy does without on ``device``, by name, each with the reason.
+def off(device: Device | None = None) -> dict[str, str]:
+    """The capabilities that quadpy does without on ``device`` (by default, the current one), by name, each with the reason.
 
     They are those that ``quadpy selftest`` found not to work, or those that ``QUADPY_WITHOUT`` names.
     """
-    return off_on(device.driver)
+    return dict(device_or_current(device).off)

@@ -23,7 +23,7 @@ MOST_PRINTED: Final = 1 << 32
 """Limits of what one launch may have for prints, in bytes."""
 
 CAPABILITIES: Final = (
-    "graphs", "large-graphs", "graph-branches", "graph-updates", "graph-loops", "pool", "cooperative", "mapped",
+    "graphs", "large-graphs", "graph-branches", "graph-updates", "graph-loops", "pool", "cooperative", "mapped", "float-atomics",
 )  # fmt: skip
 """What quadpy can do without on a GPU: see ``quadpy selftest``."""
 NO_CAPABILITY: Final = "nothing"
@@ -141,7 +141,7 @@ class Settings:
         _capabilities,
         "Capabilities of the GPU that quadpy does without, with commas, in place of those that `quadpy selftest` found "
         "not to work: `graphs`, `large-graphs`, `graph-branches`, `graph-updates`, `graph-loops`, `pool`, "
-        "`cooperative`, `mapped`; or `nothing`.",
+        "`cooperative`, `mapped`, `float-atomics`; or `nothing`.",
     )
     cache: bool = _knob(True, _flag, "0 turns the kernel cache off.")
     cache_dir: Path | None = _knob(

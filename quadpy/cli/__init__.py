@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import Final, Protocol, TextIO
 
 from quadpy._version import __version__
-from quadpy.cli import cache, compile, demo, doctor, inspect, lint, new, profile, report, run  # noqa: A004 - the module is named as the command
+from quadpy.cli import cache, compile, demo, doctor, inspect, lint, new, profile, report, run, selftest  # noqa: A004 - the module is named as the command
 from quadpy.cli.parser import Parser
 from quadpy.errors import QuadpyError
 
@@ -33,7 +33,19 @@ class Subcommand(Protocol):
     def run(self, args: argparse.Namespace, out: TextIO, /) -> int: ...
 
 
-SUBCOMMANDS: Final[tuple[Subcommand, ...]] = (doctor, compile, report, inspect, lint, profile, cache, demo, new, run)
+SUBCOMMANDS: Final[tuple[Subcommand, ...]] = (
+    doctor,
+    selftest,
+    compile,
+    report,
+    inspect,
+    lint,
+    profile,
+    cache,
+    demo,
+    new,
+    run,
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -15,6 +15,8 @@ from quadpy.errors import UnknownTargetError
 
 Family = Literal["cpu", "amdgpu", "nvptx"]
 
+EXCHANGE: Final = "exchange"
+"""The option of a GPU's target for ``TargetSpec.exchanges``."""
 CPU_WAVE: Final = 32
 """Lanes of the waves that a CPU emulates where nothing else is asked for."""
 
@@ -25,25 +27,31 @@ class TargetSpec:
 
     ``wave_size`` is how many lanes act as one; a CPU emulates waves of that size.
     ``features`` is LLVM's feature string, empty for the defaults of ``arch``.
+    ``exchanges`` says that atomics of floats compare and exchange: a GPU whose own are wrong.
     """
 
     family: Family
     arch: str
     wave_size: int
     features: str = ""
+    exchanges: bool = False
 
     @property
     def key(self) -> str:
         """Everything that distinguishes code for this target, as one string for cache keys."""
-        return f"{self.family}:{self.arch}:w{self.wave_size}:{self.features}"
+        return f"{self.family}:{self.arch}:w{self.wave_size}:{self.features}{self._exchange}"
 
     def __str__(self) -> str:
         if self.family == "cpu":
             waves = "" if self.wave_size == CPU_WAVE else f":w{self.wave_size}"
             return ("cpu" if self.arch == "native" else f"cpu:{self.arch}") + waves
         if self.family == "amdgpu" and self.wave_size != amd_arch(self.arch).wave_size:
-            return f"{self.arch}:w{self.wave_size}"
-        return self.arch
+            return f"{self.arch}:w{self.wave_size}{self._exchange}"
+        return f"{self.arch}{self._exchange}"
+
+    @property
+    def _exchange(self) -> str:
+        return f":{EXCHANGE}" if self.exchanges else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +160,8 @@ def elf_triple(triple: str) -> str:
 def parse_target(text: str) -> TargetSpec:
     """The target that ``text`` names; UnknownTargetError if there is no such target.
 
+    ``:exchange`` makes atomics of floats loops that compare and exchange.
+
     Examples: ``cpu``, ``cpu:w64`` (emulating waves of 64), ``cpu:x86-64`` (any of LLVM's CPU names), ``gfx942``, ``gfx1100:w64`` (wave64), ``sm_90``.  HIP's
     full names, such as ``gfx942:sramecc+:xnack-``, are also read: code runs under either setting of these features.
     """
@@ -160,8 +170,8 @@ def parse_target(text: str) -> TargetSpec:
     name, *options = text.strip().split(":")
     if name == "cpu":
         return _parse_cpu(text, options)
-    if name in NVIDIA_ARCHS and not options:
-        return TargetSpec("nvptx", name, 32)
+    if name in NVIDIA_ARCHS and options in ([], [EXCHANGE]):
+        return TargetSpec("nvptx", name, 32, exchanges=bool(options))
     if name in AMD_ARCHS:
         return _parse_amd(text, AMD_ARCHS[name], options)
     raise _unknown(text)
@@ -186,7 +196,8 @@ def with_waves(spec: TargetSpec, size: int | None) -> TargetSpec:
     if spec.family == "cpu":
         return replace(spec, wave_size=size)
     if spec.family == "amdgpu":
-        return _parse_amd(f"{spec.arch}:w{size}", amd_arch(spec.arch), [f"w{size}"])
+        found = _parse_amd(f"{spec.arch}:w{size}", amd_arch(spec.arch), [f"w{size}"])
+        return replace(found, exchanges=spec.exchanges)
     raise UnknownTargetError(f"{spec.arch} only has waves of {spec.wave_size} threads, not of {size}")
 
 
@@ -195,7 +206,7 @@ def _parse_amd(text: str, arch: AmdArch, options: list[str]) -> TargetSpec:
     for option in options:
         if match := re.fullmatch(r"w(\d+)", option):
             wave = int(match[1])
-        elif not re.fullmatch(r"(sramecc|xnack)[+-]", option):
+        elif option != EXCHANGE and not re.fullmatch(r"(sramecc|xnack)[+-]", option):
             raise UnknownTargetError(
                 f"{text!r}: {option!r} is not an option of {arch.name}",
                 hint="the wave size is an option: ':w32' or ':w64'",
@@ -203,7 +214,8 @@ def _parse_amd(text: str, arch: AmdArch, options: list[str]) -> TargetSpec:
     if wave not in arch.wave_sizes:
         sizes = " and ".join(map(str, arch.wave_sizes))
         raise UnknownTargetError(f"{text!r}: {arch.name} only has waves of {sizes} threads")
-    return TargetSpec("amdgpu", arch.name, wave, "" if wave == arch.wave_size else f"+wavefrontsize{wave}")
+    features = "" if wave == arch.wave_size else f"+wavefrontsize{wave}"
+    return TargetSpec("amdgpu", arch.name, wave, features, EXCHANGE in options)
 
 
 def _unknown(text: str) -> UnknownTargetError:

@@ -6,15 +6,19 @@ from quadpy.core.public import public
 from quadpy.errors import GraphError
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.devices import device_or_current
+from quadpy.runtime.drivers.careful_graphs import CarefulGraphs
 from quadpy.runtime.drivers.graph_driver import GraphDriver, GraphMemory
 
 
 def graphs_of(device: Device) -> GraphDriver:
     """The graph functions of the driver; GraphError for the CPU, whose graphs quadpy runs itself."""
-    graphs: GraphDriver | None = getattr(device.driver, "graphs", None)
-    if graphs is None:
-        raise GraphError(f"the driver of {device} has no graphs")
-    return graphs
+    if device.graphs is None:
+        inner: GraphDriver | None = getattr(device.driver, "graphs", None)
+        if inner is None:
+            raise GraphError(f"the driver of {device} has no graphs")
+        careful = any(name.endswith("graphs") or name.startswith("graph") for name in device.off)
+        device.graphs = CarefulGraphs(device.driver, inner, device.off) if careful else inner
+    return device.graphs
 
 
 @public

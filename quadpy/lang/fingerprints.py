@@ -145,8 +145,10 @@ def _by_name(value: Any) -> str | None:
 
 
 def is_our_module(name: object) -> bool:
-    """Whether a module is part of quadpy; its examples are programs like others.
+    """Whether a module is part of quadpy; its examples and self-tests are programs like others.
 
     ``name`` is the ``__module__`` of anything: what ``exec`` defines among variables without a ``__name__`` has None.
     """
-    return isinstance(name, str) and name.partition(".")[0] == "quadpy" and not name.startswith("quadpy.examples")
+    if not isinstance(name, str) or name.partition(".")[0] != "quadpy":
+        return False
+    return not name.startswith(("quadpy.examples", "quadpy.selftest"))

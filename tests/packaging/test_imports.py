@@ -102,7 +102,8 @@ LAYERS = {
     "": Layer(INSIDE | PUBLIC),
     "compat": Layer(INSIDE | PUBLIC, {"numpy", "PIL"}),
     "examples": Layer(PUBLIC, {"numpy", "PIL"}),
-    "cli": Layer(INSIDE | PUBLIC | {"examples"}, {"llvmlite", "numpy"}),
+    "selftest": Layer(INSIDE | PUBLIC, {"numpy", "torch"}),
+    "cli": Layer(INSIDE | PUBLIC | {"examples", "selftest"}, {"llvmlite", "numpy"}),
     "__main__": Layer({"cli"}),
 }
 

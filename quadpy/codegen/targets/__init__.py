@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 from quadpy.codegen.targets.amdgpu import amdgpu_rules
@@ -20,6 +21,9 @@ def rules_for(spec: TargetSpec) -> TargetRules:
         case "cpu":
             return CPU
         case "amdgpu":
-            return amdgpu_rules(spec)
+            found = amdgpu_rules(spec)
         case "nvptx":
-            return nvptx_rules(spec.arch)
+            found = nvptx_rules(spec.arch)
+    if not spec.exchanges:
+        return found
+    return replace(found, has_atomic=lambda op, t: not t.is_float and found.has_atomic(op, t))

@@ -6,12 +6,15 @@ import functools
 import operator
 import threading
 import weakref
+from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from quadpy.core.completion import shows
 from quadpy.core.copying import OneProcess
 from quadpy.core.public import call_site
+from quadpy.core.target import EXCHANGE
 from quadpy.errors import CaptureError, DeviceError, DriverError, StreamError
 from quadpy.runtime.device.callbacks import Failures
 from quadpy.runtime.device.deferred_release import DeferredRelease
@@ -37,6 +40,7 @@ from quadpy.runtime.streams.timeline import Timelines
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from quadpy.runtime.drivers.graph_driver import GraphDriver
     from quadpy.runtime.streams.parts import ComputeUnits
 
 
@@ -46,11 +50,20 @@ class Device(OneProcess):
 
     streams         the StreamManager: the same operations by handle
     default_stream  the stream of handle 0, on which each thread starts
+    off             the capabilities that it does without, each with the reason
     """
 
     error: ClassVar[type[DeviceError]] = DeviceError
 
-    def __init__(self, driver: Driver, allocator: AllocatorName | None = None) -> None:
+    def __init__(
+        self, driver: Driver, allocator: AllocatorName | None = None, off: Mapping[str, str] | None = None
+    ) -> None:
+        self.off = dict(off or {})
+        driver.features -= self.off.keys()
+        if "pool" in self.off:
+            driver.default_allocator = "cache"
+        if "float-atomics" in self.off:
+            driver.info = replace(driver.info, arch=f"{driver.info.arch}:{EXCHANGE}")
         self.driver = driver
         self.life = Life(survives_fork="host" in driver.features)
         self.reaper = Reaper()
@@ -67,6 +80,7 @@ class Device(OneProcess):
         )
         self.branches = Branches(driver, self.timelines, self.reaper)
         self.default_stream = Stream(self, self.timelines.default)
+        self.graphs: GraphDriver | None = None  # see ``graph.device_graphs``
         self._forms: dict[tuple[Any, ...], object] = {}
 
     def __repr__(self) -> str:

@@ -62,7 +62,9 @@ def open_device(arch: str, ordinal: int = 0) -> Device:
         if device is None or device.life.closed:
             if arch not in _DRIVERS:
                 raise NoDeviceError(f"there is no driver for {arch!r}", hint=f"the backends are {', '.join(_DRIVERS)}")
-            device = device_class(_DRIVERS[arch](ordinal), import_late("quadpy.settings").settings().allocator)
+            driver = _DRIVERS[arch](ordinal)
+            off = {} if arch == "cpu" else import_late("quadpy.runtime.device.known").off_on(driver)
+            device = device_class(driver, import_late("quadpy.settings").settings().allocator, off)
             _open[arch, ordinal] = device
         return device
 

@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from quadpy._version import __version__
 from quadpy.cache.folder import CacheFolder
+from quadpy.core.target import EXCHANGE
 from quadpy.settings import NO_CAPABILITY, default_cache_dir, settings
 
 if TYPE_CHECKING:
-    from quadpy.runtime.drivers.driver import DeviceInfo, Driver
+    from quadpy.runtime.drivers.driver import Driver
 
 _LIMIT: Final = 1 << 20
 """Bytes of all that is stored."""
@@ -69,7 +70,7 @@ def world_of(driver: Driver) -> dict[str, str]:
     return {
         "quadpy": __version__,
         "backend": driver.name,
-        "chip": f"{info.name}, {info.arch}",
+        "chip": f"{info.name}, {info.arch.removesuffix(f':{EXCHANGE}')}",
         "library": info.library,
         "kernel driver": _kernel_driver({"amdgpu": "amdgpu", "cuda": "nvidia"}.get(driver.name, "")),
     }
@@ -77,33 +78,38 @@ def world_of(driver: Driver) -> dict[str, str]:
 
 def known_of(driver: Driver) -> Known | None:
     """What is stored of the device of ``driver``; None if nothing is, or it cannot be read."""
+    return known_in(world_of(driver))
+
+
+def known_in(world: Mapping[str, str]) -> Known | None:
+    """The same for a device with these ``world_of``."""
     folder = _folder()
     if folder is None or folder.distrust():
         return None
-    payload = folder.read(_name(driver))
+    payload = folder.read(_name(world))
     try:
         stored: dict[str, Any] = json.loads(payload) if payload is not None else {}
-        if stored.get("world") != world_of(driver):
+        if stored.get("world") != world:
             return None
         measured = stored["measured"]
         off = {str(name): str(why) for name, why in stored["off"].items()}
         return Known(off, Measured(**measured) if measured else None)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        _log.info("what is stored of %s cannot be read: %r", driver.info.name, error)
+        _log.info("what is stored of %s cannot be read: %r", world["chip"], error)
         return None
 
 
-def store(driver: Driver, known: Known) -> str:
-    """Store ``known``; returns why that was impossible, or an empty text."""
+def store(world: Mapping[str, str], known: Known) -> str:
+    """Store what is ``known`` of a device with these ``world_of``; returns why that was impossible, or an empty text."""
     folder = _folder()
     if folder is None:
         return "there is no cache folder, or QUADPY_CACHE is 0"
     if why := folder.distrust():
         return why
     measured = known.measured and known.measured._asdict()
-    stored = {"world": world_of(driver), "off": dict(known.off), "measured": measured}
+    stored = {"world": dict(world), "off": dict(known.off), "measured": measured}
     try:
-        folder.write(_name(driver), json.dumps(stored).encode())
+        folder.write(_name(world), json.dumps(stored).encode())
     except OSError as error:
         return f"the cache folder cannot be written ({error.strerror})"
     return ""
@@ -123,8 +129,8 @@ def off_on(driver: Driver) -> dict[str, str]:
     return dict(known.off) if known is not None else {}
 
 
-def _name(driver: Driver) -> str:
-    return hashlib.sha256(json.dumps(world_of(driver), sort_keys=True).encode()).hexdigest()
+def _name(world: Mapping[str, str]) -> str:
+    return hashlib.sha256(json.dumps(world, sort_keys=True).encode()).hexdigest()
 
 
 def _folder() -> CacheFolder | None:
@@ -140,8 +146,3 @@ def _kernel_driver(module: str) -> str:
         return Path(f"/sys/module/{module}/version").read_text(encoding="utf-8").strip() if module else ""
     except OSError:
         return platform.release()
-
-
-def device_facts(info: DeviceInfo) -> dict[str, object]:
-    """The parts of ``info`` that reports show."""
-    return {"name": info.name, "arch": info.arch, "memory": info.total_memory, "units": info.units}

@@ -1,0 +1,85 @@
+"""``quadpy selftest``: proves on this machine what quadpy promises, measures what launches cost, and writes a report."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Final, TextIO
+
+from quadpy.core.importing import import_late
+from quadpy.errors import ArgumentError
+from quadpy.runtime.device.probe import probe_cuda, probe_hip
+from quadpy.settings import settings
+
+NAME: Final = "selftest"
+HELP: Final = "prove on this machine what quadpy promises, and measure what its launches cost"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    depth = parser.add_mutually_exclusive_group()
+    depth.add_argument("--quick", action="store_true", help="small sizes, no costs that take long: under a minute")
+    depth.add_argument("--full", action="store_true", help="everything, in minutes (the default)")
+    parser.add_argument("--arch", choices=("cpu", "amdgpu", "cuda"), help="by default, a GPU if there is one")
+    parser.add_argument("--device", type=int, default=0, metavar="N", help="which of several GPUs; 0 by default")
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE", help="write a report to this zip file, with nothing private"
+    )
+    parser.add_argument(
+        "--only",
+        nargs="+",
+        default=[],
+        metavar="CHECK",
+        help="run these checks, or all of these subjects (graphs); stores nothing",
+    )
+    parser.add_argument(
+        "--slow", type=float, default=1.0, metavar="FACTOR", help="multiply the time limits, for emulators"
+    )
+    parser.add_argument("--list", action="store_true", help="print what is checked, and end")
+    parser.add_argument(
+        "--compare", nargs=2, type=Path, metavar="FILE", help="print what differs between two reports, and end"
+    )
+
+
+def run(args: argparse.Namespace, out: TextIO) -> int:
+    """The exit status is 0 if all works, 3 if quadpy works around what does not, 1 if something fails."""
+    if args.compare:
+        reports = import_late("quadpy.selftest.report")
+        one, other = map(reports.read, args.compare)
+        print(*import_late("quadpy.selftest.comparison").differences(one, other), sep="\n", file=out)
+        return 0
+    table = import_late("quadpy.selftest.table")
+    checks = table.chosen(quick=args.quick, only=args.only)
+    if unknown := [name for name in args.only if not any(name in (c.name, c.name.partition(".")[0]) for c in checks)]:
+        raise ArgumentError(f"there is no check {unknown[0]!r}", hint="quadpy selftest --list shows them")
+    if args.list:
+        for check in checks:
+            print(f"{check.name:<32} {check.proves}", file=out)
+        return 0
+    return _run(args, checks, out)
+
+
+def _run(args: argparse.Namespace, checks: list[object], out: TextIO) -> int:
+    progress, reports = import_late("quadpy.selftest.progress"), import_late("quadpy.selftest.report")
+    arch = args.arch or _default_arch()
+    shows = progress.Progress(out, len(checks), live=out.isatty())
+    run = import_late("quadpy.selftest.runner").Run(
+        arch, args.device, args.quick, args.slow, told=shows.ended, begun=shows.begun
+    )
+    print(f"quadpy selftest on {arch}, device {args.device}: {len(checks)} checks", file=out)
+    session = import_late("quadpy.selftest.session").Session(run, checks, whole=not args.only)
+    session.go(shows.say)
+    report = reports.report_of(session)
+    shows.summary(report, session)
+    if args.out is not None:
+        reports.write(report, args.out)
+        print(f"the report is in {args.out}", file=out)
+    sys.stdout.flush()
+    return int(session.status)
+
+
+def _default_arch() -> str:
+    wish = (settings().arch or "").partition(":")[0]
+    if wish in ("cpu", "amdgpu", "cuda"):
+        return wish
+    return "amdgpu" if probe_hip().available else "cuda" if probe_cuda().available else "cpu"

@@ -1,0 +1,1 @@
+"""``quadpy selftest``: proves on this machine what quadpy promises, and measures what its launches cost."""

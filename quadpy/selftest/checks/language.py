@@ -1,0 +1,156 @@
+"""The language: every type and operation, compared with the reference to the bit."""
+
+from __future__ import annotations
+
+import itertools
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+
+from quadpy.selftest import kernels
+from quadpy.selftest.place import Place
+from quadpy.selftest.table import check
+
+_INTEGERS: Final = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
+_FLOATS: Final = ("f16", "f32", "f64")
+_BY_TYPE: Final = "compare kernels of this type with the CPU before you rely on them, and send the report"
+
+slow_check = partial(check, seconds=180.0)
+"""Most of the time is the compiler's, also on a busy machine."""
+
+
+def edges(name: str) -> Any:
+    """Values of a type at which operations go wrong."""
+    dtype = np.dtype({"i": "int", "u": "uint", "f": "float"}[name[0]] + name[1:])
+    if dtype.kind == "f":
+        info = np.finfo(dtype)
+        values = [
+            0.0,
+            -0.0,
+            1.0,
+            -1.5,
+            3.0,
+            0.1,
+            info.smallest_subnormal,
+            -info.tiny / 2,
+            info.max,
+            np.inf,
+            -np.inf,
+            np.nan,
+        ]
+    else:
+        limits = np.iinfo(dtype)
+        values = [0, 1, 2, 7, 33, limits.max, limits.max - 1, limits.min, limits.min + 1, limits.max // 3]
+        values += [-1, -7] if dtype.kind == "i" else []
+    return np.array(values).astype(dtype) if dtype.kind != "f" else np.array(values, dtype)
+
+
+def pairs(name: str) -> tuple[Any, Any]:
+    """Each edge with each other."""
+    values = edges(name)
+    left, right = zip(*itertools.product(values, values), strict=True)
+    return np.array(left, values.dtype), np.array(right, values.dtype)
+
+
+@slow_check("integers of every width: arithmetic, bits, shifts, comparisons", "language", remedy=_BY_TYPE)
+def integers(place: Place) -> None:
+    for name in _INTEGERS:
+        a, b = pairs(name)
+
+        def made(a: Any = a, b: Any = b) -> tuple[Any, ...]:
+            out, found = np.zeros((15, a.size), a.dtype), np.zeros(a.size, np.int32)
+            kernels.integer_operations(a, b, out)
+            kernels.comparisons(a, b, found)
+            return out, found
+
+        place.compare(made)
+
+
+@slow_check("floats of every width: arithmetic with rounding, subnormals, infinities, NaN", "language", remedy=_BY_TYPE)
+def floats(place: Place) -> None:
+    for name in _FLOATS:
+        a, b = pairs(name)
+
+        def made(a: Any = a, b: Any = b) -> tuple[Any, ...]:
+            out, found = np.zeros((11, a.size), a.dtype), np.zeros(a.size, np.int32)
+            kernels.float_operations(a, b, out)
+            kernels.comparisons(a, b, found)
+            return out, found
+
+        place.compare(made)
+
+
+@slow_check("casts between all types, out of range and of NaN", "language", remedy=_BY_TYPE)
+def casting(place: Place) -> None:
+    for name in (*_INTEGERS, *_FLOATS):
+        a = edges(name)
+
+        def made(a: Any = a) -> list[Any]:
+            out = [np.zeros(a.size, edges(to).dtype) for to in (*_INTEGERS, *_FLOATS)]
+            kernels.casts(a, *out)
+            return out
+
+        place.compare(made)
+
+
+@slow_check("the math library in f32 and f64", "language", remedy=_BY_TYPE)
+def mathematics(place: Place) -> None:
+    rng = np.random.default_rng(1)
+    for name in ("f32", "f64"):
+        many = 1 << 16 if place.is_gpu and not place.quick else 8
+        with np.errstate(over="ignore"):
+            some = rng.standard_normal(many) * 10.0 ** rng.integers(-6, 6, many)
+        a = np.concatenate([edges(name), some.astype(edges(name).dtype)])
+
+        def made(a: Any = a) -> list[Any]:
+            out = np.zeros((18, a.size), a.dtype)
+            kernels.functions(a, out)
+            return [out]
+
+        place.compare(made)
+
+
+@slow_check("loops in steps, break, continue, while, conditional expressions, functions, unrolled loops", "language")
+def control_flow(place: Place) -> None:
+    def made() -> list[Any]:
+        out = np.zeros((5, 7), np.int32)
+        kernels.control(out)
+        return [out]
+
+    place.compare(made)
+
+
+@slow_check("the same random numbers on every backend", "language")
+def random_numbers(place: Place) -> None:
+    def made() -> list[Any]:
+        out, whole = np.zeros(64, np.float32), np.zeros(64, np.int32)
+        kernels.draws(out, whole)
+        return [out, whole]
+
+    place.compare(made)
+
+
+@slow_check("vectors and matrices: products, inverse, singular values", "language")
+def linear_algebra(place: Place) -> None:
+    def made() -> list[Any]:
+        x, out = np.linspace(-2, 2, 9, dtype=np.float32), np.zeros((9, 5), np.float32)
+        kernels.matrices(x, out)
+        return [out]
+
+    place.compare(made)
+
+
+@slow_check("sums and extremes of a loop have the same bits on every backend", "language")
+def reductions(place: Place) -> None:
+    rng = np.random.default_rng(2)
+    size = 300 if not place.is_gpu else 10_000 if place.quick else 1_000_003
+    for dtype in (np.float32, np.float64, np.int32):
+        x = (100 * rng.standard_normal(size)).astype(dtype)
+
+        def made(x: Any = x) -> list[Any]:
+            out = np.zeros(2, x.dtype)
+            kernels.totals(x, out)
+            return [out]
+
+        place.compare(made)

@@ -1,0 +1,100 @@
+"""Streams and events: order, overlap, times."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+
+import quadpy as qp
+from quadpy.selftest import kernels
+from quadpy.selftest.place import Place, counted, require, require_same
+from quadpy.selftest.table import Figures, check
+
+_QUEUES: Final = (
+    "work on several streams is right, only slower; on AMD, look whether GPU_MAX_HW_QUEUES or HSA_ENABLE_SDMA is set"
+)
+
+
+@check("events order work of several streams", "streams")
+def order(place: Place) -> None:
+    streams = [qp.create_stream() for _ in range(4)]
+    x, expected = counted(1000), np.arange(1000, dtype=np.float32)
+    ready = qp.create_event()
+    ready.record()
+    for turn in range(8 if place.quick else 100):
+        stream = streams[turn % 4]
+        ready.wait(stream)
+        kernels.add_one(x, stream=stream)
+        ready.record(stream)
+    ready.synchronize()
+    turns = 8 if place.quick else 100
+    require_same(expected + turns, x.to_numpy(), "work that events order")
+    for stream in streams:
+        require(stream.query(), "a stream whose last event is complete is not")
+        stream.destroy()
+
+
+@check("a wait for one stream does not wait for another", "streams")
+def waits(place: Place) -> None:
+    one, other = qp.create_stream(), qp.create_stream(priority=-1)
+    x, y = counted(1000), counted(1000)
+    place.device.synchronize()
+    kernels.spin(x, 100 if place.quick else 20_000, stream=one)
+    kernels.add_one(y, stream=other)
+    other.synchronize()
+    require(y.to_numpy()[1] == 2.0, "the work of a stream is not complete after its synchronize")
+    one.synchronize()
+    x.to_numpy()
+    one.destroy()
+    other.destroy()
+
+
+@check("events measure the time of the device", "streams")
+def times(place: Place) -> Figures:
+    begin, end = qp.create_event(timing=True), qp.create_event(timing=True)
+    x = counted(1000)
+    kernels.spin(x, 1)
+    began = time.perf_counter()
+    begin.record()
+    for _ in range(5):
+        kernels.spin(x, 1000 if place.quick else 100_000)
+    end.record()
+    end.synchronize()
+    host_ms, device_ms = 1e3 * (time.perf_counter() - began), begin.elapsed_time(end)
+    require(device_ms >= 0.0, f"events say {device_ms} ms")
+    require(not place.is_gpu or device_ms <= 1.5 * host_ms + 1.0, f"events say {device_ms} ms, the host {host_ms} ms")
+    return {"device_ms": device_ms, "host_ms": host_ms}
+
+
+@check("sections of a kernel run in parallel, and join", "streams")
+def sections(place: Place) -> None:
+    x, y, z = counted(500), counted(500), counted(500)
+    for _ in range(3 if place.quick else 50):
+        kernels.both(x, y, z)
+    require_same(3 * np.arange(500, dtype=np.float32), z.to_numpy(), "sections and what comes after them")
+
+
+@check("streams overlap: small kernels on two streams take less than twice the time of one", "overlap",
+       remedy=_QUEUES, quick=False)  # fmt: skip
+def overlap(place: Place) -> Figures:
+    place.needs_gpu("on the CPU, calls run one after another")
+    streams = [qp.create_stream() for _ in range(2)]
+    arrays = [counted(256) for _ in streams]
+    rounds = 1000
+    while place.best_us(partial(_spun, place, streams[:1], arrays, rounds), repeats=1) < 5000 and rounds < 1 << 30:
+        rounds *= 2
+    alone = place.best_us(lambda: _spun(place, streams[:1], arrays, rounds))
+    together = place.best_us(lambda: _spun(place, streams, arrays, rounds))
+    for stream in streams:
+        stream.destroy()
+    require(together < 1.7 * alone, f"two streams take {together / alone:.2f} times as long as one")
+    return {"alone_us": alone, "together_us": together}
+
+
+def _spun(place: Place, streams: list[Any], arrays: list[Any], rounds: int) -> None:
+    for stream, array in zip(streams, arrays, strict=False):
+        kernels.spin(array, rounds, stream=stream)
+    place.device.synchronize()

@@ -1,0 +1,71 @@
+"""Drivers with defects: the self-test finds each and names it, and quadpy works without what is broken."""
+
+from __future__ import annotations
+
+import pytest
+
+from quadpy import settings as settings_module
+from quadpy.runtime.device.known import known_in
+
+GRAPHS = "graphs.captured", "graphs.explicit", "graphs.branches", "graphs.updates", "graphs.replay", "features.programs"
+
+
+def bad(session):
+    return {name for name, result in session.results.items() if result.bad}
+
+
+def test_a_device_without_defects_passes(on_simulated):
+    session = on_simulated("none", "graphs", "memory", "streams.order", "streams.sections")
+    assert (session.status, session.off, bad(session)) == (0, {}, set())
+    assert session.results["graphs.fused"].status == session.results["memory.pool"].status == "passed"
+
+
+@pytest.mark.parametrize(
+    ("fault", "off", "first", "checks"),
+    [
+        ("graphs", "graphs", "graphs.captured", GRAPHS),
+        ("pool", "pool", "memory.pool", ("memory", "graphs.explicit", "features.programs")),
+        ("stale", "large-graphs", "graphs.large", ("graphs.large", "graphs.captured")),
+        ("updates", "graph-updates", "graphs.updates", ("graphs.updates", "graphs.replay", "graphs.graph-kernels")),
+        ("branches", "graph-branches", "graphs.branches", ("graphs.branches", "graphs.captured")),
+        ("cooperative", "cooperative", "graphs.fused", ("graphs.fused", "graphs.loops")),
+        ("flushing", "float-atomics", "blocks.atomics-of-floats", ("blocks.atomics-of-floats", "language.reductions")),
+        ("crash", "graphs", "graphs.captured", ("graphs.captured", "graphs.explicit", "features.programs")),
+    ],
+)
+def test_a_defect_is_found_and_named_and_quadpy_does_without(on_simulated, fault, off, first, checks):
+    session = on_simulated(fault, *checks)
+    assert first in bad(session)
+    assert set(session.off) == {off}
+    assert session.off[off].startswith(first)
+    assert session.status == 3
+    assert all(result.mended for result in session.results.values() if result.bad)
+    assert dict(known_in(session.run.device["world"]).off) == session.off or settings_module.settings().cache is False
+
+
+def test_what_hangs_is_ended_and_the_rest_runs(on_simulated):
+    session = on_simulated("hang", "graphs.captured", "graphs.explicit", "memory.copies", slow=0.4)
+    assert session.results["graphs.captured"].status == "hung"
+    assert session.results["graphs.explicit"] == (
+        "graphs.explicit",
+        "not run",
+        "graphs.captured hung before",
+        0.0,
+        {},
+        "passed",
+    )
+    assert session.results["memory.copies"].status == "passed"
+    assert (set(session.off), session.status) == ({"graphs"}, 3)
+
+
+def test_too_little_memory_is_named_and_switches_nothing_off(on_simulated):
+    session = on_simulated("small", "memory", "graphs.captured")
+    assert bad(session) == {"memory.room"}
+    assert session.results["memory.room"].lacked_memory
+    assert (session.off, session.status) == ({}, 1)
+
+
+def test_wrong_results_of_the_language_are_found(on_simulated):
+    """Subnormal numbers are the same everywhere else: only the atomics are wrong."""
+    session = on_simulated("flushing", "language.floats", "blocks.shared-memory")
+    assert (session.status, bad(session)) == (0, set())

@@ -1,0 +1,200 @@
+"""The command, its report, and the comparison of two: on the CPU, for real."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import re
+import socket
+import zipfile
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from quadpy.cli import main
+from quadpy.errors import ArgumentError
+from quadpy.selftest import report as reports
+from quadpy.selftest.comparison import differences
+from quadpy.selftest.page import page
+from quadpy.selftest.runner import Run
+from quadpy.selftest.session import Session
+from quadpy.selftest.table import Result, chosen
+
+SECRET = "Zx81-secret-value"
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A whole quick run on the CPU: the exit status, what it printed, and its report."""
+    patch, folder = pytest.MonkeyPatch(), tmp_path_factory.mktemp("selftest")
+    said = []
+
+    class Out:
+        def write(self, text):
+            said.append(text)
+
+        def flush(self):
+            pass
+
+        def isatty(self):
+            return False
+
+    with patch.context() as patched:
+        patched.setattr("sys.stdout", Out())
+        patched.setenv("MY_TOKEN", SECRET)
+        status = main(["selftest", "--quick", "--arch", "cpu", "--slow", "5", "--out", str(folder / "report.zip")])
+    return status, "".join(said), folder / "report.zip"
+
+
+def test_the_cpu_passes(whole):
+    status, said, path = whole
+    report = reports.read(path)
+    assert status == report["status"] == 0, said
+    assert {row["status"] for row in report["checks"]} == {"passed", "skipped"}
+    assert [row["name"] for row in report["checks"]] == [check.name for check in chosen(quick=True, only=[])]
+    assert said.splitlines()[-2] == "Everything that ran works."
+
+
+def test_most_checks_really_run_on_the_cpu(whole):
+    rows = reports.read(whole[2])["checks"]
+    assert sum(row["status"] == "passed" for row in rows) >= 38
+    assert all(row["text"] for row in rows if row["status"] == "skipped")
+
+
+def test_a_report_has_data_and_a_page_that_needs_nothing_else(whole):
+    with zipfile.ZipFile(whole[2]) as file:
+        assert sorted(file.namelist()) == ["report.html", "report.json"]
+        text = file.read("report.html").decode()
+
+    links = []
+
+    class Links(HTMLParser):
+        def handle_starttag(self, tag, attrs):
+            links.extend((tag, name) for name, _ in attrs if name in ("href", "src"))
+
+    Links().feed(text)
+    assert links == []
+    assert "Everything that ran works." in text
+    assert "language.integers" in text
+
+
+def private():
+    home = Path.home()
+    return {getpass.getuser(), socket.gethostname(), str(home), SECRET, str(Path(__file__).parent)} - {"root"}
+
+
+def test_a_report_names_neither_the_machine_nor_its_user(whole):
+    with zipfile.ZipFile(whole[2]) as file:
+        text = file.read("report.json").decode() + file.read("report.html").decode()
+    assert [name for name in private() if name in text] == []
+
+
+def test_what_a_failing_check_says_is_cleaned(monkeypatch):
+    monkeypatch.setenv("MY_TOKEN", SECRET)
+    monkeypatch.setattr("socket.gethostname", lambda: "workstation-17")
+    monkeypatch.setattr("getpass.getuser", lambda: "jsmith")
+    text = (
+        f"OSError: /home/jsmith/my project/x.py:17: no {SECRET} on workstation-17 (C:\\Users\\jsmith\\y.dll), "
+        "'~/cache/quadpy/a.qpc', see 3/4 of 12 GB/s and quadpy/selftest"
+    )
+    check = chosen(quick=True, only=["memory.copies"])[0]
+    session = Session(Run("cpu"), [check], whole=False, results={check.name: Result(check.name, "failed", text)})
+    report = reports.report_of(session)
+    said = report["checks"][0]["text"]
+    for name in ("jsmith", SECRET, "workstation", "/home", "Users", "cache"):
+        assert name not in json.dumps(report) + page(report)
+    assert "x.py:17: no … on …" in said
+    assert said.endswith("see 3/4 of 12 GB/s and quadpy/selftest")
+
+
+def test_a_page_escapes_what_checks_say():
+    check = chosen(quick=True, only=["memory.copies"])[0]
+    results = {check.name: Result(check.name, "failed", "<script>alert(1)</script>")}
+    report = reports.report_of(Session(Run("cpu"), [check], whole=False, results=results))
+    assert report["status"] == 1
+    assert "<script>" not in page(report)
+    assert "&lt;script&gt;" in page(report)
+
+
+def test_what_no_capability_explains_is_not_called_harmless():
+    """The advice of a check is for the case that quadpy does without."""
+    check = chosen(quick=True, only=["graphs.branches"])[0]
+
+    def advice(**changes):
+        result = Result(check.name, "failed", "AssertionError: wrong")._replace(**changes)
+        session = Session(Run("cuda"), [check], whole=False, results={check.name: result})
+        return reports.report_of(session)["checks"][0]["remedy"]
+
+    assert advice(without="passed") == check.remedy
+    assert "send the report" in advice(without="failed")
+    assert "rocm-smi" in advice(text="OutOfDeviceMemory: no 64.0 MiB left")
+
+
+def test_a_page_shows_tables_of_figures():
+    check = chosen(quick=False, only=["costs.crossing"])[0]
+    figures = {
+        "steps": [{"tasks": 2, "eager_us": 9.08531}, {"tasks": 4, "eager_us": 17.0}],
+        "measured": {"launch_us": 4.2},
+    }
+    session = Session(
+        Run("cuda"), [check], whole=False, results={check.name: Result(check.name, "passed", figures=figures)}
+    )
+    text = page(reports.report_of(session))
+    assert "<th>tasks</th><th>eager_us</th>" in text
+    assert "<td>2</td><td>9.085</td>" in text
+
+
+def test_a_report_of_nothing_can_be_shown():
+    """Ctrl-C came before the first check."""
+    session = Session(Run("cpu"), chosen(quick=True, only=[]), whole=True, interrupted=True)
+    report = reports.report_of(session)
+    assert {row["status"] for row in report["checks"]} == {"not run"}
+    assert "The self-test was interrupted." in page(report)
+    assert differences(report, report)
+
+
+def test_two_reports_are_compared(whole, tmp_path, capsys):
+    report = reports.read(whole[2])
+    other = json.loads(json.dumps(report))
+    (row,) = (row for row in other["checks"] if row["name"] == "costs.launches")
+    row["figures"]["launch_us"] = 2 * row["figures"]["launch_us"]
+    other["checks"][0]["status"] = "failed"
+    other["device"]["name"] = "another chip"
+    reports.write(other, tmp_path / "other.zip")
+    assert main(["selftest", "--compare", str(whole[2]), str(tmp_path / "other.zip")]) == 0
+    said = capsys.readouterr().out
+    assert re.search(r"^name +\S.* another chip$", said, re.MULTILINE)
+    assert re.search(r"^language.integers +passed +failed$", said, re.MULTILINE)
+    assert re.search(r"^costs.launches launch_us +\S+ +\S+ +x 2.00$", said, re.MULTILINE)
+    assert "language.floats" not in said
+
+
+def test_what_is_no_report_is_refused(tmp_path, capsys):
+    file = tmp_path / "x.zip"
+    file.write_text("no zip")
+    with pytest.raises(ArgumentError, match="no report of quadpy selftest"):
+        reports.read(file)
+    with zipfile.ZipFile(file, "w") as made:
+        made.writestr("report.json", '{"format": 99}')
+    with pytest.raises(ArgumentError, match="format 99"):
+        reports.read(file)
+    assert main(["selftest", "--compare", str(file), str(tmp_path / "missing.zip")]) == 1
+    assert "quadpy: " in capsys.readouterr().err
+
+
+def test_the_checks_are_listed(capsys):
+    assert main(["selftest", "--list", "--only", "graphs"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(chosen(quick=False, only=["graphs"]))
+    assert lines[0].startswith("graphs.captured ")
+
+
+def test_a_check_that_does_not_exist_is_refused(capsys):
+    assert main(["selftest", "--only", "graphs", "grahps.large"]) == 1
+    assert "there is no check 'grahps.large'" in capsys.readouterr().err
+
+
+def test_a_device_that_is_not_there_is_named(capsys):
+    assert main(["selftest", "--quick", "--arch", "cpu", "--device", "3", "--only", "memory.copies"]) == 1
+    assert "there is no cpu device 3" in capsys.readouterr().err
