@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from quadpy.ad.arrays import ZERO, Bytes, bytes_of, clear, overlap, part_of, storages_of, with_derivatives
+from quadpy.ad.arrays import ZERO, bytes_of, clear, part_of, storages_of, with_derivatives
 from quadpy.ad.entries import run_plan
-from quadpy.ad.lost import Lost
+from quadpy.ad.lost import Following
 from quadpy.ad.switch import begin, end, quietly, refuse_inner
 from quadpy.core.public import call_site, public, require_switch
 from quadpy.errors import ArgumentError
@@ -69,13 +69,11 @@ class FwdMode(Block):
         end(about)
 
 
-class ForwardRunner:
+class ForwardRunner(Following):
     """Runs the forward kernels in place of kernels that use duals."""
 
-    quiet = False
-
     def __init__(self) -> None:
-        self._lost = Lost("dual")
+        super().__init__("dual")
 
     def taken(self, kernel: Kernel, plan: Plan, args: tuple[Any, ...]) -> Callable[[Values, Views, object], object]:
         """Like ``Differentiating.taken``: a kernel that uses duals is replaced by its forward kernel."""
@@ -86,10 +84,10 @@ class ForwardRunner:
     ) -> object:
         with quietly(self):
             arrays: tuple[ArrayMemory, ...] = (*views, *plan.fields)
-            found = [whole for each in arrays for whole in _with_dual(bytes_of(each))]
+            found = [whole for each in arrays for whole in self.lost.having(bytes_of(each))]
             have = [bytes_of(each) for whole in with_derivatives("dual") for each in (whole, whole.dual)]
             touched, is_taken = accesses_of(plan, values), bool(found) and not kernel.options.derivative
-            self._lost.call(kernel, arrays, touched, have, differentiated=is_taken)
+            self.lost.call(kernel, arrays, touched, have, differentiated=is_taken)
             if not is_taken:
                 return run_plan(kernel.source, plan, values, views, stream)
             if is_our_module(kernel.source.fn.__module__):
@@ -104,9 +102,9 @@ class ForwardRunner:
     def wrote(self, on: Stream, target: ObservedAccess) -> None:
         """Like ``Taker.wrote``: the dual of a constant is 0."""
         if target.where is None:
-            self._lost.overwritten(part_of(target))
+            self.lost.overwritten(part_of(target))
         with quietly(self):
-            found = _with_dual(part_of(target))
+            found = self.lost.having(part_of(target))
             pairs = [pair for each in found for pair in zip(storages_of(each), storages_of(each.dual), strict=True)]
             dual = next((dual for storage, dual in pairs if storage.pointer == target.layout.start), None)
             if dual is not None:
@@ -117,26 +115,3 @@ class ForwardRunner:
 
     def exported(self, on: Stream) -> None:
         """Like ``Taker.exported``: nothing is kept."""
-
-    def copied(self, on: Stream, source: ObservedAccess, target: ObservedAccess) -> None:
-        """Like ``Taker.copied``."""
-        self._refuse_copy(part_of(source))
-        self.wrote(on, target)
-
-    def passes_on(self, array: Any) -> None:
-        """Like ``Differentiating.passes_on``."""
-        self._refuse_copy(bytes_of(array))
-
-    def _refuse_copy(self, source: Bytes) -> None:
-        found, line = _with_dual(source), self._lost.line_of(source)
-        if found or line:
-            what = repr(found[0]) if found else f"an array that a kernel wrote at {line}"
-            raise ArgumentError(
-                f"{what} is copied in forward mode, which differentiates calls of kernels", call_site(),
-                hint="copy it in a kernel",
-            )  # fmt: skip
-
-
-def _with_dual(where: Bytes) -> Sequence[Any]:
-    """The fields with a dual that share memory with ``where``."""
-    return [each for each in with_derivatives("dual") if overlap(bytes_of(each), where)]

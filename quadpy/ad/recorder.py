@@ -19,7 +19,7 @@ from quadpy.ad.arrays import (
     with_derivatives,
 )
 from quadpy.ad.entries import BackwardLaunch, Cleared, CustomCall, Entry, Restored, run_plan
-from quadpy.ad.lost import Lost
+from quadpy.ad.lost import Following
 from quadpy.ad.switch import quietly
 from quadpy.core.public import call_site
 from quadpy.errors import ArgumentError
@@ -38,17 +38,15 @@ from quadpy.runtime.memory.host_storage import HostStorage, Storage
 from quadpy.runtime.streams.stream import Stream
 
 
-class Recorder:
+class Recorder(Following):
     """Notes the calls of one run of a tape, and goes back through them; ``unnoted`` says that calls are not differentiated."""
 
-    quiet = False
-
     def __init__(self) -> None:
+        super().__init__("grad")
         self._entries: list[Entry] = []
         self._needed: dict[Bytes, tuple[Storage, ...]] = {}  # as they are now
         self._used: set[Bytes] = set()
         self._touched: dict[Bytes, tuple[Storage, ...]] | None = None  # inside a function with a derivative of its own
-        self._lost = Lost("grad")
         self.unnoted = False
 
     # ---------------------------------------------------------------- calls of kernels
@@ -71,7 +69,7 @@ class Recorder:
             touched = accesses_of(plan, values)
             written = [arrays[each.array] for each in touched if each.kind != "read"]
             is_noted = self._has_gradients(kernel, views, arrays)
-            self._lost.call(kernel, arrays, touched, _ranges(), differentiated=is_noted)
+            self.lost.call(kernel, arrays, touched, _ranges(), differentiated=is_noted)
             backward = self._backward(kernel, args, views, arrays, on) if is_noted else None
             if self.unnoted:
                 self._note_unnoted(kernel, arrays, written)
@@ -93,7 +91,7 @@ class Recorder:
         """
         if self.unnoted or kernel.options.derivative:
             return False
-        found = [(each, whole) for each in arrays for whole in _with_gradient(bytes_of(each))]
+        found = [(each, whole) for each in arrays for whole in self.lost.having(bytes_of(each))]
         if found and is_our_module(kernel.source.fn.__module__):
             raise ArgumentError(
                 f"a function of quadpy's own, which has no derivative, is called on a tape for {found[0][1]!r}", call_site(),
@@ -141,7 +139,7 @@ class Recorder:
             self._touched |= {bytes_of(each): storages_of(each) for each in arrays}
             return
         for each in map(bytes_of, written):
-            if any(overlap(each, used) for used in self._used) and (whole := _with_gradient(each)):
+            if any(overlap(each, used) for used in self._used) and (whole := self.lost.having(each)):
                 raise ArgumentError(
                     f"{kernel.source.name} changes {whole[0]!r} under no_grad, after other calls on the tape have used it",
                     call_site(), hint="write to another array, or give the function a derivative with qp.ad.custom",
@@ -167,10 +165,10 @@ class Recorder:
         """Like ``Taker.wrote``."""
         written = part_of(target)
         if target.where is None:
-            self._lost.overwritten(written)
+            self.lost.overwritten(written)
         with quietly(self):
             self._keep([written], on)
-            if any(overlap(written, used) for used in self._used) and (found := _with_gradient(written)):
+            if any(overlap(written, used) for used in self._used) and (found := self.lost.having(written)):
                 where = ... if target.where is None else target.where
                 self._entries.append(Cleared(on, _gradient_of(found, target), where))
 
@@ -178,24 +176,6 @@ class Recorder:
         """Like ``Taker.exported``: everything that is needed is copied, since it is not known what changes."""
         with quietly(self):
             self._keep(list(self._needed), on)
-
-    def copied(self, on: Stream, source: ObservedAccess, target: ObservedAccess) -> None:
-        """Like ``Taker.copied``."""
-        self._refuse_copy(part_of(source))
-        self.wrote(on, target)
-
-    def passes_on(self, array: Any) -> None:
-        """Like ``Differentiating.passes_on``."""
-        self._refuse_copy(bytes_of(array))
-
-    def _refuse_copy(self, source: Bytes) -> None:
-        found, line = _with_gradient(source), self._lost.line_of(source)
-        if found or line:
-            what = repr(found[0]) if found else f"an array that a kernel wrote at {line}"
-            raise ArgumentError(
-                f"{what} is copied on a tape, which differentiates calls of kernels", call_site(),
-                hint="copy it in a kernel",
-            )  # fmt: skip
 
     # ---------------------------------------------------------------- custom derivatives
 
@@ -239,11 +219,6 @@ def _follow(before: Stream, stream: Stream) -> None:
         event = create_event()
         event.record(before)
         event.wait(stream)
-
-
-def _with_gradient(where: Bytes) -> list[Any]:
-    """The fields and ndarrays with a gradient that share memory with ``where``."""
-    return [each for each in with_derivatives("grad") if overlap(bytes_of(each), where)]
 
 
 def _ranges() -> list[Bytes]:
