@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from quadpy.ad.arrays import ZERO, bytes_of, clear, part_of, storages_of, with_derivatives
-from quadpy.ad.entries import run_plan
+from quadpy.ad.entries import call
 from quadpy.ad.lost import Following
-from quadpy.ad.switch import begin, end, quietly, refuse_inner
+from quadpy.ad.switch import begin, end, refuse_inner
 from quadpy.core.public import call_site, public, require_switch
 from quadpy.errors import ArgumentError
 from quadpy.jit.kernel import Kernel
@@ -20,6 +20,7 @@ from quadpy.jit.plan import Plan, Values, Views
 from quadpy.lang.fingerprints import is_our_module
 from quadpy.runtime.arrays.view import ArrayMemory
 from quadpy.runtime.device.blocks import Block
+from quadpy.runtime.launch.capturing import quietly
 from quadpy.runtime.launch.host_access import ObservedAccess
 from quadpy.runtime.streams.stream import Stream
 
@@ -89,15 +90,16 @@ class ForwardRunner(Following):
             touched, is_taken = accesses_of(plan, values), bool(found) and not kernel.options.derivative
             self.lost.call(kernel, arrays, touched, have, differentiated=is_taken)
             if not is_taken:
-                return run_plan(kernel.source, plan, values, views, stream)
+                return call(kernel, plan, args, values, views, stream)
             if is_our_module(kernel.source.fn.__module__):
                 raise ArgumentError(
                     f"a function of quadpy's own, which has no derivative, is called in forward mode for {found[0]!r}",
                     call_site(), hint="write it as a kernel",
                 )  # fmt: skip
             given, named = kernel.as_given(args)
-            dual_plan, values, views = kernel.derivative("dual").planned(given, named, lambda *all: all)
-            return run_plan(kernel.source, dual_plan, values, views, stream)
+            dual = kernel.derivative("dual")
+            dual_plan, values, views = dual.planned(given, named, lambda *all: all)
+            return call(dual, dual_plan, args, values, views, stream)
 
     def wrote(self, on: Stream, target: ObservedAccess) -> None:
         """Like ``Taker.wrote``: the dual of a constant is 0."""
@@ -112,6 +114,16 @@ class ForwardRunner(Following):
             elif found:
                 raise ArgumentError(f"the host writes to the memory of {found[0]!r} as another array", call_site(),
                                     hint="write to the field itself")  # fmt: skip
+
+    takes_graphs = False
+
+    def launch(self, run: Any, stream: Any) -> None:
+        """Like ``Differentiating.launch``."""
+        raise ArgumentError(
+            "a graph is launched in forward mode, which sees only calls of kernels",
+            call_site(),
+            hint="call the kernels themselves",
+        )
 
     def exported(self, on: Stream) -> None:
         """Like ``Taker.exported``: nothing is kept."""

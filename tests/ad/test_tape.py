@@ -337,17 +337,6 @@ def test_copies_through_the_host_are_refused(copy, has_gradient):
             copy(x, y, z)
 
 
-def test_graphs_and_captures_are_refused():
-    x, y, loss = arrays(1, 2, 3)
-    with qp.graph.capture() as graph:
-        square(x, y)
-    run = graph.instantiate()
-    with qp.ad.Tape(loss), pytest.raises(qp.ArgumentError, match="a graph is launched"):
-        run.launch()
-    with qp.graph.capture(), qp.ad.Tape(loss), pytest.raises(qp.ArgumentError, match="captured while a tape is open"):
-        square(x, y)
-
-
 def test_random_numbers_are_refused():
     loss = field()
 
