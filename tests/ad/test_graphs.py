@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
 from backends import backends
 
 import quadpy as qp
@@ -297,4 +296,121 @@ def test_derivatives_lost_in_a_graph_are_an_error():
     with graph.instantiate() as run, qp.ad.Tape(loss):
         square(x, between)
         with pytest.raises(qp.ArgumentError, match="which has no grad"):
+            run.launch()
+
+
+@qp.kernel(graph=True)
+def two_ways(x: F64, y: F64, w: F64) -> None:
+    with qp.graph.parallel_context():
+        with qp.graph.parallel():
+            for i in x:
+                y[i] = x[i] * x[i]
+        with qp.graph.parallel():
+            for i in w:
+                w[i] = 3 * w[i]
+
+
+@qp.kernel(graph=True)
+def shared_input(x: F64, y: F64, w: F64) -> None:
+    with qp.graph.parallel_context():
+        with qp.graph.parallel():
+            for i in x:
+                y[i] = x[i] * x[i]
+        with qp.graph.parallel():
+            for i in x:
+                w[i] = 3 * x[i]
+
+
+@pytest.mark.parametrize("captured", [False, True])
+def test_parallel_sections(captured):
+    x, y, loss = arrays(1, 2, 3)
+    w = qp.ndarray(qp.f64, 3, needs_grad=True)
+    for kernel, of_x, of_w in ((two_ways, [2, 4, 6], [3, 3, 3]), (shared_input, [5, 7, 9], [0, 0, 0])):
+
+        def step(kernel=kernel):
+            loss.fill(0)
+            with qp.ad.Tape(loss):
+                kernel(x, y, w)
+                add_up(y, loss)
+                add_up(w, loss)
+
+        if captured:
+            with qp.graph.capture() as graph:
+                step()
+            graph.instantiate().launch()
+        else:
+            step()
+        assert x.grad.to_numpy().tolist() == of_x
+        assert w.grad.to_numpy().tolist() == of_w
+
+
+def test_loops_that_the_device_ends_are_refused():
+    x, _, loss = arrays(1, 2, 3)
+    left = qp.ndarray(qp.i32, 1)
+
+    @qp.kernel(graph=True)
+    def halve(a: F64, n: qp.Array1D[qp.i32]) -> None:
+        while qp.graph.do_while(n):
+            for i in a:
+                a[i] = 0.5 * a[i]
+            n[0] -= 1
+
+    line = halve.source.span.line + 2
+    with qp.ad.Tape(loss), pytest.raises(qp.KernelTypeError, match=f":{line}:.*do-while"):
+        halve(x, left)
+
+
+def test_structs_in_a_captured_tape():
+    body = qp.types.struct(position=qp.types.vector(2, qp.f64), mass=qp.f64, number=qp.i32)
+    bodies, loss = body.field(shape=3, needs_grad=True), qp.field(qp.f64, (), needs_grad=True)
+
+    @qp.kernel
+    def moment() -> None:
+        for i in bodies:
+            loss[None] += bodies[i].mass * bodies[i].position.norm_sqr()
+
+    @qp.kernel
+    def grow() -> None:
+        for i in bodies:
+            bodies[i].mass *= 3.0
+
+    def step():
+        loss.fill(0)
+        with qp.ad.Tape(loss):
+            moment()
+            grow()
+            moment()
+
+    numbers = {"position": [1.0, 2.0], "mass": 3.0, "number": 1}
+    bodies.fill(numbers)
+    step()
+    bits = [bodies.mass.grad.to_numpy().tobytes(), bodies.position.grad.to_numpy().tobytes()]
+    assert bodies.mass.grad.to_numpy().tolist() == [20, 20, 20]
+    with qp.graph.capture() as graph:
+        step()
+    with graph.instantiate() as run:
+        bodies.fill(numbers)
+        run.launch()
+    assert [bodies.mass.grad.to_numpy().tobytes(), bodies.position.grad.to_numpy().tobytes()] == bits
+
+
+def test_forward_mode_in_captures_and_replays():
+    x, y = (qp.field(qp.f64, (), needs_dual=True) for _ in range(2))
+
+    @qp.kernel
+    def cube() -> None:
+        y[None] = x[None] ** 3
+
+    replayed = qp.graph.replay(cube)
+    x[None] = 2
+    with qp.ad.FwdMode(y, x):
+        replayed()
+    assert y.dual[None] == 12
+    with qp.graph.capture() as graph, qp.ad.FwdMode(y, x):
+        cube()
+    with graph.instantiate() as run:
+        x[None] = 3
+        run.launch()
+        assert y.dual[None] == 27
+        with qp.ad.FwdMode(y, x), pytest.raises(qp.ArgumentError, match="a graph is launched"):
             run.launch()

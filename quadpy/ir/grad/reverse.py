@@ -22,7 +22,7 @@ from quadpy.ir.grad.plain import plain_updates
 from quadpy.ir.grad.rules import library_name
 from quadpy.ir.grad.structured import structured
 from quadpy.ir.grad.values import Env, Step, Values
-from quadpy.ir.touches import changed_in
+from quadpy.ir.touches import changed_in, name_of
 from quadpy.ir.variables import assigned_in
 
 RESULT = "$result"
@@ -111,6 +111,8 @@ class Reverse(Values):
                     self.tape.append(loop.back)
             case ir.ParallelFor():
                 self.parallel(stmt, env, out)
+            case ir.Sections():
+                self.sections(stmt, env, out)
             case ir.Return(values=values):
                 self.returned(stmt, [self.value(value, env, out) for value in values])
             case _:
@@ -221,6 +223,26 @@ class Reverse(Values):
             self.tape.append(lambda out: self.adjoints.through_sincos(args[0], reads[0], reads[1], out))
 
     # --------------------------------------------------------------------- tasks
+
+    def sections(self, stmt: ir.Sections, env: Env, out: list[ir.Stmt]) -> None:
+        """Their adjoints run at once, too, unless two of them add to the same array."""
+        assert self.tape is not None
+        tapes = [self.recorded(branch, env, out) for branch in stmt.branches]
+
+        def back(out: list[ir.Stmt]) -> None:
+            blocks: list[ir.Block] = []
+            for tape in reversed(tapes):
+                stmts: list[ir.Stmt] = []
+                for step in reversed(tape):
+                    step(stmts)
+                blocks.append(ir.Block(tuple(stmts), span=stmt.span))
+            changed = [{name_of(place) for place in changed_in(block)} for block in blocks]
+            if sum(map(len, changed)) == len(set().union(*changed)):
+                out.append(replace(stmt, branches=tuple(blocks)))
+            else:
+                out += [each for block in blocks for each in block.stmts]
+
+        self.tape.append(back)
 
     def slot_of(self, var: ir.Var) -> int:
         if var not in self.crossing:
