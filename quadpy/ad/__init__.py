@@ -4,8 +4,9 @@ from quadpy.ad.arrays import clear_all_gradients
 from quadpy.ad.custom import custom, grad_for, grad_replaced, no_grad
 from quadpy.ad.forward import FwdMode
 from quadpy.ad.functions import gradcheck, value_and_grad
+from quadpy.ad.number import Number
 from quadpy.ad.tape import Tape
 
 __all__ = [
-    "FwdMode", "Tape", "clear_all_gradients", "custom", "grad_for", "grad_replaced", "gradcheck", "no_grad", "value_and_grad",
+    "FwdMode", "Number", "Tape", "clear_all_gradients", "custom", "grad_for", "grad_replaced", "gradcheck", "no_grad", "value_and_grad",
 ]  # fmt: skip

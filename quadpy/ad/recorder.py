@@ -22,17 +22,21 @@ from quadpy.ad.arrays import (
 )
 from quadpy.ad.entries import ANY, BackwardLaunch, Cleared, CustomCall, Entry, Restored, Touch, call
 from quadpy.ad.lost import Following
+from quadpy.ad.number import Number
 from quadpy.ad.order import Order
 from quadpy.ad.switch import begin, end
+from quadpy.core.dtypes import f64
 from quadpy.core.importing import import_late
 from quadpy.core.public import call_site
 from quadpy.errors import ArgumentError
+from quadpy.jit.derivatives import result_has
 from quadpy.jit.kernel import Kernel
 from quadpy.jit.observed_call import accesses_of
 from quadpy.jit.plan import Plan, Values, Views
 from quadpy.lang.fingerprints import is_our_module
 from quadpy.runtime.arrays.foreign_device import DeviceView
 from quadpy.runtime.arrays.foreign_host import HostView
+from quadpy.runtime.arrays.ndarray import ndarray
 from quadpy.runtime.arrays.view import ArrayMemory
 from quadpy.runtime.device.blocks import Block
 from quadpy.runtime.device.devices import current_device
@@ -89,7 +93,9 @@ class Recorder(Following):
             written = [arrays[each.array] for each in touched if each.kind != "read"]
             is_noted = self._has_gradients(kernel, views, arrays)
             self._follow(Call(kernel, arrays, touched, is_noted))
-            backward = self._backward(kernel, args, views, arrays, on) if is_noted else None
+            returned = ndarray(f64, (), needs_grad=True) if is_noted and plan.code.results else None
+            with result_has(None if returned is None else returned.grad):
+                backward = self._backward(kernel, args, views, arrays, on) if is_noted else None
             if self.unnoted:
                 self._note_unnoted(kernel, arrays, written)
             self._keep([bytes_of(each) for each in written], on)
@@ -100,7 +106,7 @@ class Recorder(Following):
                 self._needed |= reads
                 self._used |= set(map(bytes_of, arrays))
                 self._keep((), on)  # what other libraries may change at any time
-            return result
+            return Number.of(result, returned) if returned is not None and isinstance(result, float) else result
 
     def _follow(self, call: Call) -> None:
         self.calls.append(call)

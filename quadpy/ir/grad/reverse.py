@@ -26,14 +26,14 @@ from quadpy.ir.touches import changed_in, name_of
 from quadpy.ir.variables import assigned_in
 
 RESULT = "$result"
-"""With the number of a result: the key of the scalar parameter that holds its adjoint."""
+"""With the number of a result: the key of the parameter that holds its adjoint."""
 
 
 def adjoint(kernel: ir.Kernel, grads: Mapping[str, str], library: Library) -> ir.Kernel:
     """The backward kernel of ``kernel``.
 
     ``grads`` maps arrays to those that hold their adjoints, scalar parameters to arrays of one element that get theirs, and
-    ``$result0``, … to the scalar parameters with the adjoints of the kernel's results.  All of them are parameters that the kernel
+    ``$result0``, … to the scalar parameters, or the arrays of one element, with the adjoints of the kernel's results.  All of them are parameters that the kernel
     already has.  The adjoint of an array that the kernel overwrote is 0 afterwards; other adjoints grow.
 
     Raises:
@@ -58,11 +58,11 @@ class Reverse(Values):
     def kernel_of(self) -> ir.Kernel:
         out: list[ir.Stmt] = []
         span = self.kernel.span
-        for param in self.kernel.params:
-            if isinstance(param, ir.ScalarParam) and param.name in self.grads:
-                given = ir.ParamRead(param.name, param.type, span=span)
-                self.parameters[param.name] = self.version(given, out, active=True)
         with self.adjoints.around() as owned:
+            for param in self.kernel.params:
+                if isinstance(param, ir.ScalarParam) and param.name in self.grads:
+                    given = ir.ParamRead(param.name, param.type, span=span)
+                    self.parameters[param.name] = self.version(given, out, active=True)
             tape = self.recorded(self.kernel.body, {}, out)
             for step in reversed(tape):
                 step(out)
@@ -77,11 +77,14 @@ class Reverse(Values):
     def give_parameters(self, out: list[ir.Stmt]) -> None:
         for name, version in self.parameters.items():
             if (d := self.adjoints.of(version)) is not None:
-                array = self.types[self.grads[name]]
-                scalar = array.layout.at(0)[0].scalar
-                first = (ir.Const(0, self.kernel.index, span=d.span),) * array.ndim
-                place = ir.Element(self.grads[name], first, 0, scalar, span=d.span)
-                out.append(ir.Atomic(ir.AtomicOp.ADD, place, cast(d, scalar), in_launch=True, span=d.span))
+                place = self.first_of(self.grads[name], d.span)
+                out.append(ir.Atomic(ir.AtomicOp.ADD, place, cast(d, place.type), in_launch=True, span=d.span))
+
+    def first_of(self, name: str, span: Span) -> ir.Element:
+        """The first element of an array."""
+        array = self.types[name]
+        first = (ir.Const(0, self.kernel.index, span=span),) * array.ndim
+        return ir.Element(name, first, 0, array.layout.at(0)[0].scalar, span=span)
 
     # ------------------------------------------------------------------- blocks
 
@@ -320,7 +323,12 @@ class Reverse(Values):
         def back(out: list[ir.Stmt]) -> None:
             for number, value in enumerate(values):
                 if (name := self.grads.get(f"{RESULT}{number}")) is not None:
-                    self.adjoints.give(value, ir.ParamRead(name, value.type, span=stmt.span), out)
+                    d = (
+                        self.read_adjoint(self.first_of(name, stmt.span), stmt.span, out)
+                        if name in self.types
+                        else ir.ParamRead(name, value.type, span=stmt.span)
+                    )
+                    self.adjoints.give(value, d, out)
 
         assert self.tape is not None
         self.tape.append(back)
