@@ -6,7 +6,10 @@ from quadpy.ad.forward import FwdMode
 from quadpy.ad.functions import gradcheck, value_and_grad
 from quadpy.ad.number import Number
 from quadpy.ad.tape import Tape
+from quadpy.intrinsics import BUILTINS
+
+stop = BUILTINS["ad.stop"]
 
 __all__ = [
-    "FwdMode", "Number", "Tape", "clear_all_gradients", "custom", "grad_for", "grad_replaced", "gradcheck", "no_grad", "value_and_grad",
+    "FwdMode", "Number", "Tape", "clear_all_gradients", "custom", "grad_for", "grad_replaced", "gradcheck", "no_grad", "stop", "value_and_grad",
 ]  # fmt: skip

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 
 class FwdMode(Block):
-    """``with qp.ad.FwdMode(loss, param, seed):`` computes, beside each field, its derivative along ``seed``: its dual.
+    """``with qp.ad.FwdMode(loss, param, seed):`` computes, beside each field and ndarray, its derivative along ``seed``: its dual.
 
-    ``param`` is the field to differentiate by, ``seed`` has a number for each of its elements, by default 1 for one element.
-    Afterwards ``loss.dual`` is the derivative of ``loss``, a field or a list of fields.  Kernels compute duals together with
+    ``param`` is the field or ndarray to differentiate by, ``seed`` has a number for each of its elements, by default 1 for one element.
+    Afterwards ``loss.dual`` is the derivative of ``loss``, one of them or a list.  Kernels compute duals together with
     their values, in one launch.  All duals are cleared first, unless ``clear_gradients=False``.
     """
 
@@ -46,7 +46,7 @@ class FwdMode(Block):
         require_switch(clear_gradients, "clear_gradients")
         self._param, self._clears = param, clear_gradients
         shape = tuple(param.shape) + tuple(param.element_shape)
-        if seed is None and param.size * len(param.leaves()) != 1:
+        if seed is None and np.prod(shape, dtype=int) != 1:
             raise ArgumentError(
                 f"seed is missing: {param!r} has {param.size} elements", call_site(),
                 hint="pass a number for each element, the direction of the derivative",
@@ -113,7 +113,7 @@ class ForwardRunner(Following):
                 dual.write(... if target.where is None else target.where, ZERO, on)
             elif found:
                 raise ArgumentError(f"the host writes to the memory of {found[0]!r} as another array", call_site(),
-                                    hint="write to the field itself")  # fmt: skip
+                                    hint="write to the array itself")  # fmt: skip
 
     takes_graphs = False
 

@@ -140,15 +140,16 @@ class Variant:
         text = self._text(path)
         self._guard(f"{text}.__class__", type(array))
         name = str(path.attribute(self._derivative))
-        if not is_array(array) or self._derivative != "grad" or path.steps[-1:] == ("grad",):
+        if not is_array(array) or path.steps[-1:] in (("grad",), ("dual",)):
             return
-        if array.grad is None:
-            self._guard(f"{text}.grad", None)
+        found = f"getattr({text}, {self._derivative!r}, None)"
+        has_none = getattr(array, self._derivative, None) is None
+        self._guards[found] = f"{found} is not None" if has_none else f"{found} is None"
+        if has_none:
             return
-        self._guards[f"{text}.grad"] = f"{text}.grad is None"
         if all(each.name != name for each in self._parameters):
             self._parameters.append(ArrayParameter(name, None, (), None))
-            self._passed.append(f"{text}.grad")
+            self._passed.append(f"{text}.{self._derivative}")
 
     def _add_number(self, path: MemberPath, given: Argument) -> None:
         """The gradient of a number that has one."""
