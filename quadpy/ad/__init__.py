@@ -1,6 +1,7 @@
 """Derivatives of kernels: tapes for gradients, forward mode, functions with derivatives of their own."""
 
 from quadpy.ad.arrays import clear_all_gradients
+from quadpy.ad.checkpoints import checkpoint
 from quadpy.ad.custom import custom, grad_for, grad_replaced, no_grad
 from quadpy.ad.forward import FwdMode
 from quadpy.ad.functions import gradcheck, value_and_grad
@@ -11,5 +12,5 @@ from quadpy.intrinsics import BUILTINS
 stop = BUILTINS["ad.stop"]
 
 __all__ = [
-    "FwdMode", "Number", "Tape", "clear_all_gradients", "custom", "grad_for", "grad_replaced", "gradcheck", "no_grad", "stop", "value_and_grad",
+    "FwdMode", "Number", "Tape", "checkpoint", "clear_all_gradients", "custom", "grad_for", "grad_replaced", "gradcheck", "no_grad", "stop", "value_and_grad",
 ]  # fmt: skip

@@ -96,14 +96,15 @@ def _made(run: GraphExec, nodes: Sequence[Node]) -> Again:
     session = ByMemory(run.device, create_stream())
     try:
         session.begin()
-        with use_stream(session.origin), Noting(everything_used=True) as recorder:
+        with use_stream(session.origin), Noting() as recorder:
             written = _issue(nodes, session, recorder)
             recorder.go_back()
         graph = session.end()
     finally:
         session.abort()
     reads, changed = {}, {}
-    for call in recorder.calls:
+    calls = recorder.calls or []
+    for call in calls:
         for access in call.touched:
             array = call.arrays[access.array]
             where = array.pointer, array.pointer + array.nbytes
@@ -115,7 +116,7 @@ def _made(run: GraphExec, nodes: Sequence[Node]) -> Again:
             changed[where] = reads.pop(where)
     _require_known_sources(nodes, [*reads, *changed])
     found = tuple(dict.fromkeys(sum(changed.values(), ())))
-    return Again(nodes, graph.make_executable(fuse="auto"), recorder.calls, reads, found, [*written, *changed])
+    return Again(nodes, graph.make_executable(fuse="auto"), calls, reads, found, [*written, *changed])
 
 
 def _issue(nodes: Sequence[Node], session: CaptureSession, recorder: Recorder) -> list[Bytes]:

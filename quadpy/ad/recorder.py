@@ -40,7 +40,7 @@ from quadpy.runtime.arrays.ndarray import ndarray
 from quadpy.runtime.arrays.view import ArrayMemory
 from quadpy.runtime.device.blocks import Block
 from quadpy.runtime.device.devices import current_device
-from quadpy.runtime.launch.capturing import quietly, session_of
+from quadpy.runtime.launch.capturing import differentiating_here, quietly, session_of
 from quadpy.runtime.launch.host_access import ObservedAccess
 from quadpy.runtime.launch.observing import KernelAccess
 from quadpy.runtime.memory.device_storage import stream_of
@@ -67,14 +67,14 @@ class Recorder(Following):
         self._entries: list[Entry] = []
         self._needed: dict[Bytes, tuple[Storage, ...]] = {}  # as they are now
         self._used: set[Bytes] = set()
-        self.calls: list[Call] = []
+        self.calls: list[Call] | None = None  # those of graphs are noted
         self._touched: dict[Bytes, tuple[Storage, ...]] | None = None  # inside a function with a derivative of its own
         self._session = session_of(current_device().stream_for(None))
         self.unnoted = False
 
-    def use(self, parts: Iterable[Bytes]) -> None:
-        """Go on as if calls had used these parts of memory."""
-        self._used |= {*parts}
+    def use_everything(self) -> None:
+        """Go on as if calls had used all memory; note calls."""
+        self._used, self.calls = {ANY[0][0]}, []
 
     # ---------------------------------------------------------------- calls of kernels
 
@@ -91,26 +91,31 @@ class Recorder(Following):
         with quietly(self):
             touched = accesses_of(plan, values)
             written = [arrays[each.array] for each in touched if each.kind != "read"]
-            is_noted = self._has_gradients(kernel, views, arrays)
-            self._follow(Call(kernel, arrays, touched, is_noted))
+            is_noted = self.is_noted(kernel, views, arrays)
+            self.follow(Call(kernel, arrays, touched, is_noted))
             returned = ndarray(f64, (), needs_grad=True) if is_noted and plan.code.results else None
             with result_has(None if returned is None else returned.grad):
                 backward = self._backward(kernel, args, views, arrays, on) if is_noted else None
             if self.unnoted:
                 self._note_unnoted(kernel, arrays, written)
-            self._keep([bytes_of(each) for each in written], on)
+            self.keep([bytes_of(each) for each in written], on)
             result = call(kernel, plan, args, values, views, stream)
             if backward is not None:
                 launch, reads = backward
-                self._entries.append(launch)
-                self._needed |= reads
-                self._used |= set(map(bytes_of, arrays))
-                self._keep((), on)  # what other libraries may change at any time
+                self.add(launch, reads, map(bytes_of, arrays))
             return Number.of(result, returned) if returned is not None and isinstance(result, float) else result
 
-    def _follow(self, call: Call) -> None:
-        self.calls.append(call)
+    def follow(self, call: Call) -> None:
+        if self.calls is not None:
+            self.calls.append(call)
         self.lost.call(call.kernel, call.arrays, call.touched, _ranges(), differentiated=call.differentiated)
+
+    def add(self, entry: Entry, reads: dict[Bytes, tuple[Storage, ...]], used: Iterable[Bytes]) -> None:
+        """Something was done that used these parts of memory; the way back reads ``reads`` as they are now."""
+        self._entries.append(entry)
+        self._needed |= reads
+        self._used |= {*used}
+        self.keep((), entry.stream)  # what other libraries may change at any time
 
     def require_here(self, on: Stream, name: str) -> None:
         """Raise ArgumentError if ``name`` is captured while the tape runs, or the other way round."""
@@ -122,7 +127,7 @@ class Recorder(Following):
                 else "let the stream wait for an event that is recorded on the captured stream",
             )  # fmt: skip
 
-    def _has_gradients(self, kernel: Kernel, views: Views, arrays: Sequence[ArrayMemory]) -> bool:
+    def is_noted(self, kernel: Kernel, views: Views, arrays: Sequence[ArrayMemory]) -> bool:
         """Whether the call needs a backward kernel.
 
         Raises:
@@ -206,7 +211,7 @@ class Recorder(Following):
                     call_site(), hint="write to another array, or give the function a derivative with qp.ad.custom",
                 )  # fmt: skip
 
-    def _keep(self, written: Sequence[Bytes], on: Stream) -> None:
+    def keep(self, written: Sequence[Bytes], on: Stream) -> None:
         """Copies what is needed of the ranges that are ``written`` next."""
         lost = [
             (where, storages)
@@ -228,19 +233,17 @@ class Recorder(Following):
             graphs = import_late("quadpy.ad.graphs")
             again = graphs.backward_of(run)
             for each in again.calls:
-                self._follow(each)
+                self.follow(each)
                 if self.unnoted:
                     self._note_unnoted(
                         each.kernel, each.arrays, [each.arrays[a.array] for a in each.touched if a.kind != "read"]
                     )
-            self._keep(again.written, on)
+            self.keep(again.written, on)
             copies = () if self.unnoted else tuple(copy_of(storage, on) for storage in again.changed)
             run.launch(stream)
             if not self.unnoted:
-                self._entries.append(graphs.BackwardGraph(on, again.run, copies, again.touches))
-                self._needed |= again.reads
-                self._used |= {*again.reads, *again.written}
-                self._keep((), on)
+                entry = graphs.BackwardGraph(on, again.run, copies, again.touches)
+                self.add(entry, again.reads, (*again.reads, *again.written))
 
     # ---------------------------------------------------------------- the host
 
@@ -250,14 +253,14 @@ class Recorder(Following):
         if target.where is None:
             self.lost.overwritten(written)
         with quietly(self):
-            self._keep([written], on)
+            self.keep([written], on)
             if any(overlap(written, used) for used in self._used) and (found := self.lost.having(written)):
                 where = ... if target.where is None else target.where
                 self._entries.append(Cleared(on, _gradient_of(found, target), where))
 
     def overwritten(self, on: Stream, written: Bytes) -> None:
         """A graph overwrites these bytes with constants."""
-        self._keep([written], on)
+        self.keep([written], on)
         for array in self.lost.having(written):
             for storage, gradient in zip(storages_of(array), storages_of(array.grad), strict=True):
                 if overlap(part := bytes_in(storage), written):
@@ -272,7 +275,7 @@ class Recorder(Following):
     def exported(self, on: Stream) -> None:
         """Like ``Taker.exported``: everything that is needed is copied, since it is not known what changes."""
         with quietly(self):
-            self._keep(list(self._needed), on)
+            self.keep(list(self._needed), on)
 
     # ---------------------------------------------------------------- custom derivatives
 
@@ -287,9 +290,7 @@ class Recorder(Following):
             yield
         finally:
             touched, self.unnoted, self._touched = self._touched, before, None
-        self._needed |= touched
-        self._used |= set(touched)
-        self._entries.append(CustomCall(current_device().stream_for(None), backward, args, kwargs))
+        self.add(CustomCall(current_device().stream_for(None), backward, args, kwargs), touched, touched)
 
     # ---------------------------------------------------------------- the backward pass
 
@@ -312,19 +313,28 @@ class Recorder(Following):
 
 
 class Noting(Block):
-    """``with Noting() as recorder:`` calls are noted; with ``everything_used`` as if all arrays had been used before."""
-
-    def __init__(self, *, everything_used: bool = False) -> None:
-        self._used = {ANY[0][0]} if everything_used else set[Bytes]()
+    """``with Noting() as recorder:`` calls are noted, as if all arrays had been used before."""
 
     def __enter__(self) -> Recorder:
         recorder = Recorder()
-        recorder.use(self._used)
+        recorder.use_everything()
         begin(recorder, self._begin(recorder))
         return recorder
 
     def _end(self, about: Recorder, *exception: Any) -> None:
         end(about)
+
+
+def recorder_here(what: str) -> Recorder | None:
+    """The tape of this thread.
+
+    Raises:
+        ArgumentError: it takes derivatives forward.
+    """
+    taker = differentiating_here()
+    if taker is not None and not isinstance(taker, Recorder):
+        raise ArgumentError(f"{what} is not supported in forward mode", call_site(), hint="use qp.ad.Tape")
+    return taker
 
 
 def _ranges() -> list[Bytes]:

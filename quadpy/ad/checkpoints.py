@@ -1,0 +1,189 @@
+"""Many steps with bounded memory: some states are kept, and the steps between them run again on the way back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import isqrt
+from typing import TYPE_CHECKING, Any
+
+from quadpy.ad.arrays import Bytes, Copy, bytes_of, copy_of, overlap, part_of, storages_of
+from quadpy.ad.entries import ANY, Touch, call
+from quadpy.ad.lost import Following
+from quadpy.ad.recorder import Call, Noting, Recorder, recorder_here
+from quadpy.ad.schedule import kept_first, segments
+from quadpy.ad.switch import begin, end
+from quadpy.core.importing import import_late
+from quadpy.core.public import call_site, public
+from quadpy.errors import ArgumentError
+from quadpy.jit.kernel import Kernel
+from quadpy.jit.observed_call import accesses_of
+from quadpy.jit.plan import Plan, Values, Views
+from quadpy.runtime.device.blocks import Block
+from quadpy.runtime.device.devices import current_device
+from quadpy.runtime.launch.capturing import differentiating_here, quietly
+from quadpy.runtime.launch.host_access import ObservedAccess
+from quadpy.runtime.memory.device_storage import stream_of
+from quadpy.runtime.memory.host_storage import Storage
+from quadpy.runtime.streams.stream import Stream, use_stream
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class Stepping(Following, Block):
+    """While it is open, finds which arrays calls change: ``first`` has what each held before, ``read`` the others."""
+
+    takes_graphs = True
+
+    def __init__(self, tape: Recorder) -> None:
+        super().__init__("grad")
+        self.lost = tape.lost
+        self._tape = tape
+        self.first: dict[Storage, Copy] = {}
+        self.read: dict[Bytes, tuple[Storage, ...]] = {}
+
+    def __enter__(self) -> Self:
+        begin(self, self._begin(self))
+        return self
+
+    def _end(self, about: Stepping, *exception: Any) -> None:
+        end(about)
+
+    def taken(self, kernel: Kernel, plan: Plan, args: tuple[Any, ...]) -> Callable[[Values, Views, object], object]:
+        def run(values: Values, views: Views, stream: object) -> object:
+            on, arrays = stream_of(current_device(), stream), (*views, *plan.fields)
+            touched = accesses_of(plan, values)
+            with quietly(self):
+                self._before(on, [Call(kernel, arrays, touched, self._tape.is_noted(kernel, views, arrays))], [])
+                return call(kernel, plan, args, values, views, stream)
+
+        return run
+
+    def _before(self, on: Stream, calls: Sequence[Call], written: Sequence[Bytes]) -> None:
+        """These calls are next, and other work that writes ``written``."""
+        ranges = list(written)
+        for each in calls:
+            self._tape.require_here(on, each.kernel.source.name)
+            self._tape.follow(each)
+            for access in each.touched:
+                array = each.arrays[access.array]
+                self.read.setdefault(bytes_of(array), storages_of(array))
+                if access.kind != "read":
+                    ranges.append(bytes_of(array))
+        self._tape.keep(ranges, on)
+        for where, storages in self.read.items():
+            if any(overlap(where, each) for each in ranges):
+                for storage in storages:
+                    if storage not in self.first:
+                        self.first[storage] = copy_of(storage, on)
+
+    def wrote(self, on: Stream, target: ObservedAccess) -> None:
+        """Like ``Differentiating.wrote``."""
+        part = part_of(target)
+        if target.where is not None and not any(overlap(part, each) for each in self.read):
+            raise ArgumentError(
+                f"a step writes to a part of {target.name}, which no kernel of a step has used yet", call_site(),
+                hint="write all of it, or write it in a kernel",
+            )  # fmt: skip
+        if target.where is None:
+            self.lost.overwritten(part)
+        with quietly(self):
+            self._before(on, [], [part])
+
+    def exported(self, on: Stream) -> None:
+        """Like ``Taker.exported``."""
+        with quietly(self):
+            self._tape.exported(on)
+
+    def launch(self, run: Any, stream: Any) -> None:
+        """Like ``Differentiating.launch``."""
+        with quietly(self):
+            again = import_late("quadpy.ad.graphs").backward_of(run)
+            self._before(stream_of(run.device, stream), again.calls, again.written)
+            run.launch(stream)
+
+
+class Steps:
+    """The entry of all steps on the tape.
+
+    ``copies`` has the arrays that steps change as they were before, ``states`` the copies of the first run by step.
+    """
+
+    touches: Sequence[Touch] = ANY
+
+    def __init__(self, stream: Stream, step: Callable[[int], object], count: int, slots: int) -> None:
+        self.stream, self._step, self._parts = stream, step, segments(count, slots)
+        self._first: dict[Storage, Copy] = {}
+        self._states: dict[int, list[Copy]] = {}
+
+    @property
+    def copies(self) -> tuple[Copy, ...]:
+        return tuple(self._first.values())
+
+    def forward(self, found: Stepping) -> None:
+        """The first run."""
+        self._first = found.first
+        for start, there, _ in self._parts:
+            self._keep(start)
+            for number in range(start, there):
+                self._step(number)
+
+    def back(self) -> None:
+        with use_stream(self.stream):
+            while self._parts:
+                self._back(*self._parts.pop())
+
+    def _back(self, start: int, there: int, slots: int) -> None:
+        """Go back to ``start``, whose state is kept; ``slots`` counts it."""
+        while there - start > 1 and slots > 1:
+            middle = start + kept_first(there - start, slots)
+            self._advance(start, middle)
+            self._keep(middle)
+            self._back(middle, there, slots - 1)
+            there = middle
+        for number in reversed(range(start, there)):
+            self._advance(start, number)
+            with Noting() as recorder:
+                self._step(number)
+            recorder.go_back()
+        self._states.pop(start)
+
+    def _keep(self, start: int) -> None:
+        """Keep the state before this step; that before the first one is kept as arrays change."""
+        with quietly(differentiating_here()):
+            self._states[start] = [copy_of(storage, self.stream) for storage in self._first] if start else []
+
+    def _advance(self, start: int, there: int) -> None:
+        """Run from the state before the step ``start`` to that before the step ``there``."""
+        known = {each.storage: each for each in self._states[start]}
+        for storage, first in self._first.items():
+            known.get(storage, first).restore(self.stream)
+        for number in range(start, there):
+            self._step(number)
+
+
+@public
+def checkpoint(step: Callable[[int], object], n: int, *, slots: int | None = None) -> None:
+    """Call ``step(0)`` to ``step(n - 1)``; a tape keeps at most ``slots`` states, by default about the square root of ``n``.
+
+    On the way back, steps run again from the nearest state, as few as possible (Griewank and Walther's revolve).  A state
+    is all arrays that steps change.  ``step`` is called again with the same number, so it must do the same then.
+
+    Raises:
+        ArgumentError: a negative number of steps, no slot, or a step that writes part of an array that no kernel used before.
+    """
+    if not isinstance(n, int) or n < 0:
+        raise ArgumentError(f"n={n!r} is not a number of steps", call_site())
+    if slots is not None and (not isinstance(slots, int) or slots < 1):
+        raise ArgumentError(
+            f"slots={slots!r} is not a number of states", call_site(), hint="the first one is always kept"
+        )
+    tape = recorder_here("checkpoint")
+    if tape is None or tape.unnoted or n == 0:
+        for number in range(n):
+            step(number)
+        return
+    steps = Steps(current_device().stream_for(None), step, n, slots or isqrt(n - 1) + 1)
+    with quietly(tape), Stepping(tape) as found:
+        steps.forward(found)
+    tape.add(steps, {where: kept for where, kept in found.read.items() if not found.first.keys() & {*kept}}, found.read)
