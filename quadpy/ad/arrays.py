@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import threading
+import weakref
 from collections.abc import Iterator
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from quadpy.core.light import dataclass
 from quadpy.core.public import public
 from quadpy.runtime.arrays.derivatives import DIFFERENTIATED, HasDerivatives
 from quadpy.runtime.arrays.field_memory import FieldMemory
@@ -92,7 +95,12 @@ def piece_of(storage: Storage, start: int, nbytes: int) -> Storage:
     return HostPart(storage, np.ctypeslib.as_array(there))
 
 
-class Copy(NamedTuple):
+class _OfThread(threading.local):
+    meter: Meter | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Copy:
     """What ``storage`` held: numbers on the host, or a storage on the same device."""
 
     storage: Storage
@@ -113,7 +121,7 @@ def copy_of(storage: Storage, stream: Stream | None) -> Copy:
         layout = _compact(storage.layout)
         block = unset_buffer(storage.device, layout.reach, stream)
         return _copied(storage, DeviceStorage(Region(storage.device, block.block, block), layout), stream)
-    if isinstance(storage, HostStorage) and is_captured:
+    if isinstance(storage, HostStorage):
         layout = _compact(storage._access(...).layout)  # noqa: SLF001 - as in ``bytes_in``
         buffer = allocate_unset(layout.reach, stream)
         return _copied(storage, HostStorage(layout.over(buffer.bytes), buffer.pointer), stream)
@@ -122,7 +130,28 @@ def copy_of(storage: Storage, stream: Stream | None) -> Copy:
 
 def _copied(storage: Storage, twin: DeviceStorage | HostStorage, stream: Stream | None) -> Copy:
     twin.copy_from(storage, stream)
-    return Copy(storage, twin)
+    made, (start, end) = Copy(storage, twin), bytes_in(twin)
+    if (meter := Meter.of_thread.meter) is not None:
+        meter.take(made, end - start)
+    return made
+
+
+class Meter:
+    """Counts the bytes of the copies that live: now, and at most."""
+
+    of_thread = _OfThread()
+
+    def __init__(self) -> None:
+        self.now = self.most = 0
+
+    def take(self, copy: Copy, nbytes: int) -> None:
+        """``copy`` was made."""
+        self.now += nbytes
+        self.most = max(self.most, self.now)
+        weakref.finalize(copy, self._give, nbytes).atexit = False
+
+    def _give(self, nbytes: int) -> None:
+        self.now -= nbytes
 
 
 def _compact(layout: StridedLayout) -> StridedLayout:

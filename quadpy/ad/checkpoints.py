@@ -18,6 +18,7 @@ from quadpy.errors import ArgumentError
 from quadpy.jit.kernel import Kernel
 from quadpy.jit.observed_call import accesses_of
 from quadpy.jit.plan import Plan, Values, Views
+from quadpy.runtime.arrays.view import ArrayMemory
 from quadpy.runtime.device.blocks import Block
 from quadpy.runtime.device.devices import current_device
 from quadpy.runtime.launch.capturing import differentiating_here, quietly
@@ -51,7 +52,8 @@ class Stepping(Following, Block):
 
     def taken(self, kernel: Kernel, plan: Plan, args: tuple[Any, ...]) -> Callable[[Values, Views, object], object]:
         def run(values: Values, views: Views, stream: object) -> object:
-            on, arrays = stream_of(current_device(), stream), (*views, *plan.fields)
+            on = stream_of(current_device(), stream)
+            arrays: tuple[ArrayMemory, ...] = (*views, *plan.fields)
             touched = accesses_of(plan, values)
             with quietly(self):
                 self._before(on, [Call(kernel, arrays, touched, self._tape.is_noted(kernel, views, arrays))], [])
@@ -172,9 +174,9 @@ def checkpoint(step: Callable[[int], object], n: int, *, slots: int | None = Non
     Raises:
         ArgumentError: a negative number of steps, no slot, or a step that writes part of an array that no kernel used before.
     """
-    if not isinstance(n, int) or n < 0:
+    if not hasattr(n, "__index__") or n < 0:
         raise ArgumentError(f"n={n!r} is not a number of steps", call_site())
-    if slots is not None and (not isinstance(slots, int) or slots < 1):
+    if slots is not None and (not hasattr(slots, "__index__") or slots < 1):
         raise ArgumentError(
             f"slots={slots!r} is not a number of states", call_site(), hint="the first one is always kept"
         )

@@ -10,6 +10,7 @@ from backends import backends
 
 import quadpy as qp
 from quadpy.ad.schedule import kept_first, segments
+from quadpy.runtime.memory.accounting import Accounting
 
 F64 = qp.Array1D[qp.f64]
 
@@ -207,3 +208,53 @@ def test_an_error_in_a_step_leaves_the_tape_as_it_was():
     assert [e.tobytes() for e in pendulum.run(4, plain)] == [
         e.tobytes() for e in pendulum.run(4, lambda self, n: qp.ad.checkpoint(self.step, n))
     ]
+
+
+@pytest.mark.parametrize("slots", [1, 3, 20])
+def test_memory_is_told_before(slots):
+    pendulum = Pendulum()
+    pendulum.start()
+
+    def learn():
+        pendulum.loss.fill(0)
+        with qp.ad.Tape(pendulum.loss):
+            kick(pendulum.x, pendulum.v, pendulum.force, 0.3)
+            qp.ad.checkpoint(pendulum.step, 12, slots=slots)
+            add_up(pendulum.x, pendulum.loss)
+
+    before = [each.to_numpy().tolist() for each in (pendulum.x, pendulum.v)]
+    told = qp.ad.memory(learn)
+    assert [each.to_numpy().tolist() for each in (pendulum.x, pendulum.v)] == before
+    state = 3 * 3 * 8  # x, v, new
+    assert told >= slots * state if slots < 12 else told >= 11 * state
+    learn()  # compiled
+    with Peak() as peak:
+        learn()
+    assert peak.most == told
+
+
+class Peak:
+    """The memory that is allocated while it is open, at most."""
+
+    def __enter__(self):
+        self.now = self.most = 0
+        self.before, Accounting.told = Accounting.told, self
+        return self
+
+    def __call__(self, driver, nbytes, stream):
+        self.now += nbytes
+        self.most = max(self.most, self.now)
+
+    def __exit__(self, *exception):
+        Accounting.told = self.before
+
+
+def test_memory_without_checkpoints_grows_with_the_steps():
+    pendulum = Pendulum()
+
+    def learn(n):
+        with qp.ad.Tape(pendulum.loss):
+            plain(pendulum, n)
+            add_up(pendulum.x, pendulum.loss)
+
+    assert qp.ad.memory(learn, 20) - qp.ad.memory(learn, 10) >= 10 * 24
