@@ -131,6 +131,9 @@ class Steps:
                 self._step(number)
 
     def back(self) -> None:
+        if not self._parts:
+            raise ArgumentError("the way back through qp.ad.checkpoint is taken again, and no state is left", call_site(),
+                                hint="a residual of qp.ad.implicit has no checkpoints")  # fmt: skip
         with use_stream(self.stream):
             while self._parts:
                 self._back(*self._parts.pop())

@@ -64,7 +64,7 @@ class Recorder(Following):
 
     def __init__(self) -> None:
         super().__init__("grad")
-        self._entries: list[Entry] = []
+        self.entries: list[Entry] = []
         self._needed: dict[Bytes, tuple[Storage, ...]] = {}  # as they are now
         self._used: set[Bytes] = set()
         self.calls: list[Call] | None = None  # those of graphs are noted
@@ -112,7 +112,7 @@ class Recorder(Following):
 
     def add(self, entry: Entry, reads: dict[Bytes, tuple[Storage, ...]], used: Iterable[Bytes]) -> None:
         """Something was done that used these parts of memory; the way back reads ``reads`` as they are now."""
-        self._entries.append(entry)
+        self.entries.append(entry)
         self._needed |= reads
         self._used |= {*used}
         self.keep((), entry.stream)  # what other libraries may change at any time
@@ -219,7 +219,7 @@ class Recorder(Following):
             if any(map(_is_exported, storages)) or any(overlap(where, each) for each in written)
         ]
         if lost:
-            self._entries.append(
+            self.entries.append(
                 Restored(on, tuple(copy_of(storage, on) for _, storages in lost for storage in storages))
             )
         for where, _ in lost:
@@ -256,7 +256,7 @@ class Recorder(Following):
             self.keep([written], on)
             if any(overlap(written, used) for used in self._used) and (found := self.lost.having(written)):
                 where = ... if target.where is None else target.where
-                self._entries.append(Cleared(on, _gradient_of(found, target), where))
+                self.entries.append(Cleared(on, _gradient_of(found, target), where))
 
     def overwritten(self, on: Stream, written: Bytes) -> None:
         """A graph overwrites these bytes with constants."""
@@ -265,7 +265,7 @@ class Recorder(Following):
             for storage, gradient in zip(storages_of(array), storages_of(array.grad), strict=True):
                 if overlap(part := bytes_in(storage), written):
                     low, high = max(part[0], written[0]) - part[0], min(part[1], written[1]) - part[0]
-                    self._entries.append(Cleared(on, piece_of(gradient, low, high - low), ...))
+                    self.entries.append(Cleared(on, piece_of(gradient, low, high - low), ...))
 
     def is_gradient(self, parts: Sequence[Bytes]) -> bool:
         """Whether there are only gradients in these parts of memory."""
@@ -298,12 +298,12 @@ class Recorder(Following):
         """Take all back, the last first, from the gradient of the loss."""
         here = current_device().stream_for(None)
         self.require_here(here, "the end of a tape")
-        storages = [copy.storage for entry in self._entries for copy in getattr(entry, "copies", ())]
+        storages = [copy.storage for entry in self.entries for copy in getattr(entry, "copies", ())]
         with quietly(self):
             now = [copy_of(storage, here) for storage in dict.fromkeys(storages)]
             order = Order(here)
             try:
-                for entry in reversed(self._entries):
+                for entry in reversed(self.entries):
                     order.next(entry.stream, entry.touches)
                     entry.back()
             finally:
