@@ -7,10 +7,10 @@ from math import isqrt
 from typing import TYPE_CHECKING, Any
 
 from quadpy.ad.arrays import Bytes, Copy, bytes_of, copy_of, overlap, part_of, storages_of
-from quadpy.ad.entries import ANY, Touch, call
+from quadpy.ad.entries import call
 from quadpy.ad.lost import Following
-from quadpy.ad.recorder import Call, Noting, Recorder, recorder_here
-from quadpy.ad.schedule import kept_first, segments
+from quadpy.ad.recorder import Call, Recorder, recorder_here
+from quadpy.ad.steps import Steps
 from quadpy.ad.switch import begin, end
 from quadpy.core.importing import import_late
 from quadpy.core.public import call_site, public
@@ -21,11 +21,11 @@ from quadpy.jit.plan import Plan, Values, Views
 from quadpy.runtime.arrays.view import ArrayMemory
 from quadpy.runtime.device.blocks import Block
 from quadpy.runtime.device.devices import current_device
-from quadpy.runtime.launch.capturing import differentiating_here, quietly
+from quadpy.runtime.launch.capturing import quietly
 from quadpy.runtime.launch.host_access import ObservedAccess
 from quadpy.runtime.memory.device_storage import stream_of
 from quadpy.runtime.memory.host_storage import Storage
-from quadpy.runtime.streams.stream import Stream, use_stream
+from quadpy.runtime.streams.stream import Stream
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -105,68 +105,6 @@ class Stepping(Following, Block):
             run.launch(stream)
 
 
-class Steps:
-    """The entry of all steps on the tape.
-
-    ``copies`` has the arrays that steps change as they were before, ``states`` the copies of the first run by step.
-    """
-
-    touches: Sequence[Touch] = ANY
-
-    def __init__(self, stream: Stream, step: Callable[[int], object], count: int, slots: int) -> None:
-        self.stream, self._step, self._parts = stream, step, segments(count, slots)
-        self._first: dict[Storage, Copy] = {}
-        self._states: dict[int, list[Copy]] = {}
-
-    @property
-    def copies(self) -> tuple[Copy, ...]:
-        return tuple(self._first.values())
-
-    def forward(self, found: Stepping) -> None:
-        """The first run."""
-        self._first = found.first
-        for start, there, _ in self._parts:
-            self._keep(start)
-            for number in range(start, there):
-                self._step(number)
-
-    def back(self) -> None:
-        if not self._parts:
-            raise ArgumentError("the way back through qp.ad.checkpoint is taken again, and no state is left", call_site(),
-                                hint="a residual of qp.ad.implicit has no checkpoints")  # fmt: skip
-        with use_stream(self.stream):
-            while self._parts:
-                self._back(*self._parts.pop())
-
-    def _back(self, start: int, there: int, slots: int) -> None:
-        """Go back to ``start``, whose state is kept; ``slots`` counts it."""
-        while there - start > 1 and slots > 1:
-            middle = start + kept_first(there - start, slots)
-            self._advance(start, middle)
-            self._keep(middle)
-            self._back(middle, there, slots - 1)
-            there = middle
-        for number in reversed(range(start, there)):
-            self._advance(start, number)
-            with Noting() as recorder:
-                self._step(number)
-            recorder.go_back()
-        self._states.pop(start)
-
-    def _keep(self, start: int) -> None:
-        """Keep the state before this step; that before the first one is kept as arrays change."""
-        with quietly(differentiating_here()):
-            self._states[start] = [copy_of(storage, self.stream) for storage in self._first] if start else []
-
-    def _advance(self, start: int, there: int) -> None:
-        """Run from the state before the step ``start`` to that before the step ``there``."""
-        known = {each.storage: each for each in self._states[start]}
-        for storage, first in self._first.items():
-            known.get(storage, first).restore(self.stream)
-        for number in range(start, there):
-            self._step(number)
-
-
 @public
 def checkpoint(step: Callable[[int], object], n: int, *, slots: int | None = None) -> None:
     """Call ``step(0)`` to ``step(n - 1)``; a tape keeps at most ``slots`` states, by default about the square root of ``n``.
@@ -190,5 +128,5 @@ def checkpoint(step: Callable[[int], object], n: int, *, slots: int | None = Non
         return
     steps = Steps(current_device().stream_for(None), step, n, slots or isqrt(n - 1) + 1)
     with quietly(tape), Stepping(tape) as found:
-        steps.forward(found)
+        steps.forward(found.first)
     tape.add(steps, {where: kept for where, kept in found.read.items() if not found.first.keys() & {*kept}}, found.read)

@@ -30,7 +30,7 @@ class Number(float):
 
     @classmethod
     def of(cls, value: float, array: NDArray) -> Self:
-        """With the gradient of ``array``."""
+        """``value`` with the gradient of ``array``."""
         made = super().__new__(cls, value)
         made.array = array
         return made

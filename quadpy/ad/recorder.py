@@ -29,10 +29,10 @@ from quadpy.core.dtypes import f64
 from quadpy.core.importing import import_late
 from quadpy.core.public import call_site
 from quadpy.errors import ArgumentError
-from quadpy.jit.derivatives import result_has
 from quadpy.jit.kernel import Kernel
 from quadpy.jit.observed_call import accesses_of
 from quadpy.jit.plan import Plan, Values, Views
+from quadpy.jit.results import result_has
 from quadpy.lang.fingerprints import is_our_module
 from quadpy.runtime.arrays.foreign_device import DeviceView
 from quadpy.runtime.arrays.foreign_host import HostView

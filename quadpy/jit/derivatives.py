@@ -2,44 +2,9 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
-
 from quadpy.errors import ArgumentError
 from quadpy.jit.kernel import BoundKernel, Kernel
 from quadpy.jit.options import KernelOptions
-
-
-class _Adjoint(threading.local):
-    array: Any = None
-
-
-_adjoint = _Adjoint()
-
-
-@contextmanager
-def result_has(adjoint: Any) -> Iterator[None]:
-    """Context manager: calls of backward kernels inside begin with ``adjoint``, an array of one number, of the result."""
-    before, _adjoint.array = _adjoint.array, adjoint
-    try:
-        yield
-    finally:
-        _adjoint.array = before
-
-
-def adjoint_of_result() -> Any:
-    """What the kernel that is called now returns has this adjoint, an array of one number.
-
-    Raises:
-        ArgumentError: there is none.
-    """
-    if _adjoint.array is None:
-        raise ArgumentError(
-            "the backward kernel of a kernel that returns a value is called by hand", hint="use qp.ad.Tape"
-        )
-    return _adjoint.array
 
 
 def derivative_of(kernel: Kernel, kind: str) -> Kernel:

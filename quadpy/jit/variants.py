@@ -26,12 +26,12 @@ from quadpy.jit.compile_time_parameters import (
     primitives_of,
     value_key,
 )
-from quadpy.jit.derivatives import adjoint_of_result
 from quadpy.jit.dispatcher import Dispatcher
 from quadpy.jit.fast_call.arguments import define
 from quadpy.jit.fast_call.owners import read_once
 from quadpy.jit.options import KernelOptions
 from quadpy.jit.parameters import Argument, ArrayParameter, Parameter, ScalarParameter
+from quadpy.jit.results import adjoint_of_result
 from quadpy.lang.arguments import ArgType, MemberPath
 from quadpy.lang.decorators import Method
 from quadpy.lang.dependencies import MISSING, Dependencies

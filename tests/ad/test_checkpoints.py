@@ -9,7 +9,7 @@ import pytest
 from backends import backends
 
 import quadpy as qp
-from quadpy.ad.schedule import kept_first, segments
+from quadpy.ad.steps import kept_first, segments
 from quadpy.runtime.memory.accounting import Accounting
 
 F64 = qp.Array1D[qp.f64]
