@@ -190,7 +190,7 @@ class Recorder(Following):
             if given.requires_grad:
                 raise ArgumentError(
                     "a tensor of torch that requires a gradient is passed on a tape, which gives it none", call_site(),
-                    hint="pass x.detach(), or differentiate with torch: qp.torch.operator",
+                    hint='pass x.detach(), or let torch differentiate: qp.torch.custom_op(…, backward="auto")',
                 )  # fmt: skip
             return given if given.is_cuda else given.clone()
         return given

@@ -140,7 +140,7 @@ class Variant:
         text = self._text(path)
         self._guard(f"{text}.__class__", type(array))
         name = str(path.attribute(self._derivative))
-        if not is_array(array) or path.steps[-1:] in (("grad",), ("dual",)):
+        if path.steps[-1:] in (("grad",), ("dual",)):
             return
         found = f"getattr({text}, {self._derivative!r}, None)"
         has_none = getattr(array, self._derivative, None) is None
