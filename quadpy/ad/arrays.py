@@ -20,6 +20,7 @@ from quadpy.runtime.arrays.view import ArrayMemory
 from quadpy.runtime.elements.numpy_types import Numbers
 from quadpy.runtime.launch.capturing import CAPTURES, session_of
 from quadpy.runtime.launch.host_access import ObservedAccess
+from quadpy.runtime.launch.recorded_copies import CopiedArray
 from quadpy.runtime.memory.device_storage import DeviceStorage, Region, unset_buffer
 from quadpy.runtime.memory.host_storage import HostPart, HostStorage, Storage, check_stream
 from quadpy.runtime.memory.placement import allocate_unset
@@ -114,17 +115,39 @@ class Copy:
             self.storage.write(..., self.held, stream)
 
 
+class _DeviceTwin(DeviceStorage):
+    """A copy, which a graph keeps by its buffer: that is the same one in each replay."""
+
+    __slots__ = ()
+
+    def _array_memory(self, part: StridedLayout) -> CopiedArray:
+        made = super()._array_memory(part)
+        made.keep = self.region.owner
+        return made
+
+
+class _HostTwin(HostStorage):
+    """The same on the host."""
+
+    __slots__ = ()
+
+    def _array_memory(self, view: Numbers) -> CopiedArray:
+        made = super()._array_memory(view)
+        made.keep = view.base if view.base is not None else view
+        return made
+
+
 def copy_of(storage: Storage, stream: Stream | None) -> Copy:
     """A copy on ``stream``, after all work that wrote the memory; in a capture its memory belongs to the graph."""
     is_captured = CAPTURES.count and session_of(check_stream(stream)) is not None
     if isinstance(storage, DeviceStorage) and storage.layout.size and (storage.layout.dense or is_captured):
         layout = _compact(storage.layout)
         block = unset_buffer(storage.device, layout.reach, stream)
-        return _copied(storage, DeviceStorage(Region(storage.device, block.block, block), layout), stream)
+        return _copied(storage, _DeviceTwin(Region(storage.device, block.block, block), layout), stream)
     if isinstance(storage, HostStorage):
         layout = _compact(storage._access(...).layout)  # noqa: SLF001 - as in ``bytes_in``
         buffer = allocate_unset(layout.reach, stream)
-        return _copied(storage, HostStorage(layout.over(buffer.bytes), buffer.pointer), stream)
+        return _copied(storage, _HostTwin(layout.over(buffer.bytes), buffer.pointer), stream)
     return Copy(storage, np.array(storage.read(..., stream)))
 
 
