@@ -158,13 +158,17 @@ class Crawler:
             qp.ad.checkpoint(self.step, self.steps, slots=slots)
             backwardness(self.state[self.steps % 2][0], self.loss)
 
-    def improve(self) -> float:
-        """Walk once, and learn from it; returns the distance.  All that the device does is one graph."""
+    def prepare(self) -> qp.graph.GraphExec:
+        """All that the device does for a walk and its gradient, as one graph."""
         if self._run is None:
             with qp.graph.capture() as graph:
                 self.walk()
             self._run = graph.instantiate()
-        self._run.launch()
+        return self._run
+
+    def improve(self) -> float:
+        """Walk once, and learn from it; returns the distance."""
+        self.prepare().launch()
         assert self.weights.grad is not None
         weights, gradient = (each.to_numpy().astype(float) for each in (self.weights, self.weights.grad))
         self.weights.from_numpy(self.adam.step(weights, gradient).astype(np.float32))
@@ -190,6 +194,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     def body(args: argparse.Namespace, sink: Sink) -> None:
         crawler = Crawler(args.time_steps)
+        crawler.prepare()
         play(args.steps, crawler.improve, lambda: draw(crawler, args.size), sink)
 
     return run(arguments, argv, body)

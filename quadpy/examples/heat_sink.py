@@ -130,6 +130,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     def body(args: argparse.Namespace, sink: Sink) -> None:
         plate = Plate(args.size)
+        plate.improve()  # compiles the kernels
         play(args.steps, plate.improve, lambda: draw(plate), sink)
 
     return run(arguments, argv, body)

@@ -110,6 +110,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     def body(args: argparse.Namespace, sink: Sink) -> None:
         fit = Fit()
+        fit.improve()  # compiles the kernels
         play(args.steps, fit.improve, lambda: draw(fit, args.size), sink)
 
     return run(arguments, argv, body)

@@ -101,13 +101,17 @@ class Plate:
         with qp.ad.Tape(self.misfit):
             qp.ad.checkpoint(step, self.times, slots=self.slots)
 
-    def improve(self, size: float) -> float:
-        """A step of gradient descent that changes the speed by at most ``size``; returns the misfit before it."""
+    def prepare(self) -> qp.graph.GraphExec:
+        """The graph of the misfit and its gradient."""
         if self._run is None:
             with qp.graph.capture() as graph:
                 self.misfit_and_gradient()
             self._run = graph.instantiate()
-        self._run.launch()
+        return self._run
+
+    def improve(self, size: float) -> float:
+        """A step of gradient descent that changes the speed by at most ``size``; returns the misfit before it."""
+        self.prepare().launch()
         assert self.speed.grad is not None
         steepest = float(np.abs(self.speed.grad.to_numpy()[2 * depth + 1 :]).max())
         descend(self.speed, self.speed.grad, size / max(steepest, 1e-30))
@@ -146,6 +150,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     def body(args: argparse.Namespace, sink: Sink) -> None:
         plate = problem(args.size)
+        plate.prepare()
         play(args.steps, lambda: plate.improve(0.01), lambda: draw(plate), sink)
 
     return run(arguments, argv, body)

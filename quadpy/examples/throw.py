@@ -93,6 +93,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     def body(args: argparse.Namespace, sink: Sink) -> None:
         thrower = Thrower()
+        thrower.improve()  # compiles the kernels
         play(args.steps, thrower.improve, lambda: draw(thrower, args.size), sink)
 
     return run(arguments, argv, body)
