@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from math import isqrt
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +41,7 @@ class Stepping(Following, Block):
         super().__init__("grad")
         self.lost = tape.lost
         self._tape = tape
+        self.unnoted = False
         self.first: dict[Storage, Copy] = {}
         self.read: dict[Bytes, tuple[Storage, ...]] = {}
 
@@ -55,11 +57,26 @@ class Stepping(Following, Block):
             on = stream_of(current_device(), stream)
             arrays: tuple[ArrayMemory, ...] = (*views, *plan.fields)
             touched = accesses_of(plan, values)
+            if any(value.param == "$launch" for value in plan.code.layout.values):
+                raise ArgumentError(
+                    f"{kernel.source.name} draws random numbers in a step that runs again, and would draw others", call_site(),
+                    hint="draw them before, into an array",
+                )  # fmt: skip
             with quietly(self):
-                self._before(on, [Call(kernel, arrays, touched, self._tape.is_noted(kernel, views, arrays))], [])
+                is_noted = not self.unnoted and self._tape.is_noted(kernel, views, arrays)
+                self._before(on, [Call(kernel, arrays, touched, is_noted)], [])
                 return call(kernel, plan, args, values, views, stream)
 
         return run
+
+    @contextmanager
+    def custom(self, *backward: object) -> Iterator[None]:
+        """Like ``Recorder.custom``: the way back calls the function again."""
+        before, self.unnoted = self.unnoted, True
+        try:
+            yield
+        finally:
+            self.unnoted = before
 
     def _before(self, on: Stream, calls: Sequence[Call], written: Sequence[Bytes]) -> None:
         """These calls are next, and other work that writes ``written``."""
@@ -82,6 +99,8 @@ class Stepping(Following, Block):
     def wrote(self, on: Stream, target: ObservedAccess) -> None:
         """Like ``Differentiating.wrote``."""
         part = part_of(target)
+        for array in self.lost.having(part):
+            self.read.setdefault(bytes_of(array), storages_of(array))
         if target.where is not None and not any(overlap(part, each) for each in self.read):
             raise ArgumentError(
                 f"a step writes to a part of {target.name}, which no kernel of a step has used yet", call_site(),
@@ -122,7 +141,7 @@ def checkpoint(step: Callable[[int], object], n: int, *, slots: int | None = Non
             f"slots={slots!r} is not a number of states", call_site(), hint="the first one is always kept"
         )
     tape = recorder_here("checkpoint")
-    if tape is None or tape.unnoted or n == 0:
+    if not isinstance(tape, Recorder) or tape.unnoted or n == 0:
         for number in range(n):
             step(number)
         return

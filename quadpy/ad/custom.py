@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import ContextDecorator
 from typing import Any, TypeVar
 
-from quadpy.ad.recorder import Recorder, recorder_here
+from quadpy.ad.recorder import recorder_here
 from quadpy.core.public import call_site, public
 from quadpy.errors import ArgumentError
 
@@ -22,7 +22,7 @@ class no_grad(ContextDecorator):  # noqa: N801 - used like a statement, so lower
         return made if function is None else made(function)
 
     def __init__(self, function: object = None) -> None:
-        self._before: list[tuple[Recorder, bool] | None] = []
+        self._before: list[tuple[Any, bool] | None] = []
 
     def _recreate_cm(self) -> no_grad:
         return no_grad()

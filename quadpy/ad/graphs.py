@@ -95,13 +95,16 @@ def backward_of(run: GraphExec) -> Again:
 def _made(run: GraphExec, nodes: Sequence[Node]) -> Again:
     session = ByMemory(run.device, create_stream())
     try:
-        session.begin()
-        with use_stream(session.origin), Noting() as recorder:
-            written = _issue(nodes, session, recorder)
-            recorder.go_back()
-        graph = session.end()
+        try:
+            session.begin()
+            with use_stream(session.origin), Noting() as recorder:
+                written = _issue(nodes, session, recorder)
+                recorder.go_back()
+            graph = session.end()
+        finally:
+            session.abort()
     finally:
-        session.abort()
+        session.abort()  # if an interrupt ended the first one
     reads, changed = {}, {}
     calls = recorder.calls or []
     for call in calls:

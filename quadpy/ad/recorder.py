@@ -325,14 +325,14 @@ class Noting(Block):
         end(about)
 
 
-def recorder_here(what: str) -> Recorder | None:
-    """The tape of this thread.
+def recorder_here(what: str) -> Any:
+    """The tape of this thread, or what steps with checkpoints have in its place; None if there is none.
 
     Raises:
         ArgumentError: it takes derivatives forward.
     """
     taker = differentiating_here()
-    if taker is not None and not isinstance(taker, Recorder):
+    if taker is not None and not taker.takes_graphs:
         raise ArgumentError(f"{what} is not supported in forward mode", call_site(), hint="use qp.ad.Tape")
     return taker
 
