@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from quadpy.core.dtypes import u1
 from quadpy.core.messages import counted
@@ -39,7 +40,7 @@ def custom_op(
     *,
     name: str = "",
     outputs: Mapping[str, Made] | None = None,
-    backward: Kernel | None = None,
+    backward: Kernel | Literal["auto"] | None = None,
     **types: Argument,
 ) -> Callable[..., Any]:
     """``kernel`` as an operator of torch, which ``torch.compile(fullgraph=True)`` accepts.
@@ -54,7 +55,8 @@ def custom_op(
             whose shape and dtype the output has (it begins as zeros), or a function that makes a tensor of all inputs.
         backward: a kernel for the gradients, of an operator with ``outputs``.  Its parameters are matched by name: inputs
             of this kernel; ``grad_y``, the gradient of output ``y``; and ``grad_x``, into which it writes (or, as it
-            begins with zeros, adds) the gradient of input ``x``.
+            begins with zeros, adds) the gradient of input ``x``.  torch can differentiate it once more.  With ``"auto"`` it is
+            ``kernel.grad``, which torch cannot.
         types: what annotations leave open, as for ``Kernel.compile``: ``x=qp.types.ndarray(dtype=qp.f32, ndim=2)``, or the
             value of a ``template()`` parameter.
 
@@ -67,7 +69,7 @@ def custom_op(
         QuadpyError: torch is not installed, or refuses the operator.
         CompilationError: the kernel itself is at fault.
     """
-    for given in (kernel, *(() if backward is None else (backward,))):
+    for given in (kernel, *(() if backward in (None, "auto") else (backward,))):
         if not isinstance(given, Kernel):
             raise ArgumentError(f"a torch operator needs a kernel, not {given!r}", hint="decorate it with @qp.kernel")
     label = name or f"quadpy::{kernel.source.name}"
@@ -76,7 +78,11 @@ def custom_op(
     forward = _Call.of(kernel, dict(outputs or {}), types)
     op = forward.registered(label)
     if backward is not None:
-        _register_gradients(op, forward, backward, types)
+        _require_differentiable(forward)
+        if isinstance(backward, Kernel):
+            _register_gradients(op, forward, backward, types)
+        else:
+            _register_adjoint(op, forward)
     return op  # type: ignore[no-any-return, unused-ignore]  # torch is untyped where it is not installed
 
 
@@ -197,15 +203,92 @@ class _Call:
         return made
 
 
-def _register_gradients(op: Any, forward: _Call, backward: Kernel, types: dict[str, Argument]) -> None:
-    """Let ``backward`` compute the gradients of ``op``."""
-    source = backward.source
+def _require_differentiable(forward: _Call) -> None:
     if forward.mutated or not forward.outputs:
         what = f"changes {', '.join(forward.mutated)}" if forward.mutated else "has no outputs"
         raise ArgumentError(
             f"{forward.kernel.source.name} {what}, and torch has no gradients for an operator that changes its inputs",
             forward.kernel.source.span, hint='let it return an array: outputs={"y": "x"}',
         )  # fmt: skip
+
+
+def _register_adjoint(op: Any, call: _Call) -> None:
+    """Let ``kernel.grad`` compute the gradients of ``op``, which runs ``call``."""
+    torch, names = _torch(), [parameter.name for parameter in call.inputs]
+    arrays = [parameter.name for parameter in call.inputs if isinstance(parameter, ArrayParameter)]
+    arriving = [f"grad_{output}" for output in call.outputs]
+
+    def run(*values: Any) -> Any:
+        """From the inputs, the outputs and the gradients of these: those of the tensors among the inputs."""
+        known = dict(zip([*names, *call.outputs, *arriving], values, strict=True))
+        passed = {name: known[name] for name in (*call.passed, *call.outputs)}
+        for name in (*arrays, *call.outputs):
+            if name in passed:
+                is_output = name in call.outputs
+                passed[name] = plain = known[name].detach().clone() if is_output else known[name].detach()
+                if plain.is_floating_point():
+                    plain.grad = known[f"grad_{name}"].clone() if is_output else torch.zeros_like(plain)
+        with _current_stream() as stream:
+            call.kernel.grad(**passed, **call.given, stream=stream)
+        found = (getattr(passed.get(name), "grad", None) for name in arrays)
+        made = tuple(
+            torch.zeros_like(known[n]) if each is None else each for n, each in zip(arrays, found, strict=True)
+        )
+        return made if len(made) != 1 else made[0]
+
+    def fake(*values: Any) -> Any:
+        made = tuple(torch.empty_like(value) for name, value in zip(names, values, strict=False) if name in arrays)
+        return made if len(made) != 1 else made[0]
+
+    outputs = "".join(f", Tensor {name}" for name in (*call.outputs, *arriving))
+    results = ", ".join(["Tensor"] * len(arrays))
+    parameters = call.schema().rpartition(" -> ")[0][1:-1]
+    schema = f"({parameters}{outputs}) -> {results if len(arrays) == 1 else f'({results})'}"
+    gradients = torch.library.custom_op(f"{op._qualname}_adjoint", run, mutates_args=(), schema=schema)  # noqa: SLF001 - it has no public name
+    gradients.register_fake(fake)
+
+    def refuse(ctx: object, inputs: object, output: object) -> None:  # torch passes them by these names
+        raise ArgumentError(
+            f"{call.kernel.source.name}: derivatives of a backward kernel that quadpy makes are not computed", call.kernel.source.span,
+            hint="write a kernel for the gradients, which torch can differentiate: backward=",
+        )  # fmt: skip
+
+    gradients._setup_context_fn = refuse  # noqa: SLF001 - as in ``registered``
+    op.register_autograd(
+        functools.partial(_adjoints, gradients, names, arrays),
+        setup_context=lambda ctx, inputs, output: _keep(
+            ctx, (*inputs, *(output if isinstance(output, tuple) else (output,)))
+        ),
+    )
+
+
+def _adjoints(gradients: Any, names: list[str], arrays: list[str], ctx: Any, *arrived: Any) -> tuple[Any, ...]:
+    kept = _kept(ctx)
+    given = [arrived_or.new_zeros(arrived_or.shape) if d is None else d.contiguous()
+             for d, arrived_or in zip(arrived, kept[len(names):], strict=True)]  # fmt: skip
+    found = gradients(*kept, *given)
+    by_name = dict(zip(arrays, found if isinstance(found, (tuple, list)) else (found,), strict=True))
+    return tuple(
+        by_name[name] if name in by_name and value.is_floating_point() else None
+        for name, value in zip(names, kept, strict=False)
+    )
+
+
+def _keep(ctx: Any, values: Iterable[Any]) -> None:
+    """Keep numbers and tensors until the way back."""
+    values = tuple(values)
+    ctx.save_for_backward(*[value for value in values if hasattr(value, "detach")])
+    ctx.numbers = [None if hasattr(value, "detach") else value for value in values]
+
+
+def _kept(ctx: Any) -> list[Any]:
+    saved = iter(ctx.saved_tensors)
+    return [next(saved) if number is None else number for number in ctx.numbers]
+
+
+def _register_gradients(op: Any, forward: _Call, backward: Kernel, types: dict[str, Argument]) -> None:
+    """Let ``backward`` compute the gradients of ``op``."""
+    source = backward.source
     names = [parameter.name for parameter in forward.inputs]
     arriving = [f"grad_{output}" for output in forward.outputs]
     declared = [parameter.name for parameter in parameters_of(source, current_config())]
@@ -225,19 +308,15 @@ def _register_gradients(op: Any, forward: _Call, backward: Kernel, types: dict[s
     gradients = call.registered(f"{op._qualname}_backward")  # noqa: SLF001 - it has no public name
     taken = [parameter.name for parameter in call.inputs]
 
-    def keep(ctx: Any, inputs: tuple[Any, ...], output: object) -> None:  # torch passes them by these names
-        ctx.save_for_backward(*[value for value in inputs if hasattr(value, "detach")])
-        ctx.numbers = [None if hasattr(value, "detach") else value for value in inputs]
-
     def gradients_of(ctx: Any, *arrived: Any) -> tuple[Any, ...]:
-        saved = iter(ctx.saved_tensors)
-        known = dict(zip(names, [next(saved) if n is None else n for n in ctx.numbers], strict=True))
+        known = dict(zip(names, _kept(ctx), strict=True))
         known |= dict(zip(arriving, arrived, strict=True))
         found = gradients(*(known[name] for name in taken))
         by_input = dict(zip(results.values(), found if isinstance(found, tuple) else (found,), strict=True))
         return tuple(by_input.get(name) for name in names)
 
-    op.register_autograd(gradients_of, setup_context=keep)
+    _register_adjoint(gradients, call)
+    op.register_autograd(gradients_of, setup_context=lambda ctx, inputs, output: _keep(ctx, inputs))
 
 
 @contextlib.contextmanager

@@ -97,3 +97,88 @@ def example_grad_for() -> None:
     with qp.ad.Tape(loss):
         forward()
     print(x.grad.to_numpy())  # [0.5 0.5 0.5]
+
+
+def example_Number() -> None:
+    x, loss, _ = _squares()
+    k = qp.ad.Number(0.5)
+
+    @qp.kernel
+    def stretch(k: qp.f32):
+        for i in x:
+            loss[None] += k * x[i] ** 2
+
+    with qp.ad.Tape(loss):
+        stretch(k)
+    print(k.grad[None])  # the sum of the squares
+
+
+def example_stop() -> None:
+    x, loss, _ = _squares()
+
+    @qp.kernel
+    def relax():
+        for i in x:
+            loss[None] += x[i] * qp.ad.stop(x[i])  # its derivative is x[i]
+
+    with qp.ad.Tape(loss):
+        relax()
+
+
+def example_checkpoint() -> None:
+    x, loss, squares = _squares()
+    v = qp.field(qp.f64, x.shape, needs_grad=True)
+
+    @qp.kernel
+    def kick(k: qp.f32):
+        for i in v:
+            v[i] -= k * qp.sin(x[i])
+
+    @qp.kernel
+    def drift():
+        for i in x:
+            x[i] += 0.1 * v[i]
+
+    def step(number: int) -> None:
+        kick(0.1 + 0.01 * number)
+        drift()
+
+    with qp.ad.Tape(loss):
+        qp.ad.checkpoint(step, 1000, slots=10)
+        squares()
+
+
+def example_memory() -> None:
+    _, loss, squares = _squares()
+
+    def learn() -> None:
+        with qp.ad.Tape(loss):
+            squares()
+
+    print(qp.ad.memory(learn), "bytes")
+
+
+def example_implicit() -> None:
+    _, loss, _ = _squares()
+    b, y = (qp.ndarray(qp.f32, 3, needs_grad=True) for _ in range(2))
+
+    @qp.kernel
+    def residual(r: qp.Array1D[qp.f32], y: qp.Array1D[qp.f32], b: qp.Array1D[qp.f32]):
+        for i in r:
+            r[i] = y[i] ** 3 + y[i] - b[i]
+
+    @qp.kernel
+    def bisection(y: qp.Array1D[qp.f32], b: qp.Array1D[qp.f32]):
+        for i in y:
+            low, high = 0.0, b[i] + 1.0
+            for _ in range(40):
+                middle = 0.5 * (low + high)
+                if middle**3 + middle < b[i]:
+                    low = middle
+                else:
+                    high = middle
+            y[i] = low
+
+    root = qp.ad.implicit(residual, bisection)
+    with qp.ad.Tape(loss):
+        root(y, b)  # the gradient of y goes to b

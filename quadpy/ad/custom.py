@@ -7,25 +7,11 @@ from collections.abc import Callable
 from contextlib import ContextDecorator
 from typing import Any, TypeVar
 
-from quadpy.ad.forward import ForwardRunner
-from quadpy.ad.recorder import Recorder
+from quadpy.ad.recorder import recorder_here
 from quadpy.core.public import call_site, public
 from quadpy.errors import ArgumentError
-from quadpy.runtime.launch.capturing import differentiating_here
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-def _tape(what: str) -> Recorder | None:
-    """The tape of this thread.
-
-    Raises:
-        ArgumentError: it takes derivatives forward.
-    """
-    taker = differentiating_here()
-    if isinstance(taker, ForwardRunner):
-        raise ArgumentError(f"{what} is not supported in forward mode", call_site(), hint="use qp.ad.Tape")
-    return taker if isinstance(taker, Recorder) else None
 
 
 class no_grad(ContextDecorator):  # noqa: N801 - used like a statement, so lower case
@@ -36,14 +22,14 @@ class no_grad(ContextDecorator):  # noqa: N801 - used like a statement, so lower
         return made if function is None else made(function)
 
     def __init__(self, function: object = None) -> None:
-        self._before: list[tuple[Recorder, bool] | None] = []
+        self._before: list[tuple[Any, bool] | None] = []
 
     def _recreate_cm(self) -> no_grad:
         return no_grad()
 
     @public
     def __enter__(self) -> None:
-        tape = _tape("no_grad")
+        tape = recorder_here("no_grad")
         self._before.append(None if tape is None else (tape, tape.unnoted))
         if tape is not None:
             tape.unnoted = True
@@ -72,7 +58,7 @@ class CustomFunction:
 
     @public
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        tape = _tape(f"{self.__name__}, a function with a derivative of its own,")
+        tape = recorder_here(f"{self.__name__}, a function with a derivative of its own,")
         if tape is None:
             return self._function(*args, **kwargs)
         if self._backward is None:

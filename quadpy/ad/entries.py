@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, Final, Protocol, TypeAlias
 
-from quadpy.ad.arrays import ZERO, Copy, copy_of
-from quadpy.core.importing import import_late
+from quadpy.ad.arrays import ZERO, Bytes, Copy, bytes_in, copy_of
 from quadpy.core.light import dataclass
+from quadpy.jit.kernel import Kernel
 from quadpy.jit.plan import Plan, Values, Views
-from quadpy.lang.source import FunctionSource
-from quadpy.runtime.launch.capturing import CAPTURES
+from quadpy.jit.watched import watched
+from quadpy.runtime.launch.capturing import CAPTURES, replaying_here
 from quadpy.runtime.memory.host_storage import Storage, Where
 from quadpy.runtime.streams.stream import Stream, use_stream
+
+Touch: TypeAlias = tuple[Bytes, bool]
+"""A range of addresses that work touches, and whether it writes."""
+
+ANY: Final[tuple[Touch, ...]] = (((0, 1 << 64), True),)
 
 
 class Entry(Protocol):
@@ -20,7 +25,18 @@ class Entry(Protocol):
 
     @property
     def stream(self) -> Stream: ...
+    @property
+    def touches(self) -> Sequence[Touch]:
+        """What the way back touches."""
+
     def back(self) -> None: ...
+
+
+def call(kernel: Kernel, plan: Plan, args: tuple[Any, ...], values: Values, views: Views, stream: object) -> object:
+    """Like a call of ``kernel``, which was resolved before: told to captures and observers, compared in a replay."""
+    if CAPTURES.count and (known := replaying_here()) is not None and known.repeats(kernel, args, stream):
+        return None
+    return watched(kernel, plan, args)(values, views, stream)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,26 +47,19 @@ class BackwardLaunch:
     """
 
     stream: Stream
-    source: FunctionSource
+    kernel: Kernel
     plan: Plan
+    args: tuple[Any, ...]
     values: Values
     views: Views
     changed: tuple[Storage, ...]
+    touches: Sequence[Touch]
 
     def back(self) -> None:
         before = [copy_of(storage, self.stream) for storage in self.changed]
-        run_plan(self.source, self.plan, self.values[:], self.views, self.stream)
+        call(self.kernel, self.plan, self.args, self.values[:], self.views, self.stream)
         for each in before:
             each.restore(self.stream)
-
-
-def run_plan(source: FunctionSource, plan: Plan, values: Values, views: Views, stream: object) -> object:
-    """Like a call of the kernel: reported to observers."""
-    observer = CAPTURES.observer
-    if observer is None:
-        return plan.run(values, views, stream)
-    observed = import_late("quadpy.jit.observed_call")
-    return observed.run_observed(observer, source, plan, values, views, stream)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +68,10 @@ class Restored:
 
     stream: Stream
     copies: tuple[Copy, ...]
+
+    @property
+    def touches(self) -> Sequence[Touch]:
+        return [(bytes_in(each.storage), True) for each in self.copies]
 
     def back(self) -> None:
         for each in self.copies:
@@ -73,6 +86,10 @@ class Cleared:
     gradient: Storage
     where: Where
 
+    @property
+    def touches(self) -> Sequence[Touch]:
+        return [(bytes_in(self.gradient), True)]
+
     def back(self) -> None:
         self.gradient.write(self.where, ZERO, self.stream)
 
@@ -85,6 +102,7 @@ class CustomCall:
     backward: Callable[..., object]
     args: Sequence[Any]
     kwargs: dict[str, Any]
+    touches: Sequence[Touch] = ANY
 
     def back(self) -> None:
         with use_stream(self.stream):

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from quadpy.ad.arrays import ZERO, Bytes, bytes_of, clear, overlap, part_of, storages_of, with_derivatives
-from quadpy.ad.entries import run_plan
-from quadpy.ad.lost import Lost
-from quadpy.ad.switch import begin, end, quietly, refuse_inner
+from quadpy.ad.arrays import ZERO, bytes_of, clear, part_of, storages_of, with_derivatives
+from quadpy.ad.entries import call
+from quadpy.ad.lost import Following
+from quadpy.ad.switch import begin, end, refuse_inner
 from quadpy.core.public import call_site, public, require_switch
 from quadpy.errors import ArgumentError
 from quadpy.jit.kernel import Kernel
@@ -20,6 +20,7 @@ from quadpy.jit.plan import Plan, Values, Views
 from quadpy.lang.fingerprints import is_our_module
 from quadpy.runtime.arrays.view import ArrayMemory
 from quadpy.runtime.device.blocks import Block
+from quadpy.runtime.launch.capturing import quietly
 from quadpy.runtime.launch.host_access import ObservedAccess
 from quadpy.runtime.streams.stream import Stream
 
@@ -28,10 +29,10 @@ if TYPE_CHECKING:
 
 
 class FwdMode(Block):
-    """``with qp.ad.FwdMode(loss, param, seed):`` computes, beside each field, its derivative along ``seed``: its dual.
+    """``with qp.ad.FwdMode(loss, param, seed):`` computes, beside each field and ndarray, its derivative along ``seed``: its dual.
 
-    ``param`` is the field to differentiate by, ``seed`` has a number for each of its elements, by default 1 for one element.
-    Afterwards ``loss.dual`` is the derivative of ``loss``, a field or a list of fields.  Kernels compute duals together with
+    ``param`` is the field or ndarray to differentiate by, ``seed`` has a number for each of its elements, by default 1 for one element.
+    Afterwards ``loss.dual`` is the derivative of ``loss``, one of them or a list.  Kernels compute duals together with
     their values, in one launch.  All duals are cleared first, unless ``clear_gradients=False``.
     """
 
@@ -45,7 +46,7 @@ class FwdMode(Block):
         require_switch(clear_gradients, "clear_gradients")
         self._param, self._clears = param, clear_gradients
         shape = tuple(param.shape) + tuple(param.element_shape)
-        if seed is None and param.size * len(param.leaves()) != 1:
+        if seed is None and np.prod(shape, dtype=int) != 1:
             raise ArgumentError(
                 f"seed is missing: {param!r} has {param.size} elements", call_site(),
                 hint="pass a number for each element, the direction of the derivative",
@@ -69,13 +70,11 @@ class FwdMode(Block):
         end(about)
 
 
-class ForwardRunner:
+class ForwardRunner(Following):
     """Runs the forward kernels in place of kernels that use duals."""
 
-    quiet = False
-
     def __init__(self) -> None:
-        self._lost = Lost("dual")
+        super().__init__("dual")
 
     def taken(self, kernel: Kernel, plan: Plan, args: tuple[Any, ...]) -> Callable[[Values, Views, object], object]:
         """Like ``Differentiating.taken``: a kernel that uses duals is replaced by its forward kernel."""
@@ -86,57 +85,45 @@ class ForwardRunner:
     ) -> object:
         with quietly(self):
             arrays: tuple[ArrayMemory, ...] = (*views, *plan.fields)
-            found = [whole for each in arrays for whole in _with_dual(bytes_of(each))]
+            found = [whole for each in arrays for whole in self.lost.having(bytes_of(each))]
             have = [bytes_of(each) for whole in with_derivatives("dual") for each in (whole, whole.dual)]
             touched, is_taken = accesses_of(plan, values), bool(found) and not kernel.options.derivative
-            self._lost.call(kernel, arrays, touched, have, differentiated=is_taken)
+            self.lost.call(kernel, arrays, touched, have, differentiated=is_taken)
             if not is_taken:
-                return run_plan(kernel.source, plan, values, views, stream)
+                return call(kernel, plan, args, values, views, stream)
             if is_our_module(kernel.source.fn.__module__):
                 raise ArgumentError(
                     f"a function of quadpy's own, which has no derivative, is called in forward mode for {found[0]!r}",
                     call_site(), hint="write it as a kernel",
                 )  # fmt: skip
             given, named = kernel.as_given(args)
-            dual_plan, values, views = kernel.derivative("dual").planned(given, named, lambda *all: all)
-            return run_plan(kernel.source, dual_plan, values, views, stream)
+            dual = kernel.derivative("dual")
+            dual_plan, values, views = dual.planned(given, named, lambda *all: all)
+            return call(dual, dual_plan, args, values, views, stream)
 
     def wrote(self, on: Stream, target: ObservedAccess) -> None:
         """Like ``Taker.wrote``: the dual of a constant is 0."""
         if target.where is None:
-            self._lost.overwritten(part_of(target))
+            self.lost.overwritten(part_of(target))
         with quietly(self):
-            found = _with_dual(part_of(target))
+            found = self.lost.having(part_of(target))
             pairs = [pair for each in found for pair in zip(storages_of(each), storages_of(each.dual), strict=True)]
             dual = next((dual for storage, dual in pairs if storage.pointer == target.layout.start), None)
             if dual is not None:
                 dual.write(... if target.where is None else target.where, ZERO, on)
             elif found:
                 raise ArgumentError(f"the host writes to the memory of {found[0]!r} as another array", call_site(),
-                                    hint="write to the field itself")  # fmt: skip
+                                    hint="write to the array itself")  # fmt: skip
+
+    takes_graphs = False
+
+    def launch(self, run: Any, stream: Any) -> None:
+        """Like ``Differentiating.launch``."""
+        raise ArgumentError(
+            "a graph is launched in forward mode, which sees only calls of kernels",
+            call_site(),
+            hint="call the kernels themselves",
+        )
 
     def exported(self, on: Stream) -> None:
         """Like ``Taker.exported``: nothing is kept."""
-
-    def copied(self, on: Stream, source: ObservedAccess, target: ObservedAccess) -> None:
-        """Like ``Taker.copied``."""
-        self._refuse_copy(part_of(source))
-        self.wrote(on, target)
-
-    def passes_on(self, array: Any) -> None:
-        """Like ``Differentiating.passes_on``."""
-        self._refuse_copy(bytes_of(array))
-
-    def _refuse_copy(self, source: Bytes) -> None:
-        found, line = _with_dual(source), self._lost.line_of(source)
-        if found or line:
-            what = repr(found[0]) if found else f"an array that a kernel wrote at {line}"
-            raise ArgumentError(
-                f"{what} is copied in forward mode, which differentiates calls of kernels", call_site(),
-                hint="copy it in a kernel",
-            )  # fmt: skip
-
-
-def _with_dual(where: Bytes) -> Sequence[Any]:
-    """The fields with a dual that share memory with ``where``."""
-    return [each for each in with_derivatives("dual") if overlap(bytes_of(each), where)]

@@ -18,23 +18,24 @@ class GradientError(QuadpyError):
 
 
 @public
-def value_and_grad(function: Callable[..., Any], loss: Any) -> Callable[..., tuple[float, tuple[Any, ...]]]:
+def value_and_grad(function: Callable[..., Any], loss: Any = None) -> Callable[..., tuple[float, tuple[Any, ...]]]:
     """A function that calls ``function`` on a tape; it returns the number in ``loss``, and the gradients of the arguments.
 
-    These are the arrays ``x.grad``, one for each argument that has a gradient.
+    ``loss`` is by default what ``function`` returns.  The gradients are the arrays ``x.grad``, one for each argument that has one.
     """
 
     @public
     def call(*args: Any, **kwargs: Any) -> tuple[float, tuple[Any, ...]]:
-        with Tape(loss):
-            function(*args, **kwargs)
-        return _number(loss), tuple(each.grad for each in args if _has_gradient(each))
+        with Tape(loss) as tape:
+            found = function(*args, **kwargs)
+            tape.loss = found if loss is None else loss
+        return _number(tape.loss), tuple(each.grad for each in args if _has_gradient(each))
 
     return call
 
 
 def _number(loss: Any) -> float:
-    return float(loss.to_numpy().reshape(()))
+    return float(loss if isinstance(loss, float) else loss.to_numpy().reshape(()))
 
 
 def _has_gradient(given: Any) -> bool:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any, Final
 
-from quadpy.ad.arrays import Bytes, bytes_of, overlap
+from quadpy.ad.arrays import Bytes, bytes_of, overlap, part_of, with_derivatives
 from quadpy.core.dtypes import BY_NAME
 from quadpy.core.public import call_site
 from quadpy.errors import ArgumentError
 from quadpy.jit.kernel import Kernel
 from quadpy.runtime.arrays.field_memory import FieldMemory
 from quadpy.runtime.arrays.view import ArrayMemory
+from quadpy.runtime.launch.host_access import ObservedAccess
 from quadpy.runtime.launch.observing import KernelAccess
+from quadpy.runtime.streams.stream import Stream
+
+_WHERE: Final = {"grad": "on a tape", "dual": "in forward mode"}
 
 
 class Lost:
@@ -50,6 +55,20 @@ class Lost:
         """The line that wrote to ``part``; empty where there is none."""
         return next((at for each, at in self._written.items() if overlap(each, part)), "")
 
+    def having(self, where: Bytes) -> list[Any]:
+        """The fields and ndarrays with a derivative that share memory with ``where``."""
+        return [each for each in with_derivatives(self._kind) if overlap(bytes_of(each), where)]
+
+    def refuse_copy(self, source: Bytes) -> None:
+        """Raise ArgumentError if the host copies numbers that have derivatives."""
+        found, line = self.having(source), self.line_of(source)
+        if found or line:
+            what = repr(found[0]) if found else f"an array that a kernel wrote at {line}"
+            raise ArgumentError(
+                f"{what} is copied {_WHERE[self._kind]}, which differentiates calls of kernels", call_site(),
+                hint="copy it in a kernel",
+            )  # fmt: skip
+
     def overwritten(self, whole: Bytes) -> None:
         """The host writes all of ``whole``."""
         self._written.pop(whole, None)
@@ -60,3 +79,25 @@ def _has_floats(array: ArrayMemory) -> bool:
         return array.scalar.is_float or len(array.storages) > 1
     scalar = getattr(array, "type_key", ("", "", 0, ()))[1]
     return scalar not in BY_NAME or BY_NAME[scalar].is_float
+
+
+class Following:
+    """The part of tapes and forward mode that refuses what would lose derivatives, which is ``lost``."""
+
+    quiet = False
+
+    def __init__(self, kind: str) -> None:
+        self.lost = Lost(kind)
+
+    def wrote(self, on: Stream, target: ObservedAccess) -> None:
+        """Like ``Taker.wrote``."""
+        raise NotImplementedError
+
+    def copied(self, on: Stream, source: ObservedAccess, target: ObservedAccess) -> None:
+        """Like ``Taker.copied``."""
+        self.lost.refuse_copy(part_of(source))
+        self.wrote(on, target)
+
+    def passes_on(self, array: Any) -> None:
+        """Like ``Differentiating.passes_on``."""
+        self.lost.refuse_copy(bytes_of(array))

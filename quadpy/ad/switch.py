@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final, Protocol
 
@@ -24,14 +22,8 @@ from quadpy.runtime.streams.timeline import Timeline
 class Taker(Differentiating, Protocol):
     """A tape, or forward mode."""
 
-    def wrote(self, on: Stream, target: ObservedAccess) -> None:
-        """The host is about to write constants on ``on``."""
-
     def exported(self, on: Stream) -> None:
         """Another library may be about to get an array of the host, which it may then change at any time."""
-
-    def copied(self, on: Stream, source: ObservedAccess, target: ObservedAccess) -> None:
-        """The host is about to copy one array to another."""
 
 
 def _here() -> Taker | None:
@@ -64,16 +56,6 @@ class _HostAccesses(Observer):
     def copying(self, on: ObservedStream, source: ObservedAccess, target: ObservedAccess) -> Submission:
         if (taker := _here()) is not None and isinstance(on, Stream):
             taker.copied(on, source, target)
-        return NOT_NOTED
-
-    def launching_graph(
-        self, on: ObservedStream, graph: object, version: object, nodes: Any, *, overlap: bool
-    ) -> Submission:  # fmt: skip
-        if _here() is not None:
-            raise ArgumentError(
-                "a graph is launched while derivatives are taken, which sees only calls of kernels", call_site(),
-                hint="call the kernels themselves; or capture them and their backward kernels, kernel.grad(…), as one graph",
-            )  # fmt: skip
         return NOT_NOTED
 
 
@@ -110,13 +92,3 @@ def end(taker: Taker) -> None:
     """Pass ``taker`` no more calls."""
     taker.quiet = True
     whole(partial(follow, taker))
-
-
-@contextmanager
-def quietly(taker: Taker) -> Iterator[None]:
-    """Context manager: inside, calls run as usual."""
-    before, taker.quiet = taker.quiet, True
-    try:
-        yield
-    finally:
-        taker.quiet = before

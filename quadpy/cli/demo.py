@@ -24,6 +24,11 @@ EXAMPLES: Final = (
     "path_tracer",
     "lattice_boltzmann",
     "two_stream",
+    "seismic",
+    "crawler",
+    "predator_prey",
+    "throw",
+    "heat_sink",
 )
 
 

@@ -35,7 +35,7 @@ from quadpy.runtime.device.life import refuse_in_host_function
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.device.synchronous import complete
 from quadpy.runtime.launch.captured_work import GraphLaunch
-from quadpy.runtime.launch.capturing import CAPTURES, Session, session_of
+from quadpy.runtime.launch.capturing import CAPTURES, Session, differentiating_here, session_of
 from quadpy.runtime.launch.fusion import TOO_LARGE, Fuse, Fusion
 from quadpy.runtime.launch.observing import Observer, Submission
 from quadpy.runtime.memory.device_storage import stream_of
@@ -96,6 +96,9 @@ class GraphExec(OneProcess):
             CaptureError: ``stream`` is captured, and the graph allocates or frees memory.
         """
         try:
+            if CAPTURES.watched and (taker := differentiating_here()) is not None:
+                taker.launch(self, stream)
+                return
             with self._lock:
                 live, owner = self._live, self._owner
                 engine = owner.engine or live.check()

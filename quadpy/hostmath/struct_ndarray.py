@@ -83,11 +83,13 @@ class StructNDArray(StructAccess, NDArray):
 
 
 def struct_ndarray(
-    type: StructType, shape: object, needs_grad: bool = False, *, stream: object = None
+    type: StructType, shape: object, needs_grad: bool = False, *, needs_dual: bool = False, stream: object = None
 ) -> StructNDArray:
     """Create an array of zero structs; see ``qp.ndarray``."""
     extents = shape_of(shape)
     made = StructNDArray(type, extents, stream)
+    if needs_dual:
+        raise ArgumentError("needs_dual=True: arrays of structs have no duals", hint="use a field of structs")
     if needs_grad:
         if not any(scalar.is_float for scalar in made.record.types):
             raise ArgumentError(f"needs_grad=True: {type!r} has no floats", hint="only floats have derivatives")

@@ -40,6 +40,7 @@ def _ndrange(*ranges: Any, axes: Any = None) -> Iterator[tuple[int, ...]]:
 
 _ON_HOST: Final[Mapping[str, Callable[..., Any]]] = {
     "ndrange": _ndrange,
+    "ad.stop": lambda x: float(x) if isinstance(x, float) else x,
     "static": lambda *values: values if len(values) != 1 else values[0],
     "subgroup.group_size": lambda: import_late("quadpy.capabilities").lanes_of_waves(),
     "subgroup.log2_group_size": lambda: import_late("quadpy.capabilities").lanes_of_waves().bit_length() - 1,

@@ -81,6 +81,7 @@ GROUPS: Final = {
         Row("cast", "x, dtype", "x converted to dtype.", Traced()),
         Row("bit_cast", "x, dtype", "The bits of x reinterpreted as dtype, which must have the same width.", Traced()),
     ),
+    "Derivatives": (Row("ad.stop", "x", "x, as a constant where derivatives are taken.", Traced()),),
     "Random numbers": (
         Row("random", "dtype=float", "A uniform random number: a float in [0, 1), or an integer of the whole range of its type.", Traced(),
             effects=Effect.DRAWS),

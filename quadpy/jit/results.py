@@ -5,13 +5,16 @@ from __future__ import annotations
 import itertools
 import math
 import struct
+import threading
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Final
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from quadpy.core.artifact import ResultShape
 from quadpy.core.dtypes import BY_NAME, Scalar
+from quadpy.errors import ArgumentError
 from quadpy.hostmath import ElementType, Struct, StructType, type_of
 from quadpy.hostmath.struct_types import struct_type_of
 from quadpy.runtime.elements.numpy_types import SCALAR_OF, STORAGE, cast, decode
@@ -73,3 +76,33 @@ def _shaped(shape: ResultShape, numbers: Iterator[tuple[object, Scalar]]) -> obj
         flat, types = zip(*itertools.islice(numbers, math.prod(shape)), strict=True)
         return wrap(cast(np.array(flat), types[0]).reshape(shape), types[0])
     return next(numbers)[0]
+
+
+class _Adjoint(threading.local):
+    array: Any = None
+
+
+_adjoint = _Adjoint()
+
+
+@contextmanager
+def result_has(adjoint: Any) -> Iterator[None]:
+    """Context manager: calls of backward kernels inside begin with ``adjoint``, an array of one number, of the result."""
+    before, _adjoint.array = _adjoint.array, adjoint
+    try:
+        yield
+    finally:
+        _adjoint.array = before
+
+
+def adjoint_of_result() -> Any:
+    """What the kernel that is called now returns has this adjoint, an array of one number.
+
+    Raises:
+        ArgumentError: there is none.
+    """
+    if _adjoint.array is None:
+        raise ArgumentError(
+            "the backward kernel of a kernel that returns a value is called by hand", hint="use qp.ad.Tape"
+        )
+    return _adjoint.array

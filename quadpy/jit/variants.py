@@ -6,6 +6,7 @@ A generated function makes it from the arguments of a call, and checks that the 
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from types import MethodType, ModuleType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -29,7 +30,8 @@ from quadpy.jit.dispatcher import Dispatcher
 from quadpy.jit.fast_call.arguments import define
 from quadpy.jit.fast_call.owners import read_once
 from quadpy.jit.options import KernelOptions
-from quadpy.jit.parameters import Argument, ArrayParameter, Parameter
+from quadpy.jit.parameters import Argument, ArrayParameter, Parameter, ScalarParameter
+from quadpy.jit.results import adjoint_of_result
 from quadpy.lang.arguments import ArgType, MemberPath
 from quadpy.lang.decorators import Method
 from quadpy.lang.dependencies import MISSING, Dependencies
@@ -83,6 +85,11 @@ class Variant:
             self._add(MemberPath(parameter.name), parameter)
         for path in self.paths:
             self._add_member(path)
+        if options.derivative == "grad" and _returns_value(source):
+            adjoint_of_result()  # there must be one
+            self._parameters.append(ArrayParameter("return.grad", None, (), None))
+            self._names["adjoint_of_result"] = adjoint_of_result
+            self._passed.append("adjoint_of_result()")
         self._roots = {path.root: self._roots[path.root] for path in self._fixed if self._is_kept(path)}
         self.dispatcher = _Flat(source, config, tuple(self._parameters), options)
         self.dispatcher.variant = self
@@ -123,6 +130,8 @@ class Variant:
             self._passed.append(text)
             if self._derivative and isinstance(parameter, ArrayParameter):
                 self._add_derivative(path, given)
+            if self._derivative == "grad" and isinstance(parameter, ScalarParameter) and parameter.type.is_float:
+                self._add_number(path, given)
             return
         self._fixed[path] = parameter
 
@@ -131,12 +140,23 @@ class Variant:
         text = self._text(path)
         self._guard(f"{text}.__class__", type(array))
         name = str(path.attribute(self._derivative))
-        if not is_array(array) or self._derivative != "grad" or path.steps[-1:] == ("grad",):
+        if path.steps[-1:] in (("grad",), ("dual",)):
             return
-        if array.grad is None:
-            self._guard(f"{text}.grad", None)
-        elif all(each.name != name for each in self._parameters):
+        found = f"getattr({text}, {self._derivative!r}, None)"
+        has_none = getattr(array, self._derivative, None) is None
+        self._guards[found] = f"{found} is not None" if has_none else f"{found} is None"
+        if has_none:
+            return
+        if all(each.name != name for each in self._parameters):
             self._parameters.append(ArrayParameter(name, None, (), None))
+            self._passed.append(f"{text}.{self._derivative}")
+
+    def _add_number(self, path: MemberPath, given: Argument) -> None:
+        """The gradient of a number that has one."""
+        text = self._text(path)
+        self._guard(f"{text}.__class__", type(given))
+        if hasattr(given, "__quadpy_number__"):
+            self._parameters.append(ArrayParameter(str(path.attribute("grad")), None, (), None))
             self._passed.append(f"{text}.grad")
 
     def _add_member(self, path: MemberPath) -> None:
@@ -279,6 +299,11 @@ class _Flat(Dispatcher):
         made.plans.release()
         self.variant.watch(made.plans.reads)
         return made
+
+
+def _returns_value(source: FunctionSource) -> bool:
+    returned = source.tree.returns
+    return returned is not None and not (isinstance(returned, ast.Constant) and returned.value is None)
 
 
 def _can_change(value: object) -> bool:

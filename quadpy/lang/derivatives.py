@@ -19,6 +19,9 @@ from quadpy.lang.library import with_callees
 from quadpy.lang.scope import import_value
 from quadpy.lang.values import ArrayRef
 
+RESULT: Final = "$result"
+"""As in ``ir.grad.reverse``."""
+
 _TRANSFORMS: Final = {"grad": ("quadpy.ir.grad.reverse", "adjoint"), "dual": ("quadpy.ir.grad.forward", "tangent")}
 
 
@@ -69,10 +72,13 @@ def differentiated(t: Trace, kernel: ir.Kernel) -> ir.Kernel:
         CompilationError: it cannot be differentiated, with the line that prevents it.
     """
     kind = t.options.derivative
-    derivatives = {name: other for name in kernel.arrays if (other := f"{name}.{kind}") in kernel.arrays}
+    names = [*kernel.arrays, *(param.name for param in kernel.params if isinstance(param, ir.ScalarParam))]
+    derivatives = {name: other for name in names if (other := f"{name}.{kind}") in kernel.arrays}
     for ref, field in t.signature.fields.values():
         if (found := _derivative_of(t, field)) is not None:
             derivatives[ref.name] = t.signature.fields[id(found)][0].name
+    if "return.grad" in kernel.arrays:
+        derivatives[f"{RESULT}0"] = "return.grad"
     if not derivatives:
         raise KernelTypeError(
             f"{kernel.name} uses no array with a {kind}", t.frame.source.span,
@@ -94,7 +100,7 @@ def _unmarked(node: ir.Node) -> ir.Node:
 
 def _require_supported(t: Trace, kernel: ir.Kernel) -> None:
     is_backward, span = t.options.derivative == "grad", t.frame.source.span
-    if kernel.results and (is_backward or any(type.is_float for type in kernel.results)):
+    if any(type.is_float for type in kernel.results) and (not is_backward or len(kernel.results) > 1):
         t.fail_type(
             f"{kernel.name} returns a value, whose derivative would be lost", span,
             "write it to a field or an ndarray of one number",

@@ -263,6 +263,14 @@ def _filled(number: int) -> Rule:
     return run
 
 
+def _stop(t: Trace, span: Span, x: Value) -> Value:
+    """The bits of each float as what they are, which no derivative goes through."""
+    if isinstance(x, Vec):
+        return map_vec(t, lambda e: _stop(t, span, e), x)
+    value = to_scalar(t, x, span)
+    return ir.BitCast(value, value.type, span=span) if value.type.is_float else value
+
+
 TRACED: Final[Mapping[str, Rule]] = {
     **SIMT_RULES,
     **SUBGROUP_RULES,
@@ -283,6 +291,7 @@ TRACED: Final[Mapping[str, Rule]] = {
     "select": lambda t, span, cond, a, b: select(t, cond, a, b, span),
     "cast": _cast,
     "bit_cast": lambda t, span, x, dtype: bit_cast(t, x, _scalar_type(t, dtype, span), span),
+    "ad.stop": _stop,
     "random": lambda t, span, dtype=float: random_number(t, "uniform", _scalar_type(t, dtype, span), span),
     "randn": lambda t, span, dtype=float, dt=None: random_number(
         t, "normal", _scalar_type(t, dtype if dt is None else dt, span), span

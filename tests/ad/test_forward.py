@@ -203,3 +203,46 @@ def test_after_an_error_everything_is_as_before():
     before = x.dual[None]
     double()
     assert x.dual[None] == before
+
+
+def test_ndarrays_have_duals():
+    @qp.kernel
+    def weigh(a: qp.Array1D[qp.f64], b: qp.Array1D[qp.f64], total: qp.Array0D[qp.f64]) -> None:
+        for i in a:
+            total[None] += a[i] * b[i]
+
+    a, b = (qp.ndarray(qp.f64, 3, needs_dual=True) for _ in range(2))
+    constant, total = qp.ndarray(qp.f64, 3), qp.ndarray(qp.f64, (), needs_dual=True)
+    for each in (a, b, constant):
+        each.from_numpy(np.array([1.0, 2.0, 3.0]))
+    for one, other, dual in ((a, b, 2.0), (a, constant, 2.0), (constant, b, 0.0), (a, a, 4.0)):
+        with qp.ad.FwdMode(total, a, seed=[0, 1, 0]):
+            weigh(one, other, total)
+        assert total.dual[None] == dual
+        total.fill(0)
+    with qp.ad.FwdMode(total, a, seed=[0, 1, 0]):
+        a[1] = 5.0  # a constant
+        weigh(a, b, total)
+    assert total.dual[None] == 0
+    with pytest.raises(qp.ArgumentError, match="no dual"):
+        qp.ndarray(qp.i32, 3, needs_dual=True)
+    with pytest.raises(qp.ArgumentError, match="has no dual"):
+        qp.ad.FwdMode(total, constant, seed=[1, 0, 0])
+
+
+def test_stop():
+    x, y = (qp.field(qp.f64, (), needs_grad=True, needs_dual=True) for _ in range(2))
+
+    @qp.kernel
+    def scale() -> None:
+        w = qp.ad.stop(qp.math.vec2(x[None], 2.0))
+        y[None] = x[None] * w.x + qp.cast(qp.ad.stop(x[None]), qp.i32)
+
+    x[None] = 3.0
+    with qp.ad.FwdMode(y, x):
+        scale()
+    assert (y[None], y.dual[None]) == (12, 3)
+    with qp.ad.Tape(y):
+        scale()
+    assert x.grad[None] == 3
+    assert type(qp.ad.stop(qp.ad.Number(2))) is float

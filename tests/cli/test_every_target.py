@@ -21,7 +21,7 @@ from quadpy.examples import cloth, lattice_boltzmann, materials, path_tracer, sp
 from quadpy.jit.kernel import Kernel
 from quadpy.jit.offline import compile_with_asm
 
-WITHOUT_KERNELS = {"_common", "_moving", "_pictures", "decode"}  # the decoder's are in _transformer
+WITHOUT_KERNELS = {"_common", "_descent", "_moving", "_pictures", "decode"}  # the decoder's are in _transformer
 OBJECTS = {
     "cloth": lambda: cloth.Cloth(np.zeros((2, 3), np.float32), [(0, 1, 1.0)], np.ones(2), 0.1),
     "lattice_boltzmann": lambda: lattice_boltzmann.Flow(np.zeros((8, 8), bool), 0.1),

@@ -27,6 +27,11 @@ SMALL = {
     "path_tracer": ["--steps", "2", "--size", "32"],
     "lattice_boltzmann": ["--steps", "1", "--size", "24"],
     "two_stream": ["--steps", "3", "--size", "32", "--electrons", "2000"],
+    "seismic": ["--steps", "2", "--size", "12"],
+    "crawler": ["--steps", "1", "--size", "64", "--time-steps", "20"],
+    "predator_prey": ["--steps", "2", "--size", "64"],
+    "throw": ["--steps", "2", "--size", "64"],
+    "heat_sink": ["--steps", "2", "--size", "8"],
 }
 
 

@@ -243,3 +243,83 @@ def test_wrong_tensors_are_errors_of_the_kernel():
         op(torch.zeros(3, dtype=torch.float64), 1.0, torch.zeros(3))
     with pytest.raises(ArgumentError, match="2"):
         op(torch.zeros(3, 3), 1.0, torch.zeros(3))
+
+
+@qp.kernel
+def waves(x: F64, w: F64, factor: qp.f64, y: F64):
+    for i in x:
+        y[i] = qp.sin(factor * x[i]) * w[i]
+
+
+@qp.kernel
+def waves_backward(x: F64, w: F64, factor: qp.f64, grad_y: F64, grad_x: F64, grad_w: F64):
+    for i in x:
+        grad_x[i] = factor * qp.cos(factor * x[i]) * w[i] * grad_y[i]
+        grad_w[i] = qp.sin(factor * x[i]) * grad_y[i]
+
+
+def two(n=5):
+    return [torch.arange(1.0, n + 1, dtype=torch.float64).mul(k).requires_grad_() for k in (0.3, 0.7)]
+
+
+def test_gradients_that_quadpy_makes():
+    op = operator(waves, outputs={"y": "x"}, backward="auto")
+    x, w = two()
+    assert torch.autograd.gradcheck(lambda x, w: op(x, w, 1.5), (x, w))
+    torch.library.opcheck(op, (x, w, 1.5))
+    y = torch.compile(lambda x, w: (op(x * 2, w, 1.5) ** 2).sum(), fullgraph=True, backend="aot_eager")(x, w)
+    y.backward()
+    u, v = (each.detach().clone().requires_grad_() for each in (x, w))
+    ((torch.sin(1.5 * 2 * u) * v) ** 2).sum().backward()
+    torch.testing.assert_close(x.grad, u.grad)
+    torch.testing.assert_close(w.grad, v.grad)
+
+
+def test_only_some_outputs_and_inputs_have_gradients():
+    @qp.kernel
+    def both(x: F64, n: qp.types.ndarray(dtype=qp.i32, ndim=1), y: F64, z: F64):
+        for i in x:
+            y[i] = x[i] * n[i]
+            z[i] = x[i] ** 2
+
+    op = operator(both, outputs={"y": "x", "z": "x"}, backward="auto")
+    x, n = two()[0], torch.arange(5, dtype=torch.int32)
+    op(x, n)[1].sum().backward()
+    torch.testing.assert_close(x.grad, 2 * x.detach())
+
+
+def test_double_backward():
+    op = operator(waves, outputs={"y": "x"}, backward=waves_backward)
+    x, w = two()
+    assert torch.autograd.gradgradcheck(lambda x, w: op(x, w, 1.5), (x, w))
+
+    def penalty(x, w):
+        (gradient,) = torch.autograd.grad(op(x, w, 1.5).sum(), x, create_graph=True)
+        return (gradient**2).sum()
+
+    penalty(x, w).backward()
+    u, v = (each.detach().clone().requires_grad_() for each in (x, w))
+    (gradient,) = torch.autograd.grad((torch.sin(1.5 * u) * v).sum(), u, create_graph=True)
+    (gradient**2).sum().backward()
+    torch.testing.assert_close(x.grad, u.grad)
+    torch.testing.assert_close(w.grad, v.grad)
+
+
+def test_derivatives_that_do_not_exist_are_errors():
+    op = operator(waves, outputs={"y": "x"}, backward="auto")
+    x, w = two()
+    (gradient,) = torch.autograd.grad(op(x, w, 1.5).sum(), x)
+    with pytest.raises(ArgumentError, match="are not computed"):
+        torch.autograd.grad(op(x, w, 1.5).sum(), x, create_graph=True)
+    assert gradient.shape == x.shape
+
+    @qp.kernel
+    def cut(x: F64, y: F64):
+        for i in x:
+            y[i] = qp.cast(x[i], qp.i32)
+
+    lost = operator(cut, outputs={"y": "x"}, backward="auto")
+    with pytest.raises(qp.KernelTypeError, match="conversion to an integer"):
+        lost(x).sum().backward()
+    with pytest.raises(ArgumentError, match="no gradients for an operator that changes"):
+        operator(waves, backward="auto")

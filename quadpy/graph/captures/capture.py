@@ -16,7 +16,7 @@ from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.devices import device_or_current
 from quadpy.runtime.device.life import refuse_in_host_function
 from quadpy.runtime.launch.captured_work import HostFunction
-from quadpy.runtime.launch.capturing import session_of
+from quadpy.runtime.launch.capturing import differentiating_here, session_of
 from quadpy.runtime.streams.stream import Stream
 
 
@@ -93,6 +93,11 @@ def host_function(function: Callable[..., object], *args: Any, stream: object = 
     """
     if not callable(function):
         raise ArgumentError(f"{function!r} is not a function")
+    if differentiating_here() is not None:
+        raise ArgumentError(
+            "a host function is called while derivatives are taken, and may change any array", call_site(),
+            hint="call it before or after",
+        )  # fmt: skip
     device = device_or_current(stream.device if isinstance(stream, Stream) else None)
     on = device.stream_for(stream)
     if (session := session_of(on)) is not None:

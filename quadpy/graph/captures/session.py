@@ -145,7 +145,9 @@ class CaptureSession:
             self.refuse("a kernel that returns a number", "let it write an array instead")
         try:
             kernel, args = take_launching_kernel()
-            node = node_of_launches(self.device, prepared, kernel, call=_call_of(kernel, args))
+            node = node_of_launches(
+                self.device, prepared, kernel, call=Call.of(kernel, args) if kernel is not None else None
+            )
         except GraphError as error:
             self._fail(error.message, error.hint)
         self._append(stream, NewNode(node, _title(node)), self._streams.after_homes(stream, node.keep))
@@ -192,13 +194,6 @@ class CaptureSession:
         except BaseException:
             self._fail_incomplete()
             raise
-
-
-def _call_of(kernel: Any, args: tuple[Any, ...]) -> Call | None:
-    if kernel is None:
-        return None
-    given, named = kernel.as_given(args)
-    return Call((kernel, *given), named)
 
 
 def _title(node: KernelNode) -> str:

@@ -26,6 +26,12 @@ class Call(NamedTuple):
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
 
+    @classmethod
+    def of(cls, kernel: Any, args: tuple[Any, ...]) -> Call:
+        """A call of ``kernel`` with all its arguments in order."""
+        given, named = kernel.as_given(args)
+        return cls((kernel, *given), named)
+
 
 @shows("after", "kind", "name", "reads", "writes")
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)

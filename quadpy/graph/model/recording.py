@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from quadpy.graph.model.kernels import node_of_launches
-from quadpy.graph.model.nodes import KernelNode, Node
+from quadpy.graph.model.nodes import Call as NodeCall, KernelNode, Node
 from quadpy.graph.model.resources import Resources
 from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.device.device import Device
@@ -151,7 +151,12 @@ class LaunchStep(Step):
         before = self.node
         if not self._current and self.bound is not None and self.binder is not None:
             assert isinstance(before, KernelNode)
-            made = node_of_launches(device, self.binder.prepared(self.bound, before.launches), before.kernel)
+            made = node_of_launches(
+                device,
+                self.binder.prepared(self.bound, before.launches),
+                before.kernel,
+                call=NodeCall.of(self.kernel, self.args),
+            )
             self.node = replace(made, name=before.name, after=before.after, span=before.span)
             self._current = True
         return self.node

@@ -28,7 +28,7 @@ from quadpy.runtime.device.current import launches_so_far, take_back_launches
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.devices import current_device
 from quadpy.runtime.device.locks import new_lock
-from quadpy.runtime.launch.capturing import CAPTURES, thread_captures
+from quadpy.runtime.launch.capturing import CAPTURES, differentiating_here, quietly, thread_captures
 from quadpy.runtime.launch.fusion import Fuse, Fusion
 from quadpy.settings import settings
 
@@ -73,6 +73,8 @@ class Replay(ByName):
         """
         if CAPTURES.count and (thread_captures().sessions or current_device().current_stream().timeline.captured):
             return self._function(*args, **kwargs)  # the capture around the call records its work, or refuses it
+        if CAPTURES.observer is not None and (taker := differentiating_here()) is not None and not taker.takes_graphs:
+            return self._function(*args, **kwargs)
         if self.state == "broken" or Verification.failed:
             return self._run_eagerly(args, kwargs)
         if self._warmup and self._warms_up():
@@ -145,7 +147,8 @@ class Replay(ByName):
         try:
             try:
                 session.begin()
-                result = self._call_function(session, known, args, kwargs)
+                with quietly(differentiating_here()):  # derivatives are taken of the graph
+                    result = self._call_function(session, known, args, kwargs)
                 graph = None if session.ends_as_recorded() else session.end()
             finally:
                 session.abort()

@@ -90,6 +90,8 @@ class Activity:
                 return name in self.sources
             case ir.Unary(op=op) if op in _FLAT:
                 return False
+            case ir.BitCast():
+                return False
             case ir.Call(function=name) if library_name(name) == "py_floordiv":
                 return False
             case ir.Intrinsic(name="copysign", args=(x, _)):
@@ -127,7 +129,7 @@ class Activity:
                     "the derivative ends at this conversion to an integer", node.span,
                     hint="floor(x, i32) says that the result is piecewise constant",
                 )  # fmt: skip
-            case ir.BitCast(operand=operand) if self.has(operand):
+            case ir.BitCast(operand=operand, type=type) if type != operand.type and self.has(operand):
                 raise KernelTypeError("the derivative ends where the bits of a float are taken", node.span)
             case _:
                 pass

@@ -22,18 +22,18 @@ from quadpy.ir.grad.plain import plain_updates
 from quadpy.ir.grad.rules import library_name
 from quadpy.ir.grad.structured import structured
 from quadpy.ir.grad.values import Env, Step, Values
-from quadpy.ir.touches import changed_in
+from quadpy.ir.touches import changed_in, name_of
 from quadpy.ir.variables import assigned_in
 
 RESULT = "$result"
-"""With the number of a result: the key of the scalar parameter that holds its adjoint."""
+"""With the number of a result: the key of the parameter that holds its adjoint."""
 
 
 def adjoint(kernel: ir.Kernel, grads: Mapping[str, str], library: Library) -> ir.Kernel:
     """The backward kernel of ``kernel``.
 
     ``grads`` maps arrays to those that hold their adjoints, scalar parameters to arrays of one element that get theirs, and
-    ``$result0``, … to the scalar parameters with the adjoints of the kernel's results.  All of them are parameters that the kernel
+    ``$result0``, … to the scalar parameters, or the arrays of one element, with the adjoints of the kernel's results.  All of them are parameters that the kernel
     already has.  The adjoint of an array that the kernel overwrote is 0 afterwards; other adjoints grow.
 
     Raises:
@@ -58,11 +58,11 @@ class Reverse(Values):
     def kernel_of(self) -> ir.Kernel:
         out: list[ir.Stmt] = []
         span = self.kernel.span
-        for param in self.kernel.params:
-            if isinstance(param, ir.ScalarParam) and param.name in self.grads:
-                given = ir.ParamRead(param.name, param.type, span=span)
-                self.parameters[param.name] = self.version(given, out, active=True)
         with self.adjoints.around() as owned:
+            for param in self.kernel.params:
+                if isinstance(param, ir.ScalarParam) and param.name in self.grads:
+                    given = ir.ParamRead(param.name, param.type, span=span)
+                    self.parameters[param.name] = self.version(given, out, active=True)
             tape = self.recorded(self.kernel.body, {}, out)
             for step in reversed(tape):
                 step(out)
@@ -77,11 +77,14 @@ class Reverse(Values):
     def give_parameters(self, out: list[ir.Stmt]) -> None:
         for name, version in self.parameters.items():
             if (d := self.adjoints.of(version)) is not None:
-                array = self.types[self.grads[name]]
-                scalar = array.layout.at(0)[0].scalar
-                first = (ir.Const(0, self.kernel.index, span=d.span),) * array.ndim
-                place = ir.Element(self.grads[name], first, 0, scalar, span=d.span)
-                out.append(ir.Atomic(ir.AtomicOp.ADD, place, cast(d, scalar), in_launch=True, span=d.span))
+                place = self.first_of(self.grads[name], d.span)
+                out.append(ir.Atomic(ir.AtomicOp.ADD, place, cast(d, place.type), in_launch=True, span=d.span))
+
+    def first_of(self, name: str, span: Span) -> ir.Element:
+        """The first element of an array."""
+        array = self.types[name]
+        first = (ir.Const(0, self.kernel.index, span=span),) * array.ndim
+        return ir.Element(name, first, 0, array.layout.at(0)[0].scalar, span=span)
 
     # ------------------------------------------------------------------- blocks
 
@@ -111,6 +114,8 @@ class Reverse(Values):
                     self.tape.append(loop.back)
             case ir.ParallelFor():
                 self.parallel(stmt, env, out)
+            case ir.Sections():
+                self.sections(stmt, env, out)
             case ir.Return(values=values):
                 self.returned(stmt, [self.value(value, env, out) for value in values])
             case _:
@@ -222,6 +227,26 @@ class Reverse(Values):
 
     # --------------------------------------------------------------------- tasks
 
+    def sections(self, stmt: ir.Sections, env: Env, out: list[ir.Stmt]) -> None:
+        """Their adjoints run at once, too, unless two of them add to the same array."""
+        assert self.tape is not None
+        tapes = [self.recorded(branch, env, out) for branch in stmt.branches]
+
+        def back(out: list[ir.Stmt]) -> None:
+            blocks: list[ir.Block] = []
+            for tape in reversed(tapes):
+                stmts: list[ir.Stmt] = []
+                for step in reversed(tape):
+                    step(stmts)
+                blocks.append(ir.Block(tuple(stmts), span=stmt.span))
+            changed = [{name_of(place) for place in changed_in(block)} for block in blocks]
+            if sum(map(len, changed)) == len(set().union(*changed)):
+                out.append(replace(stmt, branches=tuple(blocks)))
+            else:
+                out += [each for block in blocks for each in block.stmts]
+
+        self.tape.append(back)
+
     def slot_of(self, var: ir.Var) -> int:
         if var not in self.crossing:
             self.crossing.append(var)
@@ -298,7 +323,12 @@ class Reverse(Values):
         def back(out: list[ir.Stmt]) -> None:
             for number, value in enumerate(values):
                 if (name := self.grads.get(f"{RESULT}{number}")) is not None:
-                    self.adjoints.give(value, ir.ParamRead(name, value.type, span=stmt.span), out)
+                    d = (
+                        self.read_adjoint(self.first_of(name, stmt.span), stmt.span, out)
+                        if name in self.types
+                        else ir.ParamRead(name, value.type, span=stmt.span)
+                    )
+                    self.adjoints.give(value, d, out)
 
         assert self.tape is not None
         self.tape.append(back)

@@ -125,7 +125,9 @@ class _Structurer:
                 return [replace(stmt, body=structured(body, self.names))]
             case ir.Barrier() | ir.Fence() | ir.Wave() | ir.ReadClock() | ir.Locate():
                 raise KernelTypeError(f"quadpy knows no adjoint of {_SAID[type(stmt)]} yet", stmt.span)
-            case ir.Sections() | ir.DoWhile() | ir.Gate():
+            case ir.Sections(branches=branches):
+                return [replace(stmt, branches=tuple(self.block(branch, flags) for branch in branches))]
+            case ir.DoWhile() | ir.Gate():
                 raise KernelTypeError(f"quadpy knows no adjoint of {_SAID[type(stmt)]} yet", stmt.span)
             case _:
                 return [] if isinstance(stmt, _REPORTS) else [stmt]
@@ -201,7 +203,7 @@ class _Structurer:
 
 _SAID = {
     ir.Barrier: "barriers", ir.Fence: "fences", ir.Wave: "operations of waves", ir.ReadClock: "clocks", ir.Locate: "addresses",
-    ir.Sections: "parallel sections", ir.DoWhile: "do-while loops of graphs", ir.Gate: "checkpoints of graphs",
+    ir.DoWhile: "do-while loops of graphs", ir.Gate: "checkpoints of graphs",
 }  # fmt: skip
 
 

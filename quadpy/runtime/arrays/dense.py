@@ -227,8 +227,8 @@ class DenseArray(Exchange, OfElements[T_co, I_contra]):
         return getattr(self, "grad", None) is not None
 
     def has_dual(self) -> bool:
-        """Whether there is a dual with a shape; only fields have them."""
-        return False
+        """Whether there is a dual with a shape."""
+        return getattr(self, "dual", None) is not None
 
     def __len__(self) -> int:
         if getattr(self, "shape", None) is None:  # a field that is not placed

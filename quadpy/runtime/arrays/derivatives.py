@@ -123,10 +123,11 @@ class HasDerivatives:
         return self.declare(kind)
 
 
-def require_floats(scalar: Scalar) -> None:
-    """Raise ArgumentError if an array whose type has no floats is to have a gradient."""
+def require_floats(scalar: Scalar, asked: str = "needs_grad") -> None:
+    """Raise ArgumentError if an array whose type has no floats is to have a gradient or a dual."""
     if not scalar.is_float:
-        raise ArgumentError(f"needs_grad=True: an array of {scalar} has no gradient", hint=_FLOATS)
+        what = "gradient" if asked == "needs_grad" else "dual"
+        raise ArgumentError(f"{asked}=True: an array of {scalar} has no {what}", hint=_FLOATS)
 
 
 def needed(field: HasDerivatives, needs_grad: bool, needs_dual: bool) -> tuple[str, ...]:

@@ -54,6 +54,7 @@ class NDArray(DenseArray[T_co, I_contra]):
     )  # fmt: skip
 
     _kind = "an ndarray"
+    dual: NDArray | None = None
     __quadpy_array__: ClassVar[bool] = True  # a kernel that finds one in an argument takes it as a parameter
     writable: ClassVar[bool] = True
     device: Device | None
@@ -149,13 +150,21 @@ class NDArray(DenseArray[T_co, I_contra]):
 
 
 @public
-def ndarray(dtype: DType, shape: int | tuple[int, ...], needs_grad: bool = False, *, stream: object = None) -> NDArray:
+def ndarray(
+    dtype: DType,
+    shape: int | tuple[int, ...],
+    needs_grad: bool = False,
+    *,
+    needs_dual: bool = False,
+    stream: object = None,
+) -> NDArray:
     """Create an array of zeros on the device that ``qp.init`` chose.
 
     Args:
         dtype: a scalar, vector, matrix or struct type.
         shape: an int or a tuple of ints.
         needs_grad: have a gradient, ``a.grad``: an array of the same type and shape.
+        needs_dual: have a dual, ``a.dual``, for forward mode.
         stream: the home of the memory, on which it is allocated and freed; by default the calling thread's stream.
 
     Raises:
@@ -167,15 +176,19 @@ def ndarray(dtype: DType, shape: int | tuple[int, ...], needs_grad: bool = False
     if type(dtype) is Scalar:
         scalar, element = dtype, ()
     elif getattr(dtype, "__quadpy_constructor__", None) == "struct":
-        return dtype.ndarray(shape, needs_grad=needs_grad, stream=stream)  # type: ignore[union-attr, no-any-return]  # which ``hostmath`` has
+        return dtype.ndarray(shape, needs_grad=needs_grad, needs_dual=needs_dual, stream=stream)  # type: ignore[union-attr, no-any-return]  # which ``hostmath`` has
     else:
         scalar, element = element_of(dtype)
     extents = (shape,) if type(shape) is int and 0 <= shape < 1 << 63 else shape_of(shape)
     made = _zeros(scalar, element, extents, stream)
-    if needs_grad:
+    if needs_grad or needs_dual:
         require_switch(needs_grad, "needs_grad")
-        require_floats(scalar)
-        made.grad = _zeros(scalar, element, extents, stream)
+        require_switch(needs_dual, "needs_dual")
+        require_floats(scalar, "needs_grad" if needs_grad else "needs_dual")
+        if needs_grad:
+            made.grad = _zeros(scalar, element, extents, stream)
+        if needs_dual:
+            made.dual = _zeros(scalar, element, extents, stream)
         DIFFERENTIATED.add(made)
     return made
 

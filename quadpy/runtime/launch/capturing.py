@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, NoReturn, Protocol, TypeVar
 
 from quadpy.core.importing import import_late
@@ -24,6 +25,7 @@ from quadpy.runtime.streams.owned import OwningDevice
 
 if TYPE_CHECKING:
     from quadpy.runtime.launch.captured_work import CapturedWork
+    from quadpy.runtime.launch.host_access import ObservedAccess
     from quadpy.runtime.launch.observing import Observer
     from quadpy.runtime.memory.allocators.block import DeviceBuffer
     from quadpy.runtime.streams.timeline import Timeline
@@ -95,6 +97,8 @@ class Differentiating(Protocol):
     """What takes this thread's calls of kernels for derivatives: a tape, or forward mode; ``quiet`` while calls run as usual."""
 
     quiet: bool
+    takes_graphs: bool
+    """Whether it takes launches of graphs, too."""
 
     def taken(self, kernel: Any, plan: Any, args: tuple[Any, ...]) -> Callable[[Any, Any, object], object]:
         """What runs in place of ``plan.run`` for a call of ``kernel`` with ``args``."""
@@ -105,6 +109,15 @@ class Differentiating(Protocol):
         Raises:
             ArgumentError: derivatives would be lost.
         """
+
+    def wrote(self, on: Any, target: ObservedAccess) -> None:
+        """The host is about to write constants on the stream ``on``."""
+
+    def copied(self, on: Any, source: ObservedAccess, target: ObservedAccess) -> None:
+        """The host is about to copy one array to another."""
+
+    def launch(self, run: Any, stream: Any) -> None:
+        """Launch ``run``, a ``GraphExec``."""
 
 
 class CapturedRecord(NamedTuple):
@@ -221,8 +234,8 @@ def launching_kernel() -> tuple[Any, tuple[Any, ...]]:
 
 
 def replaying_here() -> Replaying | None:
-    """The calling thread's replaying session."""
-    return _thread.replaying
+    """The calling thread's replaying session; None while derivatives are taken, which records other calls."""
+    return None if differentiating_here() is not None else _thread.replaying
 
 
 def set_replaying(session: Replaying | None) -> None:
@@ -239,6 +252,19 @@ def differentiating_here() -> Differentiating | None:
 def differentiate(lifetime: Lifetime, taker: Differentiating) -> None:
     """Let ``differentiating_here`` return ``taker`` on this thread for as long as ``lifetime``, unless it is quiet."""
     _thread.differentiating.add(lifetime, taker)
+
+
+@contextmanager
+def quietly(taker: Differentiating | None) -> Iterator[None]:
+    """Context manager: inside, calls run as usual, whatever ``taker`` would do."""
+    if taker is None:
+        yield
+        return
+    before, taker.quiet = taker.quiet, True
+    try:
+        yield
+    finally:
+        taker.quiet = before
 
 
 def session_of(stream: CapturedStream) -> Session | None:

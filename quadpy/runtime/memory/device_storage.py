@@ -19,7 +19,7 @@ from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.elements.numpy_types import Numbers, address_of
 from quadpy.runtime.elements.packing import PACKINGS, packed
 from quadpy.runtime.launch.captured_work import Fill
-from quadpy.runtime.launch.capturing import CAPTURES, session_of
+from quadpy.runtime.launch.capturing import CAPTURES, differentiating_here, session_of
 from quadpy.runtime.launch.host_access import ObservedAccess, written_by
 from quadpy.runtime.launch.recorded_copies import MAX_RUNS, CopiedArray, record_copies, record_values
 from quadpy.runtime.memory.allocators.block import Block
@@ -186,6 +186,8 @@ class DeviceStorage:
     def write(self, where: Where, values: Numbers, stream: object = None) -> None:
         on, part = stream_of(self.device, stream), self._part(where)
         if (session := session_of(on)) is not None:
+            if (taker := differentiating_here()) is not None:
+                taker.wrote(on, self._access(where))
             record_values(session, on, self._array_memory(part), values)
             return
         if (observer := CAPTURES.observer) is not None:
@@ -205,6 +207,8 @@ class DeviceStorage:
             on = stream_of(self.device, stream)
             if (session := session_of(on)) is not None:
                 theirs = source._array_memory(source.layout)  # noqa: SLF001 - of the same class
+                if (taker := differentiating_here()) is not None:
+                    taker.copied(on, source._access(...), self._access(...))  # noqa: SLF001 - as above
                 record_copies(session, on, self._array_memory(self.layout), theirs)
                 return
             if self._is_like(source):

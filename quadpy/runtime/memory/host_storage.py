@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 from quadpy.runtime.device.devices import current_device
 from quadpy.runtime.elements.numpy_types import Numbers, address_of
 from quadpy.runtime.elements.packing import packed
-from quadpy.runtime.launch.capturing import CAPTURES, Session, session_of
+from quadpy.runtime.launch.capturing import CAPTURES, Session, differentiating_here, session_of
 from quadpy.runtime.launch.host_access import ObservedAccess, written_by
 from quadpy.runtime.launch.recorded_copies import CopiedArray, record_copies, record_values
 from quadpy.runtime.memory.allocators.block import Block
@@ -123,6 +123,8 @@ class HostStorage:
 
     def write(self, where: Where, values: Numbers, stream: object = None) -> None:
         if (capture := _capture(stream)) is not None:
+            if (taker := differentiating_here()) is not None:
+                taker.wrote(capture[1], self._access(where))
             index: Any = where if where is ... else (*where, ...)  # a view, even of a single number
             record_values(*capture, self._array_memory(self.view[index]), values)
             return
@@ -156,6 +158,8 @@ class HostStorage:
     def copy_from(self, source: Storage, stream: object = None) -> None:
         if CAPTURES.count and isinstance(source, HostStorage) and (capture := _capture(stream)) is not None:
             theirs = source._array_memory(source.view)  # noqa: SLF001 - of the same class
+            if (taker := differentiating_here()) is not None:
+                taker.copied(capture[1], source._access(...), self._access(...))  # noqa: SLF001 - as above
             record_copies(*capture, self._array_memory(self.view), theirs)
             return
         if (observer := CAPTURES.observer) is not None and isinstance(source, HostStorage):

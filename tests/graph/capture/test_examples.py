@@ -216,6 +216,11 @@ CLASSES = {
 UNCAPTURED = {
     "cloth": "how many launches a step has depends on what they return",
     "path_tracer": "each launch draws other random numbers",
+    "predator_prey": "a kernel returns the misfit",
+    "throw": "a kernel returns the distance",
+    "heat_sink": "conjugate gradients on the host decide when they end",
+    "seismic": "it is a graph already",
+    "crawler": "it is a graph already",
 }
 
 
