@@ -1,0 +1,154 @@
+"""Copies of iterations in the loop over the elements that they reach."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from functools import reduce
+from typing import Protocol
+
+from quadpy.core.dtypes import Scalar, u1
+from quadpy.ir import nodes as ir
+from quadpy.ir.build import At, binary, converted, maximum, minimum, select
+from quadpy.ir.grad.indices import Linear
+from quadpy.ir.grad.inverse import Counter, Inverse, Inverter, Solved, counted
+from quadpy.ir.grad.maths import Names, both, is_number, uncut
+from quadpy.ir.grad.parts import renamed
+
+
+class Bounds(Protocol):
+    """What a copy asks the gatherer."""
+
+    inverter: Inverter
+    names: Names
+
+    def bounds(self, counter: Counter) -> tuple[Linear, Linear] | None: ...
+
+
+def goes_up(counter: Counter) -> bool:
+    """Whether the step is a number above 0."""
+    return isinstance(counter.step, ir.Const) and counter.step.value > 0
+
+
+class Copy:
+    """What the iterations give to ``element`` at the updates ``kept``, which have one index; each component has its sum."""
+
+    def __init__(
+        self, gatherer: Bounds, body: ir.Block, kept: Container[int], inverse: Inverse, element: Sequence[ir.Var],
+        sums: Mapping[int, ir.Var],
+    ) -> None:  # fmt: skip
+        self.gatherer, self.body, self.kept, self.inverse = gatherer, body, kept, inverse
+        self.inverter, self.element, self.sums = gatherer.inverter, element, sums
+        self.at = At(body.span)
+        counters = [*self.inverse.every, *(step.counter for step in (*self.inverse.outer, *self.inverse.inner))]
+        self.new = {each.var: gatherer.names.fresh(each.var.name, each.var.type) for each in counters}
+        self.opened = {each.var for each in self.inverse.every} | {step.counter.var for step in self.inverse.inner}
+
+    def stmts(self) -> list[ir.Stmt]:
+        body = renamed(self.body, self.gatherer.names, self.new, self.instead)
+        for step in reversed(self.inverse.outer):
+            body = list(self.solved(step, body))
+        for counter in reversed(self.inverse.every):
+            start, stop, step = (self.inverter.spelled(e) or e for e in (counter.start, counter.stop, counter.step))
+            body = [self.at.loop(self.new[counter.var], start, stop, body, step)]
+        return body
+
+    def instead(self, stmt: ir.Stmt, visit: Callable[[ir.Node], ir.Node]) -> Iterable[ir.Stmt] | None:
+        match stmt:
+            case ir.Atomic(place=ir.Element() as place) if id(stmt) in self.kept:
+                var, value = self.sums[place.component], visit(stmt.value)
+                more = self.at.assign(var, self.at.read(var) + uncut(value))  # type: ignore[arg-type]
+                hits = [
+                    visit(place.index[axis]).eq(self.wanted(axis, place.index[axis])) for axis in self.inverse.checked
+                ]  # type: ignore[attr-defined]
+                return [self.at.when(reduce(both, hits), [more])] if hits else [more]
+            case ir.For() if (loop := counted(stmt)).var in self.opened:
+                inner = visit(loop.body)
+                assert isinstance(inner, ir.Block)
+                step = next((each for each in self.inverse.inner if each.counter.var == loop.var), None)
+                return inner.stmts if step is None else self.turn(step, loop, inner.stmts, visit)
+        return None
+
+    def wanted(self, axis: int, like: ir.Expr) -> ir.Expr:
+        return converted(self.at.read(self.element[axis]), like.type)
+
+    def turn(
+        self, step: Solved, loop: ir.For, body: Iterable[ir.Stmt], visit: Callable[[ir.Node], ir.Node]
+    ) -> Iterator[ir.Stmt]:
+        """The one turn of a loop inside that reaches the element."""
+        var = self.new[step.counter.var]
+        start, stop = visit(loop.start), visit(loop.stop)
+        yield self.at.let(var, visit(self.value(step, {})))  # type: ignore[arg-type]  # expressions, here and below
+        yield self.at.when(self.within(var, start, stop, loop.step), body)  # type: ignore[arg-type]
+
+    def value(self, step: Solved, names: Mapping[ir.Var, ir.Var] | None = None) -> ir.Expr:
+        """The solution, where no wrap is around it; counters have the new names, unless others are given."""
+        rest = self.inverter.expr(step.rest, self.at, self.new if names is None else names)
+        e = self.at.read(self.element[step.axis])
+        found: ir.Expr = (e if is_number(rest, 0) else e - rest) if step.factor > 0 else rest - e
+        if abs(step.factor) != 1:
+            found = found // abs(step.factor)
+        return converted(found, step.counter.var.type)
+
+    def within(self, var: ir.Var, start: ir.Expr, stop: ir.Expr, step: ir.Expr) -> ir.Expr:
+        """Whether ``var`` is among the numbers of its loop, which goes up."""
+        read = self.at.read(var)
+        cond: ir.Expr = read < stop
+        if not (is_number(start, 0) and not var.type.is_signed):
+            cond = both(start <= read, cond)
+        return cond if is_number(step, 1) else both(cond, ((read - start) % step).eq(0))
+
+    def solved(self, step: Solved, body: list[ir.Stmt]) -> Iterator[ir.Stmt]:
+        """``body`` for the numbers of an axis that reach the element."""
+        at, axis = self.at, step.counter
+        var, type = self.new[axis.var], axis.var.type
+        start, stop, by = (self.inverter.spelled(e) or e for e in (axis.start, axis.stop, axis.step))
+        if not step.wraps:
+            yield at.let(var, self.value(step))
+            yield at.when(self.within(var, start, stop, by), body)
+        elif step.wraps[0].op is ir.BinOp.MOD:
+            period = maximum(converted(step.wraps[0].by, type), 1)
+            first = self.names("first", type)
+            yield at.let(first, start + (self.value(step) - start) % period)
+            if is_number(by, 1) and self.is_once(axis, step):
+                yield at.let(var, at.read(first))
+                yield at.when(at.read(var) < stop, body)
+            else:
+                inner = body if is_number(by, 1) else [at.when(self.within(var, start, stop, by), body)]
+                yield at.loop(var, at.read(first), stop, inner, period)
+        else:
+            yield from self.clamped(step, start, stop, by, body)
+
+    def names(self, like: str, type: Scalar) -> ir.Var:
+        return self.gatherer.names.fresh(like, type)
+
+    def is_once(self, axis: Counter, step: Solved) -> bool:
+        """Whether the axis has no more numbers than the period."""
+        bounds, period = self.gatherer.bounds(axis), self.inverter.indices.of(step.wraps[0].by)
+        if bounds is None or period is None:
+            return False
+        more = bounds[1] + 1 - bounds[0] - period
+        return isinstance(more, int) and more <= 0
+
+    def clamped(
+        self, step: Solved, start: ir.Expr, stop: ir.Expr, by: ir.Expr, body: list[ir.Stmt]
+    ) -> Iterator[ir.Stmt]:
+        """Limits take more than one number to an element only at the limit itself."""
+        at, var = self.at, self.new[step.counter.var]
+        e = at.read(self.element[step.axis])
+        below = above = at.const(False, u1)
+        for op, limit in step.wraps:
+            limit = converted(limit, e.type)
+            if op is ir.BinOp.MIN:
+                above = binary(ir.BinOp.OR, above, limit <= e)
+            else:
+                below = binary(ir.BinOp.OR, below, e <= limit)
+        if step.factor < 0:
+            below, above = above, below
+        here = self.names("here", var.type)
+        yield at.let(here, self.value(step))
+        low, high = self.names("low", var.type), self.names("high", var.type)
+        last = at.read(here) if abs(step.factor) == 1 else at.read(here) + 1
+        yield at.let(low, select(below, start, maximum(at.read(here), start)))
+        yield at.let(high, select(above, stop, minimum(last + 1, stop)))
+        inner = body if is_number(by, 1) else [at.when(self.within(var, start, stop, by), body)]
+        yield at.loop(var, at.read(low), at.read(high), inner)
