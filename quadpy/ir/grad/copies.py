@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Protocol
 
@@ -12,7 +12,7 @@ from quadpy.ir.build import At, binary, converted, maximum, minimum, select
 from quadpy.ir.grad.indices import Linear
 from quadpy.ir.grad.inverse import Counter, Inverse, Inverter, Solved, counted
 from quadpy.ir.grad.maths import Names, both, is_number, uncut
-from quadpy.ir.grad.parts import renamed
+from quadpy.ir.grad.parts import Visit, renamed
 
 
 class Bounds(Protocol):
@@ -48,18 +48,17 @@ class Copy:
         for step in reversed(self.inverse.outer):
             body = list(self.solved(step, body))
         for counter in reversed(self.inverse.every):
-            start, stop, step = (self.inverter.spelled(e) or e for e in (counter.start, counter.stop, counter.step))
-            body = [self.at.loop(self.new[counter.var], start, stop, body, step)]
+            start, stop, by = (self.inverter.spelled(e) or e for e in (counter.start, counter.stop, counter.step))
+            body = [self.at.loop(self.new[counter.var], start, stop, body, by)]
         return body
 
-    def instead(self, stmt: ir.Stmt, visit: Callable[[ir.Node], ir.Node]) -> Iterable[ir.Stmt] | None:
+    def instead(self, stmt: ir.Stmt, visit: Visit) -> Iterable[ir.Stmt] | None:
         match stmt:
             case ir.Atomic(place=ir.Element() as place) if id(stmt) in self.kept:
                 var, value = self.sums[place.component], visit(stmt.value)
-                more = self.at.assign(var, self.at.read(var) + uncut(value))  # type: ignore[arg-type]
-                hits = [
-                    visit(place.index[axis]).eq(self.wanted(axis, place.index[axis])) for axis in self.inverse.checked
-                ]  # type: ignore[attr-defined]
+                more = self.at.assign(var, self.at.read(var) + uncut(value))
+                index = {axis: visit(place.index[axis]) for axis in self.inverse.checked}
+                hits: list[ir.Expr] = [e.eq(self.wanted(axis, e)) for axis, e in index.items()]
                 return [self.at.when(reduce(both, hits), [more])] if hits else [more]
             case ir.For() if (loop := counted(stmt)).var in self.opened:
                 inner = visit(loop.body)
@@ -71,14 +70,12 @@ class Copy:
     def wanted(self, axis: int, like: ir.Expr) -> ir.Expr:
         return converted(self.at.read(self.element[axis]), like.type)
 
-    def turn(
-        self, step: Solved, loop: ir.For, body: Iterable[ir.Stmt], visit: Callable[[ir.Node], ir.Node]
-    ) -> Iterator[ir.Stmt]:
+    def turn(self, step: Solved, loop: ir.For, body: Iterable[ir.Stmt], visit: Visit) -> Iterator[ir.Stmt]:
         """The one turn of a loop inside that reaches the element."""
         var = self.new[step.counter.var]
         start, stop = visit(loop.start), visit(loop.stop)
-        yield self.at.let(var, visit(self.value(step, {})))  # type: ignore[arg-type]  # expressions, here and below
-        yield self.at.when(self.within(var, start, stop, loop.step), body)  # type: ignore[arg-type]
+        yield self.at.let(var, visit(self.value(step, {})))
+        yield self.at.when(self.within(var, start, stop, loop.step), body)
 
     def value(self, step: Solved, names: Mapping[ir.Var, ir.Var] | None = None) -> ir.Expr:
         """The solution, where no wrap is around it; counters have the new names, unless others are given."""
@@ -135,7 +132,8 @@ class Copy:
         """Limits take more than one number to an element only at the limit itself."""
         at, var = self.at, self.new[step.counter.var]
         e = at.read(self.element[step.axis])
-        below = above = at.const(False, u1)
+        below: ir.Expr = at.const(False, u1)
+        above = below
         for op, limit in step.wraps:
             limit = converted(limit, e.type)
             if op is ir.BinOp.MIN:

@@ -15,7 +15,7 @@ from quadpy.core.dtypes import BY_NAME, f64, i64, u64
 from quadpy.ir import nodes as ir
 from quadpy.ir.build import At, binary, bits, cast, converted, maximum, select
 from quadpy.ir.grad.maths import Names, accurate, uncut
-from quadpy.ir.grad.parts import renamed
+from quadpy.ir.grad.parts import Visit, extents_of, renamed
 from quadpy.ir.passes.shadow_words import Words, words_of
 from quadpy.ir.types import array_of
 from quadpy.ir.walk import walk
@@ -80,9 +80,9 @@ class _Sums:
         yield self.loop([at.axis(word, self.begin, first)], [clear])
         yield self.copy(self.measured)
         yield self.copy(self.added)
-        index = self.kernel.index
-        element = [self.names.fresh("at", index) for _ in self.words.extents]
-        axes = [at.axis(var, 0, at.extent(self.array, axis, index)) for axis, var in enumerate(element)]
+        ends = extents_of(self.kernel, self.array, at)
+        element = [self.names.fresh("at", end.type) for end in ends]
+        axes = [at.axis(var, 0, end) for var, end in zip(element, ends, strict=True)]
         yield self.loop(axes, [s for place in self.places.values() for s in self.given(place, element)])
 
     def loop(self, axes: Iterable[ir.Axis], body: Iterable[ir.Stmt]) -> ir.ParallelFor:
@@ -91,11 +91,11 @@ class _Sums:
     def copy(self, change: Callable[[ir.Element, ir.Expr], Iterable[ir.Stmt]]) -> ir.ParallelFor:
         """The loop, with other statements for its updates."""
 
-        def instead(stmt: ir.Stmt, visit: Callable[[ir.Node], ir.Node]) -> Iterable[ir.Stmt] | None:
+        def instead(stmt: ir.Stmt, visit: Visit) -> Iterable[ir.Stmt] | None:
             if not isinstance(stmt, ir.Atomic) or id(stmt) not in self.sites:
                 return None
             place, value = visit(stmt.place), visit(stmt.value)
-            return change(place, uncut(value))  # type: ignore[arg-type]  # a place, an expression
+            return change(place, uncut(value))
 
         new = {axis.var: self.names.fresh(axis.var.name, axis.var.type) for axis in self.part.axes}
         axes = tuple(replace(axis, var=new[axis.var]) for axis in self.part.axes)
@@ -143,8 +143,8 @@ class _Sums:
         sum, rest = (self.word(place, number, out) for number in (1, 2))
         yield from out
         odd: list[ir.Stmt] = []
-        code = select(value.ne(value), at.const(3, u64), select(value > 0, at.const(1, u64), 2))  # type: ignore[arg-type]
-        is_odd = self.exponent(value).eq(_SPECIAL[size])  # type: ignore[arg-type]
+        code = select(value.ne(value), at.const(3, u64), select(value > 0, at.const(1, u64), 2))
+        is_odd = self.exponent(value).eq(_SPECIAL[size])
         odd.append(at.when(is_odd, [at.update(ir.AtomicOp.OR, sum, code)]))
         plain: list[ir.Stmt] = []
         factor = self.power(_TOP - self.scale(greatest, size))

@@ -19,7 +19,7 @@ from quadpy.ir.grad.copies import Copy, goes_up
 from quadpy.ir.grad.indices import Access, Linear, accesses_in
 from quadpy.ir.grad.inverse import Counter, Inverse, Inverter, counted
 from quadpy.ir.grad.maths import Names, both, cast, uncut
-from quadpy.ir.grad.parts import part_for, unset_in
+from quadpy.ir.grad.parts import extents_of, part_for, unset_in
 from quadpy.ir.passes.atomics import updated_apart
 from quadpy.ir.walk import walk
 
@@ -114,9 +114,8 @@ class Gatherer:
 
     def gather(self, array: str, groups: Sequence[Group]) -> ir.ParallelFor:
         """The loop over the elements of ``array``."""
-        at, index = At(self.loop.span), self.kernel.index
-        type = self.kernel.array_types[array]
-        element = [self.names.fresh("at", index) for _ in range(type.ndim)]
+        at, type = At(self.loop.span), self.kernel.array_types[array]
+        element = [self.names.fresh("at", self.kernel.index) for _ in range(type.ndim)]
         sums = {
             site.place.component: self.names.fresh("sum", uncut(site.value).type)
             for group in groups
@@ -126,10 +125,12 @@ class Gatherer:
         for sites, inverse, part in groups:
             kept = {id(site.stmt) for site in sites}
             stmts += Copy(self, part.body, kept, inverse, element, sums).stmts()
-        axes = tuple(self.axis(array, axis, var, groups) for axis, var in enumerate(element))
-        ends = (at.extent(array, axis, index) for axis in range(type.ndim))
+        ends = extents_of(self.kernel, array, at)
+        axes = tuple(self.axis(number, element[number], end, groups) for number, end in enumerate(ends))
         # The host need not find out whether the ends of the axes are inside the array.
-        inside = [at.read(axis.var) < end for axis, end in zip(axes, ends, strict=True) if axis.stop != end]
+        inside: list[ir.Expr] = [
+            at.read(axis.var) < end for axis, end in zip(axes, ends, strict=True) if axis.stop != end
+        ]
         for component, var in sums.items():
             place = at.element(array, map(at.read, element), type.layout.at(component)[0].scalar, component)
             update = ir.Atomic(ir.AtomicOp.ADD, place, cast(at.read(var), place.type), in_launch=True, span=at.span)
@@ -138,14 +139,13 @@ class Gatherer:
 
     # ------------------------------------------------------------------ the elements
 
-    def axis(self, array: str, axis: int, var: ir.Var, groups: Iterable[Group]) -> ir.Axis:
+    def axis(self, axis: int, var: ir.Var, extent: ir.Expr, groups: Iterable[Group]) -> ir.Axis:
         """The elements along an axis that the groups reach."""
         at = At(self.loop.span)
-        extent = at.extent(array, axis, self.kernel.index)
         bounds = [self.reach(group, axis) for group in groups]
         if None in bounds:
             return at.axis(var, 0, extent)
-        lows, ends = zip(*bounds, strict=True)  # type: ignore[arg-type]  # none is None
+        lows, ends = zip(*bounds, strict=True)
         low, end = self.extreme(lows, minimum, -1), self.extreme(ends, maximum, 1)
         start = self.spelt(low) if isinstance(low, int) and low >= 0 else maximum(self.spelt(low), 0)
         is_whole = not isinstance(end, ir.Term) and end == self.inverter.indices.of(extent)
@@ -193,7 +193,7 @@ class Gatherer:
         return reduce(pick, map(self.spelt, dict.fromkeys(forms)))
 
     def spelt(self, form: Linear | ir.Expr) -> ir.Expr:
-        return form if isinstance(form, ir.Term) else self.inverter.expr(form, At(self.loop.span), {})  # type: ignore[arg-type,return-value]
+        return form if isinstance(form, ir.Term) else self.inverter.expr(form, At(self.loop.span), {})
 
 
 def all_sums(accesses: Iterable[Access]) -> bool:
@@ -208,4 +208,4 @@ def _opens(part: ir.ParallelFor, inverse: Inverse) -> bool:
     """Whether the turns of the solved loops do not depend on each other, and all steps are known."""
     solved = {step.counter.var for step in inverse.inner} | {each.var for each in inverse.every}
     loops = [loop for node in walk(part.body) if isinstance(node, ir.For) and (loop := counted(node)).var in solved]
-    return all(map(goes_up, (*part.axes, *loops))) and not any(unset_in(loop.body) for loop in loops)
+    return all(map(goes_up, part.axes)) and all(map(goes_up, loops)) and not any(unset_in(loop.body) for loop in loops)

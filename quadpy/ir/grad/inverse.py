@@ -105,7 +105,8 @@ class Inverter:
                 inner[var] = step
             if not step.is_exact or var.type.bits != self.index.bits:
                 checked.add(axis)
-        every = {var: axis for var, axis in self.axes.items() if var not in outer} | every
+        axes: dict[ir.Var, Counter] = {var: axis for var, axis in self.axes.items() if var not in outer}
+        every = axes | every
         bounds = (e for each in every.values() if isinstance(each, ir.For) for e in (each.start, each.stop, each.step))
         if any(self.spelled(e) is None for e in bounds):
             return None
@@ -162,7 +163,7 @@ class Inverter:
                 return self.spelled(self.indices.lets[var]) if var in self.uniform else None
             case ir.ThreadIndex() | ir.BlockIndex():
                 return None
-        parts = [self.spelled(child) for child in children(e)]
+        parts = [self.spelled(child) for child in children(e)]  # type: ignore[arg-type]  # of an expression: expressions
         if None in parts:
             return None
         given = iter(parts)

@@ -4,12 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import replace
+from typing import Any, TypeAlias
 
 from quadpy.ir import nodes as ir
+from quadpy.ir.build import At
 from quadpy.ir.grad.liveness import live_part
 from quadpy.ir.grad.maths import Names, zero
 from quadpy.ir.variables import assigned_in, reads_of, set_in
 from quadpy.ir.walk import children, map_children, walk
+
+Visit: TypeAlias = Callable[[Any], Any]
+"""Gives a part of a statement its new names; a node of the same class."""
+
+
+def extents_of(kernel: ir.Kernel, array: str, at: At) -> list[ir.Expr]:
+    """The extents of an array, in the type of indices."""
+    type, index = kernel.array_types[array], kernel.index
+    if type.shape is not None:
+        return [at.const(extent, index) for extent in type.shape]
+    return [at.extent(array, axis, index) for axis in range(type.ndim)]
 
 
 def part_for(kernel: ir.Kernel, loop: ir.ParallelFor, kept: Container[int]) -> ir.ParallelFor | None:
@@ -30,7 +43,7 @@ def renamed(
     block: ir.Block,
     names: Names,
     new: Mapping[ir.Var, ir.Var],
-    instead: Callable[[ir.Stmt, Callable[[ir.Node], ir.Node]], Iterable[ir.Stmt] | None],
+    instead: Callable[[ir.Stmt, Visit], Iterable[ir.Stmt] | None],
 ) -> list[ir.Stmt]:
     """The statements of ``block`` with fresh names, and those in ``new``; ``instead`` may give others for a statement."""
     loops = (node.var for node in walk(block) if isinstance(node, ir.For))
@@ -45,7 +58,8 @@ def renamed(
         node = map_children(node, visit)
         if isinstance(node, (ir.Assign, ir.For)):
             return replace(node, var=all_names[node.var])
-        return replace(node, **{name: _names_of(getattr(node, name), all_names) for name in node.BINDS})
+        bound: dict[str, Any] = {name: _names_of(getattr(node, name), all_names) for name in node.BINDS}
+        return replace(node, **bound)
 
     def statement(stmt: ir.Stmt) -> Iterable[ir.Stmt]:
         given = instead(stmt, visit)
