@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from quadpy.core.dtypes import Scalar, u1
 from quadpy.ir import nodes as ir
@@ -13,6 +13,14 @@ from quadpy.ir.grad.indices import Linear
 from quadpy.ir.grad.inverse import Counter, Inverse, Inverter, Solved, counted
 from quadpy.ir.grad.maths import Names, both, is_number, uncut
 from quadpy.ir.grad.parts import Visit, renamed
+
+
+class Position(NamedTuple):
+    """The index of the element along an axis: not below any of ``lows``, and below each of ``ends``."""
+
+    var: ir.Var
+    lows: tuple[Linear, ...]
+    ends: tuple[Linear, ...]
 
 
 class Bounds(Protocol):
@@ -24,6 +32,11 @@ class Bounds(Protocol):
     def bounds(self, counter: Counter) -> tuple[Linear, Linear] | None: ...
 
 
+def not_below(a: Linear, b: Linear) -> bool:
+    """Whether ``a`` is certainly not less than ``b``."""
+    return isinstance(by := a - b, int) and by >= 0
+
+
 def goes_up(counter: Counter) -> bool:
     """Whether the step is a number above 0."""
     return isinstance(counter.step, ir.Const) and counter.step.value > 0
@@ -33,7 +46,7 @@ class Copy:
     """What the iterations give to ``element`` at the updates ``kept``, which have one index; each component has its sum."""
 
     def __init__(
-        self, gatherer: Bounds, body: ir.Block, kept: Container[int], inverse: Inverse, element: Sequence[ir.Var],
+        self, gatherer: Bounds, body: ir.Block, kept: Container[int], inverse: Inverse, element: Sequence[Position],
         sums: Mapping[int, ir.Var],
     ) -> None:  # fmt: skip
         self.gatherer, self.body, self.kept, self.inverse = gatherer, body, kept, inverse
@@ -68,31 +81,47 @@ class Copy:
         return None
 
     def wanted(self, axis: int, like: ir.Expr) -> ir.Expr:
-        return converted(self.at.read(self.element[axis]), like.type)
+        return converted(self.at.read(self.element[axis].var), like.type)
 
     def turn(self, step: Solved, loop: ir.For, body: Iterable[ir.Stmt], visit: Visit) -> Iterator[ir.Stmt]:
         """The one turn of a loop inside that reaches the element."""
         var = self.new[step.counter.var]
         start, stop = visit(loop.start), visit(loop.stop)
         yield self.at.let(var, visit(self.value(step, {})))
-        yield self.at.when(self.within(var, start, stop, loop.step), body)
+        yield from self.where(self.within(var, start, stop, loop.step, self.known(step, loop)), body)
 
     def value(self, step: Solved, names: Mapping[ir.Var, ir.Var] | None = None) -> ir.Expr:
         """The solution, where no wrap is around it; counters have the new names, unless others are given."""
         rest = self.inverter.expr(step.rest, self.at, self.new if names is None else names)
-        e = self.at.read(self.element[step.axis])
+        e = self.at.read(self.element[step.axis].var)
         found: ir.Expr = (e if is_number(rest, 0) else e - rest) if step.factor > 0 else rest - e
         if abs(step.factor) != 1:
             found = found // abs(step.factor)
         return converted(found, step.counter.var.type)
 
-    def within(self, var: ir.Var, start: ir.Expr, stop: ir.Expr, step: ir.Expr) -> ir.Expr:
-        """Whether ``var`` is among the numbers of its loop, which goes up."""
-        read = self.at.read(var)
-        cond: ir.Expr = read < stop
-        if not (is_number(start, 0) and not var.type.is_signed):
-            cond = both(start <= read, cond)
-        return cond if is_number(step, 1) else both(cond, ((read - start) % step).eq(0))
+    def known(self, step: Solved, loop: Counter) -> tuple[bool, bool]:
+        """Whether no element is solved by a number before the first one, or after the last one, of a loop."""
+        of, position = self.inverter.indices.of, self.element[step.axis]
+        start, stop = of(loop.start), of(loop.stop)
+        if abs(step.factor) != 1 or start is None or stop is None:
+            return False, False
+        lows = [low - step.rest for low in position.lows]
+        ends = [end - step.rest for end in position.ends]
+        if step.factor < 0:
+            lows, ends = [1 - end for end in ends], [1 - low for low in lows]
+        return any(not_below(low, start) for low in lows), any(not_below(stop, end) for end in ends)
+
+    def within(
+        self, var: ir.Var, start: ir.Expr, stop: ir.Expr, step: ir.Expr, known: tuple[bool, bool] = (False, False)
+    ) -> list[ir.Expr]:
+        """What makes ``var`` one of the numbers of its loop, which goes up; ``known`` of its ends need no test."""
+        read, is_natural = self.at.read(var), is_number(start, 0) and not var.type.is_signed
+        found: list[ir.Expr] = [] if known[0] or is_natural else [start <= read]
+        found += [] if known[1] and (known[0] or not is_natural) else [read < stop]
+        return found if is_number(step, 1) else [*found, ((read - start) % step).eq(0)]
+
+    def where(self, conditions: Sequence[ir.Expr], body: Iterable[ir.Stmt]) -> Iterable[ir.Stmt]:
+        return [self.at.when(reduce(both, conditions), body)] if conditions else body
 
     def solved(self, step: Solved, body: list[ir.Stmt]) -> Iterator[ir.Stmt]:
         """``body`` for the numbers of an axis that reach the element."""
@@ -101,7 +130,7 @@ class Copy:
         start, stop, by = (self.inverter.spelled(e) or e for e in (axis.start, axis.stop, axis.step))
         if not step.wraps:
             yield at.let(var, self.value(step))
-            yield at.when(self.within(var, start, stop, by), body)
+            yield from self.where(self.within(var, start, stop, by, self.known(step, axis)), body)
         elif step.wraps[0].op is ir.BinOp.MOD:
             period = maximum(converted(step.wraps[0].by, type), 1)
             first = self.names("first", type)
@@ -110,7 +139,7 @@ class Copy:
                 yield at.let(var, at.read(first))
                 yield at.when(at.read(var) < stop, body)
             else:
-                inner = body if is_number(by, 1) else [at.when(self.within(var, start, stop, by), body)]
+                inner = self.where([] if is_number(by, 1) else self.within(var, start, stop, by), body)
                 yield at.loop(var, at.read(first), stop, inner, period)
         else:
             yield from self.clamped(step, start, stop, by, body)
@@ -131,7 +160,7 @@ class Copy:
     ) -> Iterator[ir.Stmt]:
         """Limits take more than one number to an element only at the limit itself."""
         at, var = self.at, self.new[step.counter.var]
-        e = at.read(self.element[step.axis])
+        e = at.read(self.element[step.axis].var)
         below: ir.Expr = at.const(False, u1)
         above = below
         for op, limit in step.wraps:
@@ -148,5 +177,5 @@ class Copy:
         last = at.read(here) if abs(step.factor) == 1 else at.read(here) + 1
         yield at.let(low, select(below, start, maximum(at.read(here), start)))
         yield at.let(high, select(above, stop, minimum(last + 1, stop)))
-        inner = body if is_number(by, 1) else [at.when(self.within(var, start, stop, by), body)]
+        inner = self.where([] if is_number(by, 1) else self.within(var, start, stop, by), body)
         yield at.loop(var, at.read(low), at.read(high), inner)

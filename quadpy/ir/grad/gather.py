@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from quadpy.ir import nodes as ir
 from quadpy.ir.build import At, maximum, minimum
-from quadpy.ir.grad.copies import Copy, goes_up
+from quadpy.ir.grad.copies import Copy, Position, goes_up, not_below
 from quadpy.ir.grad.indices import Access, Linear, accesses_in
 from quadpy.ir.grad.inverse import Counter, Inverse, Inverter, counted
 from quadpy.ir.grad.maths import Names, both, cast, uncut
@@ -115,41 +115,45 @@ class Gatherer:
     def gather(self, array: str, groups: Sequence[Group]) -> ir.ParallelFor:
         """The loop over the elements of ``array``."""
         at, type = At(self.loop.span), self.kernel.array_types[array]
-        element = [self.names.fresh("at", self.kernel.index) for _ in range(type.ndim)]
         sums = {
             site.place.component: self.names.fresh("sum", uncut(site.value).type)
             for group in groups
             for site in group.sites
         }
         stmts: list[ir.Stmt] = [at.assign(var, at.const(0, var.type)) for var in sums.values()]
+        ends = extents_of(self.kernel, array, at)
+        axes, element = zip(*(self.axis(number, end, groups) for number, end in enumerate(ends)), strict=True)
         for sites, inverse, part in groups:
             kept = {id(site.stmt) for site in sites}
             stmts += Copy(self, part.body, kept, inverse, element, sums).stmts()
-        ends = extents_of(self.kernel, array, at)
-        axes = tuple(self.axis(number, element[number], end, groups) for number, end in enumerate(ends))
         # The host need not find out whether the ends of the axes are inside the array.
         inside: list[ir.Expr] = [
             at.read(axis.var) < end for axis, end in zip(axes, ends, strict=True) if axis.stop != end
         ]
         for component, var in sums.items():
-            place = at.element(array, map(at.read, element), type.layout.at(component)[0].scalar, component)
+            place = at.element(
+                array, [at.read(axis.var) for axis in axes], type.layout.at(component)[0].scalar, component
+            )
             update = ir.Atomic(ir.AtomicOp.ADD, place, cast(at.read(var), place.type), in_launch=True, span=at.span)
             stmts.append(at.when(reduce(both, inside), [update]) if inside else update)
         return replace(self.loop, axes=axes, body=at.block(stmts), block_dim=None, allowed=())
 
     # ------------------------------------------------------------------ the elements
 
-    def axis(self, axis: int, var: ir.Var, extent: ir.Expr, groups: Iterable[Group]) -> ir.Axis:
+    def axis(self, number: int, extent: ir.Expr, groups: Iterable[Group]) -> tuple[ir.Axis, Position]:
         """The elements along an axis that the groups reach."""
-        at = At(self.loop.span)
-        bounds = [self.reach(group, axis) for group in groups]
+        at, var = At(self.loop.span), self.names.fresh("at", self.kernel.index)
+        bounds = [self.reach(group, number) for group in groups]
+        whole = self.inverter.indices.of(extent)
+        assert whole is not None
         if None in bounds:
-            return at.axis(var, 0, extent)
+            return at.axis(var, 0, extent), Position(var, (0,), (whole,))
         lows, ends = zip(*bounds, strict=True)
         low, end = self.extreme(lows, minimum, -1), self.extreme(ends, maximum, 1)
         start = self.spelt(low) if isinstance(low, int) and low >= 0 else maximum(self.spelt(low), 0)
-        is_whole = not isinstance(end, ir.Term) and end == self.inverter.indices.of(extent)
-        return at.axis(var, start, extent if is_whole else minimum(self.spelt(end), extent))
+        known = [(each,) if not isinstance(each, ir.Term) else () for each in (low, end)]
+        stop = extent if end == whole else minimum(self.spelt(end), extent)
+        return at.axis(var, start, stop), Position(var, (0, *known[0]), (whole, *known[1]))
 
     def reach(self, group: Group, axis: int) -> tuple[Linear, Linear] | None:
         """The least index, and the one after the greatest; None for all."""
@@ -188,7 +192,7 @@ class Gatherer:
     ) -> Linear | ir.Expr:
         """The least or greatest of ``forms``."""
         for form in forms:
-            if all(isinstance(by := form - other, int) and by * sign >= 0 for other in forms):
+            if all(not_below(form, other) if sign > 0 else not_below(other, form) for other in forms):
                 return form
         return reduce(pick, map(self.spelt, dict.fromkeys(forms)))
 
