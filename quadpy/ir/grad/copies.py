@@ -53,7 +53,11 @@ class Copy:
         self.inverter, self.element, self.sums = gatherer.inverter, element, sums
         self.at = At(body.span)
         counters = [*self.inverse.every, *(step.counter for step in (*self.inverse.outer, *self.inverse.inner))]
-        self.new = {each.var: gatherer.names.fresh(each.var.name, each.var.type) for each in counters}
+        self.loops = {each.var: gatherer.names.fresh(each.var.name, each.var.type) for each in counters}
+        self.new: dict[ir.Var, ir.Expr] = {old: self.at.read(var) for old, var in self.loops.items()}
+        for step in self.inverse.outer:
+            if not step.wraps:  # as an expression, not a variable: it is affine
+                self.new[step.counter.var] = self.value(step)
         self.opened = {each.var for each in self.inverse.every} | {step.counter.var for step in self.inverse.inner}
 
     def stmts(self) -> list[ir.Stmt]:
@@ -62,7 +66,7 @@ class Copy:
             body = list(self.solved(step, body))
         for counter in reversed(self.inverse.every):
             start, stop, by = (self.inverter.spelled(e) or e for e in (counter.start, counter.stop, counter.step))
-            body = [self.at.loop(self.new[counter.var], start, stop, body, by)]
+            body = [self.at.loop(self.loops[counter.var], start, stop, body, by)]
         return body
 
     def instead(self, stmt: ir.Stmt, visit: Visit) -> Iterable[ir.Stmt] | None:
@@ -85,16 +89,18 @@ class Copy:
 
     def turn(self, step: Solved, loop: ir.For, body: Iterable[ir.Stmt], visit: Visit) -> Iterator[ir.Stmt]:
         """The one turn of a loop inside that reaches the element."""
-        var = self.new[step.counter.var]
+        var = self.loops[step.counter.var]
         start, stop = visit(loop.start), visit(loop.stop)
         yield self.at.let(var, visit(self.value(step, {})))
-        yield from self.where(self.within(var, start, stop, loop.step, self.known(step, loop)), body)
+        yield from self.where(self.within(self.at.read(var), start, stop, loop.step, self.known(step, loop)), body)
 
-    def value(self, step: Solved, names: Mapping[ir.Var, ir.Var] | None = None) -> ir.Expr:
-        """The solution, where no wrap is around it; counters have the new names, unless others are given."""
-        rest = self.inverter.expr(step.rest, self.at, self.new if names is None else names)
+    def value(self, step: Solved, new: Mapping[ir.Var, ir.Expr] | None = None) -> ir.Expr:
+        """The solution, where no wrap is around it; with what is new for counters, unless more is given."""
+        rest = self.inverter.expr(step.rest, self.at, self.new if new is None else new)
         e = self.at.read(self.element[step.axis].var)
-        found: ir.Expr = (e if is_number(rest, 0) else e - rest) if step.factor > 0 else rest - e
+        found: ir.Expr = rest - e if step.factor < 0 else e if is_number(rest, 0) else e - rest
+        if step.factor > 0 and isinstance(rest, ir.Const) and rest.value < 0:
+            found = e + -int(rest.value)
         if abs(step.factor) != 1:
             found = found // abs(step.factor)
         return converted(found, step.counter.var.type)
@@ -112,34 +118,39 @@ class Copy:
         return any(not_below(low, start) for low in lows), any(not_below(stop, end) for end in ends)
 
     def within(
-        self, var: ir.Var, start: ir.Expr, stop: ir.Expr, step: ir.Expr, known: tuple[bool, bool] = (False, False)
+        self, read: ir.Expr, start: ir.Expr, stop: ir.Expr, step: ir.Expr, known: tuple[bool, bool] = (False, False)
     ) -> list[ir.Expr]:
-        """What makes ``var`` one of the numbers of its loop, which goes up; ``known`` of its ends need no test."""
-        read, is_natural = self.at.read(var), is_number(start, 0) and not var.type.is_signed
+        """What makes ``read`` one of the numbers of its loop, which goes up; ``known`` of its ends need no test."""
+        is_natural = is_number(start, 0) and not read.type.is_signed
         found: list[ir.Expr] = [] if known[0] or is_natural else [start <= read]
         found += [] if known[1] and (known[0] or not is_natural) else [read < stop]
         return found if is_number(step, 1) else [*found, ((read - start) % step).eq(0)]
 
     def where(self, conditions: Sequence[ir.Expr], body: Iterable[ir.Stmt]) -> Iterable[ir.Stmt]:
-        return [self.at.when(reduce(both, conditions), body)] if conditions else body
+        """``body`` under one branch, which code generation turns into a mask."""
+        if not conditions:
+            return body
+        match body := tuple(body):
+            case (ir.If(cond=cond, then=then, orelse=ir.Block(stmts=())),):
+                return self.where([*conditions, cond], then.stmts)
+        return [self.at.when(reduce(both, conditions), body)]
 
     def solved(self, step: Solved, body: list[ir.Stmt]) -> Iterator[ir.Stmt]:
         """``body`` for the numbers of an axis that reach the element."""
         at, axis = self.at, step.counter
-        var, type = self.new[axis.var], axis.var.type
+        var, type, here = self.loops[axis.var], axis.var.type, self.new[axis.var]
         start, stop, by = (self.inverter.spelled(e) or e for e in (axis.start, axis.stop, axis.step))
         if not step.wraps:
-            yield at.let(var, self.value(step))
-            yield from self.where(self.within(var, start, stop, by, self.known(step, axis)), body)
+            yield from self.where(self.within(here, start, stop, by, self.known(step, axis)), body)
         elif step.wraps[0].op is ir.BinOp.MOD:
             period = maximum(converted(step.wraps[0].by, type), 1)
             first = self.names("first", type)
             yield at.let(first, start + (self.value(step) - start) % period)
             if is_number(by, 1) and self.is_once(axis, step):
                 yield at.let(var, at.read(first))
-                yield at.when(at.read(var) < stop, body)
+                yield at.when(here < stop, body)
             else:
-                inner = self.where([] if is_number(by, 1) else self.within(var, start, stop, by), body)
+                inner = self.where([] if is_number(by, 1) else self.within(here, start, stop, by), body)
                 yield at.loop(var, at.read(first), stop, inner, period)
         else:
             yield from self.clamped(step, start, stop, by, body)
@@ -159,7 +170,7 @@ class Copy:
         self, step: Solved, start: ir.Expr, stop: ir.Expr, by: ir.Expr, body: list[ir.Stmt]
     ) -> Iterator[ir.Stmt]:
         """Limits take more than one number to an element only at the limit itself."""
-        at, var = self.at, self.new[step.counter.var]
+        at, var = self.at, self.loops[step.counter.var]
         e = at.read(self.element[step.axis].var)
         below: ir.Expr = at.const(False, u1)
         above = below
@@ -177,5 +188,5 @@ class Copy:
         last = at.read(here) if abs(step.factor) == 1 else at.read(here) + 1
         yield at.let(low, select(below, start, maximum(at.read(here), start)))
         yield at.let(high, select(above, stop, minimum(last + 1, stop)))
-        inner = self.where([] if is_number(by, 1) else self.within(var, start, stop, by), body)
+        inner = self.where([] if is_number(by, 1) else self.within(at.read(var), start, stop, by), body)
         yield at.loop(var, at.read(low), at.read(high), inner)

@@ -97,8 +97,8 @@ class _Sums:
             place, value = visit(stmt.place), visit(stmt.value)
             return change(place, uncut(value))
 
-        new = {axis.var: self.names.fresh(axis.var.name, axis.var.type) for axis in self.part.axes}
-        axes = tuple(replace(axis, var=new[axis.var]) for axis in self.part.axes)
+        axes = tuple(replace(axis, var=self.names.fresh(axis.var.name, axis.var.type)) for axis in self.part.axes)
+        new = {old.var: self.at.read(axis.var) for old, axis in zip(self.part.axes, axes, strict=True)}
         body = self.at.block(renamed(self.part.body, self.names, new, instead))
         why = ((SHADOW, "sums in fixed point do not depend on their order"),)
         return replace(self.part, axes=axes, body=body, allowed=why)

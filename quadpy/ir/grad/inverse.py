@@ -169,15 +169,15 @@ class Inverter:
         given = iter(parts)
         return map_children(e, lambda _: next(given))  # type: ignore[arg-type,return-value]  # none is None
 
-    def expr(self, form: Linear, at: At, names: Mapping[ir.Var, ir.Var]) -> ir.Expr:
-        """``form`` in the type of indices; counters have new ``names``."""
+    def expr(self, form: Linear, at: At, new: Mapping[ir.Var, ir.Expr]) -> ir.Expr:
+        """``form`` in the type of indices, with what is ``new`` for counters."""
         total: ir.Expr | None = None
         for product, factor in parts_of(form):
             part: ir.Expr | None = None
             for atom in product:
                 e = self.indices.atoms[atom]
-                is_counter = isinstance(e, ir.VarRead) and e.var in names
-                e = converted(at.read(names[e.var]) if is_counter else self.spelled(e) or e, self.index)  # type: ignore[union-attr]
+                is_counter = isinstance(e, ir.VarRead) and e.var in new
+                e = converted(new[e.var] if is_counter else self.spelled(e) or e, self.index)  # type: ignore[union-attr]
                 part = e if part is None else part * e
             part = at.const(factor, self.index) if part is None else part if factor == 1 else part * factor
             total = part if total is None else total + part

@@ -42,17 +42,17 @@ def part_for(kernel: ir.Kernel, loop: ir.ParallelFor, kept: Container[int]) -> i
 def renamed(
     block: ir.Block,
     names: Names,
-    new: Mapping[ir.Var, ir.Var],
+    new: Mapping[ir.Var, ir.Expr],
     instead: Callable[[ir.Stmt, Visit], Iterable[ir.Stmt] | None],
 ) -> list[ir.Stmt]:
-    """The statements of ``block`` with fresh names, and those in ``new``; ``instead`` may give others for a statement."""
+    """The statements of ``block`` with fresh names, and what is ``new`` for some; ``instead`` may give others for a statement."""
     loops = (node.var for node in walk(block) if isinstance(node, ir.For))
-    all_names = {var: names.fresh(var.name, var.type) for var in (*set_in(block), *loops)} | dict(new)
+    all_names = {var: names.fresh(var.name, var.type) for var in (*set_in(block), *loops)}
 
     def visit(node: ir.Node) -> ir.Node:
         match node:
             case ir.VarRead(var=var):
-                return replace(node, var=all_names.get(var, var))
+                return new[var] if var in new else replace(node, var=all_names.get(var, var))
             case ir.Block(stmts=stmts):
                 return ir.Block(tuple(part for stmt in stmts for part in statement(stmt)), span=node.span)
         node = map_children(node, visit)
