@@ -78,9 +78,7 @@ class Gatherer:
 
     def is_apart(self, solved: Sequence[tuple[list[Access], Inverse]]) -> bool:
         """Whether no two iterations reach the same element: one index tells the iteration, others differ."""
-        if any(isinstance(each, ir.Axis) for _, inverse in solved for each in inverse.every):
-            return False
-        if any(step.wraps for _, inverse in solved for step in inverse.outer):
+        if any(inverse.every or any(step.wraps for step in inverse.outer) for _, inverse in solved):
             return False
         pairs = combinations(solved, 2)
         return all(

@@ -94,6 +94,8 @@ class Inverter:
                 continue
             rest = form[0] - poly({(atom_of_var(var),): factors[var]})
             step = Solved(axis, counters[var], factors[var], rest, form[1])
+            if abs(step.factor) != 1 and any(wrap.op is ir.BinOp.MOD for wrap in step.wraps):
+                return None
             if var in self.axes:
                 outer[var] = step
                 for other in factors.keys() - outer.keys():

@@ -235,6 +235,37 @@ def test_arrays_of_other_shapes_are_gathered():
     check_adjoint(traced(of_components), ["x", "y", "w"], {"x": x, "y": y, "w": w})
 
 
+@pytest.mark.parametrize("stride", [1, 2, 3])
+def test_overlapping_windows(stride):
+    @qp.kernel
+    def pooled(x: vec, y: vec, w: vec):
+        for i in y:
+            for k in range(3):
+                y[i] += x[stride * i + k] * w[k]
+
+    x, y, w = numbers(3 * 8 + 3, 8, 3)
+    assert is_gathered(pooled, ["x", "y", "w"])
+    check_adjoint(traced(pooled), ["x", "y", "w"], {"x": x, "y": y, "w": w})
+    made = backward_of(pooled, ["x", "y"])
+    task = next(
+        each
+        for each in made.tasks
+        if any(place.array == "x.grad" for place in walk(each) if isinstance(place, ir.Element))
+    )
+    assert {type(axis.stop) for axis in task.axes} != {ir.Const}  # over the elements of x, not the iterations
+    assert len(task.axes) == 1
+
+
+def test_factors_inside_of_a_remainder():
+    @qp.kernel
+    def k(x: vec, y: vec):
+        for i in y:
+            y[i] = qp.sin(x[(2 * i) % 5]) * x[(7 * i + 3) % x.shape[0]]
+
+    x, y = numbers(6, 31)
+    check_adjoint(traced(k), ["x", "y"], {"x": x, "y": y})
+
+
 def test_more_than_one_iteration_of_short_windows():
     @qp.kernel
     def few(x: vec, y: vec, w: vec):
