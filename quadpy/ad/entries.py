@@ -10,6 +10,7 @@ from quadpy.core.importing import import_late
 from quadpy.core.light import dataclass
 from quadpy.jit.plan import Plan, Values, Views
 from quadpy.lang.source import FunctionSource
+from quadpy.runtime.device.current import as_launch
 from quadpy.runtime.launch.capturing import CAPTURES
 from quadpy.runtime.memory.host_storage import Storage, Where
 from quadpy.runtime.streams.stream import Stream, use_stream
@@ -27,7 +28,7 @@ class Entry(Protocol):
 class BackwardLaunch:
     """A launch of the backward kernel: resolved when the forward one was called, so later changes do not matter.
 
-    ``changed`` is what the backward kernel computes again where the forward one had left it; it is put back.
+    ``number`` is that of the forward launch, if it drew random numbers, which are drawn again.  ``changed`` is what the backward kernel computes again where the forward one had left it; it is put back.
     """
 
     stream: Stream
@@ -36,10 +37,12 @@ class BackwardLaunch:
     values: Values
     views: Views
     changed: tuple[Storage, ...]
+    number: int
 
     def back(self) -> None:
         before = [copy_of(storage, self.stream) for storage in self.changed]
-        run_plan(self.source, self.plan, self.values[:], self.views, self.stream)
+        with as_launch(self.number):
+            run_plan(self.source, self.plan, self.values[:], self.views, self.stream)
         for each in before:
             each.restore(self.stream)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -30,6 +30,7 @@ from quadpy.lang.fingerprints import is_our_module
 from quadpy.runtime.arrays.foreign_device import DeviceView
 from quadpy.runtime.arrays.foreign_host import HostView
 from quadpy.runtime.arrays.view import ArrayMemory
+from quadpy.runtime.device.current import as_launch, next_launch
 from quadpy.runtime.device.devices import create_event, current_device
 from quadpy.runtime.launch.capturing import session_of
 from quadpy.runtime.launch.host_access import ObservedAccess
@@ -72,11 +73,14 @@ class Recorder:
             written = [arrays[each.array] for each in touched if each.kind != "read"]
             is_noted = self._has_gradients(kernel, views, arrays)
             self._lost.call(kernel, arrays, touched, _ranges(), differentiated=is_noted)
-            backward = self._backward(kernel, args, views, arrays, on) if is_noted else None
+            draws = is_noted and any(each.name == "launch" for each in plan.code.hidden)
+            number = next_launch() if draws else 0
+            backward = self._backward(kernel, args, views, arrays, on, number) if is_noted else None
             if self.unnoted:
                 self._note_unnoted(kernel, arrays, written)
             self._keep([bytes_of(each) for each in written], on)
-            result = run_plan(kernel.source, plan, values, views, stream)
+            with as_launch(number) if number else nullcontext():
+                result = run_plan(kernel.source, plan, values, views, stream)
             if backward is not None:
                 launch, reads = backward
                 self._entries.append(launch)
@@ -108,7 +112,13 @@ class Recorder:
         return bool(found)
 
     def _backward(
-        self, kernel: Kernel, args: tuple[Any, ...], views: Views, arrays: Sequence[ArrayMemory], on: Stream
+        self,
+        kernel: Kernel,
+        args: tuple[Any, ...],
+        views: Views,
+        arrays: Sequence[ArrayMemory],
+        on: Stream,
+        number: int,
     ) -> tuple[BackwardLaunch, dict[Bytes, tuple[Storage, ...]]]:
         """The launch of the backward kernel, and the arrays that it reads as the forward one left them."""
         given, named = kernel.as_given(tuple(map(_kept, args)))
@@ -129,7 +139,7 @@ class Recorder:
                 reads[where] = storages_of(array)
                 if access.kind != "read":
                     changed[where] = storages_of(array)
-        return BackwardLaunch(on, kernel.source, plan, values, theirs, sum(changed.values(), ())), reads
+        return BackwardLaunch(on, kernel.source, plan, values, theirs, sum(changed.values(), ()), number), reads
 
     def _note_unnoted(self, kernel: Kernel, arrays: Sequence[ArrayMemory], written: Sequence[ArrayMemory]) -> None:
         """A call without a derivative.

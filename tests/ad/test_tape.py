@@ -348,17 +348,6 @@ def test_graphs_and_captures_are_refused():
         square(x, y)
 
 
-def test_random_numbers_are_refused():
-    loss = field()
-
-    @qp.kernel
-    def draw() -> None:
-        loss[None] += qp.random(qp.f64)
-
-    with qp.ad.Tape(loss), pytest.raises(qp.KernelTypeError, match="random numbers"):
-        draw()
-
-
 def test_sparse_trees_are_refused():
     x, loss = qp.field(qp.f64, needs_grad=True), field()
     qp.root.pointer(qp.i, 4).dense(qp.i, 4).place(x)
