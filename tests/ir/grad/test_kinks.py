@@ -27,16 +27,16 @@ def doubles():
 def least(a, b, c):
     """The smallest number, found by comparisons."""
     found = a
-    if b < found:
+    if b < found:  # noqa: PLR1730 - what is tested
         found = b
-    if c < found:
+    if c < found:  # noqa: PLR1730 - what is tested
         found = c
     return found
 
 
 @qp.kernel
 def kinks(x: vec, y: vec, out: vec):
-    for i in range(1):
+    for _ in range(1):
         a, b = x[0], y[0]
         out[0] = abs(a)
         out[1] = qp.min(a, b)
@@ -51,7 +51,7 @@ def kinks(x: vec, y: vec, out: vec):
         out[10] = qp.Vector([a, b]).norm()
         out[11] = qp.max(a, 0.0)
         out[12] = qp.max(0.0, a)
-        out[13] = a if a > 0.0 else 0.0
+        out[13] = a if a > 0.0 else 0.0  # noqa: FURB136 - what is tested
         out[14] = least(a, b, 0.0)
         out[15] = qp.math.sign(a)
 
