@@ -15,6 +15,7 @@ COMMANDS = {
     "replay": ("host.replay", "what a replayed function costs compared with the calls that it replaces"),
     "debug": ("host.debug", "what debug=True costs the example programs"),
     "hazards": ("host.hazards", "what the hazard checker costs a launch"),
+    "derivatives": ("host.derivatives", "what backward kernels cost compared with forward ones"),
     "profiler": ("host.profiler", "what a profile costs a launch, and what its events add"),
     "pool": ("host.pool", "what the CPU's thread pool costs, and what it gives"),
     "ranks": ("ranks.command", "weak scaling over several GPUs, compared with one, and with torch.distributed"),

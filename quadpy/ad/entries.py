@@ -10,6 +10,7 @@ from quadpy.core.light import dataclass
 from quadpy.jit.kernel import Kernel
 from quadpy.jit.plan import Plan, Values, Views
 from quadpy.jit.watched import watched
+from quadpy.runtime.device.current import as_launch
 from quadpy.runtime.launch.capturing import CAPTURES, replaying_here
 from quadpy.runtime.memory.host_storage import Storage, Where
 from quadpy.runtime.streams.stream import Stream, use_stream
@@ -43,7 +44,7 @@ def call(kernel: Kernel, plan: Plan, args: tuple[Any, ...], values: Values, view
 class BackwardLaunch:
     """A launch of the backward kernel: resolved when the forward one was called, so later changes do not matter.
 
-    ``changed`` is what the backward kernel computes again where the forward one had left it; it is put back.
+    ``number`` is that of the forward launch, if it drew random numbers, which are drawn again.  ``changed`` is what the backward kernel computes again where the forward one had left it; it is put back.
     """
 
     stream: Stream
@@ -54,10 +55,12 @@ class BackwardLaunch:
     views: Views
     changed: tuple[Storage, ...]
     touches: Sequence[Touch]
+    number: int
 
     def back(self) -> None:
         before = [copy_of(storage, self.stream) for storage in self.changed]
-        call(self.kernel, self.plan, self.args, self.values[:], self.views, self.stream)
+        with as_launch(self.number):
+            call(self.kernel, self.plan, self.args, self.values[:], self.views, self.stream)
         for each in before:
             each.restore(self.stream)
 

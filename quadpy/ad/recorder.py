@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -39,6 +39,7 @@ from quadpy.runtime.arrays.foreign_host import HostView
 from quadpy.runtime.arrays.ndarray import ndarray
 from quadpy.runtime.arrays.view import ArrayMemory
 from quadpy.runtime.device.blocks import Block
+from quadpy.runtime.device.current import as_launch, next_launch
 from quadpy.runtime.device.devices import current_device
 from quadpy.runtime.launch.capturing import differentiating_here, quietly, session_of
 from quadpy.runtime.launch.host_access import ObservedAccess
@@ -94,12 +95,14 @@ class Recorder(Following):
             is_noted = self.is_noted(kernel, views, arrays)
             self.follow(Call(kernel, arrays, touched, is_noted))
             returned = ndarray(f64, (), needs_grad=True) if is_noted and plan.code.results else None
+            number = self._launch_number(kernel, plan) if is_noted else 0
             with result_has(None if returned is None else returned.grad):
-                backward = self._backward(kernel, args, views, arrays, on) if is_noted else None
+                backward = self._backward(kernel, args, views, arrays, on, number) if is_noted else None
             if self.unnoted:
                 self._note_unnoted(kernel, arrays, written)
             self.keep([bytes_of(each) for each in written], on)
-            result = call(kernel, plan, args, values, views, stream)
+            with as_launch(number) if number else nullcontext():
+                result = call(kernel, plan, args, values, views, stream)
             if backward is not None:
                 launch, reads = backward
                 self.add(launch, reads, map(bytes_of, arrays))
@@ -150,7 +153,13 @@ class Recorder(Following):
         return bool(found)
 
     def _backward(
-        self, kernel: Kernel, args: tuple[Any, ...], views: Views, arrays: Sequence[ArrayMemory], on: Stream
+        self,
+        kernel: Kernel,
+        args: tuple[Any, ...],
+        views: Views,
+        arrays: Sequence[ArrayMemory],
+        on: Stream,
+        number: int,
     ) -> tuple[BackwardLaunch, dict[Bytes, tuple[Storage, ...]]]:
         """The launch of the backward kernel, and the arrays that it reads as the forward one left them."""
         args = tuple(self._kept(each) for each in args)
@@ -175,7 +184,18 @@ class Recorder(Following):
                 if access.kind != "read":
                     changed[where] = storages_of(array)
         put_back = sum(changed.values(), ())
-        return BackwardLaunch(on, kernel.grad, plan, args, values, theirs, put_back, touches), reads
+        return BackwardLaunch(on, kernel.grad, plan, args, values, theirs, put_back, touches, number), reads
+
+    def _launch_number(self, kernel: Kernel, plan: Plan) -> int:
+        """The number of a launch that draws random numbers, by which the backward kernel draws them again; otherwise 0."""
+        if not any(each.name == "launch" for each in plan.code.hidden):
+            return 0
+        if self._session is not None:
+            raise ArgumentError(
+                f"{kernel.source.name} draws random numbers on a captured tape, and other ones in each launch of the graph",
+                call_site(), hint="draw them in a kernel without a derivative, into an array",
+            )  # fmt: skip
+        return next_launch()
 
     def _kept(self, given: Any) -> Any:
         """An argument of a call, which does not change later: a copy of another library's array."""

@@ -14,7 +14,7 @@ from quadpy.core.artifact import CodeObject
 from quadpy.core.light import dataclass
 from quadpy.jit.plan import ArgumentValue
 from quadpy.runtime.arrays.field_memory import FieldMemory
-from quadpy.runtime.device.current import next_launch
+from quadpy.runtime.device.current import next_launch, repeated_launch
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.faults import host_record, number_of_first
 
@@ -50,6 +50,7 @@ ROWS: Final = {
     "field": Row(of_plan=lambda sources: next(sources.fields).pointer),
     "seed": Row(of_plan=lambda sources: sources.seed),
     "launch": Row(of_launch=next_launch),
+    "repeated": Row(of_launch=repeated_launch),
     "print": Row(of_memory=True),
     "shadow": Row(of_memory=True),
     "fault": Row(of_plan=lambda sources: sources.device.faults.record() if sources.device else host_record()),

@@ -1,4 +1,5 @@
-"""Plans of kernels whose launches get memory from the host: a ring for prints, shadow memory for checks of races.
+"""Plans of kernels whose launches get memory from the host: a ring for prints, shadow memory for checks of races and for
+sums of gradients (``ir.grad.exact``).
 
 They are separate classes, so that launches of other kernels cost nothing more.  The ring is read when
 the work is complete; ``ir.passes.watch_races`` describes shadow memory.
@@ -26,7 +27,11 @@ from quadpy.runtime.memory.allocators.block import DeviceBuffer
 from quadpy.runtime.printing.host_rings import take_host_ring
 from quadpy.runtime.streams.stream import Stream
 
-_HINT: Final = "pass smaller arrays, or turn the checks of this kernel off: @qp.kernel(debug=False)"
+_USES: Final = {
+    True: ("for the checks for races", "pass smaller arrays, or turn the checks of this kernel off: @qp.kernel(debug=False)"),
+    False: ("for the sums of gradients, 24 bytes for each number", "pass smaller arrays, or allow atomics: qp.init(fast_math=True)"),
+}  # fmt: skip
+"""What shadow memory is for, and how to do without: of code with checks, and of other code."""
 
 
 def has_memory(code: CodeObject) -> bool:
@@ -64,7 +69,7 @@ class _CpuMemoryPlan(CpuPlan):
     def runner(self, block: bytes) -> Runner:
         """Like ``CpuPlan.runner``; each run has its own memory."""
         words = None if (count := self._words) is None else lambda block: count(self._unpack(block))
-        return _MemoryRunner(super().runner(block), self.hidden, words, prints=bool(self.code.messages))
+        return _MemoryRunner(super().runner(block), self.hidden, words, self.code)
 
 
 class _MemoryRunner(Runner):
@@ -73,13 +78,13 @@ class _MemoryRunner(Runner):
     ``words`` counts those of the shadow memory of a run, from its argument block; None for none.
     """
 
-    __slots__ = ("_hidden", "_prints", "_words")
+    __slots__ = ("_code", "_hidden", "_words")
 
     def __init__(
-        self, plain: Runner, hidden: HiddenArguments, words: Callable[[bytes], int] | None, *, prints: bool
+        self, plain: Runner, hidden: HiddenArguments, words: Callable[[bytes], int] | None, code: CodeObject
     ) -> None:
         super().__init__(plain._entry, plain._go_on, plain.block, plain.scratch)  # noqa: SLF001 - of the same class
-        self._hidden, self._words, self._prints = hidden, words, prints
+        self._hidden, self._words, self._code = hidden, words, code
 
     def run(self) -> None:
         """See ``Runner.run``.
@@ -92,9 +97,10 @@ class _MemoryRunner(Runner):
             try:
                 memory = np.empty(self._words(block), np.uint64)
             except MemoryError:
-                raise OutOfDeviceMemory("no memory for the checks for races", hint=_HINT) from None
+                use, hint = _USES[bool(self._code.sites)]
+                raise OutOfDeviceMemory(f"no memory {use}", hint=hint) from None
             block = self._hidden.with_address("shadow", block, memory.ctypes.data)
-        ring = take_host_ring() if self._prints else None
+        ring = take_host_ring() if self._code.messages else None
         if ring is not None:
             block = self._hidden.with_address("print", block, ring.address)
         try:
@@ -109,7 +115,8 @@ class _GpuMemoryPlan(GpuPlan):
 
     def fusion(self, values: Values) -> Fusion:
         """See ``Plan.fusion``."""
-        return Fusion(False, "it prints" if self.code.shadow is None else "it is checked for races")
+        uses = "it is checked for races" if self.code.sites else "it needs memory for the sums of gradients"
+        return Fusion(False, "it prints" if self.code.shadow is None else uses)
 
     def submit(self, values: Values, grids: Sequence[int], views: Views, on: Stream) -> object:
         """See ``GpuPlan.submit``."""
@@ -149,6 +156,7 @@ class _GpuMemoryPlan(GpuPlan):
         try:
             memory = self.device.allocate(8 * compile_formula(self.code.shadow)(values), on)
         except OutOfDeviceMemory as error:
-            raise OutOfDeviceMemory(f"{error.message}: for the checks for races", hint=_HINT) from None
+            use, hint = _USES[bool(self.code.sites)]
+            raise OutOfDeviceMemory(f"{error.message}: {use}", hint=hint) from None
         self.hidden.set_address("shadow", values, memory.pointer)
         return [memory]

@@ -87,7 +87,15 @@ def differentiated(t: Trace, kernel: ir.Kernel) -> ir.Kernel:
     _require_supported(t, kernel)
     module, name = _TRANSFORMS[kind]
     made: ir.Kernel = getattr(import_late(module), name)(map_children(kernel, _unmarked), derivatives, with_callees)
-    return replace(made, name=f"{kernel.name}_{kind}")
+    made = replace(made, name=f"{kernel.name}_{kind}")
+    return _repeating(made) if kind == "grad" else made  # type: ignore[return-value]  # a kernel for a kernel
+
+
+def _repeating(node: ir.Node) -> ir.Node:
+    """``node`` with the number of the forward launch, so that it draws the same random numbers."""
+    if isinstance(node, (ir.ParamRead, ir.ScalarParam)) and node.name == "$launch":
+        return replace(node, name="$repeated")
+    return map_children(node, _repeating)
 
 
 def _unmarked(node: ir.Node) -> ir.Node:
@@ -104,9 +112,4 @@ def _require_supported(t: Trace, kernel: ir.Kernel) -> None:
         t.fail_type(
             f"{kernel.name} returns a value, whose derivative would be lost", span,
             "write it to a field or an ndarray of one number",
-        )  # fmt: skip
-    if is_backward and any(isinstance(param, ir.ScalarParam) and param.name == "$launch" for param in kernel.params):
-        t.fail_type(
-            f"{kernel.name} draws random numbers, which its backward kernel would draw anew", span,
-            "draw them in a kernel of its own, into an array",
         )  # fmt: skip

@@ -187,7 +187,11 @@ class _Tangents:
         total: ir.Expr = m.number(0)
         for (_, d), change in zip(pairs, changes, strict=True):
             if d is not None and change is not None:
-                total = m.add(total, change(cast(d, e.type)))
+                d = cast(d, e.type)
+                part = change(d)
+                if isinstance(e, ir.Call) and len(pairs) > 1:  # pow(0, y) has an infinite slope by x, and one by y
+                    part = m.select(m.compare(ir.CmpOp.EQ, d, m.number(0)), m.number(0), part)
+                total = m.add(total, part)
         return result, self.let(total, out)
 
     def let(self, e: ir.Expr, out: list[ir.Stmt]) -> ir.Expr:

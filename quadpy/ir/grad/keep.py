@@ -3,28 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple, TypeAlias
 
 from quadpy.errors import KernelTypeError
 from quadpy.ir import nodes as ir
+from quadpy.ir.grad.indices import Access, AnyLoop, Indices, Linear, accesses_in
 from quadpy.ir.grad.values import Values
-from quadpy.ir.index.polynomials import Poly, atom_poly, parts_of
+from quadpy.ir.index.polynomials import parts_of
 from quadpy.ir.passes.split_tasks import split_tasks
 from quadpy.ir.races import Proved, races_of
-from quadpy.ir.variables import assigned_in, bound_by
-from quadpy.ir.walk import children, walk
-
-_Loop: TypeAlias = ir.For | ir.While
-_Linear: TypeAlias = "int | Poly[str]"
-
-
-class _Access(NamedTuple):
-    """``stmt``, its place in the order of the text, the loops around it, and the parallel loop that it belongs to."""
-
-    stmt: ir.Load | ir.Store | ir.Atomic
-    order: int
-    loops: tuple[_Loop, ...]
-    task: int
+from quadpy.ir.variables import bound_by
+from quadpy.ir.walk import walk
 
 
 def check_kept(original: ir.Kernel, kernel: ir.Kernel, made: ir.Kernel, reverse: Values) -> None:
@@ -40,9 +28,9 @@ def check_kept(original: ir.Kernel, kernel: ir.Kernel, made: ir.Kernel, reverse:
                 raise reverse.lost[var]
             if var in reverse.origins:
                 needed[id(reverse.origins[var])] = reverse.origins[var]
-    found = list(_accesses(kernel))
+    found = list(accesses_in(kernel.body))
     writes = [each for each in found if not isinstance(each.stmt, ir.Load)]
-    indices = _Indices(kernel)
+    indices = _Kept(kernel.body)
     for read in found:
         if id(read.stmt) in needed:
             for write in writes:
@@ -52,49 +40,21 @@ def check_kept(original: ir.Kernel, kernel: ir.Kernel, made: ir.Kernel, reverse:
     _check_races(original, arrays | reverse.grads.keys())
 
 
-def _accesses(kernel: ir.Kernel) -> Iterator[_Access]:
-    """The accesses to arrays, in the order of the text."""
-    order = 0
-    tasks = 0
-
-    def visit(node: ir.Node, loops: tuple[_Loop, ...], task: int) -> Iterator[_Access]:
-        nonlocal order, tasks
-        order += 1
-        if isinstance(node, ir.ParallelFor):
-            tasks += 1
-            task = tasks
-        if isinstance(node, (ir.For, ir.While)):
-            loops = (*loops, node)
-        if isinstance(node, (ir.Load, ir.Store, ir.Atomic)) and isinstance(node.place, ir.Element):
-            yield _Access(node, order, loops, task)
-        for child in children(node):
-            if isinstance(child, ir.Block) or isinstance(node, ir.Block):
-                yield from visit(child, loops, task)
-
-    return visit(kernel.body, (), 0)
-
-
-def _refuse(read: _Access, write: _Access, kernel: ir.Kernel) -> None:
-    name = kernel.called(_element(read).array)
+def _refuse(read: Access, write: Access, kernel: ir.Kernel) -> None:
+    name = kernel.called(read.place.array)
     raise KernelTypeError(
         f"the adjoint needs the value of {name} that is read here, but line {write.stmt.span.line} overwrites it",
         read.stmt.span, hint="write to another array, or to other elements",
     )  # fmt: skip
 
 
-def _element(access: _Access) -> ir.Element:
-    place = access.stmt.place
-    assert isinstance(place, ir.Element)
-    return place
-
-
-def _may_overwrite(read: _Access, write: _Access, kernel: ir.Kernel, indices: _Indices) -> bool:
+def _may_overwrite(read: Access, write: Access, kernel: ir.Kernel, indices: _Kept) -> bool:
     """Whether ``write`` may change, after ``read``, what this has read; other iterations are ``_check_races``'s."""
-    mine, other = _element(read), _element(write)
+    mine, other = read.place, write.place
     if kernel.noalias and (mine.array, mine.component) != (other.array, other.component):
         return False
     if read.task != write.task:
-        return write.order > read.order and not (kernel.noalias and indices.differ(mine, other))
+        return write.order > read.order and not (kernel.noalias and indices.fixed(mine, other))
     shared = tuple(a for a, b in zip(read.loops, write.loops, strict=False) if a is b)
     if write.order < read.order and not shared:
         return False
@@ -103,49 +63,12 @@ def _may_overwrite(read: _Access, write: _Access, kernel: ir.Kernel, indices: _I
     )
 
 
-class _Indices:
-    """Indices of arrays as polynomials; what a variable stands for that is assigned several times is not known."""
-
-    def __init__(self, kernel: ir.Kernel) -> None:
-        self.assigned = assigned_in(kernel.body)
-        self.lets = {node.var: node.value for node in walk(kernel.body) if isinstance(node, ir.Let)}
-
-    def of(self, e: ir.Expr) -> _Linear | None:
-        match e:
-            case ir.Const(value=value):
-                return int(value)
-            case ir.VarRead(var=var) if var in self.assigned:
-                return None
-            case ir.VarRead(var=var):
-                found = self.of(self.lets[var]) if var in self.lets else None
-                return atom_poly(f"v {var.name}") if found is None else found
-            case ir.ParamRead(name=name):
-                return atom_poly(f"p {name}")
-            case ir.ShapeOf(array=name, axis=axis):
-                return atom_poly(f"s {name} {axis}")
-            case ir.Cast(operand=operand, type=type) if (
-                type.is_signed and operand.type.is_signed and not operand.type.is_float and type.bits >= 32
-            ):
-                return self.of(operand)
-            case ir.Binary(op=ir.BinOp.ADD | ir.BinOp.SUB | ir.BinOp.MUL as op, lhs=lhs, rhs=rhs) if e.type.is_signed:
-                a, b = self.of(lhs), self.of(rhs)
-                if a is None or b is None:
-                    return None
-                return a + b if op is ir.BinOp.ADD else a - b if op is ir.BinOp.SUB else a * b
-            case _:
-                return None
-
-    def pairs(self, a: ir.Element, b: ir.Element) -> Iterator[tuple[_Linear, _Linear]]:
-        for i, j in zip(a.index, b.index, strict=True):
-            some, other = self.of(i), self.of(j)
-            if some is not None and other is not None:
-                yield some, other
-
-    def differ(self, a: ir.Element, b: ir.Element) -> bool:
+class _Kept(Indices):
+    def fixed(self, a: ir.Element, b: ir.Element) -> bool:
         """Whether elements that different tasks access certainly differ."""
         return any(isinstance(i, int) and isinstance(j, int) and i != j for i, j in self.pairs(a, b))
 
-    def apart(self, a: ir.Element, b: ir.Element, shared: tuple[_Loop, ...], *, first: bool) -> bool:
+    def apart(self, a: ir.Element, b: ir.Element, shared: tuple[AnyLoop, ...], *, first: bool) -> bool:
         """Whether ``b``, in the same turns of the loops ``shared`` or later ones, is never the element ``a``.
 
         ``first``: the same turn counts.
@@ -167,7 +90,7 @@ class _Indices:
         return False
 
 
-def _bound_in(loop: _Loop) -> Iterator[ir.Var]:
+def _bound_in(loop: AnyLoop) -> Iterator[ir.Var]:
     """What is bound again in each turn."""
     if isinstance(loop, ir.For):
         yield loop.var
@@ -177,7 +100,7 @@ def _bound_in(loop: _Loop) -> Iterator[ir.Var]:
             yield node.var
 
 
-def _never_meets(i: _Linear, j: _Linear, loop: ir.For, *, first: bool) -> bool:
+def _never_meets(i: Linear, j: Linear, loop: ir.For, *, first: bool) -> bool:
     """Whether ``i`` in one turn differs from ``j`` in all later ones, both linear in the loop's variable alike."""
     if not isinstance(loop.step, ir.Const) or loop.step.value == 0:
         return False

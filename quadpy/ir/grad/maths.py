@@ -48,6 +48,13 @@ def cast(value: ir.Expr, type: Scalar) -> ir.Expr:
     return value if value.type == type else ir.Cast(value, type, span=value.span)
 
 
+def uncut(value: ir.Expr) -> ir.Expr:
+    """``value`` before it was rounded to the type of an array, in the type in which it is summed."""
+    if isinstance(value, ir.Cast) and value.operand.type == accurate(value.type):
+        return value.operand
+    return cast(value, accurate(value.type))
+
+
 def constant(value: float, type: Scalar, span: Span) -> ir.Const:
     return ir.Const(float(value) if type.is_float else int(value), type, span=span)
 

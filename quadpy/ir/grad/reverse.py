@@ -21,6 +21,8 @@ from quadpy.ir.grad.maths import Functions, Library, Names, cast, zero
 from quadpy.ir.grad.plain import plain_updates
 from quadpy.ir.grad.rules import library_name
 from quadpy.ir.grad.structured import structured
+from quadpy.ir.grad.sums import summed
+from quadpy.ir.grad.tidy import tidy
 from quadpy.ir.grad.values import Env, Step, Values
 from quadpy.ir.touches import changed_in, name_of
 from quadpy.ir.variables import assigned_in
@@ -44,16 +46,21 @@ def adjoint(kernel: ir.Kernel, grads: Mapping[str, str], library: Library) -> ir
     original = replace(kernel, body=plain)
     kernel = replace(kernel, body=structured(plain, names))
     reverse = Reverse(kernel, grads, Functions(kernel, library), names)
-    made = live_part(reverse.kernel_of())
+    made = reverse.live()
     if deep := reverse.repeated_in(made):
         reverse = Reverse(kernel, grads, Functions(kernel, library), names, deep)
-        made = live_part(reverse.kernel_of())
+        made = reverse.live()
     check_kept(original, kernel, made, reverse)
-    return made
+    return summed(made, grads, names)
 
 
 class Reverse(Values):
     """Writes the statements of the backward kernel."""
+
+    def live(self) -> ir.Kernel:
+        """The backward kernel, without what nothing needs."""
+        made = self.kernel_of()
+        return live_part(replace(made, body=tidy(made.body)))
 
     def kernel_of(self) -> ir.Kernel:
         out: list[ir.Stmt] = []

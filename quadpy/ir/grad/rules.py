@@ -203,7 +203,7 @@ def _rint(m: Maths, x: ir.Expr) -> ir.Expr:
 
 
 _cosine = _slope(lambda x, r, m: m.call("cos", x))
-_root = _inverse(lambda x, r, m: m.neg(m.div(m.mul(m.number(2), x), r)))
+_root = _slope(lambda x, r, m: m.mul(m.mul(m.number(-0.5), r), m.square(r)))  # no division: n-body loops live on it
 
 LIBRARY: Final[Mapping[str, Callable[..., Changes]]] = {
     "sin": _cosine,

@@ -13,7 +13,7 @@ from quadpy.core.dtypes import BY_NAME, Scalar, u1
 from quadpy.core.source import Span
 from quadpy.errors import KernelTypeError
 from quadpy.ir import nodes as ir
-from quadpy.ir.grad.maths import Names, both
+from quadpy.ir.grad.maths import Names, both, is_number
 from quadpy.ir.jumps import BREAK, CONTINUE, OF_LOOPS, jumps_from
 
 _CHECKS = "$stop"
@@ -47,13 +47,15 @@ def turns_of(loop: ir.For) -> ir.Expr:
         return ir.Compare(ir.CmpOp.LT, a, b, u1, span=span)
 
     def way(low: ir.Expr, high: ir.Expr, by: ir.Expr) -> ir.Expr:
-        length = ir.Cast(binary(ir.BinOp.SUB, high, low), count, span=span)
+        length = ir.Cast(high if is_number(low, 0) else binary(ir.BinOp.SUB, high, low), count, span=span)
         if isinstance(by, ir.Const) and by.value == 1:
             found: ir.Expr = length
         else:
             before = binary(ir.BinOp.SUB, length, number(1, count))
             whole = binary(ir.BinOp.RAWDIV, before, ir.Cast(by, count, span=span))
             found = binary(ir.BinOp.ADD, whole, number(1, count))
+        if isinstance(high, ir.ShapeOf) and is_number(low, 0) and is_number(by, 1):
+            return found  # extents are not negative
         return ir.Select(less(low, high), found, number(0, count), count, span=span)
 
     back = (

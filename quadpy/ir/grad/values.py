@@ -93,7 +93,7 @@ class Values:
         return ir.VarRead(var, span=e.span)
 
     def named(self, e: ir.Expr, out: list[ir.Stmt]) -> ir.Expr:
-        return e if isinstance(e, (ir.VarRead, ir.Const)) else self.version(e, out)
+        return e if isinstance(e, (ir.VarRead, ir.Const, ir.ShapeOf)) else self.version(e, out)
 
     def value(self, e: ir.Expr, env: Env, out: list[ir.Stmt]) -> ir.Expr:
         """``e`` with versions for variables; on the tape, with a version for each active operation."""

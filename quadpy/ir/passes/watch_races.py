@@ -82,7 +82,7 @@ class _Watcher:
         self.sites = {site: number for number, site in enumerate(kernel.sites)}
         self.params = kernel.arrays
         self.at_once = any(isinstance(step, Fork) for step in steps_of(kernel.flow))
-        self.end: ir.Expr = At(kernel.span).const(0, i64)
+        self.begin = self.end = At(kernel.span).const(0, i64) if kernel.shadow is None else kernel.shadow
         self.tasks: list[ir.Task] = []
         self.numbers: dict[int, tuple[int, ...]] = {}
 
@@ -97,9 +97,11 @@ class _Watcher:
         kernel, span = self.kernel, self.kernel.span
         present = {param.name for param in kernel.params}
         hidden = (ir.ScalarParam(name, u64, span=span) for name in FAULT_PARAMS if name not in present)
-        memory = ir.ArrayParam(SHADOW, array_of(u64, 1, shape=(1 << 48,)), span=span)
+        memory = (
+            [] if kernel.shadow is not None else [ir.ArrayParam(SHADOW, array_of(u64, 1, shape=(1 << 48,)), span=span)]
+        )
         return replace(
-            kernel, tasks=tuple(self.tasks), params=(*kernel.params, *hidden, memory), sites=tuple(self.sites),
+            kernel, tasks=tuple(self.tasks), params=(*kernel.params, *hidden, *memory), sites=tuple(self.sites),
             flow=map_tasks(kernel.flow, self.numbers.__getitem__), shadow=self.end,
         )  # fmt: skip
 
@@ -109,7 +111,7 @@ class _Watcher:
         Tasks that do not run at once have the same memory.
         """
         at = At(task.span)
-        start = self.end if self.at_once else at.const(0, i64)
+        start = self.end if self.at_once else self.begin
         begins: list[ir.Stmt] = []
         regions: dict[str, _Region] = {}
         end = start

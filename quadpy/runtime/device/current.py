@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import local
 from typing import ClassVar, NamedTuple
 
 from quadpy.core.dtypes import Scalar, f32, i32
@@ -48,6 +50,13 @@ def require_wave_size(size: int | None) -> None:
         raise ArgumentError(f"wave_size must be 32 or 64, not {size!r}", hint="leave it out for the device's own")
 
 
+class _Repeated(local):
+    number: int | None = None
+
+
+_REPEATED = _Repeated()
+
+
 class State:
     """The current configuration, as attributes of the class for fast access, and the count of launches that draw.
 
@@ -83,9 +92,35 @@ def renew_config() -> None:
 
 def next_launch() -> int:
     """The number of a launch among those that draw random numbers: 1 for the first since the configuration was set."""
+    if _REPEATED.number is not None:
+        return _REPEATED.number
     with State.lock:
         State.launches += 1
         return State.launches
+
+
+@contextmanager
+def as_launch(number: int) -> Iterator[None]:
+    """Launches of this thread have ``number``, which ``next_launch`` gave before: they draw the same random numbers."""
+    before, _REPEATED.number = _REPEATED.number, number
+    try:
+        yield
+    finally:
+        _REPEATED.number = before
+
+
+def repeated_launch() -> int:
+    """The number of the launch whose random numbers a backward kernel draws again.
+
+    Raises:
+        ArgumentError: it is not called by a tape.
+    """
+    if _REPEATED.number is None:
+        raise ArgumentError(
+            "a backward kernel that draws random numbers must draw those of the forward call, which only a tape knows",
+            hint="call the kernel on a tape: with qp.ad.Tape(loss):",
+        )
+    return _REPEATED.number
 
 
 def launches_so_far() -> int:

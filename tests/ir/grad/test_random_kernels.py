@@ -44,9 +44,15 @@ class Writer:
             case 2 if self.overwrites and self.choose.random() < 0.4:
                 return self.choose.choice(["y[i]", "v[i]", "v[i]"])
             case 2:
+                shift, within = self.choose.randrange(-3, 4), self.choose.choice(self.counters or ["i"])
                 return self.choose.choice(
-                    ["x[i]", "x[(i + 1) % x.shape[0]]", f"w[{self.choose.randrange(4)}]", "w[n[i] % 4]"]
-                )
+                    [
+                        "x[i]", f"x[(i + {shift}) % x.shape[0]]", f"w[{self.choose.randrange(4)}]", "w[n[i] % 4]",
+                        f"x[qp.min(qp.max(i - {shift}, 0), x.shape[0] - 1)]", f"x[({shift} - i) % x.shape[0]]", "x[x.shape[0] - 1 - i]",
+                        f"w[({within} + {abs(shift)}) % 4]", f"x[({within} + i) % 5]", "x[(2 * i) % 5]", f"w[qp.min({within}, 3)]",
+                        f"(x[i - {abs(shift)}] if i >= {abs(shift)} else {self.choose.choice(self.names)})",
+                    ]
+                )  # fmt: skip
             case 3:
                 return f"{self.choose.uniform(-1, 1):.3f}"
             case 4:
