@@ -9,10 +9,11 @@ values that the thread's number determines equally for all of them.
 from __future__ import annotations
 
 from collections import Counter
+
 from quadpy.core.source import Span
 from quadpy.errors import KernelSyntaxError
 from quadpy.ir import nodes as ir
-from quadpy.ir.blocks import DEFAULT_BLOCK, done_by_waves, has_barrier, has_wave
+from quadpy.ir.blocks import done_by_waves, has_barrier, has_wave
 from quadpy.ir.lanes import LaneValues, lane_values, same_in_waves
 from quadpy.ir.numbering import statements
 from quadpy.ir.uniform import Divergence, decided_by
