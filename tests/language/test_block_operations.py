@@ -92,7 +92,7 @@ def combine(x: A(ndim=1), y: A(ndim=2), size: qp.template()):
 @pytest.mark.parametrize(("size", "dtype"), [*[(s, "float32") for s in SIZES], (256, "float16"), (192, "float64"),
                                              (256, "int8"), (96, "uint64"), (32, "int32")])  # fmt: skip
 def test_reductions_and_scans_have_bits_that_do_not_depend_on_waves(wave, size, dtype):
-    if size % wave:
+    if size % wave and size != 32:
         pytest.skip("blocks consist of whole waves")
     x = numbers(dtype, 2, size, seed=size)
     if x.dtype.kind == "f":

@@ -48,10 +48,14 @@ _FAR: Final = frozenset({WaveOp.SHUFFLE, WaveOp.UP, WaveOp.DOWN, WaveOp.XOR})
 
 
 class AmdLanes:
-    """The wave of a processor; ``lane`` is the number of the lane."""
+    """The wave of a processor; ``lane`` is the number of the lane.
 
-    def __init__(self, spec: TargetSpec, out: Writer, lane: str) -> None:
-        self.arch, self.size, self.out, self.lane = spec.arch, spec.wave_size, out, lane
+    A wave of 32 lanes may be the lower half of one of 64, whose upper half is idle: no instruction below counts its lanes.
+    """
+
+    def __init__(self, spec: TargetSpec, out: Writer, lane: str, size: int) -> None:
+        assert size in (32, spec.wave_size), "the trace and the target disagree about the wave size"
+        self.arch, self.size, self.out, self.lane = spec.arch, size, out, lane
         self.has = _CROSSINGS[amd_arch(spec.arch).series]
 
     def why_not(self, op: WaveOp) -> str:

@@ -23,10 +23,9 @@ _REDUX: Final = 80
 class NvptxLanes:
     """The warp of a processor sm_``version``, in which ``lane`` is the number of the lane."""
 
-    size: Final = 32
-
-    def __init__(self, version: int, out: Writer, lane: str) -> None:
-        self.version, self.out, self.lane = version, out, lane
+    def __init__(self, version: int, out: Writer, lane: str, size: int) -> None:
+        assert size == 32, "the trace and the target disagree about the wave size"
+        self.size, self.version, self.out, self.lane = size, version, out, lane
 
     def why_not(self, op: WaveOp) -> str:
         """NVIDIA's warps have all operations."""

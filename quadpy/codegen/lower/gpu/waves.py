@@ -27,8 +27,7 @@ def lower_wave(s: Scope, stmt: ir.Wave, operands: list[str]) -> None:
     KernelTypeError if the target does not have the operation.
     """
     lane = s.text.op(f"and i32 {s.thread}, {stmt.size - 1}")
-    lanes = gpu_rules(s).lanes(s.text, lane)
-    assert lanes.size == stmt.size, "the trace and the target disagree about the wave size"
+    lanes = gpu_rules(s).lanes(s.text, lane, stmt.size)
     if not _stays_in_half(stmt) and (why := lanes.why_not(stmt.op)):
         raise KernelTypeError(
             f"this subgroup operation does not exist here: {why}", stmt.span,
