@@ -18,8 +18,9 @@ Rule: TypeAlias = Callable[..., Any]
 
 
 def wave_size(t: Trace) -> int:
-    """The lanes of a wave: the target's, but 32 where a block is half a wave, whose other half is idle."""
-    return 32 if t.loop is not None and t.loop.block_dim == 32 else t.options.wave_size
+    """The lanes of a wave: the target's, but those of a block of 16 or 32 that is smaller, whose other lanes are idle."""
+    small = t.loop is not None and t.loop.block_dim in (16, 32)
+    return min(t.loop_around.block_dim, t.options.wave_size) if small else t.options.wave_size
 
 
 def whole_waves(t: Trace, span: Span) -> int:

@@ -27,7 +27,8 @@ def _need_all_lanes(t: Trace, mask: Value, span: Span) -> None:
     if not is_number(constant):
         return
     size = wave_size(t)
-    if int(constant) not in (-1, (1 << size) - 1):
+    everyone = (1 << size) - 1
+    if int(constant) & everyone != everyone:
         t.fail_type(
             f"the mask {int(constant):#x} does not name all {size} lanes, and all of them must take part", span,
             "pass all bits, and select the values that count; qp.simt.subgroup needs no masks",
@@ -53,7 +54,7 @@ def _vote(name: str) -> Rule:
 
 def _narrow(t: Trace, lanes: Value, span: Span) -> Value:
     """A bit for each lane, as u32 if it is wide enough."""
-    return cast(t, lanes, u32, span) if wave_size(t) == 32 else lanes
+    return cast(t, lanes, u32, span) if wave_size(t) <= 32 else lanes
 
 
 def _ballot(t: Trace, span: Span, predicate: Value) -> Value:

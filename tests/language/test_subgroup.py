@@ -489,43 +489,6 @@ def of_48(x: A(dtype=qp.f32, ndim=1)):
         x[i] = subgroup.reduce_add(x[i])
 
 
-@qp.kernel(wave_size=64)
-def of_32(x: A(dtype=qp.i32, ndim=1), y: A(dtype=qp.u64, ndim=2)):
-    qp.loop_config(block_dim=32)
-    for i in range(x.shape[0]):
-        y[0, i] = subgroup.ballot(x[i] > 0)
-        y[1, i] = qp.u64(subgroup.group_size() + 100 * subgroup.num_subgroups())
-        y[2, i] = qp.u64(subgroup.reduce_add(x[i]))
-        y[3, i] = qp.u64(subgroup.exclusive_add(x[i]))
-        y[4, i] = qp.u64(subgroup.shuffle_down(x[i], 3))
-        y[5, i] = qp.u64(subgroup.all_true(x[i] < 99) + 2 * subgroup.any_true(x[i] == 98))
-        y[6, i] = qp.u64(subgroup.broadcast(x[i], 31) + 1000 * qp.simt.block.reduce_max(x[i]))
-        y[7, i] = subgroup.match_any(x[i] % 4) + qp.u64(subgroup.shuffle_xor(x[i], 16))
-
-
-def test_a_block_of_half_a_wave_is_a_wave_of_32():
-    x = np.random.default_rng(3).integers(0, 99, 96).astype(np.int32)
-    x[40] = 98
-    y = np.zeros((8, 96), np.uint64)
-    of_32(x, y)
-    lanes = np.arange(32)
-    for own, rows in zip(x.reshape(3, 32).astype(np.uint64), y.reshape(8, 3, 32).transpose(1, 0, 2), strict=True):
-        bits = np.uint64(1) << lanes.astype(np.uint64)
-        match = [bits[own % 4 == each % 4].sum() for each in own]
-        expected = [
-            np.full(32, bits[own > 0].sum()), np.full(32, 132), np.full(32, own.sum()), np.cumsum(own) - own,
-            own[np.where(lanes + 3 < 32, lanes + 3, lanes)], np.full(32, 1 + 2 * (own == 98).any()),
-            np.full(32, own[31] + 1000 * own.max()), match + own[lanes ^ 16],
-        ]  # fmt: skip
-        for row, wanted in zip(rows, expected, strict=True):
-            assert row.tolist() == wanted.tolist()
-
-
-@pytest.mark.parametrize("target", ["gfx90a", "gfx942", "gfx1030:w64", "gfx1100:w64", "gfx1200:w64"])
-def test_half_a_wave_compiles_where_waves_have_64_lanes(target):
-    assert of_32.compile(target).tasks[0].block_dim == 32
-
-
 def test_a_block_has_whole_waves():
     with pytest.raises(qp.KernelTypeError, match="a block of 48 iterations does not consist of whole waves") as caught:
         of_48(np.zeros(48, np.float32))

@@ -142,7 +142,7 @@ class _Wave:
         lanes, t, total = self.lanes, self.type, self.value
         nothing = identity(how, t)
         steps = [self.rising(distance) for distance in (1, 2, 4, 8)]
-        for step in (*steps, lanes.last_of_row, *[lanes.last_of_half] * (lanes.size == 64)):
+        for step in (*steps, *(lanes.last_of_row, lanes.last_of_half)[: lanes.size // 32]):
             total = combine(self.s, how, total, self.move_or(total, nothing, step), t)
         return total if inclusive else self.move_or(total, constant(first_of_scan(how, t), t), lanes.one_up)
 
