@@ -125,8 +125,16 @@ def _facts(compiled: Compiled) -> str | None:
     if not reads.complete or None in spots:
         return None
     lines = [span.line for span in compiled.spans]
-    packed = [race.packed() for race in compiled.races]
-    return json.dumps([reads.log, spots, repr(compiled.result_shape), lines, packed], separators=(",", ":"))
+    packed, shape = [race.packed() for race in compiled.races], repr(compiled.result_shape)
+    return json.dumps([reads.log, spots, shape, lines, packed, _files(compiled)], separators=(",", ":"))
+
+
+def _files(compiled: Compiled) -> list[str]:
+    """The user's files that the code names when a check fails, or a warning of its races: others may have the same text."""
+    sites = compiled.code.sites
+    spans = [site.span for site in sites] + [span for site in sites for _, span in site.accesses]
+    spans += [access.span for race in compiled.races for access in (race.first, race.second) if access.span]
+    return sorted({span.file for span in spans} & compiled.reads.files)
 
 
 def _known_members(index: IndexKey, request: Request) -> list[MemberPath]:
@@ -149,9 +157,9 @@ def _from_index(index: IndexKey, request: Request) -> Compiled | None:
     for digest, facts in kernel_cache().find(index):
         if digest == _MEMBERS:
             continue
-        log, spots, shape, lines, races = json.loads(facts)
+        log, spots, shape, lines, races, files = json.loads(facts)
         reads = reads_of(request.source, request.args, request.before)
-        if reads.repeat(log) and (code := load_code(digest)):
+        if reads.repeat(log) and reads.files.issuperset(files) and (code := load_code(digest)):
             fields = tuple(map(reads.at, spots))
             spans = tuple(Span(request.source.span.file, line) for line in lines)
             return Compiled(

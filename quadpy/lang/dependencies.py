@@ -41,7 +41,7 @@ class Dependencies:
 
     ``before`` are the reads of an earlier trace of the same signature, which are repeated rather than made.
     ``complete`` says that the log tells all that the trace depends on; ``marks`` are the fingerprints of the arguments,
-    ``values`` what the reads gave.
+    ``values`` what the reads gave, ``files`` those of the kernel and of the functions that were read.
     """
 
     def __init__(
@@ -53,6 +53,7 @@ class Dependencies:
         self.complete = kernel is not None
         self.log: list[Read] = []
         self.marks: dict[str, str] = {}
+        self.files: set[str] = set()
         self._arguments: dict[str, Any] = {}
         self._before = before.values if before else {}
         self._prints = Fingerprints()
@@ -64,6 +65,7 @@ class Dependencies:
         self._kept: list[Any] = []
         self._calls: list[tuple[Callable[..., Any], Sequence[object]]] = []
         if kernel is not None:
+            self.files.add(kernel.span.file)
             self._spots[id(kernel)] = [0]
         for name, value in (arguments or {}).items():
             self.enter(name, before.argument(name) if before else _frozen(value))
@@ -252,7 +254,9 @@ class Dependencies:
         if type(value) not in _PLAIN:
             self._spots.setdefault(id(value), spot)
         if isinstance(value, (Func, Method)):
-            self._spots.setdefault(id(_source_of(value)), spot)
+            source = _source_of(value)
+            self.files.add(source.span.file)
+            self._spots.setdefault(id(source), spot)
 
 
 def _parts(value: Any) -> Sequence[Any]:

@@ -12,6 +12,7 @@ import pytest
 from backends import backends
 
 import quadpy as qp
+from quadpy.runtime.device.current import current_config
 
 sys.path.insert(0, str(Path(__file__).parent))  # for random_kernels.py
 _numbers = itertools.count()
@@ -20,9 +21,20 @@ _numbers = itertools.count()
 @pytest.fixture(scope="session", autouse=True, params=backends())
 def arch(request):
     """The backend, each that is here; two threads on the CPU, so that loops are split on every machine."""
-    qp.init(arch=request.param, cpu_max_num_threads=2)
-    _forget_memory_of_fields()
+    _begin_on(request.param)
     return request.param
+
+
+@pytest.fixture(autouse=True)
+def each_test_begins_on_its_backend(arch):
+    """Whatever backend the test before it has chosen."""
+    if current_config().arch != arch:
+        _begin_on(arch)
+
+
+def _begin_on(arch):
+    qp.init(arch=arch, cpu_max_num_threads=2)
+    _forget_memory_of_fields()
 
 
 def _forget_memory_of_fields():

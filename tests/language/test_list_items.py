@@ -11,7 +11,11 @@ out = qp.field(qp.f32, 16)
 
 @pytest.fixture(params=["compiled", "checked", "python"], autouse=True)
 def mode(request, init):
-    init(**{"compiled": {}, "checked": {"debug": True}, "python": {"arch": qp.python}}[request.param])
+    init(
+        **{"compiled": {}, "checked": {"debug": True, "synchronous": True}, "python": {"arch": qp.python}}[
+            request.param
+        ]
+    )
     out.fill(0)
     return request.param
 
