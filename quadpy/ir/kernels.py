@@ -132,7 +132,8 @@ class Kernel(Pure):
     has the scalar parameters ``$seed`` (u64) and ``$launch`` (u64); one with checks, whose ``sites`` say what each means,
     ``$fault``, the address of a record, and ``$sites``, the number of its first check.  ``debug`` asks for the checks that
     passes add; ``shadow`` is how many words of memory, ``$shadow``, race checks need in a launch.  ``variables`` has
-    the source name of each slot, empty for slots without one.
+    the source name of each slot, empty for slots without one.  The barriers of a ``trusted`` kernel are refused only if
+    they are certain to hang.
     """
 
     CHILDREN = ("params", "functions", "body", "tasks")
@@ -152,6 +153,7 @@ class Kernel(Pure):
     debug: bool = False
     shadow: Expr | None = None
     variables: tuple[str, ...] = ()
+    trusted: bool = False
 
     @property
     def arrays(self) -> dict[str, ArrayParam]:

@@ -1,5 +1,7 @@
 """Checks that all iterations of a block, and all lanes of a wave, reach their joint operations.
 
+A *trusted* kernel may decide about barriers by values that nothing proves equal in a block: that is up to its author.
+
 Lanes of a wave have more in common than the iterations of a block: results of reductions, votes and broadcasts, and
 values that the thread's number determines equally for all of them.
 """
@@ -7,16 +9,15 @@ values that the thread's number determines equally for all of them.
 from __future__ import annotations
 
 from collections import Counter
-from typing import cast
 
 from quadpy.core.source import Span
 from quadpy.errors import KernelSyntaxError
 from quadpy.ir import nodes as ir
-from quadpy.ir.blocks import DEFAULT_BLOCK, done_by_waves, has_barrier, has_wave
+from quadpy.ir.blocks import done_by_waves, has_barrier, has_wave
 from quadpy.ir.lanes import LaneValues, lane_values, same_in_waves
 from quadpy.ir.numbering import statements
 from quadpy.ir.uniform import Divergence, decided_by
-from quadpy.ir.walk import children, walk
+from quadpy.ir.walk import walk
 from quadpy.ir.waves import UNIFORM_RESULTS
 
 
@@ -29,7 +30,7 @@ def check_meetings(kernel: ir.Kernel) -> ir.Kernel:
             continue
         axes = {axis.var for axis in task.axes}
         if has_barrier(task.body):
-            Divergence(task, axes, noalias=kernel.noalias).check()
+            (_KnownDivergence if kernel.trusted else Divergence)(task, axes, noalias=kernel.noalias).check()
         if has_wave(task.body):
             _WaveDivergence(task, axes, noalias=kernel.noalias).check()
     return kernel
@@ -44,20 +45,14 @@ def undecided(task: ir.ParallelTask, *, noalias: bool) -> frozenset[int]:
     return numbers.of(n for n in found if any(map(divergence.varies, decided_by(n))))
 
 
-class _WaveDivergence(Divergence):
-    """The divergence of the lanes of a wave.
+class _KnownDivergence(Divergence):
+    """Decisions that iterations must make together separate them only if they are known to differ.
 
-    Decisions that lanes must make together are checked at run time (``passes.watch_waves``): here they separate lanes
-    only if the lanes are known to differ.
-
-    ``threads`` and ``size`` are those of a block and of a wave; ``known`` holds variables that follow from the thread's
-    number alone.
+    ``known`` holds variables that follow from the thread's number alone.
     """
 
     def __init__(self, task: ir.ParallelTask, varying: set[ir.Var], *, noalias: bool) -> None:
         super().__init__(task, varying, noalias=noalias)
-        self.threads = task.block_dim or DEFAULT_BLOCK
-        self.size = next(n.size for n in walk(task.body) if isinstance(n, ir.Wave))
         self.known: dict[ir.Var, LaneValues] = {}
         assigned = Counter(n.var for n in walk(task.body) if isinstance(n, ir.Assign))
         always = self.numbers.of(task.body.stmts)
@@ -68,6 +63,27 @@ class _WaveDivergence(Divergence):
                 values = lane_values(n.value, self.known, self.threads)
                 if values is not None:
                     self.known[n.var] = values
+
+    def decides_apart(self, stmt: ir.If | ir.For | ir.While) -> bool:
+        if self.numbers[stmt] not in self.together:
+            return super().decides_apart(stmt)
+        found = [lane_values(e, self.known, self.threads) for e in decided_by(stmt)]
+        return any(values is not None and not same_in_waves(values, self.size) for values in found)
+
+    def varies(self, e: ir.Expr) -> bool:
+        values = lane_values(e, self.known, self.threads)
+        return super().varies(e) if values is None else not same_in_waves(values, self.size)
+
+
+class _WaveDivergence(_KnownDivergence):
+    """The divergence of the lanes of a wave.
+
+    What is not known is checked at run time (``passes.watch_waves``).
+    """
+
+    def __init__(self, task: ir.ParallelTask, varying: set[ir.Var], *, noalias: bool) -> None:
+        super().__init__(task, varying, noalias=noalias)
+        self.size = next(n.size for n in walk(task.body) if isinstance(n, ir.Wave))
 
     def steps(self, body: ir.Block) -> frozenset[int]:
         return done_by_waves(body)
@@ -87,20 +103,5 @@ class _WaveDivergence(Divergence):
     def rejoins(self, outer: ir.For | ir.While | ir.LabelledBlock) -> bool:
         return not isinstance(outer, ir.LabelledBlock) and not has_barrier(outer)
 
-    def decides_apart(self, stmt: ir.If | ir.For | ir.While) -> bool:
-        if self.numbers[stmt] not in self.together:
-            return super().decides_apart(stmt)
-        found = [lane_values(e, self.known, self.threads) for e in decided_by(stmt)]
-        return any(values is not None and not same_in_waves(values, self.size) for values in found)
-
     def result_varies(self, stmt: ir.Wave) -> bool:
         return stmt.op not in UNIFORM_RESULTS and any(map(self.varies, stmt.args))
-
-    def varies(self, e: ir.Expr) -> bool:
-        if not super().varies(e):
-            return False
-        values = lane_values(e, self.known, self.threads)
-        if values is not None:
-            return not same_in_waves(values, self.size)
-        parts = [cast("ir.Expr", part) for part in children(e)]  # an expression consists of expressions
-        return not parts or any(map(self.varies, parts))

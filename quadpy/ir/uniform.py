@@ -1,22 +1,24 @@
 """Which values the iterations of a block have in common, and whether all of them reach each barrier.
 
-Iterations of a block differ in their number and in what is computed from it, in what they load (except from arrays
-that the loop only reads), and in variables that only some of them assign.  All other conditions are *uniform*.
+Iterations of a block differ in their number and in what is computed from it (except its quotient by the size of the
+block), in what they load (except from arrays that the loop only reads), and in variables that only some of them assign.
+All other conditions are *uniform*.
 """
 
 from __future__ import annotations
 
 from collections.abc import Container
+from typing import cast
 
 from quadpy.core.source import Span
 from quadpy.errors import KernelSyntaxError
 from quadpy.ir import nodes as ir
-from quadpy.ir.blocks import done_together
+from quadpy.ir.blocks import DEFAULT_BLOCK, done_together
 from quadpy.ir.effects import effects_of
 from quadpy.ir.numbering import Numbers
 from quadpy.ir.touches import changed_in, name_of, only_reads, touches
 from quadpy.ir.variables import bound_by
-from quadpy.ir.walk import walk
+from quadpy.ir.walk import children, walk
 
 
 def decided_by(stmt: ir.If | ir.For | ir.While) -> tuple[ir.Expr, ...]:
@@ -44,11 +46,14 @@ class Divergence:
     """``varying`` holds variables that may differ in a block; ``split``, by the number of a loop or labelled block, where some
     iterations leave it earlier than others.  Both grow until nothing changes.
 
-    A *cause* is the source line that separates iterations; None if they are together.
+    A *cause* is the source line that separates iterations; None if they are together.  ``size`` iterations are a group:
+    a block has ``threads``.  ``counter`` is the number of an iteration, if groups start at its multiples of ``size``.
     """
 
     def __init__(self, task: ir.ParallelTask, varying: set[ir.Var], *, noalias: bool) -> None:
         self.task, self.together, self.numbers = task, self.steps(task.body), Numbers(task.body)
+        self.threads = self.size = task.block_dim or DEFAULT_BLOCK
+        self.counter = _counter(task)
         self.varying = varying
         self.split: dict[int, Span] = {}
         self.around: list[ir.For | ir.While | ir.LabelledBlock] = []
@@ -173,9 +178,23 @@ class Divergence:
         return place.array in self.constant and not any(map(self.varies, place.index))
 
     def varies(self, e: ir.Expr) -> bool:
-        return any(
-            isinstance(n, ir.ThreadIndex) or (isinstance(n, ir.VarRead) and n.var in self.varying) for n in walk(e)
-        )
+        if isinstance(e, ir.ThreadIndex) or (isinstance(e, ir.VarRead) and e.var in self.varying):
+            return True
+        return not self.is_group_number(e) and any(self.varies(cast("ir.Expr", part)) for part in children(e))
+
+    def is_group_number(self, e: ir.Expr) -> bool:
+        """Whether ``e`` is the iteration's number divided by a multiple of ``size``."""
+        match e:
+            case ir.Binary(op=ir.BinOp.FLOORDIV, lhs=ir.VarRead(var=var), rhs=ir.Const(value=by)):
+                return var == self.counter and by > 0 and by % self.size == 0
+            case _:
+                return False
+
+
+def _counter(task: ir.ParallelTask) -> ir.Var | None:
+    axis = task.axes[0]
+    bounds = [e.value if isinstance(e, ir.Const) else None for e in (axis.start, axis.step)]
+    return axis.var if len(task.axes) == 1 and bounds == [0, 1] else None
 
 
 _JUMPS = (ir.Break, ir.Continue, ir.Leave)

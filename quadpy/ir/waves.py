@@ -18,7 +18,7 @@ from typing import Final, Literal
 from quadpy.core.dtypes import Scalar, i32, u1, u64
 from quadpy.ir import nodes as ir
 
-WAVE_SIZES: Final = (32, 64)
+WAVE_SIZES: Final = (16, 32, 64)
 ROW: Final = 16
 """Lanes of a row, in which scans begin."""
 

@@ -16,7 +16,7 @@ from quadpy.ir.build import binary, minimum, select
 from quadpy.ir.nodes import AtomicOp, WaveOp
 from quadpy.ir.types import Space, array_of
 from quadpy.lang.context import Trace
-from quadpy.lang.lanes import lane_of, wave_of
+from quadpy.lang.lanes import lane_of, wave_of, wave_size
 from quadpy.lang.scalars import cast, to_condition
 from quadpy.lang.subgroup import OPERATIONS, by_component, combinable, wave
 from quadpy.lang.values import Value, shape_text
@@ -29,7 +29,7 @@ _NEUTRAL: Final = {AtomicOp.ADD: 0, AtomicOp.MUL: 1, AtomicOp.XOR: 0}
 
 def waves_of(t: Trace) -> int:
     """How many waves a block has."""
-    return t.loop_around.block_dim // t.options.wave_size
+    return t.loop_around.block_dim // wave_size(t)
 
 
 def results_of_waves(t: Trace, value: ir.Expr, from_lane: int, how: AtomicOp | None, span: Span) -> ir.Expr:
@@ -73,7 +73,7 @@ def _scan(operation: AtomicOp, op: WaveOp) -> Rule:
         before = wave(t, WaveOp.EXCLUSIVE, (value,), span, how) if op is WaveOp.EXCLUSIVE else upto
         if waves_of(t) == 1:
             return before
-        totals = results_of_waves(t, upto, t.options.wave_size - 1, how, span)
+        totals = results_of_waves(t, upto, wave_size(t) - 1, how, span)
         for distance, below in _below(t, totals, how, span):
             before = _with_below(t, before, below, distance, how, op, span)
         return before

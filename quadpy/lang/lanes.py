@@ -17,9 +17,15 @@ from quadpy.lang.values import Value, is_number
 Rule: TypeAlias = Callable[..., Any]
 
 
+def wave_size(t: Trace) -> int:
+    """The lanes of a wave: the target's, but those of a block of 16 or 32 that is smaller, whose other lanes are idle."""
+    small = t.loop is not None and t.loop.block_dim in (16, 32)
+    return min(t.loop_around.block_dim, t.options.wave_size) if small else t.options.wave_size
+
+
 def whole_waves(t: Trace, span: Span) -> int:
     """The lanes of a wave; a block must consist of whole waves."""
-    size, loop = t.options.wave_size, t.loop_around
+    size, loop = wave_size(t), t.loop_around
     if loop.block_dim % size:
         t.fail_type(
             f"a block of {loop.block_dim} iterations does not consist of whole waves: these have {size} lanes", span,
@@ -30,7 +36,7 @@ def whole_waves(t: Trace, span: Span) -> int:
 
 def lane_of(t: Trace, span: Span) -> ir.Expr:
     """The number of the lane."""
-    return ir.ThreadIndex(span=span) & t.options.wave_size - 1
+    return ir.ThreadIndex(span=span) & wave_size(t) - 1
 
 
 def wave_of(t: Trace, span: Span) -> ir.Expr:
@@ -39,7 +45,7 @@ def wave_of(t: Trace, span: Span) -> ir.Expr:
 
 
 def _log2(t: Trace) -> int:
-    return t.options.wave_size.bit_length() - 1
+    return wave_size(t).bit_length() - 1
 
 
 def _mask(*, below: bool, own: bool) -> Rule:
@@ -52,7 +58,7 @@ def _mask(*, below: bool, own: bool) -> Rule:
         upto = before | bit
         if below:
             return upto if own else before
-        everyone = bits((1 << t.options.wave_size) - 1, span)
+        everyone = bits((1 << wave_size(t)) - 1, span)
         return (before if own else upto) ^ everyone
 
     return run
@@ -69,7 +75,7 @@ def bits(value: int, span: Span) -> ir.Expr:
 
 def lane_number(t: Trace, value: Value, span: Span) -> ir.Expr:
     """A lane, a distance or a mask, as i32: a constant must be one of the wave's."""
-    size = t.options.wave_size
+    size = wave_size(t)
     if is_number(value) and not (isinstance(value, int) and 0 <= value < size):
         t.fail_type(f"lanes, distances and masks must be integers from 0 to {size - 1} here, not {value!r}", span,
                     f"waves have {size} lanes: see subgroup.group_size()")  # fmt: skip
@@ -82,7 +88,7 @@ def lane_number(t: Trace, value: Value, span: Span) -> ir.Expr:
 
 
 LANE_RULES: Final[dict[str, Rule]] = {
-    "subgroup.group_size": lambda t, span: t.options.wave_size,
+    "subgroup.group_size": lambda t, span: wave_size(t),
     "subgroup.log2_group_size": lambda t, span: _log2(t),
     "subgroup.invocation_id": lane_of,
     "subgroup.subgroup_id": wave_of,

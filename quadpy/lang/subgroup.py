@@ -14,7 +14,7 @@ from quadpy.ir.waves import wave_result
 from quadpy.lang.checks import meet
 from quadpy.lang.comparisons import compare
 from quadpy.lang.context import Trace
-from quadpy.lang.lanes import LANE_RULES, bits, lane_number, whole_waves
+from quadpy.lang.lanes import LANE_RULES, bits, lane_number, wave_size, whole_waves
 from quadpy.lang.operators import binary, bit_cast, select
 from quadpy.lang.scalars import cast, convert, to_condition, to_scalar
 from quadpy.lang.values import Value, Vec, shape_text
@@ -124,7 +124,7 @@ def _match_any(t: Trace, span: Span, value: Value) -> Value:
 
 
 def _match_all(t: Trace, span: Span, value: Value) -> Value:
-    everyone = bits((1 << t.options.wave_size) - 1, span)
+    everyone = bits((1 << wave_size(t)) - 1, span)
     return select(t, _all_equal(t, span, value), everyone, bits(0, span), span)
 
 

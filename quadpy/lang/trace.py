@@ -178,6 +178,7 @@ def _traced(t: Trace, source: FunctionSource, args: Mapping[str, ArgType], obser
         ir.Block(tuple(stmts), span=source.span), slots=len(signature.slots), index=options.index,
         noalias=options.noalias and not _share_memory(t), fast_math=options.fast_math, crossing=tuple(signature.slots), span=source.span,
         sites=tuple(t.checks.sites) if t.checks else (), debug=options.debug and not options.indices_only,
+        trusted=options.as_taichi,
     )  # fmt: skip
     if options.derivative:
         kernel = differentiated(t, kernel)

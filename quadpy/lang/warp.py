@@ -9,6 +9,7 @@ from quadpy.core.dtypes import Scalar, f32, i32, u32
 from quadpy.core.source import Span
 from quadpy.ir import nodes as ir
 from quadpy.lang.context import Trace
+from quadpy.lang.lanes import wave_size
 from quadpy.lang.scalars import cast, to_condition
 from quadpy.lang.subgroup import SUBGROUP_RULES
 from quadpy.lang.values import Value, is_number
@@ -25,8 +26,9 @@ def _need_all_lanes(t: Trace, mask: Value, span: Span) -> None:
         constant = mask.operand.value
     if not is_number(constant):
         return
-    size = t.options.wave_size
-    if int(constant) not in (-1, (1 << size) - 1):
+    size = wave_size(t)
+    everyone = (1 << size) - 1
+    if int(constant) & everyone != everyone:
         t.fail_type(
             f"the mask {int(constant):#x} does not name all {size} lanes, and all of them must take part", span,
             "pass all bits, and select the values that count; qp.simt.subgroup needs no masks",
@@ -52,7 +54,7 @@ def _vote(name: str) -> Rule:
 
 def _narrow(t: Trace, lanes: Value, span: Span) -> Value:
     """A bit for each lane, as u32 if it is wide enough."""
-    return cast(t, lanes, u32, span) if t.options.wave_size == 32 else lanes
+    return cast(t, lanes, u32, span) if wave_size(t) <= 32 else lanes
 
 
 def _ballot(t: Trace, span: Span, predicate: Value) -> Value:

@@ -623,6 +623,33 @@ def test_a_barrier_that_some_threads_miss_is_refused(load, body):
     assert caught.value.span is not None
 
 
+@qp.kernel
+def by_number_of_the_block(x: A(ndim=1), opened: A(ndim=1)):
+    qp.loop_config(block_dim=32)
+    for i in range(x.shape[0]):
+        tile = block.SharedArray(32, qp.i32)
+        if opened[i // 32] > 0 and opened[i // 64] < 5:
+            tile[i % 32] = x[i]
+            block.sync()
+            x[i] = tile[31 - i % 32]
+
+
+def test_the_number_of_a_block_is_uniform():
+    x, opened = np.arange(128, dtype=np.int32), np.array([1, 7, 0, 1], np.int32)
+    by_number_of_the_block(x, opened)  # blocks 2 and 3 ask for element 1 as well, which is too large
+    assert x.tolist() == [*range(31, -1, -1), *range(63, 31, -1), *range(64, 128)]
+
+
+@pytest.mark.parametrize("loop", ["range(1, 257)", "range(0, 512, 2)"])
+@pytest.mark.parametrize("number", ["i // 256", "i // 128", "i // -256", "(i + 1) // 256"])
+def test_other_quotients_are_not(load, loop, number):
+    if loop != "range(1, 257)":
+        number = number.replace("256", "512")
+    module = load(f"{HEAD}    for i in {loop}:\n        if x[{number}] > 0:\n            B.sync()\n")
+    with pytest.raises(qp.KernelSyntaxError, match="not reached by all threads of a block"):
+        module.k(np.zeros(256, np.int32))
+
+
 BAD = {
     "B.sync()\n    for i in x: x[i] = 1": (qp.KernelSyntaxError, "can only be called inside a parallel loop"),
     "t = B.SharedArray(4, qp.f32)\n    for i in x: x[i] = 1": (qp.KernelSyntaxError, "parallel loop"),

@@ -48,20 +48,24 @@ _FAR: Final = frozenset({WaveOp.SHUFFLE, WaveOp.UP, WaveOp.DOWN, WaveOp.XOR})
 
 
 class AmdLanes:
-    """The wave of a processor; ``lane`` is the number of the lane."""
+    """The wave of a processor; ``lane`` is the number of the lane.
 
-    def __init__(self, spec: TargetSpec, out: Writer, lane: str) -> None:
-        self.arch, self.size, self.out, self.lane = spec.arch, spec.wave_size, out, lane
+    A wave of 16 or 32 lanes may be the first of a larger one, whose others are idle: no instruction below counts these.
+    """
+
+    def __init__(self, spec: TargetSpec, out: Writer, lane: str, size: int) -> None:
+        assert size in (16, 32, spec.wave_size), "the trace and the target disagree about the wave size"
+        self.arch, self.size, self.out, self.lane = spec.arch, size, out, lane
         self.has = _CROSSINGS[amd_arch(spec.arch).series]
 
     def why_not(self, op: WaveOp) -> str:
-        """Waves of 32 have all operations."""
-        reaches = self.size == 32 or self.has.permlane64 or self.has.bpermute64
+        """Waves of 32 or less have all operations."""
+        reaches = self.size <= 32 or self.has.permlane64 or self.has.bpermute64
         return "" if reaches or op not in _FAR else f"no instruction of {self.arch} reaches all lanes of a wave of 64"
 
     def shuffle(self, word: str, lane: str) -> str:
         near = self._bpermute(word, lane)
-        if self.size == 32 or self.has.bpermute64:
+        if self.size <= 32 or self.has.bpermute64:
             return near
         far = self._bpermute(self._permlane64(word), lane)
         apart = self.out.op(f"and i32 {self.out.op(f'xor i32 {self.lane}, {lane}')}, 32")

@@ -22,7 +22,7 @@ class GpuRules:
     grid_threads  writes the number of the launch's threads, i64, by the threads of a block
     barrier       all threads of the block meet, and see what each of them wrote before
     scopes        LLVM's names for the threads of a wave, of a block, and of the device
-    lanes         the instructions of a wave, by their writer and the number of the lane
+    lanes         the instructions of a wave, by their writer, the number of the lane and how many there are
     block_pointer the type of a pointer to arguments in memory
     has_constant_loads  whether there are special loads for memory that nothing writes during the kernel
     shared_bytes  the most shared memory that the code of a block can declare
@@ -42,7 +42,7 @@ class GpuRules:
     grid_threads: Callable[[Writer, int], str]
     barrier: Callable[[Writer], None]
     scopes: Mapping[Reach, str]
-    lanes: Callable[[Writer, str], Lanes]
+    lanes: Callable[[Writer, str, int], Lanes]
     block_pointer: str
     has_constant_loads: bool
     shared_bytes: int

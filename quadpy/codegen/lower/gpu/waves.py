@@ -27,8 +27,7 @@ def lower_wave(s: Scope, stmt: ir.Wave, operands: list[str]) -> None:
     KernelTypeError if the target does not have the operation.
     """
     lane = s.text.op(f"and i32 {s.thread}, {stmt.size - 1}")
-    lanes = gpu_rules(s).lanes(s.text, lane)
-    assert lanes.size == stmt.size, "the trace and the target disagree about the wave size"
+    lanes = gpu_rules(s).lanes(s.text, lane, stmt.size)
     if not _stays_in_half(stmt) and (why := lanes.why_not(stmt.op)):
         raise KernelTypeError(
             f"this subgroup operation does not exist here: {why}", stmt.span,
@@ -143,7 +142,7 @@ class _Wave:
         lanes, t, total = self.lanes, self.type, self.value
         nothing = identity(how, t)
         steps = [self.rising(distance) for distance in (1, 2, 4, 8)]
-        for step in (*steps, lanes.last_of_row, *[lanes.last_of_half] * (lanes.size == 64)):
+        for step in (*steps, *(lanes.last_of_row, lanes.last_of_half)[: lanes.size // 32]):
             total = combine(self.s, how, total, self.move_or(total, nothing, step), t)
         return total if inclusive else self.move_or(total, constant(first_of_scan(how, t), t), lanes.one_up)
 
