@@ -14,6 +14,9 @@ _REMEMBERED: Final = 256
 _BITS: Final = (1 << 32) - 1
 _PACKAGE: Final = str(Path(__file__).parent.parent)
 
+SAME_CALLS: Final = "every rank must make the same calls in the same order, with the same arrays, shapes and counts"
+"""What mends a disagreement."""
+
 
 class Call(NamedTuple):
     """A call that sends messages: its number, a checksum of all calls so far, and the loop that needs them."""

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import random
 
-from index_oracle import RandomIndex, is_exact, value_of, value_of_term
+from index_oracle import Launch, RandomIndex, is_exact, value_of, value_of_term
 
-from quadpy.core.dtypes import bounds_of
+from quadpy.core.dtypes import bounds_of, i32
+from quadpy.core.source import Span
 from quadpy.ir import nodes as ir
 from quadpy.ir.footprints.accesses import Reached
 from quadpy.ir.footprints.boxes import box_of
 from quadpy.ir.footprints.loops import enter_loop
 from quadpy.ir.footprints.model import BoxFormula
 from quadpy.ir.index.reader import Known, Reader
+from quadpy.ir.index.telling import tells
 from quadpy.ir.races.accesses import Facts, Iteration
 from quadpy.ir.races.terms import Atom, Terms
 from quadpy.lang.known_ranges import Ranges
@@ -89,3 +91,45 @@ def test_terms_have_the_values_of_their_expressions(pytestconfig):
                     value = value_of_term(term, terms, run)
                     assert value == run.value(made.index), f"seed {seed}: {made} {launch} {run.variables} {term}"
     assert tried > 1000
+
+
+def numbers_of_cells(choose: random.Random, made: RandomIndex) -> list[ir.Expr]:
+    """Indices as trees have them: parts of numbers that are made of parts; some wrap, some leave a part out."""
+
+    found: list[ir.Expr] = [ir.VarRead(loop.var, span=loop.span) for loop in made.loops]
+    for _ in range(choose.randrange(1, 4)):
+        a, b = (choose.choice(found) for _ in range(2))
+        n = choose.choice((2, 3, 4, 8))
+        match choose.randrange(4):
+            case 0:
+                found.append(a * n + b)
+            case 1:
+                found.append(a * choose.choice((n, 1 << 29)))
+            case _:
+                found += [a // n, a % choose.choice((n, n, n, n + 1))]
+    return choose.sample(found, min(len(found), choose.randrange(1, 4)))
+
+
+def test_indices_that_tell_the_iteration_are_never_equal(pytestconfig):
+    told = clashes = 0
+    for seed in range(60 * pytestconfig.getoption("--random-kernels")):
+        choose = random.Random(seed)
+        made = RandomIndex(choose)
+        made.loops, made.condition = [constant_loop(choose, name) for name in ("i", "j")[: choose.choice((1, 2))]], None
+        reader, known = Reader(), Known()
+        for loop in made.loops:
+            enter_loop(reader, loop, known)
+        indices = numbers_of_cells(choose, made)
+        axes = [counter for loop in made.loops for counter in reader.lets[loop.var].counters]
+        values = [tuple(run.value(e) for e in indices) for run in made.runs(Launch({}, ()))]
+        is_told, apart = tells([reader.index(e, known) for e in indices], axes), len({*values}) == len(values)
+        assert apart or not is_told, f"seed {seed}: {indices} {made.loops}"
+        told, clashes = told + is_told, clashes + (not apart)
+    assert min(told, clashes) > 200
+
+
+def constant_loop(choose: random.Random, name: str) -> ir.For:
+    span = Span("", 1)
+    start, stop, step = choose.choice(((0, 8, 1), (0, 12, 1), (0, 16, 1), (3, 9, 1), (0, 15, 2), (7, -1, -1)))
+    bounds = (ir.Const(n, i32, span=span) for n in (start, stop, step))
+    return ir.For(ir.Var(name, i32), *bounds, ir.Block((), span=span), span=span)

@@ -150,6 +150,8 @@ def test_partial_results_of_launches_at_once_lose_no_update(n, arch):
 S = qp.types.struct(a=qp.f32, b=qp.f32)
 FIELD = qp.field(qp.f32, 8)
 VECTORS = qp.Vector.field(2, qp.f32, 8)
+SPARSE = qp.field(qp.f32)
+qp.root.pointer(qp.ij, (4, 4)).pointer(qp.ij, (2, 8)).place(SPARSE)
 
 
 @qp.func
@@ -190,6 +192,16 @@ def plain(x: A(qp.f32, 1), y: A(qp.f32, 2), v: A(qp.math.vec2, 1), s: A(S, 1), n
         FIELD[i] += 1.0
     for i in VECTORS:
         VECTORS[i] += 1.0
+    for i, j in SPARSE:
+        SPARSE[i, j] += 1.0
+        SPARSE[i, j] *= 2.0
+    for i in range(64):
+        y[i // 8, i % 8] += 1.0
+    for i, j in qp.ndrange(8, 4):
+        k = i * 4 + j
+        row, column = k >> 3, k & 7
+        y[row, column] += y[row + 1, column]
+        x[4 * i + j] += 1.0
     x[0] += 1.0
 
 
@@ -213,6 +225,13 @@ def stays(x: A(qp.f32, 1), y: A(qp.f32, 2), at: A(qp.i32, 1), n: qp.i32):
         x[qp.i8(i)] += x[0]
     for i in range(n):
         y[i % 3, i * 65536] += y[0, 0]
+    for i in range(64):
+        y[i // 8, i % 7] += y[0, 0]
+    for i, j in qp.ndrange(8, 5):
+        x[4 * i + j] += x[0]
+    for i in range(1 << 14):
+        j = i * (1 << 20)  # wraps
+        y[j >> 20, j & 1023] += y[0, 0]
 
 
 @qp.kernel

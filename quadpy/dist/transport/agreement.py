@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from quadpy.dist.calls import Calls, first_difference
+from quadpy.dist.calls import SAME_CALLS, Calls, first_difference
 from quadpy.dist.transport.protocol import Transport
 from quadpy.errors import RanksDisagreeError
 
@@ -29,14 +29,14 @@ def share_in(transport: Transport, subject: str, value: str, mine: bytes, calls:
     if len(set(said)) > 1:
         raise RanksDisagreeError(
             f"ranks disagree about {subject}: {_told(said)}",
-            hint="every rank must make the same calls in the same order, with the same shapes and counts",
+            hint=SAME_CALLS,
         )
     if calls is not None and len({state for _, _, state, _ in parts}) > 1:
         told = transport.share(calls.told().encode())
         difference = first_difference({rank: each.decode() for rank, each in enumerate(told)}, whole=True)
         raise RanksDisagreeError(
             f"before {value}, ranks have made different calls with distributed arrays: {difference}",
-            hint="every rank must make the same calls in the same order, and all arrays of a grid",
+            hint=SAME_CALLS,
         )
     return [mine for *_, mine in parts]
 

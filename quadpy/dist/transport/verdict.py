@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
-from quadpy.dist.calls import first_difference
+from quadpy.dist.calls import SAME_CALLS, first_difference
 from quadpy.dist.transport.protocol import TAGS
 from quadpy.dist.transport.waiting import lost
 from quadpy.errors import DistributedError, RanksDisagreeError
@@ -74,7 +74,7 @@ def verdict(reports: Mapping[int, Report], others: Collection[int], here: int, t
     if difference := first_difference({rank: reports[rank].calls for rank in sorted(reports)}):
         return RanksDisagreeError(
             f"ranks have made different calls with distributed arrays: {difference}",
-            hint="every rank must make the same calls in the same order, and all arrays of a grid",
+            hint=SAME_CALLS,
         )
     if silent := sorted(set(others) - reports.keys()):
         return lost(silent[0], None, here, timeout)
@@ -92,7 +92,7 @@ def different_calls(calls: Mapping[int, str]) -> RanksDisagreeError:
     told = "; ".join(f"rank {rank} in {calls[rank]}" for rank in sorted(calls))
     return RanksDisagreeError(
         f"ranks wait for each other in different calls: {told}",
-        hint="all ranks must make the same calls in the same order; debug=True finds the first that differs",
+        hint=f"{SAME_CALLS}; debug=True finds the first that differs",
     )
 
 

@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from quadpy.dist.calls import SAME_CALLS
 from quadpy.dist.transport.protocol import Operator
 from quadpy.errors import DistributedError, QuadpyError, RankLostError, RanksDisagreeError, TransportError
 from quadpy.settings import variable
@@ -47,8 +48,7 @@ def lost(rank: int, reason: str | None, here: int, timeout: float) -> Distribute
     An empty ``reason`` means that the rank ended well; None means that it was silent for ``timeout`` seconds.
     """
     if rank == ALL:
-        hint = "every rank must make the same calls in the same order, with the same arrays, shapes and counts"
-        return RanksDisagreeError(reason or "ranks disagree", hint=hint)
+        return RanksDisagreeError(reason or "ranks disagree", hint=SAME_CALLS)
     if reason is None:
         reason = f"{_SILENT} {timeout:g} s"
     if reason.startswith(_SILENT) and rank != here:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import cast
 
 from quadpy.core.dtypes import bounds_of
@@ -15,6 +15,7 @@ from quadpy.ir.index.bounds import bounds, is_natural
 from quadpy.ir.index.guards import denied, is_impossible
 from quadpy.ir.index.numbers import Number, greater
 from quadpy.ir.index.reader import Known, Reader
+from quadpy.ir.index.telling import tells
 from quadpy.ir.jumps import CONTINUE, OF_LOOPS, assigned_in, jumps_from
 from quadpy.ir.loads import is_load, unread_in
 from quadpy.ir.passes.unprinted import unchecked
@@ -48,6 +49,19 @@ def accesses_of(task: ir.Task) -> list[Reached]:
     walker.block(task.body, known)
     walker.finish()
     return walker.found
+
+
+def places_by_one_iteration(task: ir.ParallelTask, places: Mapping[str, Sequence[ir.Element]]) -> Iterator[str]:
+    """The arrays whose ``places`` all have one index, which determines the iteration."""
+    task = cast("ir.ParallelTask", unchecked(task))
+    walker, known = _Walker(task), Known()
+    walker.enter_axes(task, known)
+    walker.block(task.body, known)
+    axes = [counter for axis in task.axes for counter in cast("ix.Form", walker.reader.lets[axis.var]).counters]
+    for array, wanted in places.items():
+        found = {each.index for each in walker.found if each.place in wanted}
+        if len(found) == 1 and tells(found.pop(), axes):
+            yield array
 
 
 class _Walker:

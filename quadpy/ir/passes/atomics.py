@@ -10,15 +10,20 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import replace
 from itertools import count
+from typing import Final
 
 from quadpy.core.dtypes import BY_NAME
 from quadpy.ir import nodes as ir
 from quadpy.ir.build import At, binary, bits, select
+from quadpy.ir.footprints.accesses import places_by_one_iteration
 from quadpy.ir.loads import is_load
 from quadpy.ir.touches import changed_in
 from quadpy.ir.uniform import is_launch_uniform
 from quadpy.ir.variables import reads_of
 from quadpy.ir.walk import map_children, walk
+
+_DIGITS: Final = (ir.BinOp.SHR, ir.BinOp.AND, ir.BinOp.FLOORDIV, ir.BinOp.MOD)
+"""Operations that split a number, such as that of a tree's cell, into parts that together are the number."""
 
 
 def drop_unused_results(kernel: ir.Kernel) -> ir.Kernel:
@@ -110,7 +115,10 @@ def updated_apart(task: ir.ParallelTask) -> set[str]:
             if len(forms) == 1 and (form := forms.pop()) is not None:
                 yield form[0]
 
-    return {array for array, found in places.items() if axes <= set(told(found))}
+    apart = {array for array, found in places.items() if axes <= set(told(found))}
+    left = {array: found for array, found in places.items() if array not in apart}
+    has_digits = any(isinstance(node, ir.Binary) and node.op in _DIGITS for node in walk(task))
+    return apart.union(places_by_one_iteration(task, left)) if left and has_digits else apart
 
 
 def _telling(
