@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from backends import backends
 
 import quadpy as qp
 
 
-@pytest.fixture(params=["cpu", "python"], autouse=True)
+@pytest.fixture(params=[*backends(), "python"], autouse=True)
 def _arch(request):
     qp.init(arch=request.param)
     yield

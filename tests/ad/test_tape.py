@@ -6,11 +6,12 @@ import threading
 
 import numpy as np
 import pytest
+from backends import backends
 
 import quadpy as qp
 
 
-@pytest.fixture(params=["cpu", "python"], autouse=True)
+@pytest.fixture(params=[*backends(), "python"], autouse=True)
 def _arch(request):
     qp.init(arch=request.param)
     yield
@@ -19,6 +20,11 @@ def _arch(request):
 
 def field(shape=(), dtype=qp.f64):
     return qp.field(dtype, shape, needs_grad=True)
+
+
+def is_shared_with_numpy(x):
+    """Whether ``numpy.asarray`` gives its memory; on a GPU, it gives a copy."""
+    return np.shares_memory(np.asarray(x), np.asarray(x))
 
 
 @qp.kernel
@@ -139,8 +145,8 @@ def test_what_is_overwritten_later_is_kept(way):
         "copy_from": lambda: x.copy_from(other),
         "numpy": lambda: np.asarray(x).fill(100),
     }
-    if way == "numpy":
-        np.asarray(x)
+    if way == "numpy" and not is_shared_with_numpy(x):
+        return
     with qp.ad.Tape(loss):
         square(x, y)
         add_up(y, loss)
@@ -300,8 +306,9 @@ def test_parts_of_arrays_are_refused():
     x, y, loss = arrays(1, 2, 3)
     with qp.ad.Tape(loss), pytest.raises(qp.ArgumentError, match="a part of"):
         square(x[1:], y)
-    with qp.ad.Tape(loss), pytest.raises(qp.ArgumentError, match="a part of"):
-        square(np.asarray(x), y)
+    if is_shared_with_numpy(x):
+        with qp.ad.Tape(loss), pytest.raises(qp.ArgumentError, match="a part of"):
+            square(np.asarray(x), y)
 
 
 def test_functions_of_quadpys_own_are_refused():
