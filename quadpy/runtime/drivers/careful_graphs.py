@@ -28,6 +28,7 @@ from quadpy.runtime.drivers.graph_driver import (
     GraphFeature,
     GraphHandle,
     GraphMemory,
+    Groups,
     HostWork,
     KernelWork,
     NodeHandle,
@@ -96,14 +97,14 @@ class CarefulGraphs:
         self._note(self._known[graph], node, after, work)
         return node, address
 
-    def condition_create(self, graph: GraphHandle) -> ConditionHandle:
-        return self._graphs("loops in graphs").condition_create(graph)
+    def condition_create(self, graph: GraphHandle, groups: Groups = None) -> ConditionHandle:
+        return self._graphs("loops in graphs").condition_create(graph, groups)
 
     def add_loop(
-        self, graph: GraphHandle, dependencies: Sequence[NodeHandle], condition: ConditionHandle
+        self, graph: GraphHandle, dependencies: Sequence[NodeHandle], condition: ConditionHandle, groups: Groups = None
     ) -> tuple[NodeHandle, GraphHandle]:
         after = self._after(graph, dependencies)
-        node, body = self._graphs("loops in graphs").add_loop(graph, after, condition)
+        node, body = self._graphs("loops in graphs").add_loop(graph, after, condition, groups)
         if (known := self._known.pop(graph, None)) is not None:  # it can only be launched as a whole
             known.nodes.clear()
         return node, body
