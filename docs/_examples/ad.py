@@ -110,7 +110,7 @@ def example_Number() -> None:
 
     with qp.ad.Tape(loss):
         stretch(k)
-    print(k.grad[None])  # the sum of the squares
+    print(k.grad[None])  # 27.0
 
 
 def example_stop() -> None:

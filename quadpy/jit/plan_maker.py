@@ -89,7 +89,8 @@ class PlanMaker:
                 self._use(compiled, None)
             else:
                 compiled = self._compiled(options, None)
-            kind = cpu_plan_class(compiled.code) if entry is None else CpuPlan
+            is_plain = entry is not None and compiled.code.shadow is None  # interpreted code prints without a ring
+            kind = CpuPlan if is_plain else cpu_plan_class(compiled.code)
             plan = kind(compiled.code, **self._facts_of(compiled), entry=entry)
             plan.footprints = functools.cache(lambda: self._footprints(options, compiled.code))
             plan.limits.spans = functools.cache(lambda: self._places(options, compiled.code))

@@ -77,13 +77,17 @@ class Gatherer:
         return solved
 
     def is_apart(self, solved: Sequence[tuple[list[Access], Inverse]]) -> bool:
-        """Whether no two iterations reach the same element: one index tells the iteration, others differ."""
+        """Whether no two iterations reach the same element: one index tells the iteration, others differ.
+
+        Elements that all iterations add to are among the others: they are reduced in the same loop.
+        """
         if any(inverse.every or any(step.wraps for step in inverse.outer) for _, inverse in solved):
             return False
-        pairs = combinations(solved, 2)
-        return all(
-            self.inverter.is_apart(a.place, b.place) for (some, _), (other, _) in pairs for a in some for b in other
-        )
+        groups = [sites for sites, _ in solved]
+        array = groups[0][0].place.array
+        groups.append([each for each in self.accesses if each.place.array == array and self.is_fixed(each.place)])
+        pairs = combinations(groups, 2)
+        return all(self.inverter.is_apart(a.place, b.place) for some, other in pairs for a in some for b in other)
 
     def groups(self, solved: Sequence[tuple[list[Access], Inverse]]) -> list[Group] | None:
         """None if they need what is overwritten, or would be too long."""
