@@ -155,7 +155,7 @@ def example_memory() -> None:
         with qp.ad.Tape(loss):
             squares()
 
-    print(qp.ad.memory(learn), "bytes")
+    print(qp.ad.memory(learn), "bytes")  # 0 bytes
 
 
 def example_implicit() -> None:
