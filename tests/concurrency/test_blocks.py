@@ -15,6 +15,8 @@ from simulated import add, as_add, simulated, stand_in
 from simulated_gpu.driver import RecordingDriver
 
 import quadpy as qp
+from quadpy.ad.checkpoints import Stepping
+from quadpy.ad.recorder import Noting, Recorder
 from quadpy.dist import captured as dist_captured
 from quadpy.runtime.device import life
 from quadpy.runtime.device.blocks import Block
@@ -89,6 +91,8 @@ BLOCKS = {
     "muted": lambda w: records.muted(),
     "tape": lambda w: qp.ad.Tape(w.loss),
     "forward mode": lambda w: qp.ad.FwdMode(w.out, w.given, seed=[1.0] * N),
+    "way back of a graph": lambda w: Noting(),
+    "step that runs again": lambda w: Stepping(Recorder()),
     "captured step": lambda w: dist_captured._Capturing(dist_captured.CapturedStep()),
 }
 QUIET = ("host function", "captured step")
@@ -143,7 +147,7 @@ def test_every_public_context_manager_is_attacked_or_owns_what_it_ends():
     """The others release a handle, which its owner does, too: a stream, an event, a graph, a device, a window, a film."""
     blocks = {each.__name__ for each in Block.__subclasses__() if each.__module__.startswith("quadpy")}
     assert blocks == {
-        "FwdMode", "Tape", "allow", "capture", "check", "inside_host_function", "muted", "profile", "range", "use_stream",
+        "FwdMode", "Noting", "Stepping", "Tape", "allow", "capture", "check", "inside_host_function", "muted", "profile", "range", "use_stream",
         "_Capturing",
     }  # fmt: skip
 

@@ -13,7 +13,7 @@ from quadpy.core.target import parse_target
 from quadpy.jit.formula import compile_formula
 from quadpy.jit.fusion.worth import costs_on, why_separate, why_slower
 from quadpy.jit.offline import trace_for
-from quadpy.runtime.device.known import Known, Measured, store
+from quadpy.runtime.device.known import Known, Measured, store, world_of
 from quadpy.settings import settings
 
 I32 = qp.types.ndarray(dtype=qp.i32, ndim=1)
@@ -25,7 +25,7 @@ def driver_of(vendor, measured=None):
     driver = RecordingDriver()
     driver.name = vendor
     if measured is not None:
-        assert store(driver, Known({}, measured)) == ""
+        assert store(world_of(driver), Known({}, measured)) == ""
     return driver
 
 
@@ -154,7 +154,7 @@ def test_of_an_unknown_device_nothing_is_known():
 def test_what_is_stored_is_read_once(monkeypatch):
     driver = driver_of("amdgpu", measured())
     first = costs_on(driver)
-    store(driver, Known({}, measured(barrier_us=100.0)))
+    store(world_of(driver), Known({}, measured(barrier_us=100.0)))
     assert costs_on(driver) == first
 
 

@@ -63,7 +63,7 @@ def open_device(arch: str, ordinal: int = 0) -> Device:
             if arch not in _DRIVERS:
                 raise NoDeviceError(f"there is no driver for {arch!r}", hint=f"the backends are {', '.join(_DRIVERS)}")
             driver = _DRIVERS[arch](ordinal)
-            off = {} if arch == "cpu" else import_late("quadpy.runtime.device.known").off_on(driver)
+            off = {} if "host" in driver.features else import_late("quadpy.runtime.device.known").off_on(driver)
             device = device_class(driver, import_late("quadpy.settings").settings().allocator, off)
             _open[arch, ordinal] = device
         return device

@@ -79,8 +79,9 @@ def _of_binding(place: Place, of: Callable[..., float], nodes: int) -> dict[str,
         return {}
     code, x = kernels.add_one.compile(driver.info.arch), counted(_SMALL)
     function = place.device.modules.load(code).function(code.tasks[0].symbol)
-    packed = ctypes.create_string_buffer(struct.pack(code.layout.format, x.pointer, _SMALL), code.block_bytes)
-    words = driver.launch_arguments(ctypes.addressof(packed), code.block_bytes)
+    data = struct.pack(code.layout.format, x.pointer, _SMALL)
+    packed = ctypes.create_string_buffer(data, len(data))  # CUDA's graphs refuse any other length
+    words = driver.launch_arguments(ctypes.addressof(packed), len(data))
     grid, block = (-(-_SMALL // code.tasks[0].block_dim), 1, 1), (code.tasks[0].block_dim, 1, 1)
     stream, event = driver.stream_create(0), driver.event_create(timing=False)
     other = driver.stream_create(0)
@@ -88,7 +89,7 @@ def _of_binding(place: Place, of: Callable[..., float], nodes: int) -> dict[str,
     graph = graphs.graph_create()
     last: list[Any] = []
     for _ in range(nodes):
-        last = [graphs.add(graph, last, KernelWork(function, grid, block, 0, packed.raw))]
+        last = [graphs.add(graph, last, KernelWork(function, grid, block, 0, data))]
     exec_ = graphs.instantiate(graph)
     figures = {
         "binding_graph_node_us": of(lambda: graphs._api.launch(exec_, stream), 1 if place.quick else 30) / nodes,  # noqa: SLF001 - the binding's own
