@@ -75,7 +75,7 @@ def test_every_case_and_an_example(tmp_path: Path):
 FAILS = """
     import os, sys
     import quadpy as qp
-    from quadpy.dist.transport.protocol import Part, Receive, Send
+    from quadpy.dist.transport.protocol import FlatPart, Receive, Send
 
     ranks = qp.dist.world()
     transport, array = ranks.transport, qp.ndarray(qp.f32, 6)
@@ -86,9 +86,9 @@ FAILS = """
         transport.share(b"x")
     if sys.argv[1] == "sizes":
         peer, count = 1 - ranks.rank, 4 + ranks.rank
-        messages = [Send(peer, Part(array, 0, count))], [Receive(peer, Part(array, 0, count))]
+        messages = [Send(peer, FlatPart(array, 0, count))], [Receive(peer, FlatPart(array, 0, count))]
         transport.start_exchange(*messages, qp.create_stream()).finish()
-    transport.all_reduce(Part.whole(array), "sum", qp.create_stream())
+    transport.all_reduce(FlatPart.whole(array), "sum", qp.create_stream())
     transport.barrier()
 """
 
