@@ -13,9 +13,9 @@ from itertools import count
 from typing import Final
 
 from quadpy.core.dtypes import BY_NAME
+from quadpy.core.importing import import_late
 from quadpy.ir import nodes as ir
 from quadpy.ir.build import At, binary, bits, select
-from quadpy.ir.footprints.accesses import places_by_one_iteration
 from quadpy.ir.loads import is_load
 from quadpy.ir.touches import changed_in
 from quadpy.ir.uniform import is_launch_uniform
@@ -118,7 +118,10 @@ def updated_apart(task: ir.ParallelTask) -> set[str]:
     apart = {array for array, found in places.items() if axes <= set(told(found))}
     left = {array: found for array, found in places.items() if array not in apart}
     has_digits = any(isinstance(node, ir.Binary) and node.op in _DIGITS for node in walk(task))
-    return apart.union(places_by_one_iteration(task, left)) if left and has_digits else apart
+    if not left or not has_digits:
+        return apart
+    accesses = import_late("quadpy.ir.footprints.accesses")  # few kernels need it
+    return apart.union(accesses.places_by_one_iteration(task, left))
 
 
 def _telling(
