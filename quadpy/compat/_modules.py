@@ -108,6 +108,10 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     installed: ClassVar[dict[str, str]] = {}
 
     @classmethod
+    def invalidate_caches(cls) -> None:
+        """Nothing is kept; ``importlib.invalidate_caches`` calls it on the class."""
+
+    @classmethod
     def find_spec(
         cls, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:

@@ -96,7 +96,8 @@ class GraphExec(OneProcess):
             CaptureError: ``stream`` is captured, and the graph allocates or frees memory.
         """
         try:
-            if CAPTURES.watched and (taker := differentiating_here()) is not None:
+            is_watched = CAPTURES.watched  # one look, while nothing is
+            if is_watched and (taker := differentiating_here()) is not None:
                 taker.launch(self, stream)
                 return
             with self._lock:
@@ -110,7 +111,8 @@ class GraphExec(OneProcess):
                     engine = live.bring_up_to_date()
                 resources = live.resources
                 resources.check(auto_free=self._auto_free)
-                told = None if CAPTURES.observer is None else self._tell(CAPTURES.observer, on, overlap=overlap)
+                observer = CAPTURES.observer if is_watched else None
+                told = None if observer is None else self._tell(observer, on, overlap=overlap)
                 if on.timeline is not live.announced:  # otherwise it is announced already, and earlier work is ordered
                     engine = live.on_units_of(on.timeline)
                     self._move(engine, on, overlap=overlap and engine.overlaps)

@@ -92,7 +92,7 @@ def _exprs(exprs: tuple[ir.Expr, ...]) -> str:
 
 def _kernel_head(kernel: ir.Kernel) -> str:
     results = ", ".join(t.name for t in kernel.results)
-    flags = "".join(f" {name}" for name in ("noalias", "fast_math", "debug") if getattr(kernel, name))
+    flags = "".join(f" {name}" for name in ("noalias", "fast_math", "debug", "trusted") if getattr(kernel, name))
     params = ", ".join(map(_param, kernel.params))
     flags += "" if kernel.shadow is None else f" shadow={print_expr(kernel.shadow)}"
     return f"kernel {kernel.name}({params}) -> ({results}) index={kernel.index.name} slots={kernel.slots}{flags}"

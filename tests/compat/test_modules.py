@@ -68,6 +68,10 @@ def test_a_program_runs_unchanged(tmp_path, name):
     assert done.stdout + done.stderr == expected
 
 
+def test_the_caches_of_imports_can_be_invalidated():
+    importlib.invalidate_caches()  # which calls every finder
+
+
 def test_the_command_line_says_how_it_is_used(tmp_path):
     assert "usage: python -m quadpy.compat.taichi program.py" in run(tmp_path, "", "-m", "quadpy.compat.taichi", "-x")
 

@@ -39,7 +39,7 @@ def test_places_in_the_source_leave_no_trace(every):
 
 
 @pytest.mark.parametrize("change", [
-    {"name": "other"}, {"slots": 3}, {"index": i64}, {"noalias": False}, {"fast_math": True}, {"results": ()}, {"functions": ()},
+    {"name": "other"}, {"slots": 3}, {"index": i64}, {"noalias": False}, {"fast_math": True}, {"trusted": True}, {"results": ()}, {"functions": ()},
     {"tasks": ()}, {"params": ()}, {"flow": (Fork(((0,), (1,))),)},
     {"crossing": (ir.Var("v", f32),)},
     {"sites": (Site("KernelShiftError", "{0} << {1}", ("i32", "i32"), ("i",), "k", Span("k.py", 3, 4, 9)),)},
@@ -67,6 +67,7 @@ def test_the_kernel_test_covers_all_fields():
         "sites",
         "debug",
         "shadow",
+        "trusted",
     }
     assert {f.name for f in fields(Kernel)} == known | {"variables"}
 
