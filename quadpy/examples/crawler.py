@@ -71,8 +71,8 @@ def to_grid(
         for i, j in qp.static(qp.ndrange(3, 3)):
             offset = qp.Vector([i, j])
             weight = w[i][0] * w[j][1]
-            momentum[base + offset] += weight * (volume * v[p] + affine @ ((offset - fx) * dx))  # type: ignore[index]  # a vector is an index in kernels
-            mass[base + offset] += weight * volume  # type: ignore[index]  # as above
+            momentum[base[0] + i, base[1] + j] += weight * (volume * v[p] + affine @ ((offset - fx) * dx))
+            mass[base[0] + i, base[1] + j] += weight * volume
 
 
 @qp.kernel
@@ -99,7 +99,7 @@ def to_particles(x: Points, velocity: Nodes, new_x: Points, new_v: Points, new_C
         u, G = qp.Vector.zero(qp.f32, 2), qp.Matrix.zero(qp.f32, 2, 2)
         for i, j in qp.static(qp.ndrange(3, 3)):
             offset = qp.Vector([i, j])
-            g = w[i][0] * w[j][1] * velocity[base + offset]  # type: ignore[index]  # as above
+            g = w[i][0] * w[j][1] * velocity[base[0] + i, base[1] + j]
             u += g
             G += 4.0 / dx * g.outer_product(offset - fx)
         new_v[p], new_C[p], new_x[p] = u, G, x[p] + dt * u

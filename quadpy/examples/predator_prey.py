@@ -28,7 +28,7 @@ duration: Final = 12.0
 
 
 @qp.func
-def slope(p: F64, hares: qp.f64, lynxes: qp.f64) -> qp.types.vector(2, qp.f64):  # type: ignore[valid-type]  # a type of quadpy's
+def slope(p: F64, hares: qp.f64, lynxes: qp.f64) -> qp.types.vector(2, qp.f64):  # type: ignore[valid-type] # pyright: ignore[reportInvalidTypeForm] # a type of quadpy's
     meals = hares * lynxes
     return qp.Vector([p[0] * hares - p[1] * meals, p[3] * meals - p[2] * lynxes])
 

@@ -66,7 +66,9 @@ def packages(monkeypatch):
     def add(folder):
         monkeypatch.syspath_prepend(str(folder))
         importlib.invalidate_caches()
-        for name in [name for name in sys.modules if name.partition(".")[0] in ("rocm_sdk", "_rocm_sdk_core")]:
+        for name in [
+            name for name in sys.modules if name.partition(".")[0] in ("rocm_sdk", "_rocm_sdk_core") or name == "torch"
+        ]:
             monkeypatch.delitem(sys.modules, name)
 
     return add

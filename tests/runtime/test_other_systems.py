@@ -34,11 +34,12 @@ TRIPLES = {"darwin": "x86_64-apple-darwin24.0.0", "win32": "x86_64-pc-windows-ms
 FAKE = """
 import json, os, sys
 import asyncio, importlib, multiprocessing.connection, multiprocessing.shared_memory, subprocess, tempfile, platform  # the system's own
-import concurrent.futures.process, numpy
+import concurrent.futures.process, ctypes.util, numpy, shutil, types
 import llvmlite.binding as llvm
 own = llvm.get_process_triple()
 llvm.get_process_triple = lambda: {triple!r}
 sys.platform = {platform!r}
+shutil._winapi = types.SimpleNamespace(NeedCurrentDirectoryForExePath=lambda name: True)  # of Python 3.12
 for module, names in {absent!r}.items():
     for name in names:
         if hasattr(importlib.import_module(module), name):
