@@ -104,11 +104,8 @@ class Plate:
             tape.loss = mean(self.t)
         assert self.k.grad is not None
         k, gradient = self.k.to_numpy(), np.maximum(-self.k.grad.to_numpy(), 0)
-        new, low, high = (
-            k,
-            0.0,
-            float(gradient.max()) * 1e3,
-        )  # optimality criteria: k grows where it pays more than the price
+        new = k
+        low, high = 0.0, float(gradient.max()) * 1e3  # optimality criteria: k grows where it pays more than the price
         for _ in range(80):
             price = 0.5 * (low + high)
             new = np.clip(
