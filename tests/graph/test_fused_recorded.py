@@ -606,6 +606,7 @@ def test_a_graph_of_nvidias_is_built_again_for_the_part_of_its_stream(looping):
 
 def test_changes_of_a_graph_on_a_part_stay_on_it(looping):
     graph, x = chain(looping)
+    qp.sync()  # what the host wrote is there on every stream
     with graph.instantiate(fuse=False) as run, qp.create_stream(compute_units=0.5) as part:
         run.launch(part)
         run.update("second", 10, x)
@@ -621,6 +622,7 @@ def test_changes_of_a_graph_on_a_part_stay_on_it(looping):
 
 def test_loops_children_and_calls_on_a_part(looping):
     x, left = array(1, 2), array(2)
+    qp.sync()  # what the host wrote is there on every stream
     part_of_it, whole = qp.graph.Graph(), qp.graph.Graph()
     part_of_it.add_kernel(add, 1, x)
     whole.add_child(part_of_it)
@@ -658,6 +660,7 @@ def test_a_profile_times_the_nodes_on_their_part(looping):
 def test_a_graph_of_amds_follows_its_stream(here):
     """HIP puts the nodes of a graph on the stream of the launch."""
     graph, x = chain(here)
+    qp.sync()  # what the host wrote is there on every stream
     with graph.instantiate(fuse=False) as run, qp.create_stream(compute_units=8) as part:
         run.launch(part)
         run.launch()
@@ -668,6 +671,7 @@ def test_a_graph_of_amds_follows_its_stream(here):
 
 def test_a_graph_that_allocates_stays_as_it_is(looping):
     x, graph = array(1), qp.graph.Graph()
+    qp.sync()  # what the host wrote is there on every stream
     memory = graph.add_alloc(64)
     graph.add_kernel(add, 1, x)
     graph.add_free(memory)
@@ -692,6 +696,7 @@ def test_a_part_that_the_driver_refuses_leaves_the_graph_as_it_was(looping):
 
 def test_one_launch_that_is_refused_on_a_part_is_a_graph_there(looping):
     graph, x = chain(looping)
+    qp.sync()  # what the host wrote is there on every stream
     with graph.instantiate(fuse=True) as run, qp.create_stream(compute_units=8) as part:
         looping.driver.failures["launch_cooperative"] = DriverError(
             "no", name="CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE"
@@ -703,6 +708,7 @@ def test_one_launch_that_is_refused_on_a_part_is_a_graph_there(looping):
 
 def test_captured_on_a_part_and_replayed_there(looping):
     x = array(1, 2)
+    qp.sync()  # what the host wrote is there on every stream
 
     @qp.graph.replay(fuse=False)
     def step(v):
