@@ -11,6 +11,7 @@ from quadpy.ir.grad.values import Values
 from quadpy.ir.index.polynomials import parts_of
 from quadpy.ir.passes.split_tasks import split_tasks
 from quadpy.ir.races import Proved, races_of
+from quadpy.ir.touches import name_of
 from quadpy.ir.variables import bound_by
 from quadpy.ir.walk import walk
 
@@ -21,7 +22,7 @@ def check_kept(original: ir.Kernel, kernel: ir.Kernel, made: ir.Kernel, reverse:
     Raises:
         KernelTypeError: at the access of the kernel that prevents its adjoint.
     """
-    needed: dict[int, ir.Load] = {}
+    needed: dict[int, ir.Load | ir.Atomic] = {}
     for node in walk(made.body):
         for var in bound_by(node):
             if var in reverse.lost:
@@ -34,10 +35,17 @@ def check_kept(original: ir.Kernel, kernel: ir.Kernel, made: ir.Kernel, reverse:
     for read in found:
         if id(read.stmt) in needed:
             for write in writes:
-                if _may_overwrite(read, write, kernel, indices):
+                if not _same_extreme(read.stmt, write.stmt) and _may_overwrite(read, write, kernel, indices):
                     _refuse(read, write, kernel)
     arrays = {stmt.place.array for stmt in needed.values() if isinstance(stmt.place, ir.Element)}
     _check_races(original, arrays | reverse.grads.keys())
+
+
+def _same_extreme(stmt: ir.Stmt, other: ir.Stmt) -> bool:
+    """Whether both take a minimum, or a maximum, of one array: the first needs the final value alone."""
+    if not isinstance(stmt, ir.Atomic) or not isinstance(other, ir.Atomic):
+        return False
+    return (stmt.op, name_of(stmt.place)) == (other.op, name_of(other.place))
 
 
 def _refuse(read: Access, write: Access, kernel: ir.Kernel) -> None:

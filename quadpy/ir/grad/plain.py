@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from quadpy.ir import nodes as ir
 from quadpy.ir.grad.maths import Names
@@ -13,12 +14,13 @@ from quadpy.ir.variables import reads_of
 from quadpy.ir.walk import map_children
 
 _SUMS = (ir.AtomicOp.ADD, ir.AtomicOp.SUB)
+_EXTREMES = (ir.AtomicOp.MIN, ir.AtomicOp.MAX)
 
 
-def plain_updates(block: ir.Block, kernel: ir.Kernel, names: Names) -> ir.Block:
-    """``block``, the body of ``kernel``; sums stay updates, unless their result is read."""
+def plain_updates(block: ir.Block, kernel: ir.Kernel, names: Names, *, and_extremes: bool = False) -> ir.Block:
+    """``block``, the body of ``kernel``; sums stay updates, and minima and maxima unless ``and_extremes``, if their result is not read."""
     tasks = iter([task for task in split_tasks(kernel).tasks if isinstance(task, ir.ParallelTask)])
-    read = reads_of(block)
+    read, kept = reads_of(block), _SUMS if and_extremes else (*_SUMS, *_EXTREMES)
 
     def steps(stmt: ir.Stmt, apart: set[str] | None) -> Iterator[ir.Stmt]:
         if not isinstance(stmt, ir.Atomic):
@@ -26,10 +28,12 @@ def plain_updates(block: ir.Block, kernel: ir.Kernel, names: Names) -> ir.Block:
             return
         result = stmt.result if stmt.result in read else None
         alone = isinstance(stmt.place, ir.Element) and (apart is None or (stmt.in_launch and stmt.place.array in apart))
-        if not alone or is_load(stmt) or (stmt.op in _SUMS and result is None):
+        if not alone or is_load(stmt) or (stmt.op in kept and result is None):
             yield stmt
         else:
-            yield from plain_steps(stmt, result or names.fresh("old", stmt.place.type))
+            load, store = plain_steps(stmt, result or names.fresh("old", stmt.place.type))
+            yield load
+            yield _last_of_equals(store) if stmt.op in _EXTREMES else store
 
     def visit(node: ir.Node, apart: set[str] | None) -> ir.Node:
         if isinstance(node, ir.ParallelFor):
@@ -42,3 +46,10 @@ def plain_updates(block: ir.Block, kernel: ir.Kernel, names: Names) -> ir.Block:
     made = visit(block, None)
     assert isinstance(made, ir.Block)
     return made
+
+
+def _last_of_equals(store: ir.Stmt) -> ir.Stmt:
+    """``store`` of a minimum or maximum, whose derivative at a tie is that of the new value: see ``extremes``."""
+    assert isinstance(store, ir.Store)
+    assert isinstance(value := store.value, ir.Binary)
+    return replace(store, value=replace(value, lhs=value.rhs, rhs=value.lhs))
