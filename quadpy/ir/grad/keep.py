@@ -31,12 +31,12 @@ def check_kept(original: ir.Kernel, kernel: ir.Kernel, made: ir.Kernel, reverse:
                 needed[id(reverse.origins[var])] = reverse.origins[var]
     found = list(accesses_in(kernel.body))
     writes = [each for each in found if not isinstance(each.stmt, ir.Load)]
-    indices = _Kept(kernel.body)
+    indices = Kept(kernel.body)
     for read in found:
         if id(read.stmt) in needed:
             for write in writes:
-                if not _same_extreme(read.stmt, write.stmt) and _may_overwrite(read, write, kernel, indices):
-                    _refuse(read, write, kernel)
+                if not _same_extreme(read.stmt, write.stmt) and may_overwrite(read, write, kernel, indices):
+                    refuse(read, write, kernel)
     arrays = {stmt.place.array for stmt in needed.values() if isinstance(stmt.place, ir.Element)}
     _check_races(original, arrays | reverse.grads.keys())
 
@@ -48,15 +48,16 @@ def _same_extreme(stmt: ir.Stmt, other: ir.Stmt) -> bool:
     return (stmt.op, name_of(stmt.place)) == (other.op, name_of(other.place))
 
 
-def _refuse(read: Access, write: Access, kernel: ir.Kernel) -> None:
+def refuse(read: Access, write: Access, kernel: ir.Kernel, what: str = "the adjoint") -> None:
+    """Raises the KernelTypeError that ``write`` overwrites what ``what`` needs."""
     name = kernel.called(read.place.array)
     raise KernelTypeError(
-        f"the adjoint needs the value of {name} that is read here, but line {write.stmt.span.line} overwrites it",
+        f"{what} needs the value of {name} that is read here, but line {write.stmt.span.line} overwrites it",
         read.stmt.span, hint="write to another array, or to other elements",
     )  # fmt: skip
 
 
-def _may_overwrite(read: Access, write: Access, kernel: ir.Kernel, indices: _Kept) -> bool:
+def may_overwrite(read: Access, write: Access, kernel: ir.Kernel, indices: Kept) -> bool:
     """Whether ``write`` may change, after ``read``, what this has read; other iterations are ``_check_races``'s."""
     mine, other = read.place, write.place
     if kernel.noalias and (mine.array, mine.component) != (other.array, other.component):
@@ -71,7 +72,9 @@ def _may_overwrite(read: Access, write: Access, kernel: ir.Kernel, indices: _Kep
     )
 
 
-class _Kept(Indices):
+class Kept(Indices):
+    """Indices of accesses in one kernel, or loop."""
+
     def fixed(self, a: ir.Element, b: ir.Element) -> bool:
         """Whether elements that different tasks access certainly differ."""
         return any(isinstance(i, int) and isinstance(j, int) and i != j for i, j in self.pairs(a, b))

@@ -29,7 +29,7 @@ def plain_updates(block: ir.Block, kernel: ir.Kernel, names: Names, *, and_extre
         result = stmt.result if stmt.result in read else None
         alone = isinstance(stmt.place, ir.Element) and (apart is None or (stmt.in_launch and stmt.place.array in apart))
         if not alone or is_load(stmt) or (stmt.op in kept and result is None):
-            yield stmt
+            yield stmt if is_load(stmt) else replace(stmt, result=result)
         else:
             load, store = plain_steps(stmt, result or names.fresh("old", stmt.place.type))
             yield load
