@@ -81,7 +81,8 @@ class Winners:
             place, value, out = visit(stmt.place), visit(stmt.value), list[ir.Stmt]()
             if isinstance(place, ir.Slot):
                 var = self.of.kernel.crossing[place.number]
-                hit, mark = value.eq(at.read(var)), self.slot(self.won[var])
+                hit = value.eq(at.read(var))
+                mark: ir.Place = self.slot(self.won[var])
                 claim: ir.Stmt = at.assign(got[var], visit(self.found[id(stmt)]))
             else:
                 final = self.names.fresh("final", place.type)
