@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 
 from quadpy.codegen.abi import layout_of
-from quadpy.codegen.compile import compile_kernel
+from quadpy.codegen.compile import code_object, schedule_for
+from quadpy.codegen.host import compile_host, host_header
+from quadpy.codegen.lower.kernel import lower_kernel
 from quadpy.core.artifact import CHECKED, OUT_OF_BOUNDS
 from quadpy.core.target import parse_target
 from quadpy.ir import nodes as ir
@@ -39,16 +41,19 @@ def traced(kernel: Any, **given: Any) -> ir.Kernel:
 class Runnable:
     """A kernel of the IR as a function of NumPy arrays and numbers, by name."""
 
-    def __init__(self, kernel: ir.Kernel) -> None:
+    def __init__(self, kernel: ir.Kernel, *, opt: int = 3) -> None:
         self.kernel = verify(run_passes(TASK_PASSES, kernel))
         self.layout = layout_of(self.kernel)
-        code = compile_kernel(self.kernel, parse_target("cpu"))
+        spec = parse_target("cpu")
+        schedule = schedule_for(self.kernel, spec)
+        image = compile_host(lower_kernel(schedule, host_header()), opt=opt)
+        code = code_object(schedule, spec, image)
         self.limits = Limits(code, self.kernel.name, None)
         self.slots, self.loaded = code.slots, load_object(code.image)
         self.entry = _ENTRY(self.loaded.address(code.entry))
 
     def __call__(self, **given: Any) -> list[float]:
-        given["$shadow"] = np.empty(1 << 16, np.uint64)  # the words of the launch, if the kernel has any
+        given["$shadow"] = np.full(1 << 12, 3, np.uint64)  # the words of the launch, if the kernel has any
         values = [self.part(value, given[value.param]) for value in self.layout.values]
         scratch = (ctypes.c_uint64 * max(1, self.slots))()
         task = 0
