@@ -134,6 +134,24 @@ class MemberRefused(Exception):
         self.error = error
 
 
+class Derivative(NamedTuple):
+    """What a kernel computes: gradients ("grad"), duals beside its values ("dual"), or duals of gradients ("grad.dual").
+
+    ``paths`` are the attributes of arrays that it needs; "dual:4" and "grad.dual:4" are for 4 ``directions`` at once.
+    """
+
+    kind: str
+    directions: int | None
+    paths: tuple[str, ...]
+
+    @staticmethod
+    def of(option: str) -> Derivative:
+        kind, _, count = option.partition(":")
+        paths = ("grad", "dual", "grad.dual") if kind == "grad.dual" else (kind,) if kind else ()
+        return Derivative(kind, int(count) if count else None, paths)
+
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """What else a specialisation depends on; ``graph`` is that of the decorator.
@@ -145,7 +163,7 @@ class Options:
     nothing, None for the compiler's choice; a loop that is unrolled more often than ``unrolling_limit`` gives a warning, for
     0 none.  ``as_taichi`` allows a float result under an integer annotation,
     and lets a name that is not assigned yet mean the module's.  ``guarded`` skips accesses outside arrays.
-    ``derivative`` asks for the backward kernel ("grad") or the forward one ("dual") in place of the kernel itself.
+    ``derivative`` asks for another kernel in place of the kernel itself: see ``Derivative``.
     """
 
     default_ip: Scalar = i32
