@@ -8,8 +8,9 @@ from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from quadpy.ad.arrays import Bytes, Copy, overlap, storages_of
+from quadpy.ad.calls import Call
 from quadpy.ad.entries import Touch
-from quadpy.ad.recorder import Call, Noting, Recorder
+from quadpy.ad.recorder import Noting, Recorder
 from quadpy.core.light import dataclass
 from quadpy.core.public import call_site
 from quadpy.errors import ArgumentError

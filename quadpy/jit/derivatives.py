@@ -18,7 +18,8 @@ def derivative_of(kernel: Kernel, kind: str) -> Kernel:
     if found is None:
         if kernel.options.derivative:
             raise ArgumentError(
-                f"{kernel!r} is a derivative already", hint="derivatives of second order are those of a tape inside qp.ad.FwdMode"
+                f"{kernel!r} is a derivative already",
+                hint="derivatives of second order are those of a tape inside qp.ad.FwdMode",
             )
         if isinstance(kernel, BoundKernel):
             found = kernel.__func__.derivative(kind).__get__(kernel.__self__)

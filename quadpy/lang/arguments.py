@@ -151,7 +151,6 @@ class Derivative(NamedTuple):
         return Derivative(kind, int(count) if count else None, paths)
 
 
-
 @dataclass(frozen=True, slots=True)
 class Options:
     """What else a specialisation depends on; ``graph`` is that of the decorator.

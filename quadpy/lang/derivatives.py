@@ -22,6 +22,7 @@ from quadpy.lang.values import ArrayRef
 RESULT: Final = "$result"
 """As in ``ir.grad.reverse``."""
 
+
 def pass_derivatives(t: Trace, args: Mapping[str, ArgType]) -> None:
     """Adds the derivatives of the fields that the kernel uses to its parameters; those of arguments are there.
 
