@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -45,10 +45,8 @@ class FwdMode(Block):
                 )
         require_switch(clear_gradients, "clear_gradients")
         self._clears = clear_gradients
-        seeds = seed if isinstance(param, (list, tuple)) and seed is not None else [seed] * len(params)
-        if len(seeds) != len(params):
-            raise ArgumentError(f"{len(seeds)} seeds for {len(params)} arrays", call_site())
-        self._seeds = [(each.dual, seed_of(each, each.dual, given)) for each, given in zip(params, seeds, strict=True)]
+        seeds = seeds_of(params, seed if isinstance(param, (list, tuple)) else [seed])
+        self._seeds = [(each.dual, numbers_of(given, each, each.dual)) for each, given in seeds]
 
     @public
     def __enter__(self) -> Self:
@@ -70,8 +68,20 @@ def listed(given: Any) -> Sequence[Any]:
     return given if isinstance(given, (list, tuple)) else (given,)
 
 
-def seed_of(array: Any, derivative: Any, given: Any) -> Any:
-    """The numbers of a dual or a gradient of ``array`` to begin with, from what the user passes.
+def seeds_of(arrays: Sequence[Any], seeds: Sequence[Any] | None) -> Iterator[tuple[Any, Any]]:
+    """Each array with its seed.
+
+    Raises:
+        ArgumentError: there are more or fewer seeds.
+    """
+    seeds = [None] * len(arrays) if seeds is None else seeds
+    if len(seeds) != len(arrays):
+        raise ArgumentError(f"{len(seeds)} seeds for {len(arrays)} arrays", call_site())
+    return zip(arrays, seeds, strict=True)
+
+
+def numbers_of(given: Any, array: Any, derivative: Any) -> Any:
+    """The numbers with which a dual or a gradient of ``array`` begins, from what the user passes as a seed.
 
     Raises:
         ArgumentError: it has another number of elements, or is missing.

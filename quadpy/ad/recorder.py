@@ -20,6 +20,7 @@ from quadpy.ad.arrays import (
 )
 from quadpy.ad.calls import Call, Launch, backward_launch
 from quadpy.ad.entries import ANY, Cleared, CustomCall, Entry, Restored
+from quadpy.ad.forward import directions_of, within
 from quadpy.ad.lost import Following
 from quadpy.ad.number import Number
 from quadpy.ad.order import Order
@@ -48,8 +49,10 @@ class Recorder(Following):
 
     takes_graphs = True
 
-    def __init__(self) -> None:
+    def __init__(self, several: int | None = None) -> None:
+        """Take back ``several`` adjoints at once; None for one."""
         super().__init__("grad")
+        self.several = several
         self.entries: list[Entry] = []
         self._needed: dict[Bytes, tuple[Storage, ...]] = {}  # as they are now
         self._used: set[Bytes] = set()
@@ -102,7 +105,19 @@ class Recorder(Following):
 
     def chosen(self, given: Launch) -> tuple[Launch, str]:
         """What runs for this call, and the kind of its backward kernel."""
-        return given, "grad"
+        if self.several is None:
+            return given, "grad"
+        self.require_duals(given, self.several)
+        return given, f"grads:{self.several}"
+
+    def require_duals(self, given: Launch, directions: int | None) -> None:
+        """Raise ArgumentError if an array of the call has a gradient without a dual, which would be lost."""
+        for whole in (whole for each in given.arrays for whole in self.lost.having(bytes_of(each))):
+            if not (whole.has_dual() and whole.grad.has_dual()) or directions_of([whole]) != directions:
+                raise ArgumentError(
+                    f"{given.kernel.source.name} uses {whole!r}, whose gradient has no dual in {directions or 1} directions", call_site(),
+                    hint=f"make all arrays with gradients with needs_grad=True, needs_dual={directions or True}",
+                )  # fmt: skip
 
     def follow(self, call: Call) -> None:
         if self.calls is not None:
@@ -220,7 +235,12 @@ class Recorder(Following):
             self.keep([written], on)
             if any(overlap(written, used) for used in self._used) and (found := self.lost.having(written)):
                 where = ... if target.where is None else target.where
-                self.entries.append(Cleared(on, gradient_of(found, target)[1], where))
+                array, gradient = gradient_of(found, target)
+                self.entries.append(Cleared(on, gradient, where))
+                if array.has_dual() and array.grad.has_dual():
+                    duals = storages_of(array.grad.dual)
+                    dual = duals[storages_of(array.grad).index(gradient)]
+                    self.entries.append(Cleared(on, dual, within(target.where, directions_of([array]))))
 
     def overwritten(self, on: Stream, written: Bytes) -> None:
         """A graph overwrites these bytes with constants."""

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from quadpy.ad.arrays import ZERO, part_of, storages_of
 from quadpy.ad.calls import Launch
-from quadpy.ad.entries import Cleared
-from quadpy.ad.forward import ForwardRunner, directions_of, of, within
-from quadpy.ad.recorder import Recorder, gradient_of
+from quadpy.ad.forward import ForwardRunner, of
+from quadpy.ad.recorder import Recorder
 from quadpy.core.public import call_site
 from quadpy.errors import ArgumentError
 from quadpy.runtime.launch.host_access import ObservedAccess
@@ -27,6 +25,9 @@ class SecondOrder(Recorder):
     def chosen(self, given: Launch) -> tuple[Launch, str]:
         """Like ``Recorder.chosen``: the forward kernel, and the tangents of the backward one."""
         launch, directions = self.forward.replaced(given)
+        if self.unnoted:
+            return launch, ""
+        self.require_duals(given, directions)
         if launch is given:
             return given, "grad"
         if any(hasattr(each, "__quadpy_number__") for each in given.args):
@@ -39,13 +40,7 @@ class SecondOrder(Recorder):
     def wrote(self, on: Stream, target: ObservedAccess) -> None:
         """Like ``Taker.wrote``: a constant has no gradient, and no dual."""
         self.forward.wrote(on, target)
-        before = len(self.entries)
         super().wrote(on, target)
-        if any(isinstance(each, Cleared) for each in self.entries[before:]):
-            whole = gradient_of(self.lost.having(part_of(target)), target)[0]
-            if whole.has_dual() and whole.grad.has_dual():
-                for dual in storages_of(whole.grad.dual):
-                    self.entries.append(Cleared(on, dual, within(target.where, directions_of([whole]))))
 
     def launch(self, run: Any, stream: Any) -> None:
         """Like ``Differentiating.launch``."""

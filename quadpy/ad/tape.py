@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from quadpy.ad.arrays import clear_all_gradients
-from quadpy.ad.forward import ForwardRunner, listed, seed_of
+from quadpy.ad.forward import ForwardRunner, listed, numbers_of, seeds_of
 from quadpy.ad.recorder import Recorder
 from quadpy.ad.second import SecondOrder
 from quadpy.ad.switch import begin, end, refuse_inner
@@ -24,7 +24,8 @@ class Tape(Block):
     ``loss`` has one element, and a gradient, which begins as 1; where a kernel returns it, set ``tape.loss`` in the block.  Each gradient is that of the numbers that an array held
     when the block first used it.  What later calls or the host overwrite is copied before, if the backward pass needs it.
     All gradients are cleared first, unless ``clear_gradients=False``.  ``seed`` has a number for each element of ``loss``, to begin
-    with in place of 1; both may be lists of as many.
+    with in place of 1; both may be lists of as many.  With ``several=4``, a seed has 4 rows, and one backward pass takes
+    all back at once: of arrays with ``needs_grad=True, needs_dual=4``, ``x.grad.dual`` has the 4 gradients.
 
     Inside ``qp.ad.FwdMode``, the gradients of arrays with both ``needs_grad`` and ``needs_dual`` get duals, ``x.grad.dual``: the Hessian
     times the direction.
@@ -33,13 +34,19 @@ class Tape(Block):
     @public
     def __init__(
         self, loss: Any = None, clear_gradients: bool = True, validation: bool = False, grad_check: object = None,
-        *, seed: Any = None,
+        *, seed: Any = None, several: int | None = None,
     ) -> None:  # fmt: skip
         if grad_check is not None:
             raise ArgumentError("a tape checks no gradients", call_site(), hint="call qp.ad.gradcheck(fn, args)")
         require_switch(clear_gradients, "clear_gradients")
         require_switch(validation, "validation")  # what is overwritten is always copied, so there is nothing to find
-        self._seed = seed
+        self._seed, self._several = seed, several
+        if several is not None and (not hasattr(several, "__index__") or several < 1 or seed is None):
+            raise ArgumentError(
+                f"several={several!r} adjoints need a seed for each",
+                call_site(),
+                hint="several=4 with a seed of 4 rows",
+            )
         self.loss, self._clears = loss, clear_gradients
 
     @property
@@ -66,7 +73,9 @@ class Tape(Block):
         around = differentiating_here()
         if not isinstance(around, ForwardRunner):
             refuse_inner()
-        recorder = SecondOrder(around) if isinstance(around, ForwardRunner) else Recorder()
+        if isinstance(around, ForwardRunner) and self._several is not None:
+            raise ArgumentError("a tape in forward mode takes back one adjoint", call_site(), hint="leave several= out")
+        recorder = SecondOrder(around) if isinstance(around, ForwardRunner) else Recorder(self._several)
         begin(recorder, self._begin(recorder))
         return self
 
@@ -81,15 +90,8 @@ class Tape(Block):
                 )
             if self._clears:
                 clear_all_gradients()
-            losses = listed(self._loss)
-            seeds = (
-                self._seed
-                if isinstance(self._loss, (list, tuple)) and self._seed is not None
-                else [self._seed] * len(losses)
-            )
-            if len(seeds) != len(losses):
-                raise ArgumentError(f"{len(seeds)} seeds for {len(losses)} arrays", call_site())
-            given = [seed_of(each, each.grad, seed) for each, seed in zip(losses, seeds, strict=True)]
-            for each, seed in zip(losses, given, strict=True):
-                each.grad.fill(1) if seed.size == 1 and self._seed is None else each.grad.from_numpy(seed)
+            seeds = seeds_of(listed(self._loss), self._seed if isinstance(self._loss, (list, tuple)) else [self._seed])
+            for each, seed in seeds:
+                adjoint = each.grad if about.several is None else each.grad.dual
+                adjoint.from_numpy(numbers_of(seed, each, adjoint))
             about.go_back()

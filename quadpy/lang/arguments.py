@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import field
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from quadpy.core.dtypes import Scalar, f32, i32
 from quadpy.core.light import dataclass
@@ -138,6 +138,7 @@ class Derivative(NamedTuple):
     """What a kernel computes: gradients ("grad"), duals beside its values ("dual"), or duals of gradients ("grad.dual").
 
     ``paths`` are the attributes of arrays that it needs; "dual:4" and "grad.dual:4" are for 4 ``directions`` at once.
+    "grads:4" are 4 gradients at once, from 4 adjoints: a backward kernel is linear in adjoints, so these are its tangents.
     """
 
     kind: str
@@ -147,8 +148,11 @@ class Derivative(NamedTuple):
     @staticmethod
     def of(option: str) -> Derivative:
         kind, _, count = option.partition(":")
-        paths = ("grad", "dual", "grad.dual") if kind == "grad.dual" else (kind,) if kind else ()
+        paths = _PATHS.get(kind, (kind,) if kind else ())
         return Derivative(kind, int(count) if count else None, paths)
+
+
+_PATHS: Final = {"grad.dual": ("grad", "dual", "grad.dual"), "grads": ("grad", "grad.dual")}
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,7 +83,7 @@ def differentiated(t: Trace, kernel: ir.Kernel) -> ir.Kernel:
     if not all(found.values()):
         raise KernelTypeError(
             f"{kernel.name} uses no array with a {kind}", t.frame.source.span,
-            hint=f"make its fields and arrays with needs_{kind.replace('.', '=True and needs_')}=True",
+            hint="make its fields and arrays with " + " and ".join(f"needs_{k}=True" for k in dict.fromkeys(".".join(asked.paths).split("."))),
         )  # fmt: skip
     _require_supported(t, kernel)
     kernel = map_children(kernel, _unmarked)
