@@ -163,16 +163,6 @@ class ForwardRunner(Following):
                 raise ArgumentError(f"the host writes to the memory of {found[0]!r} as another array", call_site(),
                                     hint="write to the array itself")  # fmt: skip
 
-    takes_graphs = False
-
-    def launch(self, run: Any, stream: Any) -> None:
-        """Like ``Differentiating.launch``."""
-        raise ArgumentError(
-            "a graph is launched in forward mode, which sees only calls of kernels",
-            call_site(),
-            hint="call the kernels themselves",
-        )
-
     def exported(self, on: Stream) -> None:
         """Like ``Taker.exported``: nothing is kept."""
 

@@ -47,12 +47,10 @@ from quadpy.runtime.streams.stream import Stream
 class Recorder(Following):
     """Notes the calls of one run of a tape, and goes back through them; ``unnoted`` says that calls are not differentiated."""
 
-    takes_graphs = True
-
     def __init__(self, several: int | None = None) -> None:
         """Take back ``several`` adjoints at once; None for one."""
         super().__init__("grad")
-        self.several = several
+        self.several, self.takes_graphs = several, several is None
         self.entries: list[Entry] = []
         self._needed: dict[Bytes, tuple[Storage, ...]] = {}  # as they are now
         self._used: set[Bytes] = set()
@@ -105,7 +103,7 @@ class Recorder(Following):
 
     def chosen(self, given: Launch) -> tuple[Launch, str]:
         """What runs for this call, and the kind of its backward kernel."""
-        if self.several is None:
+        if self.several is None or self.unnoted:
             return given, "grad"
         self.require_duals(given, self.several)
         return given, f"grads:{self.several}"
@@ -206,6 +204,8 @@ class Recorder(Following):
 
     def launch(self, run: Any, stream: Any) -> None:
         """Like ``Differentiating.launch``."""
+        if not self.takes_graphs:
+            super().launch(run, stream)
         on = stream_of(run.device, stream)
         self.require_here(on, "a graph")
         with quietly(self):
@@ -313,11 +313,13 @@ def recorder_here(what: str) -> Any:
     """The tape of this thread, or what steps with checkpoints have in its place; None if there is none.
 
     Raises:
-        ArgumentError: it takes derivatives forward.
+        ArgumentError: it takes derivatives forward, or several adjoints back.
     """
     taker = differentiating_here()
     if taker is not None and not taker.takes_graphs:
-        raise ArgumentError(f"{what} is not supported in forward mode", call_site(), hint="use qp.ad.Tape")
+        raise ArgumentError(
+            f"{what} is not supported in forward mode, or on a tape for several adjoints", call_site(), hint="use qp.ad.Tape"
+        )  # fmt: skip
     return taker
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from quadpy.ad.calls import Launch
 from quadpy.ad.forward import ForwardRunner, of
 from quadpy.ad.recorder import Recorder
@@ -16,10 +14,9 @@ from quadpy.runtime.streams.stream import Stream
 class SecondOrder(Recorder):
     """Notes calls as a tape does, and runs them as forward mode does: values and duals are kept alike."""
 
-    takes_graphs = False
-
     def __init__(self, forward: ForwardRunner) -> None:
         super().__init__()
+        self.takes_graphs = False
         self.forward = forward
 
     def chosen(self, given: Launch) -> tuple[Launch, str]:
@@ -41,7 +38,3 @@ class SecondOrder(Recorder):
         """Like ``Taker.wrote``: a constant has no gradient, and no dual."""
         self.forward.wrote(on, target)
         super().wrote(on, target)
-
-    def launch(self, run: Any, stream: Any) -> None:
-        """Like ``Differentiating.launch``."""
-        self.forward.launch(run, stream)
