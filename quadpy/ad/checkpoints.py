@@ -54,11 +54,6 @@ class Stepping(Following, Block):
         def run(values: Values, views: Views, stream: object) -> object:
             on = stream_of(current_device(), stream)
             given = Launch(kernel, plan, args, values, views)
-            if given.draws:
-                raise ArgumentError(
-                    f"{kernel.source.name} draws random numbers in a step that runs again, and would draw others", call_site(),
-                    hint="draw them before, into an array",
-                )  # fmt: skip
             with quietly(self):
                 is_noted = not self.unnoted and self._tape.is_noted(given)
                 self._before(on, [Call(kernel, given.arrays, given.touched, is_noted)], [])

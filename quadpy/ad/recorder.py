@@ -163,14 +163,7 @@ class Recorder(Following):
 
     def _launch_number(self, launch: Launch) -> int:
         """The number of a launch that draws random numbers, by which the backward kernel draws them again; otherwise 0."""
-        if not launch.draws:
-            return 0
-        if self._session is not None:
-            raise ArgumentError(
-                f"{launch.kernel.source.name} draws random numbers on a captured tape, and other ones in each launch of the graph",
-                call_site(), hint="draw them in a kernel without a derivative, into an array",
-            )  # fmt: skip
-        return next_launch()
+        return next_launch() if launch.draws else 0
 
     def _note_unnoted(self, kernel: Kernel, arrays: Sequence[ArrayMemory], written: Sequence[ArrayMemory]) -> None:
         """A call without a derivative.

@@ -158,7 +158,8 @@ def directions_in(needs_dual: bool | int) -> int | None:
         return None
     if not hasattr(needs_dual, "__index__") or needs_dual < 1:
         raise ArgumentError(
-            f"needs_dual={needs_dual!r} is no number of directions", hint="True is for one direction, 4 for four at once"
+            f"needs_dual={needs_dual!r} is no number of directions",
+            hint="True is for one direction, 4 for four at once",
         )
     return int(needs_dual)
 

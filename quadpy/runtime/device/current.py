@@ -50,8 +50,22 @@ def require_wave_size(size: int | None) -> None:
         raise ArgumentError(f"wave_size must be 32 or 64, not {size!r}", hint="leave it out for the device's own")
 
 
+class _Launches:
+    """The numbers of launches that draw random numbers, in turn; further ones are those of the launches ``around``."""
+
+    def __init__(self, numbers: list[int], around: _Launches | None) -> None:
+        self.numbers, self.around, self.position = numbers, around, 0
+
+    def next(self) -> int:
+        if self.position == len(self.numbers):
+            self.numbers.append(_counted() if self.around is None else self.around.next())
+        self.position += 1
+        return self.numbers[self.position - 1]
+
+
 class _Repeated(local):
     number: int | None = None
+    launches: _Launches | None = None
 
 
 _REPEATED = _Repeated()
@@ -94,9 +108,24 @@ def next_launch() -> int:
     """The number of a launch among those that draw random numbers: 1 for the first since the configuration was set."""
     if _REPEATED.number is not None:
         return _REPEATED.number
+    return _counted() if _REPEATED.launches is None else _REPEATED.launches.next()
+
+
+def _counted() -> int:
     with State.lock:
         State.launches += 1
         return State.launches
+
+
+@contextmanager
+def same_launches(numbers: list[int]) -> Iterator[None]:
+    """Launches of this thread have ``numbers`` in turn; those of further ones are added, for the next time."""
+    before = _REPEATED.launches
+    _REPEATED.launches = _Launches(numbers, before)
+    try:
+        yield
+    finally:
+        _REPEATED.launches = before
 
 
 @contextmanager
@@ -125,7 +154,7 @@ def repeated_launch() -> int:
 
 def launches_so_far() -> int:
     """How many numbers ``next_launch`` has returned."""
-    return State.launches
+    return State.launches if _REPEATED.launches is None else _REPEATED.launches.position
 
 
 def take_back_launches(before: int, after: int) -> None:
@@ -133,6 +162,9 @@ def take_back_launches(before: int, after: int) -> None:
 
     Does nothing if another thread drew a number meanwhile: then there is no order to keep.
     """
+    if _REPEATED.launches is not None:
+        _REPEATED.launches.position = before
+        return
     with State.lock:
         if State.launches == after:
             State.launches = before
