@@ -15,6 +15,7 @@ from quadpy.ad.arrays import copy_of, storages_of
 from quadpy.ad.forward import FwdMode, directions_of
 from quadpy.ad.functions import has
 from quadpy.ad.tape import Tape
+from quadpy.core.importing import import_late
 from quadpy.core.public import call_site, public
 from quadpy.errors import ArgumentError, QuadpyError
 
@@ -121,10 +122,10 @@ class _Matrix:
         self.check(rows, columns, values, directions[-1], found[-1])
         indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=self.shape[0]))])
         try:
-            from scipy.sparse import csr_array
+            sparse: Any = import_late("scipy.sparse")
         except ImportError:
             return Csr(values, columns, indptr)
-        return csr_array((values, columns, indptr), shape=self.shape)
+        return sparse.csr_array((values, columns, indptr), shape=self.shape)
 
     def check(self, rows: Any, columns: Any, values: Any, way: Any, expected: Any) -> None:
         parts = values * way[columns]

@@ -105,7 +105,8 @@ class HasDerivatives:
         fields = (self, self.derivatives["grad"]) if "grad" in self.derivatives else (self,)
         for field in fields if "dual" in self.derivatives else ():
             field.need(("dual",))
-            field.derivatives["dual"].directions = directions
+            dual: Any = field.derivatives["dual"]  # its class has the slot
+            dual.directions = directions
 
     def and_derivatives(self) -> Iterator[Self]:
         """This field, its derivatives, and theirs."""
@@ -148,7 +149,7 @@ def require_floats(scalar: Scalar, asked: str = "needs_grad") -> None:
         raise ArgumentError(f"{asked}=True: an array of {scalar} has no {what}", hint=_FLOATS)
 
 
-def directions_in(needs_dual: bool | int) -> int | None:
+def directions_in(needs_dual: Any) -> int | None:
     """In how many directions at once there are duals: None for True and False.
 
     Raises:
