@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from quadpy.ad.arrays import ZERO, Bytes, Copy, bytes_in, copy_of
 from quadpy.core.light import dataclass
@@ -14,6 +14,9 @@ from quadpy.runtime.device.current import as_launch
 from quadpy.runtime.launch.capturing import CAPTURES, replaying_here
 from quadpy.runtime.memory.host_storage import Storage, Where
 from quadpy.runtime.streams.stream import Stream, use_stream
+
+if TYPE_CHECKING:
+    from quadpy.ad.calls import Launch
 
 Touch: TypeAlias = tuple[Bytes, bool]
 """A range of addresses that work touches, and whether it writes."""
@@ -48,11 +51,7 @@ class BackwardLaunch:
     """
 
     stream: Stream
-    kernel: Kernel
-    plan: Plan
-    args: tuple[Any, ...]
-    values: Values
-    views: Views
+    launch: Launch
     changed: tuple[Storage, ...]
     touches: Sequence[Touch]
     number: int
@@ -60,12 +59,12 @@ class BackwardLaunch:
     @property
     def from_before(self) -> bool:
         """Whether it runs on what was there before the forward one."""
-        return self.kernel.options.from_before
+        return self.launch.kernel.options.derivative.endswith("@before")
 
     def back(self) -> None:
         before = [copy_of(storage, self.stream) for storage in self.changed]
         with as_launch(self.number):
-            call(self.kernel, self.plan, self.args, self.values[:], self.views, self.stream)
+            self.launch._replace(values=self.launch.values[:]).run(self.stream)
         for each in before:
             each.restore(self.stream)
 
