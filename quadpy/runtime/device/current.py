@@ -139,7 +139,8 @@ def repeated_launch() -> int:
 
 def launches_so_far() -> int:
     """How many numbers ``next_launch`` has returned."""
-    return State.launches if _REPEATED.launches is None else _REPEATED.launches.position
+    launches = _LAUNCHES.get()
+    return State.launches if launches is None else launches.position
 
 
 def take_back_launches(before: int, after: int) -> None:
@@ -147,8 +148,8 @@ def take_back_launches(before: int, after: int) -> None:
 
     Does nothing if another thread drew a number meanwhile: then there is no order to keep.
     """
-    if _REPEATED.launches is not None:
-        _REPEATED.launches.position = before
+    if (launches := _LAUNCHES.get()) is not None:
+        launches.position = before
         return
     with State.lock:
         if State.launches == after:
