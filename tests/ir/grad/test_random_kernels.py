@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import pytest
-from derivatives import check_adjoint, check_tangent, traced
+from derivatives import check_adjoint, check_second, check_tangent, traced
 from differentiable import NAMES, Writer, data_of, kernel_of
 
 import quadpy as qp
@@ -47,3 +47,18 @@ def test_random_kernels(request, overwrites):
     right, smooth = (sum(column) for column in zip(*found, strict=True))
     assert right >= count // 5
     assert smooth >= count * 8 // 10
+
+
+@pytest.mark.parametrize("overwrites", [False, True])
+def test_second_derivatives_of_random_kernels(request, overwrites):
+    count, found = max(3, request.config.getoption("--random-kernels") // 16), []
+    for seed in range(500, 500 + count):
+        text = Writer(seed, overwrites=overwrites).text()
+        try:
+            found.append(check_second(traced(kernel_of(text, f"<second {seed} {overwrites}>")), NAMES, data_of(seed)))
+        except KernelTypeError as error:
+            if not (overwrites and "overwrites" in error.message):
+                raise AssertionError(f"seed {seed}:\n{text}") from error
+        except AssertionError as error:
+            raise AssertionError(f"seed {seed}:\n{text}") from error
+    assert sum(found) >= len(found) * 7 // 10
