@@ -152,9 +152,7 @@ def _issue(nodes: Sequence[Node], session: CaptureSession, recorder: Recorder) -
 def _drawn_by(node: KernelNode, plan: Any) -> list[int]:
     """The number of the launch, if the kernel draws random numbers: each launch of a graph has the same."""
     arguments = node.launches[0].arguments if node.launches else b""
-    words = {
-        each.name: int.from_bytes(arguments[each.offset : each.offset + 8], "little") for each in plan.code.hidden
-    }
+    words = {each.name: int.from_bytes(arguments[each.offset : each.offset + 8], "little") for each in plan.code.hidden}
     if "launch" not in words:
         return []
     if words["seed"] != plan.hidden.seed % (1 << 64):
