@@ -8,17 +8,21 @@ from weakref import WeakSet
 
 import numpy as np
 
-from quadpy.ad.arrays import Bytes, bytes_of, overlap, storages_of
-from quadpy.ad.entries import BackwardLaunch, Touch, call
+from quadpy.ad.arrays import Bytes, bytes_of, copy_of, overlap, storages_of
+from quadpy.ad.entries import Touch
+from quadpy.core.light import dataclass
 from quadpy.core.public import call_site
 from quadpy.errors import ArgumentError, OverwrittenError
 from quadpy.jit.kernel import Kernel
 from quadpy.jit.observed_call import accesses_of
 from quadpy.jit.plan import Plan, Values, Views
+from quadpy.jit.watched import watched
 from quadpy.lang.fingerprints import is_our_module
 from quadpy.runtime.arrays.foreign_device import DeviceView
 from quadpy.runtime.arrays.foreign_host import HostView
 from quadpy.runtime.arrays.view import ArrayMemory
+from quadpy.runtime.device.current import as_launch
+from quadpy.runtime.launch.capturing import CAPTURES, replaying_here
 from quadpy.runtime.launch.observing import KernelAccess
 from quadpy.runtime.memory.host_storage import Storage
 from quadpy.runtime.streams.stream import Stream
@@ -63,7 +67,10 @@ class Launch(NamedTuple):
         return made.planned(given, named, lambda *found: Launch(made, found[0], args, found[1], found[2]))
 
     def run(self, stream: object) -> object:
-        return call(self.kernel, self.plan, self.args, self.values, self.views, stream)
+        """Like a call of the kernel: told to captures and observers, compared in a replay."""
+        if CAPTURES.count and (known := replaying_here()) is not None and known.repeats(self.kernel, self.args, stream):
+            return None
+        return watched(self.kernel, self.plan, self.args)(self.values, self.views, stream)
 
     def refuse_ours(self, found: Sequence[Any], where: str, hint: str) -> None:
         """Raise ArgumentError for a function of quadpy's own that gets ``found``, arrays with derivatives."""
@@ -71,6 +78,32 @@ class Launch(NamedTuple):
             raise ArgumentError(
                 f"a function of quadpy's own, which has no derivative, is called {where} for {found[0]!r}", call_site(), hint=hint
             )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class BackwardLaunch:
+    """A launch of the backward kernel: resolved when the forward one was called, so later changes do not matter.
+
+    ``number`` is that of the forward launch, if it drew random numbers, which are drawn again.  ``changed`` is what the backward kernel computes again where the forward one had left it; it is put back.
+    """
+
+    stream: Stream
+    launch: Launch
+    changed: tuple[Storage, ...]
+    touches: Sequence[Touch]
+    number: int
+
+    @property
+    def from_before(self) -> bool:
+        """Whether it runs on what was there before the forward one."""
+        return self.launch.kernel.options.derivative.endswith("@before")
+
+    def back(self) -> None:
+        before = [copy_of(storage, self.stream) for storage in self.changed]
+        with as_launch(self.number):
+            self.launch._replace(values=self.launch.values[:]).run(self.stream)
+        for each in before:
+            each.restore(self.stream)
 
 
 def backward_launch(

@@ -32,7 +32,7 @@ class FwdMode(Block):
     ``param`` is the field or ndarray to differentiate by, ``seed`` has a number for each of its elements, by default 1 for one element;
     both may be lists of as many.  With duals in several directions, ``needs_dual=4``, a seed has these as its first axis.
     Afterwards ``loss.dual`` is the derivative of ``loss``, one of them or a list.  Kernels compute duals together with
-    their values, in one launch.  All duals are cleared first, unless ``clear_gradients=False``.
+    their values, in one launch.  All duals are cleared first, on the current stream, unless ``clear_gradients=False``.
     """
 
     @public

@@ -47,7 +47,9 @@ def jvp(function: Callable[..., Any], args: Sequence[Any], tangents: Sequence[An
 def vjp(
     function: Callable[..., Any], args: Sequence[Any], cotangents: Sequence[Any], outputs: Any, *, several: int | None = None
 ) -> tuple[Any, ...]:  # fmt: skip
-    """The gradients of the arguments that have one, where those of ``outputs``, an array or several, are ``cotangents``.
+    """The gradients of those ``args`` that have one, where those of ``outputs``, an array or several, are ``cotangents``.
+
+    ``function(*args)`` writes the outputs; there is a cotangent for each.
 
     They are the arrays ``x.grad``; with ``several=4``, cotangents have 4 rows, all are taken back in one pass, and the
     gradients are ``x.grad.dual``, of arrays with ``needs_grad=True, needs_dual=4``.

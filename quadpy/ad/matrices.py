@@ -59,7 +59,7 @@ def jacobian(
 def hessian(function: Callable[..., Any], args: Sequence[Any], param: Any, loss: Any, *, sparsity: Any = None) -> Any:
     """The second derivatives of ``loss``, which ``function(*args)`` writes, by the numbers of ``param``.
 
-    As ``jacobian``, of the gradient: ``param`` and ``loss`` have both gradients and duals.
+    As ``jacobian``, of the gradient, with the same ``sparsity``: ``param`` and ``loss`` have both gradients and duals.
 
     Raises:
         SparsityError: the pattern lacks an element that is not 0.

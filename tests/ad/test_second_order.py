@@ -465,3 +465,36 @@ def test_each_thread_has_its_own():
     assert not errors
     assert found[2] == pytest.approx(3 * found[0], rel=1e-12)
     assert found[1] == pytest.approx(2 * found[0], rel=1e-12)
+
+
+def test_under_the_hazard_checker():
+    x, y, z, loss = array(1, 2, 3), array(0, 0, 0), array(0, 0, 0), number()
+    one, two = qp.create_stream(), qp.create_stream()
+    qp.sync()
+    with qp.hazards.check(collect=True) as found:
+        begun, done = qp.create_event(), qp.create_event()
+        with qp.ad.FwdMode(loss, x, [1.0, 2, 3]), qp.ad.Tape(loss):
+            begun.record()  # duals were set on the current stream
+            begun.wait(one)
+            begun.wait(two)
+            turn(x, y, stream=one)
+            turn(x, z, stream=two)
+            done.record(one)
+            done.wait(two)
+            energy(y, z, loss, stream=two)
+        qp.sync()
+    assert not found.certain, found
+    (product,) = qp.ad.hvp(
+        lambda x: (loss.fill(0), turn(x, y), turn(x, z), energy(y, z, loss)), (x,), [[1.0, 2, 3]], loss
+    )
+    assert product.to_numpy().any()
+
+
+def test_debug():
+    qp.init(arch=qp.cpu, debug=True)
+    x, z, loss = array(1, 2, 3), array(0, 0, 0), number()
+    (product,) = qp.ad.hvp(lambda x: (turn(x, z), energy(x, z, loss)), (x,), [[1.0, 0, 0]], loss)
+    debugged = product.to_numpy().tolist()
+    qp.init(arch=qp.cpu)
+    (product,) = qp.ad.hvp(lambda x: (loss.fill(0), turn(x, z), energy(x, z, loss)), (x,), [[1.0, 0, 0]], loss)
+    assert product.to_numpy() == pytest.approx(debugged, rel=1e-14)
