@@ -13,7 +13,7 @@ from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.known import Known, Measured, known_in, known_of, off_on, store, world_of
 from quadpy.settings import CAPABILITIES, Settings, SettingsError
 
-MEASURED = Measured(*map(float, range(6)), *range(6, 10))
+MEASURED = Measured(*map(float, range(7)), *range(7, 11))
 
 
 @pytest.fixture
