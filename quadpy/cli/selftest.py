@@ -61,6 +61,8 @@ def run(args: argparse.Namespace, out: TextIO) -> int:
 
 def _run(args: argparse.Namespace, checks: list[object], out: TextIO) -> int:
     progress, reports = import_late("quadpy.selftest.progress"), import_late("quadpy.selftest.report")
+    if args.out is not None:
+        reports.require_writable(args.out)
     arch = args.arch or _default_arch()
     shows = progress.Progress(out, len(checks), live=out.isatty())
     run = import_late("quadpy.selftest.runner").Run(
