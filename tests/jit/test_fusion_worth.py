@@ -102,10 +102,10 @@ def test_meetings_are_counted():
 @pytest.mark.parametrize("vendor", ["amdgpu", "cuda"])
 def test_usual_costs(vendor):
     driver = driver_of(vendor)
-    assert costs_on(driver).up_to == {"amdgpu": 16 * THREADS, "cuda": 0}[vendor]
+    assert costs_on(driver).up_to == {"amdgpu": 16 * THREADS, "cuda": 256}[vendor]
     assert costs_on(driver).looped == {"amdgpu": 16 * THREADS, "cuda": 4 * THREADS}[vendor]
-    plain = why_separate(driver, 100, loops=False, fuse="auto")
-    assert ("separate launches are faster" in plain) == (vendor == "cuda")
+    assert why_separate(driver, 256, loops=False, fuse="auto") == ""  # one block
+    assert ("separate launches are faster" in why_separate(driver, 257, loops=False, fuse="auto")) == (vendor == "cuda")
     assert why_separate(driver, 100, loops=True, fuse="auto") == ""
     assert "from" in why_separate(driver, 17 * THREADS, loops=True, fuse="auto")
 
@@ -142,13 +142,13 @@ def test_measured_costs_decide():
 
 
 def test_waves_of_one_block_meet_faster():
-    """8 meetings for 4 launches: too many for several blocks, and few for one."""
+    """16 meetings for 8 launches: too many for several blocks, and few for one."""
     for vendor in ("amdgpu", "cuda"):
         for figures in (None, measured(fused_up_to=10_000)):
             driver = driver_of(vendor, figures)
-            assert why_slower(driver, 4, 8, 2, loops=False, fuse="auto")
-            assert why_slower(driver, 4, 8, 1, loops=False, fuse="auto") == ""
-            assert why_slower(driver, 4, 80, 1, loops=False, fuse="auto")
+            assert why_slower(driver, 8, 16, 2, loops=False, fuse="auto")
+            assert why_slower(driver, 8, 16, 1, loops=False, fuse="auto") == ""
+            assert why_slower(driver, 8, 160, 1, loops=False, fuse="auto")
 
 
 def test_measured_never_to_win():
