@@ -15,8 +15,8 @@ from quadpy.ir.walk import map_children
 _SUMS = (ir.AtomicOp.ADD, ir.AtomicOp.SUB)
 
 
-def plain_updates(block: ir.Block, kernel: ir.Kernel, names: Names) -> ir.Block:
-    """``block``, the body of ``kernel``; sums stay updates, unless their result is read."""
+def plain_updates(block: ir.Block, kernel: ir.Kernel, names: Names, *, sums: bool = False) -> ir.Block:
+    """``block``, the body of ``kernel``; unless ``sums``, sums whose result is not read stay updates."""
     tasks = iter([task for task in split_tasks(kernel).tasks if isinstance(task, ir.ParallelTask)])
     read = reads_of(block)
 
@@ -26,7 +26,7 @@ def plain_updates(block: ir.Block, kernel: ir.Kernel, names: Names) -> ir.Block:
             return
         result = stmt.result if stmt.result in read else None
         alone = isinstance(stmt.place, ir.Element) and (apart is None or (stmt.in_launch and stmt.place.array in apart))
-        if not alone or is_load(stmt) or (stmt.op in _SUMS and result is None):
+        if not alone or is_load(stmt) or (stmt.op in _SUMS and result is None and not sums):
             yield stmt
         else:
             yield from plain_steps(stmt, result or names.fresh("old", stmt.place.type))

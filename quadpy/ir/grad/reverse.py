@@ -13,6 +13,7 @@ from dataclasses import replace
 from quadpy.core.source import Span
 from quadpy.errors import KernelTypeError
 from quadpy.ir import nodes as ir
+from quadpy.ir.grad.held import Holding
 from quadpy.ir.grad.inline import inline_called
 from quadpy.ir.grad.keep import check_kept
 from quadpy.ir.grad.liveness import live_part
@@ -31,26 +32,31 @@ RESULT = "$result"
 """With the number of a result: the key of the parameter that holds its adjoint."""
 
 
-def adjoint(kernel: ir.Kernel, grads: Mapping[str, str], library: Library) -> ir.Kernel:
+def adjoint(kernel: ir.Kernel, grads: Mapping[str, str], library: Library, *, from_before: bool = False) -> ir.Kernel:
     """The backward kernel of ``kernel``.
 
     ``grads`` maps arrays to those that hold their adjoints, scalar parameters to arrays of one element that get theirs, and
     ``$result0``, … to the scalar parameters, or the arrays of one element, with the adjoints of the kernel's results.  All of them are parameters that the kernel
     already has.  The adjoint of an array that the kernel overwrote is 0 afterwards; other adjoints grow.
 
+    It runs on what the kernel leaves in memory; with ``from_before``, on what was there before the kernel, and leaves that.
+
     Raises:
         KernelTypeError: at a line whose adjoint does not exist, or needs a value that is lost.
     """
     names = Names()
-    plain = plain_updates(inline_called(kernel.body, kernel, names), kernel, names)
-    original = replace(kernel, body=plain)
-    kernel = replace(kernel, body=structured(plain, names))
+    plain = plain_updates(inline_called(kernel.body, kernel, names), kernel, names, sums=from_before)
+    original = kernel = replace(kernel, body=plain)
+    holding = Holding(kernel, names) if from_before else None
+    if holding is not None:
+        kernel = holding.kernel
+    kernel = replace(kernel, body=structured(kernel.body, names))
     reverse = Reverse(kernel, grads, Functions(kernel, library), names)
     made = reverse.live()
     if deep := reverse.repeated_in(made):
         reverse = Reverse(kernel, grads, Functions(kernel, library), names, deep)
         made = reverse.live()
-    check_kept(original, kernel, made, reverse)
+    check_kept(original, kernel, made, reverse, holding)
     return summed(made, grads, names)
 
 
