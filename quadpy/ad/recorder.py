@@ -359,14 +359,24 @@ _from_before: Final[WeakSet[Kernel]] = WeakSet()
 
 def _planned(kernel: Kernel, given: tuple[Any, ...], named: dict[str, Any]) -> tuple[Kernel, tuple[Any, ...]]:
     """The backward kernel, and its launch; one that runs on what was there before the kernel only if the usual one cannot be."""
-    backward: Kernel = kernel.grad
-    if backward not in _from_before:
-        try:
-            return backward, backward.planned(given, named, lambda *found: found)
-        except OverwrittenError:
-            _from_before.add(backward)
-    backward = kernel.derivative("grad", from_before=True)
-    return backward, backward.planned(given, named, lambda *found: found)
+
+    def plan_of(backward: Kernel) -> tuple[Kernel, tuple[Any, ...]]:
+        return backward, backward.planned(given, named, lambda *found: found)
+
+    usual, again = kernel.grad, partial(kernel.derivative, "grad", from_before=True)
+    if usual in _from_before:
+        return plan_of(again())
+    try:
+        return plan_of(usual)
+    except OverwrittenError as error:
+        first = error
+    try:
+        found = plan_of(again())
+    except OverwrittenError as error:
+        hint = "write to another array, or to other elements"
+        raise OverwrittenError(first.message, first.span, hint=hint) from error
+    _from_before.add(usual)
+    return found
 
 
 def recorder_here(what: str) -> Any:

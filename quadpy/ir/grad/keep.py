@@ -12,6 +12,7 @@ from quadpy.ir.grad.values import Values
 from quadpy.ir.index.polynomials import parts_of
 from quadpy.ir.passes.split_tasks import split_tasks
 from quadpy.ir.races import Proved, races_of
+from quadpy.ir.touches import name_of
 from quadpy.ir.variables import bound_by
 from quadpy.ir.walk import walk
 
@@ -26,7 +27,7 @@ def check_kept(
     Raises:
         KernelTypeError: at the access of the kernel that prevents its adjoint.
     """
-    needed: dict[int, ir.Load] = {}
+    needed: dict[int, ir.Load | ir.Atomic] = {}
     for node in walk(made.body):
         for var in bound_by(node):
             if var in reverse.lost:
@@ -35,33 +36,46 @@ def check_kept(
                 needed[id(reverse.origins[var])] = reverse.origins[var]
     found = list(accesses_in(kernel.body))
     writes = [each for each in found if not isinstance(each.stmt, ir.Load)]
-    indices = _Kept(kernel.body)
+    indices = Kept(kernel.body)
     for read in found:
         if id(read.stmt) in needed:
             for write in writes:
                 if holding is None:
-                    is_lost = _meet(read, write, kernel, indices)
+                    is_lost = not _same_extreme(read.stmt, write.stmt) and meet(read, write, kernel, indices)
+                elif isinstance(read.stmt, ir.Atomic):  # which needs the final value
+                    is_lost = True
                 else:
                     held = holding.holder_of(read.stmt)
                     same = held if held is holding.holder_of(write.stmt) else None
-                    is_lost = _meet(write, read, kernel, indices, same)
+                    is_lost = meet(write, read, kernel, indices, same)
                 if is_lost:
-                    _refuse(read, write, kernel, from_before=holding is not None)
+                    refuse(read, write, kernel, from_before=holding is not None)
     arrays = {stmt.place.array for stmt in needed.values() if isinstance(stmt.place, ir.Element)}
     _check_races(original, arrays | reverse.grads.keys())
 
 
-def _refuse(read: Access, write: Access, kernel: ir.Kernel, *, from_before: bool) -> None:
+def _same_extreme(stmt: ir.Stmt, other: ir.Stmt) -> bool:
+    """Whether both take a minimum, or a maximum, of one array: the first needs the final value alone."""
+    if not isinstance(stmt, ir.Atomic) or not isinstance(other, ir.Atomic):
+        return False
+    return (stmt.op, name_of(stmt.place)) == (other.op, name_of(other.place))
+
+
+def refuse(
+    read: Access, write: Access, kernel: ir.Kernel, what: str = "the adjoint", *, from_before: bool = False
+) -> None:
+    """Raises the error that ``write`` overwrites what ``what`` needs."""
     name, line = kernel.called(read.place.array), write.stmt.span.line
-    what = f"which line {line} may have written" if from_before else f"but line {line} overwrites it"
+    why = f"which line {line} may have written" if from_before else f"but line {line} overwrites it"
+    on_tape = what == "the adjoint" and not from_before
     raise OverwrittenError(
-        f"the adjoint needs the value of {name} that is read here, {what}", read.stmt.span,
-        hint="write to another array, or to other elements" if from_before
-        else "call the kernel on a tape, which keeps the old value: with qp.ad.Tape(loss):",
+        f"{what} needs the value of {name} that is read here, {why}", read.stmt.span,
+        hint="call the kernel on a tape, which keeps the old value: with qp.ad.Tape(loss):" if on_tape
+        else "write to another array, or to other elements",
     )  # fmt: skip
 
 
-def _meet(first: Access, second: Access, kernel: ir.Kernel, indices: _Kept, held: Held | None = None) -> bool:
+def meet(first: Access, second: Access, kernel: ir.Kernel, indices: Kept, held: Held | None = None) -> bool:
     """Whether ``second`` may access, after ``first``, the same element; other iterations are ``_check_races``'s.
 
     Where both are about what is ``held``, this is only asked of different turns of the loops in which that begins anew.
@@ -80,7 +94,9 @@ def _meet(first: Access, second: Access, kernel: ir.Kernel, indices: _Kept, held
     return not (kernel.noalias and indices.apart(mine, other, shared, first=comes_after or len(shared) > 1))
 
 
-class _Kept(Indices):
+class Kept(Indices):
+    """Indices of accesses in one kernel, or loop."""
+
     def fixed(self, a: ir.Element, b: ir.Element) -> bool:
         """Whether elements that different tasks access certainly differ."""
         return any(isinstance(i, int) and isinstance(j, int) and i != j for i, j in self.pairs(a, b))
