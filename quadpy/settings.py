@@ -23,7 +23,8 @@ MOST_PRINTED: Final = 1 << 32
 """Limits of what one launch may have for prints, in bytes."""
 
 CAPABILITIES: Final = (
-    "graphs", "large-graphs", "graph-branches", "graph-updates", "graph-loops", "pool", "cooperative", "mapped", "float-atomics",
+    "graphs", "large-graphs", "graph-branches", "graph-updates", "graph-loops", "pool", "cooperative", "mapped",
+    "float-atomics", "parts",
 )  # fmt: skip
 """What quadpy can do without on a GPU: see ``quadpy selftest``."""
 NO_CAPABILITY: Final = "nothing"

@@ -9,6 +9,7 @@ import platform
 import subprocess
 import sys
 import warnings
+from collections.abc import Mapping
 from typing import Final, NamedTuple, TextIO
 
 from quadpy._version import __version__
@@ -18,6 +19,7 @@ from quadpy.cli.amd.machine import Machine
 from quadpy.dist.probing import mpi_found
 from quadpy.errors import CacheError, DeviceError, TransportError
 from quadpy.runtime.device.devices import open_device
+from quadpy.runtime.device.known import known_of
 from quadpy.runtime.device.probe import Probe, probe_cuda, probe_hip
 from quadpy.runtime.drivers.rocm_library import places
 from quadpy.settings import Settings, settings
@@ -35,11 +37,15 @@ _ALLOCATORS: Final = {"pool": "the driver's pool", "cache": "quadpy's cache"}
 
 
 class Finding(NamedTuple):
-    """Whether a part of quadpy works; ``text`` says what was found, or how to fix it."""
+    """Whether a part of quadpy works; ``text`` says what was found, or how to fix it.
+
+    ``off`` has the capabilities that quadpy does without on a GPU, each with the reason.
+    """
 
     works: bool
     subject: str
     text: str
+    off: Mapping[str, str] = {}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -59,14 +65,16 @@ def run(args: argparse.Namespace, out: TextIO) -> int:
     checks = [*check(machine, probe, [*places("amdhip64")])] if check and wanted else []
     versions = {"quadpy": __version__, "python": platform.python_version(), "platform": platform.platform()}
     if args.json:
-        parts = {subject: {"works": works, "text": text} for works, subject, text in findings}
+        parts = {each.subject: {"works": each.works, "text": each.text, "off": each.off} for each in findings}
         print(
             json.dumps({**versions, "parts": parts, "amd": [check._asdict() for check in checks]}, indent=2), file=out
         )
     else:
         print("quadpy {quadpy}, Python {python}, {platform}".format(**versions), file=out)
-        for works, subject, text in findings:
+        for works, subject, text, off in findings:
             print(f"  {'ok' if works else '--'}  {subject:<7} {text}", file=out)
+            for name, why in off.items():
+                print(f"      {'':<7} without {name}: {why}", file=out)
         print_checks(checks, out)
     return 0 if cpu.works else 1
 
@@ -123,19 +131,22 @@ def _cpu() -> Finding:
 
 
 def _gpu(probe: Probe) -> Finding:
-    """Which devices there are, whether quadpy can use them, and where their memory comes from."""
+    """Which devices there are, whether quadpy can use them, where their memory comes from, and what does not work."""
     found = [*probe.devices, probe.reason, probe.binding, probe.runtime]
-    works = probe.available
+    works, off = probe.available, dict[str, str]()
     if works:
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
             try:
-                found.append(f"memory from {_ALLOCATORS[open_device(probe.backend).memory.allocator]}")
+                device = open_device(probe.backend)
+                found.append(f"memory from {_ALLOCATORS[device.memory.allocator]}")
+                found.append("" if known_of(device.driver) else "not tested yet: run `quadpy selftest`")
+                off = device.off
             except DeviceError as error:
                 works = False
                 found = [error.message, error.hint, *found]
         found += [str(warning.message) for warning in warned]
-    return Finding(works, probe.backend, "; ".join(filter(None, found)))
+    return Finding(works, probe.backend, "; ".join(filter(None, found)), off)
 
 
 def _mpi() -> Finding:

@@ -8,12 +8,16 @@ from pathlib import Path
 from typing import Final, TextIO
 
 from quadpy.core.importing import import_late
+from quadpy.core.messages import counted
 from quadpy.errors import ArgumentError
 from quadpy.runtime.device.probe import probe_cuda, probe_hip
 from quadpy.settings import settings
 
 NAME: Final = "selftest"
 HELP: Final = "prove on this machine what quadpy promises, and measure what its launches cost"
+
+_SLOWEST: Final = 1000
+"""The largest factor for time limits."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,6 +52,8 @@ def run(args: argparse.Namespace, out: TextIO) -> int:
         one, other = map(reports.read, args.compare)
         print(*import_late("quadpy.selftest.comparison").differences(one, other), sep="\n", file=out)
         return 0
+    if not 0 < args.slow <= _SLOWEST:
+        raise ArgumentError(f"--slow is {args.slow}", hint=f"pass a number above 0, up to {_SLOWEST}")
     table = import_late("quadpy.selftest.table")
     checks = table.chosen(quick=args.quick, only=args.only)
     if unknown := [name for name in args.only if not any(name in (c.name, c.name.partition(".")[0]) for c in checks)]:
@@ -61,12 +67,14 @@ def run(args: argparse.Namespace, out: TextIO) -> int:
 
 def _run(args: argparse.Namespace, checks: list[object], out: TextIO) -> int:
     progress, reports = import_late("quadpy.selftest.progress"), import_late("quadpy.selftest.report")
+    if args.out is not None:
+        reports.require_writable(args.out)
     arch = args.arch or _default_arch()
     shows = progress.Progress(out, len(checks), live=out.isatty())
     run = import_late("quadpy.selftest.runner").Run(
         arch, args.device, args.quick, args.slow, told=shows.ended, begun=shows.begun
     )
-    print(f"quadpy selftest on {arch}, device {args.device}: {len(checks)} checks", file=out)
+    print(f"quadpy selftest on {arch}, device {args.device}: {counted(len(checks), 'check')}", file=out)
     session = import_late("quadpy.selftest.session").Session(run, checks, whole=not args.only)
     session.go(shows.say)
     report = reports.report_of(session)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import io
 import json
 import os
 import platform
@@ -10,6 +11,7 @@ import re
 import socket
 import time
 import zipfile
+import zlib
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -22,6 +24,12 @@ from quadpy.selftest.session import INSTEAD, Session
 
 FORMAT: Final = 1
 _DATA: Final = "report.json"
+_MOST: Final = 1 << 24
+"""Bytes of the data that are read."""
+_NO_REPORT: Final = (
+    KeyError, TypeError, ValueError, RecursionError, RuntimeError, EOFError, zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
+"""What reading a file that is damaged or something else raises; RuntimeError if it is encrypted or compressed otherwise."""
 _LEAST: Final = 4
 """Characters of the shortest name that is removed: shorter ones are parts of words."""
 _PATH: Final = re.compile(r"(?<![\w.])(?:~|[A-Za-z]:)?[\\/](?:[^\s'\":;,()\[\]<>\\/]+[\\/])+")
@@ -48,23 +56,66 @@ def report_of(session: Session) -> Report:
     return dict(scrubbed(found))
 
 
+def require_writable(path: Path) -> None:
+    """ArgumentError if a report could not be written to ``path``: known before the checks run."""
+    there = path.exists()
+    try:
+        with path.open("ab"):
+            pass
+        if not there:
+            path.unlink()
+    except OSError as error:
+        raise _unwritable(path, error) from error
+
+
 def write(report: Report, path: Path) -> None:
-    """Write a zip file with the data and a page; OSError if that is impossible."""
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+    """Write a zip file with the data and a page; ArgumentError if that is impossible."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as file:
         file.writestr(_DATA, json.dumps(report, indent=1))
         file.writestr("report.html", page(report))
+    try:
+        path.write_bytes(made.getvalue())
+    except OSError as error:
+        raise _unwritable(path, error) from error
+
+
+def _unwritable(path: Path, error: OSError) -> ArgumentError:
+    return ArgumentError(
+        f"the report cannot be written to {path}: {error.strerror}", hint="name another file with --out"
+    )
 
 
 def read(path: Path) -> Report:
     """The data of a report; ArgumentError if it is none."""
     try:
         with zipfile.ZipFile(path) as file:
+            if file.getinfo(_DATA).file_size > _MOST:
+                raise ValueError(f"{_DATA} has more than {_MOST} bytes")
             report = json.loads(file.read(_DATA))
-        if report["format"] != FORMAT:
-            raise ArgumentError(f"{path} has format {report['format']}, and this quadpy reads {FORMAT}")
-        return dict(report)
-    except (KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
+        found = report["format"]
+        if found == FORMAT:
+            _require_parts(report)
+    except OSError as error:
+        raise ArgumentError(f"{path} cannot be read: {error.strerror}", hint="pass what --out wrote") from error
+    except _NO_REPORT as error:
         raise ArgumentError(f"{path} is no report of quadpy selftest: {error}", hint="pass what --out wrote") from error
+    if found != FORMAT:
+        raise ArgumentError(
+            f"{path} has format {found}, and this quadpy reads {FORMAT}",
+            hint="compare it with the quadpy that wrote it",
+        )
+    return dict(report)
+
+
+def _require_parts(report: Report) -> None:
+    """TypeError or KeyError unless ``report`` has the parts that a comparison reads."""
+    for name, kind in {"quadpy": str, "host": dict, "device": dict, "off": dict, "checks": list}.items():
+        if not isinstance(report[name], kind):
+            raise TypeError(f"its {name} is no {kind.__name__}")
+    for row in report["checks"]:
+        if not (isinstance(row["name"], str) and isinstance(row["status"], str) and isinstance(row["figures"], dict)):
+            raise TypeError("a check lacks its name, status or figures")
 
 
 def scrubbed(value: Any) -> Any:

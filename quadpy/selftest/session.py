@@ -19,6 +19,7 @@ INSTEAD: Final = {
     "graph-updates": "quadpy makes a graph again where it would change its nodes",
     "mapped": "kernels leave their results in the device's memory, and quadpy copies them",
     "float-atomics": "atomics of floats compare and exchange until they succeed",
+    "parts": "create_stream(compute_units=…) raises a StreamError; all other streams have the whole GPU",
     "graphs": "quadpy launches the nodes of graphs one by one",
     "large-graphs": "quadpy launches the nodes of graphs of more than 100 nodes one by one",
 }

@@ -8,10 +8,14 @@ import re
 from dataclasses import replace
 
 import pytest
+from simulated_gpu.driver import RecordingDriver
 
+from quadpy import settings as settings_module
 from quadpy.cli import doctor, main
 from quadpy.cli.amd import commands
 from quadpy.cli.amd.machine import Machine
+from quadpy.runtime.device.device import Device
+from quadpy.runtime.device.known import Known, off_on, store, world_of
 from quadpy.runtime.device.probe import Probe
 from tools.docs.machines import _HEALTHY, _KERNEL, SETUPS, SYSTEMS, checks_of
 
@@ -263,3 +267,29 @@ def test_doctor_prints_the_checks_of_this_machine(monkeypatch, capsys, tmp_path)
     assert "$ sudo usermod -aG render,video $USER" in out
     assert main(["doctor", "--json"]) == 0
     assert [row["subject"] for row in json.loads(capsys.readouterr().out)["amd"]] == [check.subject for check in checks]
+
+
+def test_doctor_shows_what_the_self_test_switched_off(monkeypatch, capsys, tmp_path):
+    """First nothing is known; then one capability is off; then a variable decides."""
+    monkeypatch.setenv("QUADPY_CACHE_DIR", str(tmp_path))
+    working = Probe("recording", "simulated", ("a simulated GPU",), "", "")
+    monkeypatch.setattr(doctor, "_hip", lambda: (doctor._gpu(working), working))
+
+    def told(*more):
+        settings_module.settings.cache_clear()
+        driver = RecordingDriver()
+        monkeypatch.setattr(doctor, "open_device", lambda _: Device(driver, None, off_on(driver)))
+        assert main(["doctor", *more]) == 0
+        return capsys.readouterr().out
+
+    assert "not tested yet: run `quadpy selftest`" in told()
+    why = "streams.parts failed: AssertionError: work on parts of the GPU"
+    assert not store(world_of(RecordingDriver()), Known({"parts": why}, None))
+    lines = told().splitlines()
+    row = next(number for number, line in enumerate(lines) if "a simulated GPU" in line)
+    assert lines[row].startswith("  ok")
+    assert "not tested yet" not in lines[row]
+    assert lines[row + 1].strip() == f"without parts: {why}"
+    assert json.loads(told("--json"))["parts"]["recording"]["off"] == {"parts": why}
+    monkeypatch.setenv("QUADPY_WITHOUT", "graphs")
+    assert "without graphs: QUADPY_WITHOUT names it" in told()

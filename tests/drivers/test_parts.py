@@ -173,6 +173,13 @@ def test_a_driver_without_parts():
     assert "stream_create_on" not in [call.verb for call in driver.calls]
 
 
+def test_parts_that_are_switched_off():
+    with Device(RecordingDriver(), None, {"parts": "streams.parts failed"}) as device:
+        with pytest.raises(StreamError, match=r"on a part of recorded device are switched off: streams\.parts failed"):
+            device.create_stream(compute_units=0.5)
+        assert device.create_stream().query()
+
+
 def test_a_driver_that_refuses_one(device):
     if "parts" not in device.driver.features or device.driver.name != "recording":
         pytest.skip("only the recording driver can be told to refuse")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import ctypes.util
 import importlib
 import os
 import subprocess
@@ -258,3 +260,64 @@ def test_without_rccl_the_error_says_how_to_install_it(monkeypatch):
     with pytest.raises(TransportError, match=r"librccl\.so\.1 is in none of the places") as caught:
         load_rccl()
     assert "'rocm[libraries]'" in caught.value.hint
+
+
+def incomplete(file):
+    data = file.read_bytes()
+    file.write_bytes(data[: len(data) * 3 // 4])
+
+
+def another_library(file):
+    name = ctypes.util.find_library("m")
+    (path,) = {line.split()[-1] for line in Path("/proc/self/maps").read_text().splitlines() if f"/{name}" in line} or {
+        None
+    }
+    file.write_bytes(Path(path).read_bytes())
+
+
+@pytest.mark.parametrize("binding", ["hip-python", "ctypes"])
+@pytest.mark.parametrize(
+    ("damage", "says"),
+    [
+        (incomplete, "cannot be opened: the file is incomplete"),
+        (another_library, "is no amdhip64: it has no hipRuntimeGetVersion"),
+        (lambda file: file.write_text("version https://git-lfs.github.com/spec/v1"), "cannot be opened: "),
+        (lambda file: file.write_bytes(b""), "cannot be opened: file too short"),
+    ],
+)
+def test_a_damaged_library_is_named_and_the_next_place_is_tried(tmp_path, binding, damage, says):
+    """The loader would end the process, with a bus error, at a file that a full disk has cut off."""
+    put(tmp_path / "one/lib")
+    put(tmp_path / "two/lib")
+    broken = tmp_path / "one/lib/libamdhip64.so.7"
+    damage(broken)
+    found = ask(binding, ROCM_PATH=str(tmp_path / "one"), ROCM_HOME=str(tmp_path / "two"))
+    assert found.endswith(f"by ROCM_HOME={tmp_path / 'two'})")
+    script = "from quadpy.runtime.device.probe import probe_hip; print(probe_hip().reason)"
+    child = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=100, check=True,
+        env={**ENVIRON, "ROCM_PATH": str(tmp_path / "one")},
+    )  # fmt: skip
+    assert child.stdout.startswith(f"{broken} {says}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [None, "def (", "raise SystemExit('broken')", "def find_libraries(*names): raise SystemExit('broken')",
+     "def find_libraries(*names): return None", "def find_libraries(*names): return [5, '/nowhere/libamdhip64.so.7']"],
+)  # fmt: skip
+def test_half_of_amds_wheels_hides_no_other_library(tmp_path, text):
+    """What pip leaves of a package that it could not remove, or install, to the end."""
+    (tmp_path / "rocm_sdk").mkdir()
+    if text is not None:
+        (tmp_path / "rocm_sdk/__init__.py").write_text(text)
+    put(tmp_path / "good/lib")
+    found = ask("ctypes", PYTHONPATH=f"{ROOT}:{tmp_path}", ROCM_PATH=str(tmp_path / "good"))
+    assert found.endswith(f"by ROCM_PATH={tmp_path / 'good'})")
+
+
+@pytest.mark.parametrize("value", ["/no\n/such", "x" * 5000, "~", "[", "*", "/dev/null", "\udcff"])
+def test_a_variable_without_sense_is_passed_over(tmp_path, value):
+    (place,) = (place for place in places("amdhip64", {"ROCM_PATH": value}, tmp_path) if place.name.startswith("ROCM"))
+    assert place.files == ()
+    assert place.reason

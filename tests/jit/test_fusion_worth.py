@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from simulated_gpu.driver import RecordingDriver
 
 import quadpy as qp
-from quadpy.codegen.compile import compile_kernel
+from quadpy.codegen.compile import compile_kernel, lower
 from quadpy.codegen.schedule import Form, schedule_of
 from quadpy.core.flow import Fork, Loop, depth_of
 from quadpy.core.target import parse_target
@@ -46,6 +48,7 @@ def measured(**figures):
         "graph_node_us": 2.0,
         "fused_us": 13.0,
         "barrier_us": 1.5,
+        "block_us": 0.25,
     }
     usual |= {"graph_from": 2, "fused_from": 4, "fused_up_to": 10_000, "looped_up_to": 50_000}
     return Measured(**usual | figures)
@@ -109,36 +112,36 @@ def test_meetings_are_counted():
 @pytest.mark.parametrize("vendor", ["amdgpu", "cuda"])
 def test_usual_costs(vendor):
     driver = driver_of(vendor)
-    assert costs_on(driver).up_to == {"amdgpu": 16 * THREADS, "cuda": 0}[vendor]
+    assert costs_on(driver).up_to == {"amdgpu": 16 * THREADS, "cuda": 256}[vendor]
     assert costs_on(driver).looped == {"amdgpu": 16 * THREADS, "cuda": 4 * THREADS}[vendor]
-    plain = why_separate(driver, 100, loops=False, fuse="auto")
-    assert ("separate launches are faster" in plain) == (vendor == "cuda")
+    assert why_separate(driver, 256, loops=False, fuse="auto") == ""  # one block
+    assert ("separate launches are faster" in why_separate(driver, 257, loops=False, fuse="auto")) == (vendor == "cuda")
     assert why_separate(driver, 100, loops=True, fuse="auto") == ""
     assert "from" in why_separate(driver, 17 * THREADS, loops=True, fuse="auto")
 
 
 def test_on_amd_meetings_are_cheaper_than_launches():
     driver = driver_of("amdgpu")
-    assert why_slower(driver, 2, 1, loops=False, fuse="auto") == ""
-    assert why_slower(driver, 20, 19, loops=False, fuse="auto") == ""
-    assert why_slower(driver, 1, 0, loops=False, fuse="auto") == ""  # of tasks that touch nothing of each other
-    reason = why_slower(driver, 2, 3, loops=False, fuse="auto")
+    assert why_slower(driver, 2, 1, 40, loops=False, fuse="auto") == ""
+    assert why_slower(driver, 20, 19, 40, loops=False, fuse="auto") == ""
+    assert why_slower(driver, 1, 0, 40, loops=False, fuse="auto") == ""  # of tasks that touch nothing of each other
+    reason = why_slower(driver, 2, 3, 40, loops=False, fuse="auto")
     assert reason == (
         "separate launches are faster: the blocks of one launch would meet 3 times, which takes 6.0 µs, and 2 launches one "
         "after another take 3.9 µs longer than one (figures of other AMD GPUs)"
     )
-    assert why_slower(driver, 2, 3, loops=False, fuse=True) == ""
-    assert why_slower(driver, 2, 3, loops=True, fuse="auto") == ""
+    assert why_slower(driver, 2, 3, 40, loops=False, fuse=True) == ""
+    assert why_slower(driver, 2, 3, 40, loops=True, fuse="auto") == ""
 
 
 def test_measured_costs_decide():
     """Whoever made the device: these say that one launch wins from 4 launches on, if it meets at most 4 times for 3 nodes."""
     for vendor in ("amdgpu", "cuda", "another"):
         driver = driver_of(vendor, measured())
-        found = [why_slower(driver, depth, depth - 1, loops=False, fuse="auto") for depth in range(2, 7)]
+        found = [why_slower(driver, depth, depth - 1, 40, loops=False, fuse="auto") for depth in range(2, 7)]
         assert [not why for why in found] == [False, False, True, True, True]
         assert "one launch wins from 4 on" in found[0]
-        found = [why_slower(driver, 4, meetings, loops=False, fuse="auto") for meetings in range(3, 7)]
+        found = [why_slower(driver, 4, meetings, 40, loops=False, fuse="auto") for meetings in range(3, 7)]
         assert [not why for why in found] == [True, True, False, False]
         assert "figures of this device" in found[-1]
         assert why_separate(driver, 10_000, loops=False, fuse="auto") == ""
@@ -146,6 +149,16 @@ def test_measured_costs_decide():
         assert why_separate(driver, 50_000, loops=True, fuse="auto") == ""
         assert "from 50000 on" in why_separate(driver, 50_001, loops=True, fuse="auto")
         assert why_separate(driver, 50_001, loops=True, fuse=True) == ""
+
+
+def test_waves_of_one_block_meet_faster():
+    """16 meetings for 8 launches: too many for several blocks, and few for one."""
+    for vendor in ("amdgpu", "cuda"):
+        for figures in (None, measured(fused_up_to=10_000)):
+            driver = driver_of(vendor, figures)
+            assert why_slower(driver, 8, 16, 2, loops=False, fuse="auto")
+            assert why_slower(driver, 8, 16, 1, loops=False, fuse="auto") == ""
+            assert why_slower(driver, 8, 160, 1, loops=False, fuse="auto")
 
 
 def test_measured_never_to_win():
@@ -158,7 +171,7 @@ def test_of_an_unknown_device_nothing_is_known():
     driver = driver_of("another")
     assert costs_on(driver) is None
     assert "not calibrated" in why_separate(driver, 1, loops=False, fuse="auto")
-    assert why_slower(driver, 2, 10, loops=False, fuse="auto") == ""
+    assert why_slower(driver, 2, 10, 40, loops=False, fuse="auto") == ""
 
 
 def test_what_is_stored_is_read_once(monkeypatch):
@@ -201,3 +214,42 @@ def test_blocks_begin_at_different_shares():
 
     found = [schedule_of(ir_of(function), TARGET, Form(fused=True)).fused.shares for function in (apart, behind)]
     assert found == [((0, 3), (1, 3), (2, 3)), ((0, 1), (0, 1), (0, 1))]
+
+
+def blocks_reached(text, one_block):
+    """The code that threads of a launch can reach; with one block, its branches on the number of blocks are decided."""
+    body = re.search(r"define .*?_fused\(.*?\{\n(.*?)\n\}", text, re.DOTALL)[1]
+    (several,) = re.findall(r"(%\S+) = icmp ne i32 \S+, 1$", body, re.MULTILINE)
+    blocks = {"entry": ""}
+    for line in body.splitlines():
+        if label := re.match(r"^([\w.]+):", line):
+            blocks[name := label[1]] = ""
+        else:
+            blocks[name if len(blocks) > 1 else "entry"] += line + "\n"
+    seen, rest = {}, ["entry"]
+    while rest:
+        if (at := rest.pop()) not in seen:
+            seen[at] = blocks[at]
+            decided = re.search(rf"br i1 {re.escape(several)}, label %\S+, label %(\S+)", blocks[at])
+            rest += [decided[1]] if decided and one_block else re.findall(r"label %([\w.]+)", blocks[at])
+    return "".join(seen.values())
+
+
+@pytest.mark.parametrize("target", ["gfx942", "gfx1100", "gfx1201", "sm_90"])
+def test_one_block_meets_without_the_devices_memory(target):
+    def chain(x: I32, y: I32):
+        for i in x:
+            x[i] += 1
+        for i in y:
+            y[i] += x[0]
+        for i in x:
+            x[i] += y[1]
+
+    spec = parse_target(target)
+    text = lower(trace_for(qp.kernel(chain, graph=True), {}, spec).kernel, spec, Form(fused=True))
+    barrier = r"@llvm\.(amdgcn\.s\.barrier|nvvm\.barrier)"
+    for one_block, times in ((False, 2), (True, 0)):
+        found = blocks_reached(text, one_block)
+        assert found.count("atomicrmw") == times
+        assert bool(re.search(r'fence syncscope\("(agent|device)"\)', found)) == bool(times)
+        assert len(re.findall(barrier, found)) == 2 + times

@@ -31,10 +31,10 @@ def fresh_settings(monkeypatch, tmp_path):
 def on_simulated():
     """Runs checks on a simulated GPU with a fault; gives the session."""
 
-    def run(fault, *only, slow=3.0):
+    def run(fault, *only, slow=3.0, quick=True):
         command = [sys.executable, str(GPU), fault]
-        run = Run("recording", quick=True, slow=slow, environ={"QUADPY_CACHE": "0"}, command=command)
-        session = Session(run, chosen(quick=True, only=only), whole=True)
+        run = Run("recording", quick=quick, slow=slow, environ={"QUADPY_CACHE": "0"}, command=command)
+        session = Session(run, chosen(quick=quick, only=only), whole=True)
         session.go(print)
         return session
 

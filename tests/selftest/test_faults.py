@@ -30,6 +30,8 @@ def test_a_device_without_defects_passes(on_simulated):
         ("branches", "graph-branches", "graphs.branches", ("graphs.branches", "graphs.captured")),
         ("cooperative", "cooperative", "graphs.fused", ("graphs.fused", "graphs.loops")),
         ("flushing", "float-atomics", "blocks.atomics-of-floats", ("blocks.atomics-of-floats", "language.reductions")),
+        ("refused-parts", "parts", "streams.parts", ("streams.parts", "streams.order")),
+        ("lost-parts", "parts", "streams.parts", ("streams.parts", "streams.sections")),
         ("crash", "graphs", "graphs.captured", ("graphs.captured", "graphs.explicit", "features.programs")),
     ],
 )
@@ -56,6 +58,20 @@ def test_what_hangs_is_ended_and_the_rest_runs(on_simulated):
     )
     assert session.results["memory.copies"].status == "passed"
     assert (set(session.off), session.status) == ({"graphs"}, 3)
+
+
+def test_a_part_whose_work_never_completes_is_not_used_again(on_simulated):
+    session = on_simulated("dead-parts", "streams.parts", "streams.order", slow=0.2)
+    assert (session.results["streams.parts"].status, session.results["streams.parts"].without) == ("hung", "skipped")
+    assert (set(session.off), session.status) == ({"parts"}, 3)
+
+
+@pytest.mark.parametrize(("fault", "off"), [("slow-parts", set()), ("none", {"parts"})])
+def test_fewer_units_must_take_longer(on_simulated, fault, off):
+    """Kernels of a simulated GPU take the same time on any part: as on a driver that ignores masks."""
+    session = on_simulated(fault, "streams.parts", quick=False)
+    assert set(session.off) == off, session.results
+    assert not off or "on 152 of 304 units as on all: it runs on others, too" in session.off["parts"]
 
 
 def test_too_little_memory_is_named_and_switches_nothing_off(on_simulated):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import getpass
 import json
 import re
 import socket
+import time
 import zipfile
 from html.parser import HTMLParser
 from pathlib import Path
@@ -183,6 +185,66 @@ def test_what_is_no_report_is_refused(tmp_path, capsys):
     assert "quadpy: " in capsys.readouterr().err
 
 
+def zipped(folder, data, name="report.json"):
+    file = folder / "damaged.zip"
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as made:
+        made.writestr(name, data)
+    return file
+
+
+@pytest.mark.parametrize(
+    "data",
+    ["[1]", "5", "null", "[" * 100_000, b"\xff\xfe\0", '{"format": 1}', '{"format": 1, "checks": 5}', '{"forma',
+     '{"format": 1, "quadpy": "1", "host": {}, "device": {}, "off": {}, "checks": [{"name": null}]}',
+     '{"format": 1, "quadpy": "1", "host": null, "device": {}, "off": {}, "checks": []}', b" " * (17 << 20)],
+)  # fmt: skip
+def test_data_that_is_no_report_is_refused(tmp_path, data, whole, capsys):
+    assert main(["selftest", "--compare", str(whole[2]), str(zipped(tmp_path, data))]) == 1
+    assert "is no report of quadpy selftest" in capsys.readouterr().err
+
+
+def test_a_damaged_report_is_refused(tmp_path, whole):
+    """Cut off anywhere, or with other bytes anywhere: an error that names it, or the report."""
+    data, file = whole[2].read_bytes(), tmp_path / "damaged.zip"
+    for at in range(0, len(data), 37):
+        for damaged in (data[:at], data[:at] + bytes([data[at] ^ 0x55]) + data[at + 1 :]):
+            file.write_bytes(damaged)
+            with contextlib.suppress(ArgumentError):
+                assert differences(reports.read(file), reports.read(whole[2]))
+    with pytest.raises(ArgumentError, match="cannot be read: Is a directory"):
+        reports.read(tmp_path)
+
+
+def test_reports_of_other_versions_are_compared(tmp_path, whole):
+    """One has checks and figures that the other lacks."""
+    report = reports.read(whole[2])
+    older = json.loads(json.dumps(report))
+    older["quadpy"], older["checks"] = "0.0.9", older["checks"][3:]
+    for row in older["checks"]:
+        row["figures"] = {"another_us": 1.0}
+    said = "\n".join(differences(older, report))
+    assert re.search(r"^quadpy +0.0.9 ", said, re.MULTILINE)
+    assert re.search(r"^language.integers +not run +passed$", said, re.MULTILINE)
+
+
+@pytest.mark.parametrize("place", ["missing/report.zip", "."])
+def test_a_report_that_cannot_be_written_is_refused_before_anything_runs(tmp_path, capsys, place):
+    begin = time.monotonic()
+    assert main(["selftest", "--arch", "cpu", "--out", str(tmp_path / place)]) == 1
+    out, err = capsys.readouterr()
+    assert "cannot be written to" in err
+    assert "language" not in out
+    assert time.monotonic() - begin < 5
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_a_full_disk_is_named_after_the_results(capsys):
+    assert main(["selftest", "--arch", "cpu", "--only", "memory.copies", "--quick", "--out", "/dev/full"]) == 1
+    out, err = capsys.readouterr()
+    assert "passed   memory.copies" in out
+    assert "cannot be written to /dev/full: No space left" in err
+
+
 def test_the_checks_are_listed(capsys):
     assert main(["selftest", "--list", "--only", "graphs"]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -193,6 +255,12 @@ def test_the_checks_are_listed(capsys):
 def test_a_check_that_does_not_exist_is_refused(capsys):
     assert main(["selftest", "--only", "graphs", "grahps.large"]) == 1
     assert "there is no check 'grahps.large'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("factor", ["0", "-3", "nan", "inf", "1e9"])
+def test_a_factor_that_leaves_no_time_or_no_limit_is_refused(capsys, factor):
+    assert main(["selftest", "--arch", "cpu", f"--slow={factor}"]) == 1
+    assert "--slow is" in capsys.readouterr().err
 
 
 def test_a_device_that_is_not_there_is_named(capsys):

@@ -249,6 +249,46 @@ class NoCooperative(RunningDriver):
         raise DriverError("hipModuleLaunchCooperativeKernel failed: hipErrorCooperativeLaunchTooLarge")
 
 
+class NoParts(RunningDriver):
+    """Streams on a part are offered, and refused."""
+
+    def stream_create_on(self, *_):
+        raise DriverError("hipExtStreamCreateWithCUMask failed: hipErrorInvalidValue")
+
+
+class DeadParts(RunningDriver):
+    """Work on a part never completes, as on an XCC without units."""
+
+    def stream_synchronize(self, stream):
+        if self.queue_of(stream).units:
+            time.sleep(1e6)
+        super().stream_synchronize(stream)
+
+    def event_synchronize(self, event):
+        if (last := self.event_of(event).last) is not None and last.queue.units:
+            time.sleep(1e6)
+        super().event_synchronize(event)
+
+
+class LostParts(RunningDriver):
+    """Kernels on a part do not run."""
+
+    def launch(self, function, grid, block, shared, stream, arguments):
+        if not self.queue_of(stream).units:
+            super().launch(function, grid, block, shared, stream, arguments)
+
+
+class SlowParts(RunningDriver):
+    """A kernel takes longer on a part, as it should."""
+
+    def launch(self, function, grid, block, shared, stream, arguments):
+        super().launch(function, grid, block, shared, stream, arguments)
+        if units := self.queue_of(stream).units:
+            begin = time.perf_counter()
+            self.stream_synchronize(stream)
+            time.sleep((self.info.units / units - 1) * (time.perf_counter() - begin))
+
+
 class Small(RunningDriver):
     """A device with 2 MiB of memory."""
 
@@ -280,7 +320,8 @@ class Crashing(RunningDriver):
 DRIVERS = {
     "none": RunningDriver, "flushing": RunningDriver, "graphs": NoGraphs, "pool": BrokenPool, "stale": StaleNodes,
     "updates": FixedNodes, "branches": NoOrderOfBranches, "cooperative": NoCooperative, "small": Small,
-    "hang": Hanging, "crash": Crashing,
+    "hang": Hanging, "crash": Crashing, "refused-parts": NoParts, "dead-parts": DeadParts, "lost-parts": LostParts,
+    "slow-parts": SlowParts,
 }  # fmt: skip
 
 

@@ -128,8 +128,9 @@ class FusedCalls:
         if not self.most_blocks:
             return "not even one of its blocks fits on the device"
         driver, fuse, loops = self.device.driver, self._fuse, any(code.loops for code in self._codes)
+        meetings, blocks = self._cooperative.meetings, self._count_blocks()
         too_large = why_separate(driver, max(self._iterations), loops=loops, fuse=fuse)
-        return too_large or why_slower(driver, self._depth, self._cooperative.meetings, loops=loops, fuse=fuse)
+        return too_large or why_slower(driver, self._depth, meetings, blocks, loops=loops, fuse=fuse)
 
     def move(self, on: Stream) -> None:
         """See ``OneLaunch.move``."""
@@ -138,17 +139,22 @@ class FusedCalls:
 
     def launch(self, stream: StreamHandle) -> None:
         """See ``OneLaunch.launch``."""
-        launch = self._cooperative.launch
-        if not self._blocks:
-            self._blocks = launch.blocks(list(self._values.unpack_from(self._block))) or self.most_blocks
+        launch, blocks = self._cooperative.launch, min(self._count_blocks(), self._most)
         try:
             self.device.driver.launch_cooperative(
-                launch.function, (min(self._blocks, self._most), 1, 1), launch.block, 0, stream, self._arguments
+                launch.function, (blocks, 1, 1), launch.block, 0, stream, self._arguments
             )
         except DeviceError as error:
             raise launch.named(error) from error
         if self._cells is not None:
             self._cooperative.order_events_after(self._cells, stream)
+
+    def _count_blocks(self) -> int:
+        """The blocks of a launch with the arguments that are bound now."""
+        if not self._blocks:
+            values = list(self._values.unpack_from(self._block))
+            self._blocks = self._cooperative.launch.blocks(values) or self.most_blocks
+        return self._blocks
 
 
 def _places(codes: Sequence[CallCode], fused: AbiLayout) -> list[list[tuple[int, int, int]]]:

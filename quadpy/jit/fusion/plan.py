@@ -75,7 +75,7 @@ class FusingPlan:
         self.code, self.fields, self.footprints = separate.code, separate.fields, separate.footprints
         formulas = [task.extent for task in self.code.tasks if task.extent is not None]
         self._extents, self._key = [compile_formula(formula) for formula in formulas], deciding_values(formulas)
-        self._last: tuple[object, str] | None = None
+        self._last: tuple[object, FusedPlan | str] | None = None
         self._fused: FusedPlan | str | None = None
         self._lock = new_lock()
 
@@ -92,7 +92,7 @@ class FusingPlan:
             except DriverError as error:
                 if error.name not in TOO_LARGE:
                     raise
-                self._fused = f"the device refused a launch of {fused.most_blocks} blocks at once"
+                self._fused, self._last = f"the device refused a launch of {fused.most_blocks} blocks at once", None
         return self.separate.run(given, views, stream)
 
     def apart(self, values: Values) -> Plan:
@@ -115,20 +115,24 @@ class FusingPlan:
         if len(self.code.tasks) == 1 and not self.code.flow:
             return "there is only one launch"
         try:
-            why = self._why_separate(values)
+            key = self._key(values)
+            if (last := self._last) is None or last[0] != key:  # most calls have the extents of the call before
+                self._last = last = key, self._decide(values)
         except MISFITS as error:
             raise Misfit from error
-        return why or self._one_launch()
+        return last[1]
 
-    def _why_separate(self, values: Values) -> str:
-        """Like ``why_separate``; most calls have the extents of the call before."""
-        key, last = self._key(values), self._last
-        if last is not None and last[0] == key:
-            return last[1]
-        iterations = max((extent(values) for extent in self._extents), default=0)
-        why = why_separate(self.device.driver, iterations, loops=has_loop(self.code.flow), fuse=self._fuse)
-        self._last = key, why
-        return why
+    def _decide(self, values: Values) -> FusedPlan | str:
+        driver, flow, fuse = self.device.driver, self.code.flow, self._fuse
+        iterations, loops = max((extent(values) for extent in self._extents), default=0), has_loop(flow)
+        if why := why_separate(driver, iterations, loops=loops, fuse=fuse):
+            return why
+        found = self._one_launch()
+        if isinstance(found, str):
+            return found
+        depth, blocks = depth_of(flow or tuple(range(len(self.code.tasks)))), found.launches[0].blocks(values)
+        meetings = found.code.tasks[0].meetings
+        return why_slower(driver, depth, meetings, blocks or found.most_blocks, loops=loops, fuse=fuse) or found
 
     def _one_launch(self) -> FusedPlan | str:
         with self._lock:
@@ -141,10 +145,6 @@ class FusingPlan:
             found = self._compile()
         except DriverError as error:  # an older library has no such call
             return error.message
-        if isinstance(found, str):
+        if isinstance(found, str) or found.most_blocks:
             return found
-        if not found.most_blocks:
-            return "not even one of its blocks fits on the device"
-        flow, (task,) = self.code.flow, found.code.tasks
-        depth, driver = depth_of(flow or tuple(range(len(self.code.tasks)))), self.device.driver
-        return why_slower(driver, depth, task.meetings, loops=has_loop(flow), fuse=self._fuse) or found
+        return "not even one of its blocks fits on the device"

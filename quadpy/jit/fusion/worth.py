@@ -16,7 +16,7 @@ BLOCKS_OF_UNIT: Final = 2
 _MOST_ITERATIONS: Final = (1 << 31) - 1
 """Code that counts in 32 bits adds the number of all threads."""
 _THREADS: Final = 256
-"""Threads of a block, for an estimate."""
+"""Threads of a block, for an estimate: so many iterations are one block."""
 
 
 class Costs(NamedTuple):
@@ -24,6 +24,7 @@ class Costs(NamedTuple):
 
     node      each further node of a graph, after the one before
     barrier   each meeting of the blocks of a launch
+    alone     each meeting of a launch of one block, whose waves meet
     fewest    launches one after another from which on one launch is faster
     up_to     iterations of a task up to which one launch is faster; 0 if it never is
     looped    the same for tasks in a loop on the device
@@ -32,6 +33,7 @@ class Costs(NamedTuple):
 
     node: float
     barrier: float
+    alone: float
     fewest: int
     up_to: int
     looped: int
@@ -39,14 +41,15 @@ class Costs(NamedTuple):
 
 
 _USUAL: Final = {
-    "amdgpu": Costs(3.9, 2.0, 2, 16, 16, "figures of other AMD GPUs"),
-    "cuda": Costs(1.2, 1.4, 2, 0, 4, "figures of an H200"),
+    "amdgpu": Costs(3.9, 2.0, 0.3, 2, 16, 16, "figures of other AMD GPUs"),
+    "cuda": Costs(1.1, 1.3, 0.15, 8, 0, 4, "figures of an H200"),
 }
 """Of devices on which ``quadpy selftest`` did not run, with iterations of a thread.
 
-A node of a graph takes 3.9 µs on a W7900 (ROCm/rocm-systems issue 10834) and 1.2 µs on an H200, where blocks take 1.4 µs to
-meet; the time of a meeting on AMD's GPUs is an estimate.  On an H200, steps of five tasks in a loop gain a third up to
-128 x 128 elements, and a tenth with 512 x 512.
+A node of a graph takes 3.9 µs on a W7900 (ROCm/rocm-systems issue 10834) and 1.1 µs on an H200, where several blocks take
+1.3 µs to meet, and the waves of one block 0.15 µs; the times of meetings on AMD's GPUs are estimates.  On an H200, steps of
+one block gain from 8 tasks on, 32 tasks two thirds; steps of five tasks in a loop gain a third up to 128 x 128 elements,
+and a tenth with 512 x 512.
 """
 
 _measured: weakref.WeakKeyDictionary[Driver, Measured | None] = weakref.WeakKeyDictionary()
@@ -61,12 +64,12 @@ def costs_on(driver: Driver) -> Costs | None:
         found = _measured[driver] = known.measured if known is not None else None
     if found is not None:
         sizes, source = (found.fused_up_to, found.looped_up_to), "figures of this device"
-        return Costs(found.graph_node_us, found.barrier_us, found.fused_from, *sizes, source)
+        return Costs(found.graph_node_us, found.barrier_us, found.block_us, found.fused_from, *sizes, source)
     usual = _USUAL.get(driver.name)
     if usual is None:
         return None
     threads = BLOCKS_OF_UNIT * driver.info.units * _THREADS
-    return usual._replace(up_to=usual.up_to * threads, looped=usual.looped * threads)
+    return usual._replace(up_to=max(usual.up_to * threads, _THREADS), looped=usual.looped * threads)
 
 
 def why_separate(driver: Driver, iterations: int, *, loops: bool, fuse: Fuse) -> str:
@@ -91,8 +94,8 @@ def why_separate(driver: Driver, iterations: int, *, loops: bool, fuse: Fuse) ->
     return ""
 
 
-def why_slower(driver: Driver, depth: int, meetings: int, *, loops: bool, fuse: Fuse) -> str:
-    """Why one launch with ``meetings`` is expected to take longer than a graph; empty if it is not.
+def why_slower(driver: Driver, depth: int, meetings: int, blocks: int, *, loops: bool, fuse: Fuse) -> str:
+    """Why one launch of ``blocks`` with ``meetings`` is expected to take longer than a graph; empty if it is not.
 
     ``depth`` is the number of nodes of the graph's longest path.  Loops are not counted: all other ways to repeat tasks
     take longer than a few meetings.
@@ -102,7 +105,7 @@ def why_slower(driver: Driver, depth: int, meetings: int, *, loops: bool, fuse: 
         return ""
     if meetings and depth < costs.fewest:
         return f"separate launches are faster: there are {depth} one after another, and one launch wins from {costs.fewest} on"
-    one, several = meetings * costs.barrier, (depth - 1) * costs.node
+    one, several = meetings * (costs.barrier if blocks > 1 else costs.alone), (depth - 1) * costs.node
     if one <= several:
         return ""
     return (

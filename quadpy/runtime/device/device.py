@@ -69,6 +69,7 @@ class Device(OneProcess):
         self.reaper = Reaper()
         self.life.reapers.append(self.reaper)
         self.timelines = Timelines(driver, self.reaper, self.life)
+        self.timelines.parts_off = self.off.get("parts", "")
         self.memory = DeviceMemory(driver, self.timelines, self.reaper, allocator)
         self._borrowed = BorrowedStreams(self.timelines, self.reaper, self.life)
         self.prints = Prints(driver, self.timelines, self.memory, self.reaper)

@@ -39,6 +39,7 @@ class Measured(NamedTuple):
     graph_node_us  each further node of a graph
     fused_us       one cooperative launch, and the wait for it; 0 where there are none
     barrier_us     each further task of a cooperative launch: its blocks meet; 0 where there are none
+    block_us       the same for a launch of one block
     graph_from     the number of launches from which a graph is faster; 0 if it never was
     fused_from     the number of small tasks from which one cooperative launch is faster; 0 if it never was
     fused_up_to    iterations of a task up to which one launch of several tasks is faster than several; 0 if it never was
@@ -51,6 +52,7 @@ class Measured(NamedTuple):
     graph_node_us: float
     fused_us: float
     barrier_us: float
+    block_us: float
     graph_from: int
     fused_from: int
     fused_up_to: int

@@ -12,6 +12,7 @@ import functools
 import importlib.util
 import os
 import re
+import struct
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -23,6 +24,9 @@ _VARIABLES: Final = ("ROCM_PATH", "ROCM_HOME", "HIP_PATH")
 _FOLDERS: Final = ("/opt/rocm", "/opt/rocm/core-*", "/opt/rocm-*")
 _SONAMES: Final = {"amdhip64": 7, "rccl": 1, "rocprofiler-sdk-roctx": 1, "roctx64": 4}
 """The libraries that quadpy uses, and the version in the name of the file whose calls it knows."""
+
+_CALLS: Final = {"amdhip64": "hipRuntimeGetVersion"}
+"""A call of each library that shows that it is no other one."""
 
 
 class Place(NamedTuple):
@@ -55,10 +59,26 @@ def open_rocm_library(name: str) -> Opened:
     refused = [f"{_file_names(name)[0]} is in none of the places where quadpy looks"]
     for file, where in ((file, place.name) for place in places(name) for file in place.files):
         try:
-            return Opened(ctypes.CDLL(file), _mapped(name) or file, where)
+            _require_whole(file)
+            library = ctypes.CDLL(file)
+            if name not in _CALLS or hasattr(library, _CALLS[name]):
+                return Opened(library, _mapped(name) or file, where)
+            refused += [f"{file} is no {name}: it has no {_CALLS[name]}"]
         except OSError as error:  # noqa: PERF203 - a file that is there, but not one that it needs
-            refused += [f"{file} cannot be opened: {error}"] if Path(file).exists() else []
+            refused += (
+                [f"{file} cannot be opened: {str(error).removeprefix(f'{file}: ')}"] if Path(file).exists() else []
+            )
     raise LibraryMissing(refused[len(refused) > 1])
+
+
+def _require_whole(file: str) -> None:
+    """OSError if an ELF file is shorter than its header says, as after a full disk: the loader would end the process."""
+    with contextlib.suppress(FileNotFoundError), open(file, "rb") as opened:  # noqa: PTH123 - also a name for the loader
+        head = opened.read(64)
+        if head.startswith(b"\x7fELF\2\1") and len(head) == 64:  # 64 bits, little-endian
+            (start,), (size, count) = struct.unpack_from("<Q", head, 0x28), struct.unpack_from("<HH", head, 0x3A)
+            if start + size * count > opened.seek(0, os.SEEK_END):
+                raise OSError("the file is incomplete")
 
 
 def places(name: str, environ: Mapping[str, str] = os.environ, root: Path = Path("/")) -> Iterator[Place]:
@@ -95,7 +115,7 @@ def _of_wheels(name: str) -> Place:
         )
     except ModuleNotFoundError as error:
         return Place("rocm_sdk", reason="not installed" if error.name == "rocm_sdk" else str(error))
-    except Exception as error:  # noqa: BLE001 - UnboundLocalError for a wheel that is missing, SystemExit not
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - UnboundLocalError for a wheel that is missing
         return Place("rocm_sdk", reason=f"{type(error).__name__}: {error}")
 
 

@@ -89,6 +89,8 @@ class Timelines:
         )
         """Events without timing."""
         self._streams = HandlePool(reaper, driver.stream_destroy, driver.stream_query, driver.stream_create, 0)
+        self.parts_off = ""
+        """Why quadpy does without streams on a part of the device; empty if it does not."""
         self._numbers = itertools.count(1)
         self._synchronized = 0  # the number of the last synchronize of the device
 
@@ -123,6 +125,11 @@ class Timelines:
         units = parts.checked_units(wanted)
         if units is None or "host" in self._driver.features:
             return None
+        if self.parts_off:
+            raise StreamError(
+                f"streams on a part of {self._driver.info.name} are switched off: {self.parts_off}",
+                hint="create the stream without compute_units; see `quadpy selftest`",
+            )
         if "parts" not in self._driver.features:
             raise StreamError(
                 f"the driver of {self._driver.info.name} has no streams on a part of the compute units",

@@ -19,7 +19,12 @@ from quadpy.selftest.table import Figures, Skip, check
 
 _SPEED: Final = "look for other work on the GPU, its power limit and its clocks; costs never make a result wrong"
 _SMALL: Final = 256
+"""Iterations of a task: one block."""
+_SPREAD: Final = 1 << 14
+"""The same for blocks on many compute units."""
 _TASKS: Final = (2, 4, 8, 16, 32)
+_MANY: Final = (8, 32)
+"""So many that the device takes longer than the host takes to launch them."""
 _ROUNDS: Final = 32
 
 
@@ -143,13 +148,13 @@ class _Steps:
 def crossing(place: Place) -> Figures:
     place.needs_gpu("on the CPU, a launch costs less than a microsecond")
     rows = []
-    for size in (_SMALL, 1 << 14, 1 << 16, 1 << 18, 1 << 20):
-        for tasks in _TASKS if size == _SMALL else (8,):
+    for size in (_SMALL, _SPREAD, 1 << 16, 1 << 18, 1 << 20):
+        for tasks in _TASKS if size in (_SMALL, _SPREAD) else (8,):
             steps = _Steps(place, tasks, size)
             eager, graph, fused = steps.eager_us(), steps.graph_us(False), steps.graph_us(True)
             rows.append({"tasks": tasks, "size": size, "eager_us": eager, "graph_us": graph, "fused_us": fused})
     looped = []
-    for size in (_SMALL, 1 << 14, 1 << 16, 1 << 18, 1 << 20):
+    for size in (_SMALL, _SPREAD, 1 << 16, 1 << 18, 1 << 20):
         apart, fused = (_loop_us(place, kernel, size) for kernel in (kernels.rounds_apart, kernels.rounds_fused))
         looped.append({"size": size, "apart_us": apart, "fused_us": fused})
     return {"steps": rows, "loops": looped, "measured": measured_from(place, rows, looped)._asdict()}
@@ -171,18 +176,20 @@ def _loop_us(place: Place, kernel: Any, size: int) -> float:
 
 def measured_from(place: Place, rows: list[dict[str, Any]], looped: list[dict[str, Any]]) -> Measured:
     """The costs of each part, and where each way wins."""
-    small = {row["tasks"]: row for row in rows if row["size"] == _SMALL}
-    few, many = small[_TASKS[0]], small[_TASKS[-1]]
+    small, spread = ({row["tasks"]: row for row in rows if row["size"] == size} for size in (_SMALL, _SPREAD))
 
-    def slope(way: str) -> float:
-        return max(0.0, (many[way] - few[way]) / (many["tasks"] - few["tasks"])) if many[way] and few[way] else 0.0
+    def slope(way: str, found: dict[int, dict[str, Any]] = small) -> float:
+        few, many = (found[tasks] for tasks in _MANY)
+        return max(0.0, (many[way] - few[way]) / (_MANY[1] - _MANY[0])) if many[way] and few[way] else 0.0
 
-    def first(way: str, other: str) -> int:
-        return next((row["tasks"] for row in small.values() if 0 < row[way] < row[other]), 0)
+    def wins(row: dict[str, Any], way: str, *others: str) -> bool:
+        return bool(0 < row[way] < min(row[other] or 1e9 for other in others))
 
-    def up_to(found: list[dict[str, Any]], others: tuple[str, ...]) -> int:
-        wins = (row["size"] for row in found if 0 < row["fused_us"] < min(row[way] or 1e9 for way in others))
-        return max(wins, default=0)
+    def first(way: str, *others: str) -> int:
+        return next((row["tasks"] for row in small.values() if wins(row, way, *others)), 0)
+
+    def up_to(found: list[dict[str, Any]], *others: str) -> int:
+        return max((row["size"] for row in found if wins(row, "fused_us", *others)), default=0)
 
     x, wait = counted(_SMALL), place.device.synchronize
     waited = place.best_us(lambda: (kernels.scale(1.0, x), wait()))
@@ -190,11 +197,11 @@ def measured_from(place: Place, rows: list[dict[str, Any]], looped: list[dict[st
         kernels.scale(1.0, x)
     with graph.instantiate(fuse=False) as run:
         graph_us = place.best_us(lambda: (run.launch(), wait()))
-    one = few["fused_us"] and few["fused_us"] - slope("fused_us")
+    one, few = slope("fused_us"), small[_TASKS[0]]["fused_us"]
     return Measured(
-        slope("eager_us"), waited, graph_us, slope("graph_us"), one, slope("fused_us"), first("graph_us", "eager_us"),
-        first("fused_us", "eager_us"), up_to([row for row in rows if row["tasks"] == 8], ("eager_us", "graph_us")),
-        up_to(looped, ("apart_us",)),
+        slope("eager_us"), waited, graph_us, slope("graph_us"), few and few - one, slope("fused_us", spread), one,
+        first("graph_us", "eager_us"), first("fused_us", "eager_us", "graph_us"),
+        up_to([row for row in rows if row["tasks"] == 8], "eager_us", "graph_us"), up_to(looped, "apart_us"),
     )  # fmt: skip
 
 

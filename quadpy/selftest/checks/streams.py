@@ -11,11 +11,15 @@ import numpy as np
 import quadpy as qp
 from quadpy.selftest import kernels
 from quadpy.selftest.place import Place, counted, require, require_same
-from quadpy.selftest.table import Figures, check
+from quadpy.selftest.table import Figures, Skip, check
 
 _QUEUES: Final = (
     "work on several streams is right, only slower; on AMD, look whether GPU_MAX_HW_QUEUES or HSA_ENABLE_SDMA is set"
 )
+
+_PARTS: Final = "create streams without compute_units: they have the whole GPU; update the GPU's driver"
+_THREADS: Final = 4096
+"""Threads for each compute unit: more than it holds at once, so that half of the units take twice as long."""
 
 
 @check("events order work of several streams", "streams")
@@ -75,6 +79,55 @@ def sections(place: Place) -> None:
     for _ in range(3 if place.quick else 50):
         kernels.both(x, y, z)
     require_same(3 * np.arange(500, dtype=np.float32), z.to_numpy(), "sections and what comes after them")
+
+
+@check(
+    "streams on a part of the GPU: kernels, events, sections, graphs; fewer units take longer", "parts", remedy=_PARTS
+)
+def parts(place: Place) -> Figures:
+    place.needs_gpu("on the CPU, a stream has all threads")
+    if "parts" not in place.device.driver.features:
+        raise Skip("the driver has no streams on a part of the GPU")
+    with qp.create_stream(compute_units=0.5) as half, qp.create_stream(compute_units=1) as least:
+        _require_results((half, least, half))
+        if place.quick or len(half.compute_units or ()) == place.device.driver.info.units:
+            return None  # a small GPU may be one group of units
+        return _fewer_take_longer(place, half)
+
+
+def _require_results(streams: tuple[Any, ...]) -> None:
+    """Work that goes from stream to stream, in every form."""
+    x, ready = counted(500), qp.create_event()
+    sides = [counted(500) for _ in range(3)]
+    with qp.graph.capture() as graph:
+        kernels.add_one(x)
+        kernels.scale(2.0, x)
+    expected = np.arange(500, dtype=np.float32)
+    with graph.instantiate(fuse=False) as run:
+        ready.record()
+        for stream in streams:
+            ready.wait(stream)
+            kernels.add_one(x, stream=stream)
+            run.launch(stream)
+            kernels.both(*sides, stream=stream)
+            ready.record(stream)
+            expected = 2 * (expected + 2)
+        ready.synchronize()
+        require_same(expected, x.to_numpy(), "work on parts of the GPU")
+        require_same(3 * np.arange(500, dtype=np.float32), sides[2].to_numpy(), "sections on parts of the GPU")
+
+
+def _fewer_take_longer(place: Place, half: Any) -> Figures:
+    array, rounds = [counted(_THREADS * place.device.driver.info.units)], 100
+    with qp.create_stream() as whole:
+        while place.best_us(partial(_spun, place, [whole], array, rounds), repeats=1) < 2000 and rounds < 1 << 30:
+            rounds *= 2
+        whole_us = place.best_us(partial(_spun, place, [whole], array, rounds))
+        half_us = place.best_us(partial(_spun, place, [half], array, rounds))
+    units = len(half.compute_units)
+    require(half_us > 1.3 * whole_us, f"a kernel takes {half_us / whole_us:.2f} times as long on {units} of "
+            f"{place.device.driver.info.units} units as on all: it runs on others, too")  # fmt: skip
+    return {"units": units, "whole_us": whole_us, "half_us": half_us}
 
 
 @check("streams overlap: small kernels on two streams take less than twice the time of one", "overlap",
