@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
+from weakref import WeakSet
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from quadpy.ad.arrays import Bytes, bytes_of, copy_of, overlap, storages_of
 from quadpy.ad.entries import Touch
 from quadpy.core.light import dataclass
 from quadpy.core.public import call_site
-from quadpy.errors import ArgumentError
+from quadpy.errors import ArgumentError, OverwrittenError
 from quadpy.jit.kernel import Kernel
 from quadpy.jit.observed_call import accesses_of
 from quadpy.jit.plan import Plan, Values, Views
@@ -58,11 +59,11 @@ class Launch(NamedTuple):
         """Whether it draws random numbers."""
         return any(each.name == "launch" for each in self.plan.code.hidden)
 
-    def derivative(self, kind: str, args: tuple[Any, ...] | None = None) -> Launch:
+    def derivative(self, kind: str, args: tuple[Any, ...] | None = None, *, from_before: bool = False) -> Launch:
         """The same call of the derivative of the kernel."""
         args = self.args if args is None else args
         given, named = self.kernel.as_given(args)
-        made = self.kernel.derivative(kind)
+        made = self.kernel.derivative(kind, from_before=from_before)
         return made.planned(given, named, lambda *found: Launch(made, found[0], args, found[1], found[2]))
 
     def run(self, stream: object) -> object:
@@ -92,6 +93,11 @@ class BackwardLaunch:
     touches: Sequence[Touch]
     number: int
 
+    @property
+    def from_before(self) -> bool:
+        """Whether it runs on what was there before the forward one."""
+        return self.launch.kernel.options.from_before
+
     def back(self) -> None:
         before = [copy_of(storage, self.stream) for storage in self.changed]
         with as_launch(self.number):
@@ -104,7 +110,7 @@ def backward_launch(
     forward: Launch, kind: str, on: Stream, number: int, *, is_captured: bool
 ) -> tuple[BackwardLaunch, dict[Bytes, tuple[Storage, ...]]]:
     """The launch of the backward kernel, and the arrays that it reads as the forward one left them."""
-    back = forward.derivative(kind, tuple(_kept(each, is_captured=is_captured) for each in forward.args))
+    back = _resolved(forward, kind, tuple(_kept(each, is_captured=is_captured) for each in forward.args))
     known = {bytes_of(each) for each in forward.views if each.nbytes}
     if any(isinstance(view, (HostView, DeviceView)) and bytes_of(view) in known for view in back.views):
         raise ArgumentError(
@@ -124,6 +130,28 @@ def backward_launch(
             if access.kind != "read":
                 changed[where] = storages_of(array)
     return BackwardLaunch(on, back, sum(changed.values(), ()), touches, number), reads
+
+
+_from_before: Final[WeakSet[Kernel]] = WeakSet()
+"""Backward kernels in whose place others run, on what was there before the kernel."""
+
+
+def _resolved(forward: Launch, kind: str, args: tuple[Any, ...]) -> Launch:
+    """The backward launch; on what was there before the kernel only if the usual one cannot be."""
+    usual, first = forward.kernel.derivative(kind), None
+    if usual not in _from_before:
+        try:
+            return forward.derivative(kind, args)
+        except OverwrittenError as error:
+            first = error
+    try:
+        found = forward.derivative(kind, args, from_before=True)
+    except OverwrittenError as error:
+        shown = first or error
+        hint = "write to another array, or to other elements"
+        raise OverwrittenError(shown.message, shown.span, hint=hint) from error
+    _from_before.add(usual)
+    return found
 
 
 def _kept(given: Any, *, is_captured: bool) -> Any:

@@ -93,12 +93,21 @@ class Recorder(Following):
                 )
             if self.unnoted:
                 self._note_unnoted(kernel, launch.arrays, written)
+            noted = len(self.entries)
+            if backward is not None and backward[0].from_before:
+                self.add(
+                    *backward, map(bytes_of, launch.arrays)
+                )  # as if it had been called before: what it reads is kept
             self.keep([bytes_of(each) for each in written], on)
-            with as_launch(number) if number else nullcontext():
-                result = launch.run(stream)
-            if backward is not None:
-                entry, reads = backward
-                self.add(entry, reads, map(bytes_of, launch.arrays))
+            try:
+                with as_launch(number) if number else nullcontext():
+                    result = launch.run(stream)
+            except BaseException:
+                if backward is not None and backward[0].from_before:
+                    del self.entries[noted]
+                raise
+            if backward is not None and not backward[0].from_before:
+                self.add(*backward, map(bytes_of, launch.arrays))
             return Number.of(result, returned) if returned is not None and isinstance(result, float) else result
 
     def chosen(self, given: Launch) -> tuple[Launch, str]:
@@ -300,6 +309,9 @@ class Noting(Block):
 
     def _end(self, about: Recorder, *exception: Any) -> None:
         end(about)
+
+
+"""Backward kernels that would need what their kernels have overwritten."""
 
 
 def recorder_here(what: str) -> Any:

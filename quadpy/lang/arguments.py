@@ -166,7 +166,8 @@ class Options:
     nothing, None for the compiler's choice; a loop that is unrolled more often than ``unrolling_limit`` gives a warning, for
     0 none.  ``as_taichi`` allows a float result under an integer annotation,
     and lets a name that is not assigned yet mean the module's.  ``guarded`` skips accesses outside arrays.
-    ``derivative`` asks for another kernel in place of the kernel itself: see ``Derivative``.
+    ``derivative`` asks for another kernel in place of the kernel itself: see ``Derivative``; with ``from_before``, a backward
+    one runs on what arrays held before the kernel, and not on what it leaves.
     """
 
     default_ip: Scalar = i32
@@ -189,3 +190,4 @@ class Options:
     as_taichi: bool = False
     guarded: bool = False
     derivative: str = ""
+    from_before: bool = False

@@ -92,7 +92,8 @@ def differentiated(t: Trace, kernel: ir.Kernel) -> ir.Kernel:
     else:
         duals = found.get("dual", {}) | {found["grad"][name]: dual for name, dual in found.get("grad.dual", {}).items()}
         adjoint = import_late("quadpy.ir.grad.reverse").adjoint
-        made = _repeating(adjoint(kernel, found["grad"], with_callees, duals, asked.directions))
+        way = t.options.from_before
+        made = _repeating(adjoint(kernel, found["grad"], with_callees, duals, asked.directions, from_before=way))
     return replace(made, name=f"{kernel.name}_{kind.replace('.', '_')}")  # type: ignore[no-any-return]  # a kernel
 
 

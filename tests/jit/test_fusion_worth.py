@@ -60,12 +60,30 @@ def test_launches_one_after_another(flow, depth):
     assert depth_of(flow) == depth
 
 
-def meetings(function):
-    return (
-        compile_kernel(trace_for(qp.kernel(function, graph=True), {}, TARGET).kernel, TARGET, Form(fused=True))
-        .tasks[0]
-        .meetings
-    )
+def ir_of(function):
+    return trace_for(qp.kernel(function, graph=True), {}, TARGET).kernel
+
+
+def launch_of(function):
+    return compile_kernel(ir_of(function), TARGET, Form(fused=True)).tasks[0]
+
+
+def apart(x: I32, y: I32, z: I32):
+    for i in x:
+        x[i] += 1
+    for i in y:
+        y[i] += 1
+    for i in z:
+        z[i] += 1
+
+
+def behind(x: I32, y: I32, z: I32):
+    for i in x:
+        x[i] += 1
+    for i in y:
+        y[i] += x[0]
+    for i in z:
+        z[i] += y[0]
 
 
 def test_meetings_are_counted():
@@ -77,23 +95,15 @@ def test_meetings_are_counted():
         for i in x:
             x[i] += 2
 
-    def apart(x: I32, y: I32, z: I32):
-        for i in x:
-            x[i] += 1
-        for i in y:
-            y[i] += 1
-        for i in z:
-            z[i] += 1
-
     def looped(x: I32, go: I32):
         while qp.graph.do_while(go):
             for i in x:
                 x[i] += 1
             go[0] = go[0] - 1
 
-    assert meetings(chain) == 2
-    assert meetings(apart) == 0
-    assert meetings(looped) == 1
+    assert launch_of(chain).meetings == 2
+    assert launch_of(apart).meetings == 0
+    assert launch_of(looped).meetings == 1
 
 
 @pytest.mark.parametrize("vendor", ["amdgpu", "cuda"])
@@ -158,12 +168,6 @@ def test_what_is_stored_is_read_once(monkeypatch):
     assert costs_on(driver) == first
 
 
-def launch_of(function):
-    return compile_kernel(
-        trace_for(qp.kernel(function, graph=True), {}, TARGET).kernel, TARGET, Form(fused=True)
-    ).tasks[0]
-
-
 def blocks_of(function, *extents):
     """The blocks that the one launch of ``function`` asks for; each array has two values, its address and its extent."""
     values = [value for extent in extents for value in (0, extent)]
@@ -172,22 +176,6 @@ def blocks_of(function, *extents):
 
 
 def test_tasks_that_run_at_once_have_blocks_of_their_own():
-    def apart(x: I32, y: I32, z: I32):
-        for i in x:
-            x[i] += 1
-        for i in y:
-            y[i] += 1
-        for i in z:
-            z[i] += 1
-
-    def behind(x: I32, y: I32, z: I32):
-        for i in x:
-            x[i] += 1
-        for i in y:
-            y[i] += x[0]
-        for i in z:
-            z[i] += y[0]
-
     def branches(x: I32, y: I32, z: I32):
         for i in z:
             z[i] = 1
@@ -211,26 +199,5 @@ def test_tasks_that_run_at_once_have_blocks_of_their_own():
 def test_blocks_begin_at_different_shares():
     """Of three tasks that run at once, two are shifted in the code; those that wait for each other are not."""
 
-    def apart(x: I32, y: I32, z: I32):
-        for i in x:
-            x[i] += 1
-        for i in y:
-            y[i] += 1
-        for i in z:
-            z[i] += 1
-
-    def behind(x: I32, y: I32, z: I32):
-        for i in x:
-            x[i] += 1
-        for i in y:
-            y[i] += x[0]
-        for i in z:
-            z[i] += y[0]
-
-    found = [
-        schedule_of(
-            trace_for(qp.kernel(function, graph=True), {}, TARGET).kernel, TARGET, Form(fused=True)
-        ).fused.shares
-        for function in (apart, behind)
-    ]
+    found = [schedule_of(ir_of(function), TARGET, Form(fused=True)).fused.shares for function in (apart, behind)]
     assert found == [((0, 3), (1, 3), (2, 3)), ((0, 1), (0, 1), (0, 1))]

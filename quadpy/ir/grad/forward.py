@@ -10,10 +10,13 @@ from quadpy.core.source import Span
 from quadpy.errors import KernelTypeError
 from quadpy.ir import nodes as ir
 from quadpy.ir.grad.activity import Activity
+from quadpy.ir.grad.exact import Memory
+from quadpy.ir.grad.extremes import EXTREMES, contested, extremes_in
 from quadpy.ir.grad.inline import inline_called
 from quadpy.ir.grad.maths import Functions, Guard, Library, Maths, Names, both, cast, zero
-from quadpy.ir.grad.plain import plain_updates
+from quadpy.ir.grad.plain import SUMS, plain_updates
 from quadpy.ir.grad.rules import Changes, changes_of
+from quadpy.ir.grad.winner_tangents import Winners
 from quadpy.ir.types import Array
 from quadpy.ir.walk import children, map_children
 
@@ -29,7 +32,7 @@ def tangent(kernel: ir.Kernel, duals: Mapping[str, str], library: Library, direc
         KernelTypeError: at a line whose derivative does not exist or would be lost.
     """
     names = Names()
-    kernel = replace(kernel, body=plain_updates(inline_called(kernel.body, kernel, names), kernel, names))
+    kernel = replace(kernel, body=plain_updates(inline_called(kernel.body, kernel, names), kernel, names, SUMS))
     return Tangents(kernel, duals, Functions(kernel, library), names, directions).run()
 
 
@@ -37,7 +40,8 @@ class Tangents:
     """Writes a kernel with tangents.
 
     ``variables`` maps each active variable to the variables of its tangents, one for each direction; ``slots`` does the
-    same for slots, and ``arrays`` maps an array to that of its tangents.
+    same for slots, and ``arrays`` maps an array to that of its tangents.  ``claims`` has the tangents of the values of atomic
+    minima and maxima, by ``id``.
     """
 
     def __init__(
@@ -52,6 +56,8 @@ class Tangents:
         self.variables = {var: [names.fresh(var.name, var.type) for _ in self.ways] for var in found}
         self.types: dict[str, Array] = kernel.array_types
         self.slots: dict[int, int] = {}  # of the first direction; the others follow
+        self.claims: dict[int, Sequence[ir.Expr]] = {}
+        self.memory = Memory(kernel)
         self.crossing = list(kernel.crossing)
         for number, var in enumerate(kernel.crossing):
             if var in self.variables:
@@ -62,8 +68,9 @@ class Tangents:
         body = self.block(self.kernel.body)
         results = self.kernel.results
         more = (t for t in results if t.is_float for _ in self.ways)
+        kernel = self.memory.added_to(self.kernel)
         return replace(
-            self.kernel, body=body, results=(*results, *more),
+            kernel, body=body, results=(*results, *more),
             functions=tuple(self.functions.all.values()), crossing=tuple(self.crossing), slots=len(self.crossing),
         )  # fmt: skip
 
@@ -110,6 +117,13 @@ class Tangents:
                 self.types |= {array.name: array.type for array in shared}
                 made = replace(stmt, body=self.block(stmt.body), shared=(*shared, *duals))
                 out.append(replace(made, allowed=(*stmt.allowed, *self.allowed(stmt))))
+                if extremes_in(stmt.body, self.active):
+                    self.claims = {}
+                    again = self.block(stmt.body)
+                    arrays = contested(self.kernel, stmt, self.active)
+                    for k in self.ways:
+                        claims = {key: ds[k] for key, ds in self.claims.items()}
+                        out += Winners(_Way(self, k), stmt, again, claims, arrays).stmts()
             case _:
                 out.append(map_children(stmt, self.child))
 
@@ -141,6 +155,11 @@ class Tangents:
         return [ir.Load(held, dual, span=span), ir.Let(var, cast(ir.VarRead(held, span=span), var.type), span=span)]
 
     def atomic(self, stmt: ir.Atomic, out: list[ir.Stmt]) -> None:
+        if stmt.op in EXTREMES and stmt.result is None:
+            value, ds = self.value(stmt.value, out)
+            out.append(replace(stmt, value=value))
+            self.claims[id(out[-1])] = ds
+            return
         if stmt.op not in (ir.AtomicOp.ADD, ir.AtomicOp.SUB):
             raise KernelTypeError(
                 f"quadpy knows no derivative of an atomic {stmt.op.value} of an element that other iterations may update",
@@ -236,3 +255,15 @@ class Tangents:
         var = self.names.fresh("part", e.type)
         out.append(ir.Let(var, e, span=e.span))
         return ir.VarRead(var, span=e.span)
+
+
+class _Way:
+    """The tangents in one of several directions."""
+
+    def __init__(self, tangents: Tangents, way: int) -> None:
+        self._of, self._way, self.kernel, self.names = tangents, way, tangents.kernel, tangents.names
+        self.memory, self.crossing, self.arrays = tangents.memory, tangents.crossing, tangents.arrays
+        self.variables = {var: twins[way] for var, twins in tangents.variables.items()}
+
+    def dual_place(self, place: ir.Place) -> ir.Place:
+        return self._of.dual_place(place, self._way)

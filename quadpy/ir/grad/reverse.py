@@ -13,18 +13,21 @@ from dataclasses import replace
 from quadpy.core.source import Span
 from quadpy.errors import KernelTypeError
 from quadpy.ir import nodes as ir
+from quadpy.ir.grad.extremes import EXTREMES, WHY, number_in
 from quadpy.ir.grad.forward import Tangents
+from quadpy.ir.grad.held import Holding
 from quadpy.ir.grad.inline import inline_called
 from quadpy.ir.grad.keep import check_kept
 from quadpy.ir.grad.liveness import live_part
 from quadpy.ir.grad.loops import Loop
 from quadpy.ir.grad.maths import Functions, Library, Names, cast, zero
-from quadpy.ir.grad.plain import plain_updates
+from quadpy.ir.grad.plain import SUMS, plain_updates
 from quadpy.ir.grad.rules import library_name
 from quadpy.ir.grad.structured import structured
 from quadpy.ir.grad.sums import summed
 from quadpy.ir.grad.tidy import tidy
 from quadpy.ir.grad.values import Env, Step, Values
+from quadpy.ir.grad.winners import Extremes
 from quadpy.ir.touches import changed_in, name_of
 from quadpy.ir.variables import assigned_in
 
@@ -34,7 +37,7 @@ RESULT = "$result"
 
 def adjoint(
     kernel: ir.Kernel, grads: Mapping[str, str], library: Library, duals: Mapping[str, str] | None = None,
-    directions: int | None = None,
+    directions: int | None = None, *, from_before: bool = False,
 ) -> ir.Kernel:  # fmt: skip
     """The backward kernel of ``kernel``.
 
@@ -44,28 +47,34 @@ def adjoint(
     With ``duals``, of arrays and of their adjoints, and ``directions`` as for ``tangent``, it also computes tangents of the
     adjoints: derivatives of second order.
 
+    It runs on what the kernel leaves in memory; with ``from_before``, on what was there before the kernel, and leaves that.
+
     Raises:
         KernelTypeError: at a line whose adjoint does not exist, or needs a value that is lost.
     """
     names = Names()
-    plain = plain_updates(inline_called(kernel.body, kernel, names), kernel, names)
-    original = replace(kernel, body=plain)
-    kernel = replace(kernel, body=structured(plain, names))
+    kept = () if from_before else (*SUMS, *EXTREMES)
+    plain = plain_updates(inline_called(kernel.body, kernel, names), kernel, names, kept)
+    original = kernel = replace(kernel, body=plain)
+    holding = Holding(kernel, names) if from_before else None
+    if holding is not None:
+        kernel = holding.kernel
+    kernel = replace(kernel, body=structured(kernel.body, names))
     reverse = Reverse(kernel, grads, Functions(kernel, library), names)
     made = reverse.live()
     if deep := reverse.repeated_in(made):
         reverse = Reverse(kernel, grads, Functions(kernel, library), names, deep)
         made = reverse.live()
-    check_kept(original, kernel, made, reverse)
+    check_kept(original, kernel, made, reverse, holding)
     twins = {name: array for array, name in grads.items()}
     if duals:
         made = Tangents(made, duals, reverse.functions, names, directions).run()
         made = live_part(replace(made, body=tidy(made.body)))
         twins |= {duals[name]: array for name, array in twins.items() if name in duals}
-    return summed(made, twins, names)
+    return summed(made, twins, names, reverse.memory)
 
 
-class Reverse(Values):
+class Reverse(Extremes, Values):
     """Writes the statements of the backward kernel."""
 
     def live(self) -> ir.Kernel:
@@ -214,6 +223,9 @@ class Reverse(Values):
             assert isinstance(new, ir.VarRead)
             value = self.value(stmt.value, env, out)
             out.append(replace(stmt, place=replace(place, number=self.slot_of(new.var)), value=value, result=None))
+        if stmt.op in EXTREMES and stmt.result not in self.all_reads:
+            self.extreme(stmt, env, out)
+            return
         if self.tape is None or not self.active.has_place(place):
             return
         sums = stmt.op in (ir.AtomicOp.ADD, ir.AtomicOp.SUB)
@@ -301,11 +313,17 @@ class Reverse(Values):
         after = dict(env)
 
         def back(out: list[ir.Stmt]) -> None:
+            self.mark(loop, axes, after, out)
             for var in updated:
                 if (d := self.adjoints.of(after[var])) is not None:
-                    self.adjoints.give(before[var], d, out)
+                    self.adjoints.give(before[var], self.unless_won(var, d), out)
             new_axes, inner = self.axes_of(axes, after)
-            out.append(replace(loop, axes=new_axes, body=self.iteration(loop.body, inner), allowed=self.allowed(loop)))
+            self.number = number_in(new_axes, loop) if self.arrays or self.won else None
+            body = self.iteration(loop.body, inner)
+            out.append(
+                replace(loop, axes=new_axes, body=body, allowed=(*self.allowed(loop), *(WHY if self.arrays else ())))
+            )
+            self.number, self.arrays, self.won = None, (), {}
 
         self.tape.append(back)
 
@@ -322,6 +340,7 @@ class Reverse(Values):
         """One iteration on the way back; what variables from outside get is added up once."""
         stmts: list[ir.Stmt] = []
         with self.adjoints.around(is_iteration=True) as owned:
+            stmts += self.claims(env)
             for step in reversed(self.recorded(body, env, stmts)):
                 step(stmts)
             for outer, local in self.adjoints.from_outside():

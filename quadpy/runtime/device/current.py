@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from threading import local
-from typing import ClassVar, NamedTuple
+from collections.abc import Callable
+from typing import ClassVar, Final, NamedTuple
 
 from quadpy.core.dtypes import Scalar, f32, i32
 from quadpy.core.public import Tracebacks
 from quadpy.errors import ArgumentError
+from quadpy.runtime.device.blocks import During, ThreadValue
 from quadpy.runtime.device.locks import new_lock
 
 
@@ -63,12 +62,12 @@ class _Launches:
         return self.numbers[self.position - 1]
 
 
-class _Repeated(local):
-    number: int | None = None
-    launches: _Launches | None = None
+_REPEATED: Final[ThreadValue[int]] = ThreadValue()
+_LAUNCHES: Final[ThreadValue[_Launches]] = ThreadValue()
 
-
-_REPEATED = _Repeated()
+as_launch: Final = _REPEATED.during
+"""Context manager: launches of this thread have a number that ``next_launch`` gave before, so they draw the same random
+numbers."""
 
 
 class State:
@@ -106,9 +105,10 @@ def renew_config() -> None:
 
 def next_launch() -> int:
     """The number of a launch among those that draw random numbers: 1 for the first since the configuration was set."""
-    if _REPEATED.number is not None:
-        return _REPEATED.number
-    return _counted() if _REPEATED.launches is None else _REPEATED.launches.next()
+    if (repeated := _REPEATED.get()) is not None:
+        return repeated
+    launches = _LAUNCHES.get()
+    return _counted() if launches is None else launches.next()
 
 
 def _counted() -> int:
@@ -117,25 +117,9 @@ def _counted() -> int:
         return State.launches
 
 
-@contextmanager
-def same_launches(numbers: list[int]) -> Iterator[None]:
+def same_launches(numbers: list[int]) -> During:
     """Launches of this thread have ``numbers`` in turn; those of further ones are added, for the next time."""
-    before = _REPEATED.launches
-    _REPEATED.launches = _Launches(numbers, before)
-    try:
-        yield
-    finally:
-        _REPEATED.launches = before
-
-
-@contextmanager
-def as_launch(number: int) -> Iterator[None]:
-    """Launches of this thread have ``number``, which ``next_launch`` gave before: they draw the same random numbers."""
-    before, _REPEATED.number = _REPEATED.number, number
-    try:
-        yield
-    finally:
-        _REPEATED.number = before
+    return _LAUNCHES.during(_Launches(numbers, _LAUNCHES.get()))
 
 
 def repeated_launch() -> int:
@@ -144,17 +128,17 @@ def repeated_launch() -> int:
     Raises:
         ArgumentError: it is not called by a tape.
     """
-    if _REPEATED.number is None:
+    if (number := _REPEATED.get()) is None:
         raise ArgumentError(
             "a backward kernel that draws random numbers must draw those of the forward call, which only a tape knows",
             hint="call the kernel on a tape: with qp.ad.Tape(loss):",
         )
-    return _REPEATED.number
+    return number
 
 
 def launches_so_far() -> int:
     """How many numbers ``next_launch`` has returned."""
-    return State.launches if _REPEATED.launches is None else _REPEATED.launches.position
+    return State.launches if (launches := _LAUNCHES.get()) is None else launches.position
 
 
 def take_back_launches(before: int, after: int) -> None:
@@ -162,8 +146,8 @@ def take_back_launches(before: int, after: int) -> None:
 
     Does nothing if another thread drew a number meanwhile: then there is no order to keep.
     """
-    if _REPEATED.launches is not None:
-        _REPEATED.launches.position = before
+    if (launches := _LAUNCHES.get()) is not None:
+        launches.position = before
         return
     with State.lock:
         if State.launches == after:
