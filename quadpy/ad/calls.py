@@ -59,11 +59,11 @@ class Launch(NamedTuple):
         """Whether it draws random numbers."""
         return any(each.name == "launch" for each in self.plan.code.hidden)
 
-    def derivative(self, kind: str, args: tuple[Any, ...] | None = None, *, from_before: bool = False) -> Launch:
+    def derivative(self, kind: str, args: tuple[Any, ...] | None = None) -> Launch:
         """The same call of the derivative of the kernel."""
         args = self.args if args is None else args
         given, named = self.kernel.as_given(args)
-        made = self.kernel.derivative(kind, from_before=from_before)
+        made = self.kernel.derivative(kind)
         return made.planned(given, named, lambda *found: Launch(made, found[0], args, found[1], found[2]))
 
     def run(self, stream: object) -> object:

@@ -9,7 +9,7 @@ from typing import ClassVar, Final, NamedTuple
 from quadpy.core.dtypes import Scalar, f32, i32
 from quadpy.core.public import Tracebacks
 from quadpy.errors import ArgumentError
-from quadpy.runtime.device.blocks import During, ThreadValue
+from quadpy.runtime.device.blocks import ThreadValue
 from quadpy.runtime.device.locks import new_lock
 
 
