@@ -21,6 +21,7 @@ from quadpy.runtime.elements.numpy_types import Numbers
 from quadpy.runtime.launch.capturing import CAPTURES, session_of
 from quadpy.runtime.launch.host_access import ObservedAccess
 from quadpy.runtime.launch.recorded_copies import CopiedArray
+from quadpy.runtime.memory.blocked import BlockedStorage
 from quadpy.runtime.memory.device_storage import DeviceStorage, Region, unset_buffer
 from quadpy.runtime.memory.host_storage import HostPart, HostStorage, Storage, check_stream
 from quadpy.runtime.memory.placement import allocate_unset
@@ -48,11 +49,16 @@ def overlap(one: Bytes, other: Bytes) -> bool:
 def storages_of(array: object) -> tuple[Storage, ...]:
     """The memory of an array of quadpy's, or of the fields that a kernel names; nothing for another library's array."""
     if isinstance(array, FieldMemory):
-        return array.storages
+        return tuple(map(_whole, array.storages))
     if isinstance(array, (NDArray, OrderedNDArray)):
         return (array._memory(),)  # noqa: SLF001 - only the storage has what is needed here
     leaves = getattr(array, "leaves", None)
-    return () if leaves is None else tuple(leaf.storage for leaf in leaves())
+    return () if leaves is None else tuple(_whole(leaf.storage) for leaf in leaves())
+
+
+def _whole(storage: Storage) -> Storage:
+    """The same memory, with an axis for each level of a tree."""
+    return storage.inner if isinstance(storage, BlockedStorage) else storage
 
 
 def with_derivatives(kind: str) -> Iterator[Any]:
@@ -60,6 +66,12 @@ def with_derivatives(kind: str) -> Iterator[Any]:
     for each in DIFFERENTIATED:
         if getattr(each, f"has_{kind}")() and (not isinstance(each, HasDerivatives) or _is_placed(each)):
             yield each
+
+
+def is_gradient(memory: object) -> bool:
+    """Whether a field's memory is that of a gradient."""
+    found = set(storages_of(memory)) if isinstance(memory, FieldMemory) else set()
+    return bool(found) and any(found <= set(storages_of(each.grad)) for each in with_derivatives("grad"))
 
 
 def _is_placed(field: Any) -> bool:

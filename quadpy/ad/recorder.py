@@ -14,6 +14,7 @@ from quadpy.ad.arrays import (
     bytes_in,
     bytes_of,
     copy_of,
+    is_gradient,
     overlap,
     part_of,
     piece_of,
@@ -179,7 +180,9 @@ class Recorder(Following):
             array = (*theirs, *plan.fields)[access.array]
             where = bytes_of(array)
             touches.append((where, access.kind != "read"))
-            if any(overlap(where, each) for each in primal):  # else it is a gradient, or a copy
+            if is_gradient(array):  # perhaps between the numbers of its field
+                continue
+            if any(overlap(where, each) for each in primal):  # else it is a copy
                 reads[where] = storages_of(array)
                 if access.kind != "read":
                     changed[where] = storages_of(array)

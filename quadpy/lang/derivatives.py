@@ -10,7 +10,6 @@ from quadpy.core.importing import import_late
 from quadpy.errors import KernelTypeError
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import map_children
-from quadpy.lang.activity import is_sparse
 from quadpy.lang.arguments import ArgType, ArrayArg
 from quadpy.lang.checkpoints import has_checkpoints
 from quadpy.lang.context import Trace
@@ -40,8 +39,6 @@ def pass_derivatives(t: Trace, args: Mapping[str, ArgType]) -> None:
     for ref, field in list(t.signature.fields.values()):
         if getattr(field, "__quadpy_distributed__", False):
             _refuse(t, _called(t, ref.name), "is distributed", "differentiate on one rank")
-        if is_sparse(field):
-            _refuse(t, _called(t, ref.name), "is in a sparse tree", "place it in a dense tree")
         found = _derivative_of(t, field)
         passed = None if found is None else import_value(t, found)
         if isinstance(passed, ArrayRef) and passed.type != ref.type:

@@ -355,19 +355,6 @@ def test_random_numbers_are_refused_on_captured_tapes():
         draw()
 
 
-def test_sparse_trees_are_refused():
-    x, loss = qp.field(qp.f64, needs_grad=True), field()
-    qp.root.pointer(qp.i, 4).dense(qp.i, 4).place(x)
-
-    @qp.kernel
-    def total() -> None:
-        for i in x:
-            loss[None] += x[i]
-
-    with qp.ad.Tape(loss), pytest.raises(qp.KernelTypeError, match="sparse tree"):
-        total()
-
-
 def test_losses_that_do_not_fit():
     for loss in (3.0, qp.field(qp.f64, ()), field(3)):
         with pytest.raises(qp.ArgumentError, match="the loss of a tape"):

@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -115,7 +114,9 @@ def made(seed: int) -> Any:
     scope = {
         "mat": qp.types.ndarray(qp.f64, ndim=2), "pairs": qp.types.ndarray(qp.types.vector(2, qp.f64), ndim=1), "Pair": pair,
     }  # fmt: skip
-    return _FUNCTIONS.strip() + "\n\n" + text, kernel_of(_FUNCTIONS.strip() + "\n\n" + text, f"<derivatives {seed}>", **scope)
+    return _FUNCTIONS.strip() + "\n\n" + text, kernel_of(
+        _FUNCTIONS.strip() + "\n\n" + text, f"<derivatives {seed}>", **scope
+    )
 
 
 def data_of(seed: int) -> dict[str, np.ndarray]:
@@ -169,7 +170,9 @@ def _at(runs: list[Runnable], seed: int, what: str) -> bool:
     near = lambda a, b: np.abs(a - b).max() <= 1e-6 * (1 + np.abs(b).max())  # noqa: E731
     if any(near(each, tangents) for each in flat):
         return True
-    assert not (near(flat[0], flat[1]) and near(flat[1], flat[2])), f"tangents {tangents}, differences {flat[1]}, {what}"
+    assert not (near(flat[0], flat[1]) and near(flat[1], flat[2])), (
+        f"tangents {tangents}, differences {flat[1]}, {what}"
+    )
     return False
 
 

@@ -31,7 +31,9 @@ def tangent(kernel: ir.Kernel, duals: Mapping[str, str], library: Library) -> ir
         KernelTypeError: at a line whose derivative does not exist or would be lost.
     """
     names = Names()
-    kernel = replace(kernel, body=plain_updates(inline_called(kernel.body, kernel, names), kernel, names, and_extremes=True))
+    kernel = replace(
+        kernel, body=plain_updates(inline_called(kernel.body, kernel, names), kernel, names, and_extremes=True)
+    )
     return _Tangents(kernel, duals, Functions(kernel, library), names).run()
 
 

@@ -51,5 +51,6 @@ def plain_updates(block: ir.Block, kernel: ir.Kernel, names: Names, *, and_extre
 def _last_of_equals(store: ir.Stmt) -> ir.Stmt:
     """``store`` of a minimum or maximum, whose derivative at a tie is that of the new value: see ``extremes``."""
     assert isinstance(store, ir.Store)
-    assert isinstance(value := store.value, ir.Binary)
+    value = store.value
+    assert isinstance(value, ir.Binary)
     return replace(store, value=replace(value, lhs=value.rhs, rhs=value.lhs))

@@ -302,7 +302,9 @@ class Reverse(Extremes, Values):
             new_axes, inner = self.axes_of(axes, after)
             self.number = number_in(new_axes, loop) if self.arrays or self.won else None
             body = self.iteration(loop.body, inner)
-            out.append(replace(loop, axes=new_axes, body=body, allowed=(*self.allowed(loop), *(WHY if self.arrays else ()))))
+            out.append(
+                replace(loop, axes=new_axes, body=body, allowed=(*self.allowed(loop), *(WHY if self.arrays else ())))
+            )
             self.number, self.arrays, self.won = None, (), {}
 
         self.tape.append(back)

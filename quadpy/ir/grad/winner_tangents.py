@@ -81,7 +81,8 @@ class Winners:
             place, value, out = visit(stmt.place), visit(stmt.value), list[ir.Stmt]()
             if isinstance(place, ir.Slot):
                 var = self.of.kernel.crossing[place.number]
-                hit, mark = value.eq(at.read(var)), self.slot(self.won[var])
+                hit = value.eq(at.read(var))
+                mark: ir.Place = self.slot(self.won[var])
                 claim: ir.Stmt = at.assign(got[var], visit(self.found[id(stmt)]))
             else:
                 final = self.names.fresh("final", place.type)
@@ -97,7 +98,7 @@ class Winners:
             return [*out, at.when(both(hit, won.eq(number)), [claim])]
 
         new = {old.var: at.read(axis.var) for old, axis in zip(self.loop.axes, axes, strict=True)}
-        stmts = [at.assign(var, at.const(0.0, var.type)) for var in got.values()]
+        stmts: list[ir.Stmt] = [at.assign(var, at.const(0.0, var.type)) for var in got.values()]
         stmts += renamed(self.body, self.names, new, instead)
         if not is_marking:
             for var, won in self.won.items():
@@ -130,10 +131,11 @@ class Winners:
         live = live_part(replace(kernel, body=self.at.block([replace(self.loop, body=visit(self.body))])))  # type: ignore[arg-type]
         loaded = {node.var for node in walk(live.body) if isinstance(node, ir.Load)}
         all_accesses, kept = list(accesses_in(self.body)), Kept(self.body)
-        writes = [each for each in all_accesses if not isinstance(each.stmt, ir.Load) and id(each.stmt) not in self.found]
+        writes = [
+            each for each in all_accesses if not isinstance(each.stmt, ir.Load) and id(each.stmt) not in self.found
+        ]
         for read in all_accesses:
             if isinstance(read.stmt, ir.Load) and read.stmt.var in loaded:
                 for write in writes:
                     if may_overwrite(read, write, kernel, kept):
                         refuse(read, write, kernel, "the tangent")
-
