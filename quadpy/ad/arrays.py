@@ -21,7 +21,6 @@ from quadpy.runtime.elements.numpy_types import Numbers
 from quadpy.runtime.launch.capturing import CAPTURES, session_of
 from quadpy.runtime.launch.host_access import ObservedAccess
 from quadpy.runtime.launch.recorded_copies import CopiedArray
-from quadpy.runtime.memory.blocked import BlockedStorage
 from quadpy.runtime.memory.device_storage import DeviceStorage, Region, unset_buffer
 from quadpy.runtime.memory.host_storage import HostPart, HostStorage, Storage, check_stream
 from quadpy.runtime.memory.placement import allocate_unset
@@ -58,7 +57,7 @@ def storages_of(array: object) -> tuple[Storage, ...]:
 
 def _whole(storage: Storage) -> Storage:
     """The same memory, with an axis for each level of a tree."""
-    return storage.inner if isinstance(storage, BlockedStorage) else storage
+    return getattr(storage, "inner", storage)  # a BlockedStorage, whose module few programs need
 
 
 def with_derivatives(kind: str) -> Iterator[Any]:
