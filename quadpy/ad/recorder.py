@@ -12,6 +12,7 @@ from quadpy.ad.arrays import (
     bytes_in,
     bytes_of,
     copy_of,
+    is_gradient,
     overlap,
     part_of,
     piece_of,
