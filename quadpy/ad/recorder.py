@@ -12,7 +12,6 @@ from quadpy.ad.arrays import (
     bytes_in,
     bytes_of,
     copy_of,
-    is_gradient,
     overlap,
     part_of,
     piece_of,

@@ -120,9 +120,7 @@ class Tangents:
                     self.claims = {}
                     again = self.block(stmt.body)
                     arrays = contested(self.kernel, stmt, self.active)
-                    for k in self.ways:
-                        claims = {key: ds[k] for key, ds in self.claims.items()}
-                        out += Winners(_Way(self, k), stmt, again, claims, arrays).stmts()
+                    out += Winners(self, stmt, again, self.claims, arrays).stmts()
             case _:
                 out.append(map_children(stmt, self.child))
 
@@ -254,15 +252,3 @@ class Tangents:
         var = self.names.fresh("part", e.type)
         out.append(ir.Let(var, e, span=e.span))
         return ir.VarRead(var, span=e.span)
-
-
-class _Way:
-    """The tangents in one of several directions."""
-
-    def __init__(self, tangents: Tangents, way: int) -> None:
-        self._of, self._way, self.kernel, self.names = tangents, way, tangents.kernel, tangents.names
-        self.memory, self.crossing, self.arrays = tangents.memory, tangents.crossing, tangents.arrays
-        self.variables = {var: twins[way] for var, twins in tangents.variables.items()}
-
-    def dual_place(self, place: ir.Place) -> ir.Place:
-        return self._of.dual_place(place, self._way)
