@@ -37,10 +37,16 @@ def pass_derivatives(t: Trace, args: Mapping[str, ArgType]) -> None:
     for ref, field in list(t.signature.fields.values()):
         if getattr(field, "__quadpy_distributed__", False):
             _refuse(t, _called(t, ref.name), "is distributed", "differentiate on one rank")
-        for path in _asked(t).paths:
+        asked = _asked(t)
+        for path in asked.paths:
             found = _derivative_of(t, field, path)
             passed = None if found is None else import_value(t, found)
-            if isinstance(passed, ArrayRef) and passed.type != ref.type and passed.type.ndim == ref.type.ndim:
+            more = asked.directions is not None and path.endswith("dual")  # an axis of directions
+            if (
+                isinstance(passed, ArrayRef)
+                and passed.type != ref.type
+                and not (more and passed.type.ndim == ref.type.ndim + 1)
+            ):
                 _refuse(t, _called(t, ref.name), f"has a {path} with another layout", f"place x and x.{path} together")
 
 
