@@ -144,7 +144,7 @@ def bound_once(body: Sequence[ast.stmt]) -> dict[str, bool]:
             for name in assigned:
                 if times[name] == counts[name] and after[name] == loads[name]:
                     found[name] = counts[name] > 1
-            if isinstance(stmt, ast.AugAssign):
+            if isinstance(stmt, ast.AugAssign) and isinstance(stmt.target, ast.Name):  # not of a part
                 times += stored_names([stmt])
             after += _loads([stmt])
     return found

@@ -105,7 +105,7 @@ def test_only_what_cannot_be_subnormal_goes_without_the_step():
     assert [steps(kernel)[0] for kernel in (softened, by_steps)] == [0, 0]
     assert steps(one)[0] > 0
     found, roots = steps(may_be_tiny)
-    assert found >= roots == 6
+    assert found >= roots >= 6  # or in each of several copies of the iteration
 
 
 def test_fast_math_keeps_the_instruction():
