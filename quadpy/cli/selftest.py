@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final, TextIO
 
+from quadpy.cli.drivers import ask_drivers
 from quadpy.core.importing import import_late
 from quadpy.errors import ArgumentError
-from quadpy.runtime.device.probe import probe_cuda, probe_hip
 from quadpy.settings import settings
 
 NAME: Final = "selftest"
 HELP: Final = "prove on this machine what quadpy promises, and measure what its launches cost"
+_MOST: Final = 1e6
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="run these checks, or all of these subjects (graphs); stores nothing",
     )
     parser.add_argument(
-        "--slow", type=float, default=1.0, metavar="FACTOR", help="multiply the time limits, for emulators"
+        "--slow", type=_factor, default=1.0, metavar="FACTOR", help="multiply the time limits, for emulators"
     )
     parser.add_argument("--list", action="store_true", help="print what is checked, and end")
     parser.add_argument(
@@ -63,25 +64,39 @@ def _run(args: argparse.Namespace, checks: list[object], out: TextIO) -> int:
     progress, reports = import_late("quadpy.selftest.progress"), import_late("quadpy.selftest.report")
     if args.out is not None:
         reports.require_writable(args.out)
-    arch = args.arch or _default_arch()
-    shows = progress.Progress(out, len(checks), live=out.isatty())
+    shows = progress.Progress(out, len(checks), patient=args.out is not None)
+    arch = args.arch or _default_arch(shows.say)
     run = import_late("quadpy.selftest.runner").Run(
         arch, args.device, args.quick, args.slow, told=shows.ended, begun=shows.begun
     )
-    print(f"quadpy selftest on {arch}, device {args.device}: {len(checks)} checks", file=out)
+    shows.say(f"quadpy selftest on {arch}, device {args.device}: {len(checks)} checks")
     session = import_late("quadpy.selftest.session").Session(run, checks, whole=not args.only)
     session.go(shows.say)
     report = reports.report_of(session)
     shows.summary(report, session)
     if args.out is not None:
         reports.write(report, args.out)
-        print(f"the report is in {args.out}", file=out)
-    sys.stdout.flush()
+        shows.say(f"the report is in {args.out}")
+    if trouble := session.lost or shows.trouble:
+        raise trouble
     return int(session.status)
 
 
-def _default_arch() -> str:
+def _default_arch(say: Callable[[str], object]) -> str:
     wish = (settings().arch or "").partition(":")[0]
     if wish in ("cpu", "amdgpu", "cuda"):
         return wish
-    return "amdgpu" if probe_hip().available else "cuda" if probe_cuda().available else "cpu"
+    probes = [probe for _, probe in ask_drivers()]
+    for probe in probes:
+        if probe.available:
+            return probe.backend
+    say("no GPU can be used, so this tests the CPU (see `quadpy doctor`):")
+    for probe in probes:
+        say(f"  {probe.backend:<7} {probe.reason}")
+    return "cpu"
+
+
+def _factor(text: str) -> float:
+    if 0.0 < (value := float(text)) <= _MOST:
+        return value
+    raise ValueError

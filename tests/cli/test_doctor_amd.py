@@ -11,7 +11,7 @@ import pytest
 from simulated_gpu.driver import RecordingDriver
 
 from quadpy import settings as settings_module
-from quadpy.cli import doctor, main
+from quadpy.cli import doctor, drivers, main
 from quadpy.cli.amd import commands
 from quadpy.cli.amd.machine import Machine
 from quadpy.runtime.device.device import Device
@@ -240,8 +240,9 @@ def test_a_root_without_files(tmp_path):
 @pytest.mark.parametrize(
     ("ask", "says"),
     [
-        ("import time; time.sleep(60)", "HIP did not answer within 1 s"),
-        ("import os; os.abort()", "ended with status -6"),
+        ("import time; time.sleep(60)", "HIP gave no answer: no answer within 3 s"),
+        ("import os; os.abort()", "ended with signal 6 (SIGABRT)"),
+        ("import os; print('a library speaks', flush=True); os._exit(0)", "ended with exit status 0"),
         (
             "raise SystemExit('libhsa-runtime64.so.1: no version information')",
             "libhsa-runtime64.so.1: no version information",
@@ -249,8 +250,8 @@ def test_a_root_without_files(tmp_path):
     ],
 )
 def test_a_driver_in_a_bad_state_does_not_end_doctor(monkeypatch, capsys, ask, says):
-    monkeypatch.setattr(doctor, "_ASK", ask)
-    monkeypatch.setattr(doctor, "_SECONDS", 1)
+    monkeypatch.setattr(drivers, "_ASK", ask)
+    monkeypatch.setattr(drivers, "_SECONDS", 3)
     assert main(["doctor", "--json"]) == 0
     part = json.loads(capsys.readouterr().out)["parts"]["amdgpu"]
     assert not part["works"]
@@ -273,12 +274,14 @@ def test_doctor_shows_what_the_self_test_switched_off(monkeypatch, capsys, tmp_p
     """First nothing is known; then one capability is off; then a variable decides."""
     monkeypatch.setenv("QUADPY_CACHE_DIR", str(tmp_path))
     working = Probe("recording", "simulated", ("a simulated GPU",), "", "")
-    monkeypatch.setattr(doctor, "_hip", lambda: (doctor._gpu(working), working))
+    nothing = Probe("cuda", reason="no such library")
+    answers = lambda: [(drivers.found_of(probe), probe) for probe in (working, nothing)]  # noqa: E731
+    monkeypatch.setattr(doctor, "ask_drivers", answers)
 
     def told(*more):
         settings_module.settings.cache_clear()
         driver = RecordingDriver()
-        monkeypatch.setattr(doctor, "open_device", lambda _: Device(driver, None, off_on(driver)))
+        monkeypatch.setattr(drivers, "open_device", lambda _: Device(driver, None, off_on(driver)))
         assert main(["doctor", *more]) == 0
         return capsys.readouterr().out
 

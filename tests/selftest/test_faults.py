@@ -46,7 +46,7 @@ def test_a_defect_is_found_and_named_and_quadpy_does_without(on_simulated, fault
 
 
 def test_what_hangs_is_ended_and_the_rest_runs(on_simulated):
-    session = on_simulated("hang", "graphs.captured", "graphs.explicit", "memory.copies", slow=0.4)
+    session = on_simulated("hang", "graphs.captured", "graphs.explicit", "memory.copies", slow=0.2)
     assert session.results["graphs.captured"].status == "hung"
     assert session.results["graphs.explicit"] == (
         "graphs.explicit",
@@ -54,6 +54,7 @@ def test_what_hangs_is_ended_and_the_rest_runs(on_simulated):
         "graphs.captured hung before",
         0.0,
         {},
+        "",
         "passed",
     )
     assert session.results["memory.copies"].status == "passed"
@@ -61,7 +62,7 @@ def test_what_hangs_is_ended_and_the_rest_runs(on_simulated):
 
 
 def test_a_part_whose_work_never_completes_is_not_used_again(on_simulated):
-    session = on_simulated("dead-parts", "streams.parts", "streams.order", slow=0.2)
+    session = on_simulated("dead-parts", "streams.parts", "streams.order", slow=0.1)
     assert (session.results["streams.parts"].status, session.results["streams.parts"].without) == ("hung", "skipped")
     assert (set(session.off), session.status) == ({"parts"}, 3)
 

@@ -63,7 +63,7 @@ def test_each_check_has_a_result_and_a_bad_one_ends_only_its_own_process():
     found = run(*map(check, names))
     assert [name for name, _, _ in found] == names
     assert [status for _, status, _ in found] == ["passed", "crashed", "passed", "crashed", "crashed", "passed"]
-    assert found[1][2] == f"the process ended with signal {signal.SIGABRT.value}: before the end"
+    assert found[1][2] == f"the process ended with signal {signal.SIGABRT.value} (SIGABRT): before the end"
     assert found[3][2] == "the process ended with exit status 7"
 
 
