@@ -150,6 +150,10 @@ class KernelTypeError(CompilationError, TypeError):
     """A value of the wrong type, shape or dtype inside a kernel."""
 
 
+class OverwrittenError(KernelTypeError):
+    """A kernel overwrites a value that its derivative needs."""
+
+
 class KernelNameError(CompilationError, NameError):
     """A name that is bound neither in the kernel nor where it was defined."""
 

@@ -57,6 +57,11 @@ class BackwardLaunch:
     touches: Sequence[Touch]
     number: int
 
+    @property
+    def from_before(self) -> bool:
+        """Whether it runs on what was there before the forward one."""
+        return self.kernel.options.from_before
+
     def back(self) -> None:
         before = [copy_of(storage, self.stream) for storage in self.changed]
         with as_launch(self.number):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
+from weakref import WeakSet
 
 import numpy as np
 
@@ -28,7 +29,7 @@ from quadpy.ad.switch import begin, end
 from quadpy.core.dtypes import f64
 from quadpy.core.importing import import_late
 from quadpy.core.public import call_site
-from quadpy.errors import ArgumentError
+from quadpy.errors import ArgumentError, OverwrittenError
 from quadpy.jit.kernel import Kernel
 from quadpy.jit.observed_call import accesses_of
 from quadpy.jit.plan import Plan, Values, Views
@@ -100,12 +101,19 @@ class Recorder(Following):
                 backward = self._backward(kernel, args, views, arrays, on, number) if is_noted else None
             if self.unnoted:
                 self._note_unnoted(kernel, arrays, written)
+            noted = len(self.entries)
+            if backward is not None and backward[0].from_before:
+                self.add(*backward, map(bytes_of, arrays))  # as if it had been called before: what it reads is kept
             self.keep([bytes_of(each) for each in written], on)
-            with as_launch(number) if number else nullcontext():
-                result = call(kernel, plan, args, values, views, stream)
-            if backward is not None:
-                launch, reads = backward
-                self.add(launch, reads, map(bytes_of, arrays))
+            try:
+                with as_launch(number) if number else nullcontext():
+                    result = call(kernel, plan, args, values, views, stream)
+            except BaseException:
+                if backward is not None and backward[0].from_before:
+                    del self.entries[noted]
+                raise
+            if backward is not None and not backward[0].from_before:
+                self.add(*backward, map(bytes_of, arrays))
             return Number.of(result, returned) if returned is not None and isinstance(result, float) else result
 
     def follow(self, call: Call) -> None:
@@ -164,7 +172,7 @@ class Recorder(Following):
         """The launch of the backward kernel, and the arrays that it reads as the forward one left them."""
         args = tuple(self._kept(each) for each in args)
         given, named = kernel.as_given(args)
-        plan, values, theirs = kernel.grad.planned(given, named, lambda *found: found)
+        backward, (plan, values, theirs) = _planned(kernel, given, named)
         forward = {bytes_of(each) for each in views if each.nbytes}
         if any(isinstance(view, (HostView, DeviceView)) and bytes_of(view) in forward for view in theirs):
             raise ArgumentError(
@@ -184,7 +192,7 @@ class Recorder(Following):
                 if access.kind != "read":
                     changed[where] = storages_of(array)
         put_back = sum(changed.values(), ())
-        return BackwardLaunch(on, kernel.grad, plan, args, values, theirs, put_back, touches, number), reads
+        return BackwardLaunch(on, backward, plan, args, values, theirs, put_back, touches, number), reads
 
     def _launch_number(self, kernel: Kernel, plan: Plan) -> int:
         """The number of a launch that draws random numbers, by which the backward kernel draws them again; otherwise 0."""
@@ -343,6 +351,32 @@ class Noting(Block):
 
     def _end(self, about: Recorder, *exception: Any) -> None:
         end(about)
+
+
+_from_before: Final[WeakSet[Kernel]] = WeakSet()
+"""Backward kernels that would need what their kernels have overwritten."""
+
+
+def _planned(kernel: Kernel, given: tuple[Any, ...], named: dict[str, Any]) -> tuple[Kernel, tuple[Any, ...]]:
+    """The backward kernel, and its launch; one that runs on what was there before the kernel only if the usual one cannot be."""
+
+    def plan_of(backward: Kernel) -> tuple[Kernel, tuple[Any, ...]]:
+        return backward, backward.planned(given, named, lambda *found: found)
+
+    usual, again = kernel.grad, partial(kernel.derivative, "grad", from_before=True)
+    if usual in _from_before:
+        return plan_of(again())
+    try:
+        return plan_of(usual)
+    except OverwrittenError as error:
+        first = error
+    try:
+        found = plan_of(again())
+    except OverwrittenError as error:
+        hint = "write to another array, or to other elements"
+        raise OverwrittenError(first.message, first.span, hint=hint) from error
+    _from_before.add(usual)
+    return found
 
 
 def recorder_here(what: str) -> Any:

@@ -42,7 +42,7 @@ def ask_drivers() -> list[tuple[Finding, Probe]]:
         finally:
             child.end()
         if isinstance(event, str):
-            reason = f"{_LIBRARIES[backend]} gave no answer: {event}"
+            reason = f"{_LIBRARIES[backend]}: {event}"
             event = {
                 "finding": (False, backend, reason),
                 "probe": {"backend": backend, "reason": reason, "runtime": _LIBRARIES[backend]},

@@ -9,12 +9,15 @@ from typing import Final, TextIO
 
 from quadpy.cli.drivers import ask_drivers
 from quadpy.core.importing import import_late
+from quadpy.core.messages import counted
 from quadpy.errors import ArgumentError
 from quadpy.settings import settings
 
 NAME: Final = "selftest"
 HELP: Final = "prove on this machine what quadpy promises, and measure what its launches cost"
-_MOST: Final = 1e6
+
+_SLOWEST: Final = 1000
+"""The largest factor for time limits."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,9 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     depth.add_argument("--full", action="store_true", help="everything, in minutes (the default)")
     parser.add_argument("--arch", choices=("cpu", "amdgpu", "cuda"), help="by default, a GPU if there is one")
     parser.add_argument("--device", type=int, default=0, metavar="N", help="which of several GPUs; 0 by default")
-    parser.add_argument(
-        "--out", type=Path, metavar="FILE", help="write a report to this zip file, with nothing private"
-    )
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write a report to this zip file; it can be sent")
     parser.add_argument(
         "--only",
         nargs="+",
@@ -34,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="run these checks, or all of these subjects (graphs); stores nothing",
     )
     parser.add_argument(
-        "--slow", type=_factor, default=1.0, metavar="FACTOR", help="multiply the time limits, for emulators"
+        "--slow", type=float, default=1.0, metavar="FACTOR", help="multiply the time limits, for emulators"
     )
     parser.add_argument("--list", action="store_true", help="print what is checked, and end")
     parser.add_argument(
@@ -49,6 +50,8 @@ def run(args: argparse.Namespace, out: TextIO) -> int:
         one, other = map(reports.read, args.compare)
         print(*import_late("quadpy.selftest.comparison").differences(one, other), sep="\n", file=out)
         return 0
+    if not 0 < args.slow <= _SLOWEST:
+        raise ArgumentError(f"--slow is {args.slow}", hint=f"pass a number above 0, up to {_SLOWEST}")
     table = import_late("quadpy.selftest.table")
     checks = table.chosen(quick=args.quick, only=args.only)
     if unknown := [name for name in args.only if not any(name in (c.name, c.name.partition(".")[0]) for c in checks)]:
@@ -69,7 +72,7 @@ def _run(args: argparse.Namespace, checks: list[object], out: TextIO) -> int:
     run = import_late("quadpy.selftest.runner").Run(
         arch, args.device, args.quick, args.slow, told=shows.ended, begun=shows.begun
     )
-    shows.say(f"quadpy selftest on {arch}, device {args.device}: {len(checks)} checks")
+    shows.say(f"quadpy selftest on {arch}, device {args.device}: {counted(len(checks), 'check')}")
     session = import_late("quadpy.selftest.session").Session(run, checks, whole=not args.only)
     session.go(shows.say)
     report = reports.report_of(session)
@@ -94,9 +97,3 @@ def _default_arch(say: Callable[[str], object]) -> str:
     for probe in probes:
         say(f"  {probe.backend:<7} {probe.reason}")
     return "cpu"
-
-
-def _factor(text: str) -> float:
-    if 0.0 < (value := float(text)) <= _MOST:
-        return value
-    raise ValueError

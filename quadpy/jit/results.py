@@ -5,9 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import struct
-import threading
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -17,6 +15,7 @@ from quadpy.core.dtypes import BY_NAME, Scalar
 from quadpy.errors import ArgumentError
 from quadpy.hostmath import ElementType, Struct, StructType, type_of
 from quadpy.hostmath.struct_types import struct_type_of
+from quadpy.runtime.device.blocks import ThreadValue
 from quadpy.runtime.elements.numpy_types import SCALAR_OF, STORAGE, cast, decode
 from quadpy.runtime.elements.values import wrap
 
@@ -78,21 +77,10 @@ def _shaped(shape: ResultShape, numbers: Iterator[tuple[object, Scalar]]) -> obj
     return next(numbers)[0]
 
 
-class _Adjoint(threading.local):
-    array: Any = None
+_adjoint: Final[ThreadValue[Any]] = ThreadValue()
 
-
-_adjoint = _Adjoint()
-
-
-@contextmanager
-def result_has(adjoint: Any) -> Iterator[None]:
-    """Context manager: calls of backward kernels inside begin with ``adjoint``, an array of one number, of the result."""
-    before, _adjoint.array = _adjoint.array, adjoint
-    try:
-        yield
-    finally:
-        _adjoint.array = before
+result_has: Final = _adjoint.during
+"""Context manager: calls of backward kernels inside begin with this adjoint of the result, an array of one number."""
 
 
 def adjoint_of_result() -> Any:
@@ -101,8 +89,8 @@ def adjoint_of_result() -> Any:
     Raises:
         ArgumentError: there is none.
     """
-    if _adjoint.array is None:
+    if (adjoint := _adjoint.get()) is None:
         raise ArgumentError(
             "the backward kernel of a kernel that returns a value is called by hand", hint="use qp.ad.Tape"
         )
-    return _adjoint.array
+    return adjoint

@@ -145,7 +145,8 @@ class Options:
     nothing, None for the compiler's choice; a loop that is unrolled more often than ``unrolling_limit`` gives a warning, for
     0 none.  ``as_taichi`` allows a float result under an integer annotation,
     and lets a name that is not assigned yet mean the module's.  ``guarded`` skips accesses outside arrays.
-    ``derivative`` asks for the backward kernel ("grad") or the forward one ("dual") in place of the kernel itself.
+    ``derivative`` asks for the backward kernel ("grad") or the forward one ("dual") in place of the kernel itself; with
+    ``from_before``, the backward one runs on what arrays held before the kernel, and not on what it leaves.
     """
 
     default_ip: Scalar = i32
@@ -168,3 +169,4 @@ class Options:
     as_taichi: bool = False
     guarded: bool = False
     derivative: str = ""
+    from_before: bool = False

@@ -86,7 +86,10 @@ def differentiated(t: Trace, kernel: ir.Kernel) -> ir.Kernel:
         )  # fmt: skip
     _require_supported(t, kernel)
     module, name = _TRANSFORMS[kind]
-    made: ir.Kernel = getattr(import_late(module), name)(map_children(kernel, _unmarked), derivatives, with_callees)
+    way = {"from_before": t.options.from_before} if kind == "grad" else {}
+    made: ir.Kernel = getattr(import_late(module), name)(
+        map_children(kernel, _unmarked), derivatives, with_callees, **way
+    )
     made = replace(made, name=f"{kernel.name}_{kind}")
     return _repeating(made) if kind == "grad" else made  # type: ignore[return-value]  # a kernel for a kernel
 

@@ -113,7 +113,7 @@ def test_updates_in_place_over_many_calls():
     assert x.to_numpy().tolist() == after.tolist()  # as the forward pass left it
 
 
-def test_an_update_that_loses_its_value_is_an_error():
+def test_an_update_that_loses_its_value_is_an_error_without_a_tape():
     x, _, loss = arrays(1, 2)
 
     @qp.kernel
@@ -122,7 +122,9 @@ def test_an_update_that_loses_its_value_is_an_error():
             a[i] = a[i] * a[i]
 
     line = square_in_place.source.span.line + 3
-    with qp.ad.Tape(loss), pytest.raises(qp.KernelTypeError, match=f"line {line} overwrites it"):
+    with pytest.raises(qp.KernelTypeError, match=f"line {line} overwrites it"):
+        square_in_place.grad(x)
+    with qp.ad.Tape(loss):  # which keeps the value
         square_in_place(x)
 
 
@@ -490,3 +492,34 @@ def test_gradcheck():
     wrong.backward(lambda a: a.grad.fill(1))
     with pytest.raises(qp.QuadpyError, match="by differences"):
         qp.ad.gradcheck(wrong, (x,), loss)
+
+
+def test_methods_of_several_objects():
+    """The second object's kernel is made when the first one's already has a backward kernel."""
+
+    @qp.data_oriented
+    class Layer:
+        def __init__(self):
+            self.weight = qp.field(qp.f64, 3, needs_grad=True)
+            self.out = qp.field(qp.f64, 3, needs_grad=True)
+            self.weight.fill(2.0)
+
+        @qp.kernel
+        def forward(self, given: qp.template()) -> None:
+            for i in given:
+                self.out[i] = self.weight[i] * qp.sin(given[i])
+
+    @qp.kernel
+    def add(out: qp.template()) -> None:
+        for i in out:
+            loss[None] += out[i]
+
+    first, second = Layer(), Layer()
+    x, loss = qp.field(qp.f64, 3, needs_grad=True), qp.field(qp.f64, (), needs_grad=True)
+    x.fill(0.5)
+    with qp.ad.Tape(loss):
+        first.forward(x)
+        second.forward(first.out)
+        add(second.out)
+    wanted = 2 * np.cos(2 * np.sin(0.5)) * 2 * np.cos(0.5)
+    assert np.allclose(x.grad.to_numpy(), wanted, rtol=1e-12)

@@ -18,8 +18,10 @@ import quadpy as qp
 from quadpy.ad.checkpoints import Stepping
 from quadpy.ad.recorder import Noting, Recorder
 from quadpy.dist import captured as dist_captured
+from quadpy.jit.results import _adjoint, result_has
 from quadpy.runtime.device import life
 from quadpy.runtime.device.blocks import Block
+from quadpy.runtime.device.current import _REPEATED, as_launch
 from quadpy.runtime.device.devices import current_device
 from quadpy.runtime.launch.capturing import CAPTURES, differentiating_here, thread_captures
 from quadpy.runtime.memory.accounting import Accounting
@@ -58,6 +60,7 @@ class Setting:
         assert not life.THREAD.in_host_function
         assert dist_captured._here.step is None
         assert not records._thread.mutes
+        assert _REPEATED.get() is _adjoint.get() is None
         assert device.current_stream() is device.default_stream
         self.race()  # outside of blocks, no hazard is looked for
         qp.sync()
@@ -93,6 +96,8 @@ BLOCKS = {
     "forward mode": lambda w: qp.ad.FwdMode(w.out, w.given, seed=[1.0] * N),
     "way back of a graph": lambda w: Noting(),
     "step that runs again": lambda w: Stepping(Recorder()),
+    "same random numbers": lambda w: as_launch(1),
+    "adjoint of a result": lambda w: result_has(w.loss),
     "captured step": lambda w: dist_captured._Capturing(dist_captured.CapturedStep()),
 }
 QUIET = ("host function", "captured step")
@@ -147,8 +152,8 @@ def test_every_public_context_manager_is_attacked_or_owns_what_it_ends():
     """The others release a handle, which its owner does, too: a stream, an event, a graph, a device, a window, a film."""
     blocks = {each.__name__ for each in Block.__subclasses__() if each.__module__.startswith("quadpy")}
     assert blocks == {
-        "FwdMode", "Noting", "Stepping", "Tape", "allow", "capture", "check", "inside_host_function", "muted", "profile", "range", "use_stream",
-        "_Capturing",
+        "During", "FwdMode", "Noting", "Stepping", "Tape", "allow", "capture", "check", "inside_host_function", "muted", "profile",
+        "range", "use_stream", "_Capturing",
     }  # fmt: skip
 
 

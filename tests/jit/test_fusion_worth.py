@@ -63,12 +63,30 @@ def test_launches_one_after_another(flow, depth):
     assert depth_of(flow) == depth
 
 
-def meetings(function):
-    return (
-        compile_kernel(trace_for(qp.kernel(function, graph=True), {}, TARGET).kernel, TARGET, Form(fused=True))
-        .tasks[0]
-        .meetings
-    )
+def ir_of(function):
+    return trace_for(qp.kernel(function, graph=True), {}, TARGET).kernel
+
+
+def launch_of(function):
+    return compile_kernel(ir_of(function), TARGET, Form(fused=True)).tasks[0]
+
+
+def apart(x: I32, y: I32, z: I32):
+    for i in x:
+        x[i] += 1
+    for i in y:
+        y[i] += 1
+    for i in z:
+        z[i] += 1
+
+
+def behind(x: I32, y: I32, z: I32):
+    for i in x:
+        x[i] += 1
+    for i in y:
+        y[i] += x[0]
+    for i in z:
+        z[i] += y[0]
 
 
 def test_meetings_are_counted():
@@ -80,32 +98,24 @@ def test_meetings_are_counted():
         for i in x:
             x[i] += 2
 
-    def apart(x: I32, y: I32, z: I32):
-        for i in x:
-            x[i] += 1
-        for i in y:
-            y[i] += 1
-        for i in z:
-            z[i] += 1
-
     def looped(x: I32, go: I32):
         while qp.graph.do_while(go):
             for i in x:
                 x[i] += 1
             go[0] = go[0] - 1
 
-    assert meetings(chain) == 2
-    assert meetings(apart) == 0
-    assert meetings(looped) == 1
+    assert launch_of(chain).meetings == 2
+    assert launch_of(apart).meetings == 0
+    assert launch_of(looped).meetings == 1
 
 
 @pytest.mark.parametrize("vendor", ["amdgpu", "cuda"])
 def test_usual_costs(vendor):
     driver = driver_of(vendor)
-    assert costs_on(driver).up_to == {"amdgpu": 16 * THREADS, "cuda": 0}[vendor]
+    assert costs_on(driver).up_to == {"amdgpu": 16 * THREADS, "cuda": 256}[vendor]
     assert costs_on(driver).looped == {"amdgpu": 16 * THREADS, "cuda": 4 * THREADS}[vendor]
-    plain = why_separate(driver, 100, loops=False, fuse="auto")
-    assert ("separate launches are faster" in plain) == (vendor == "cuda")
+    assert why_separate(driver, 256, loops=False, fuse="auto") == ""  # one block
+    assert ("separate launches are faster" in why_separate(driver, 257, loops=False, fuse="auto")) == (vendor == "cuda")
     assert why_separate(driver, 100, loops=True, fuse="auto") == ""
     assert "from" in why_separate(driver, 17 * THREADS, loops=True, fuse="auto")
 
@@ -142,13 +152,13 @@ def test_measured_costs_decide():
 
 
 def test_waves_of_one_block_meet_faster():
-    """8 meetings for 4 launches: too many for several blocks, and few for one."""
+    """16 meetings for 8 launches: too many for several blocks, and few for one."""
     for vendor in ("amdgpu", "cuda"):
         for figures in (None, measured(fused_up_to=10_000)):
             driver = driver_of(vendor, figures)
-            assert why_slower(driver, 4, 8, 2, loops=False, fuse="auto")
-            assert why_slower(driver, 4, 8, 1, loops=False, fuse="auto") == ""
-            assert why_slower(driver, 4, 80, 1, loops=False, fuse="auto")
+            assert why_slower(driver, 8, 16, 2, loops=False, fuse="auto")
+            assert why_slower(driver, 8, 16, 1, loops=False, fuse="auto") == ""
+            assert why_slower(driver, 8, 160, 1, loops=False, fuse="auto")
 
 
 def test_measured_never_to_win():
@@ -171,12 +181,6 @@ def test_what_is_stored_is_read_once(monkeypatch):
     assert costs_on(driver) == first
 
 
-def launch_of(function):
-    return compile_kernel(
-        trace_for(qp.kernel(function, graph=True), {}, TARGET).kernel, TARGET, Form(fused=True)
-    ).tasks[0]
-
-
 def blocks_of(function, *extents):
     """The blocks that the one launch of ``function`` asks for; each array has two values, its address and its extent."""
     values = [value for extent in extents for value in (0, extent)]
@@ -185,22 +189,6 @@ def blocks_of(function, *extents):
 
 
 def test_tasks_that_run_at_once_have_blocks_of_their_own():
-    def apart(x: I32, y: I32, z: I32):
-        for i in x:
-            x[i] += 1
-        for i in y:
-            y[i] += 1
-        for i in z:
-            z[i] += 1
-
-    def behind(x: I32, y: I32, z: I32):
-        for i in x:
-            x[i] += 1
-        for i in y:
-            y[i] += x[0]
-        for i in z:
-            z[i] += y[0]
-
     def branches(x: I32, y: I32, z: I32):
         for i in z:
             z[i] = 1
@@ -224,28 +212,7 @@ def test_tasks_that_run_at_once_have_blocks_of_their_own():
 def test_blocks_begin_at_different_shares():
     """Of three tasks that run at once, two are shifted in the code; those that wait for each other are not."""
 
-    def apart(x: I32, y: I32, z: I32):
-        for i in x:
-            x[i] += 1
-        for i in y:
-            y[i] += 1
-        for i in z:
-            z[i] += 1
-
-    def behind(x: I32, y: I32, z: I32):
-        for i in x:
-            x[i] += 1
-        for i in y:
-            y[i] += x[0]
-        for i in z:
-            z[i] += y[0]
-
-    found = [
-        schedule_of(
-            trace_for(qp.kernel(function, graph=True), {}, TARGET).kernel, TARGET, Form(fused=True)
-        ).fused.shares
-        for function in (apart, behind)
-    ]
+    found = [schedule_of(ir_of(function), TARGET, Form(fused=True)).fused.shares for function in (apart, behind)]
     assert found == [((0, 3), (1, 3), (2, 3)), ((0, 1), (0, 1), (0, 1))]
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 
 import pytest
 from simulated_gpu.driver import RecordingDriver
@@ -116,3 +118,24 @@ def test_a_device_opens_without_each_capability(driver, name):
     with Device(driver, None, {name: "a test"}) as device:
         assert device.create_stream().query()
         assert world_of(driver) == before  # what is stored for it is still found
+
+
+STORING = """
+import sys
+sys.path[:0] = {path!r}
+from simulated_gpu.driver import RecordingDriver
+from quadpy.runtime.device.known import Known, known_in, store, world_of
+
+world, own = world_of(RecordingDriver()), sys.argv[1]
+for _ in range(100):
+    assert store(world, Known({{"pool": own * 5000}}, None)) == ""
+    found = known_in(world).off["pool"]
+    assert found in ("a" * 5000, "b" * 5000), "parts of two answers"
+"""
+
+
+def test_processes_that_store_at_once_leave_one_whole_answer(driver):
+    script = STORING.format(path=[path for path in sys.path if path])
+    children = [subprocess.Popen([sys.executable, "-c", script, own]) for own in "ab"]
+    assert [child.wait(60) for child in children] == [0, 0]
+    assert set(known_of(driver).off["pool"]) in ({"a"}, {"b"})

@@ -257,6 +257,12 @@ def test_a_check_that_does_not_exist_is_refused(capsys):
     assert "there is no check 'grahps.large'" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("factor", ["0", "-3", "nan", "inf", "1e9"])
+def test_a_factor_that_leaves_no_time_or_no_limit_is_refused(capsys, factor):
+    assert main(["selftest", "--arch", "cpu", f"--slow={factor}"]) == 1
+    assert "--slow is" in capsys.readouterr().err
+
+
 def test_a_device_that_is_not_there_is_named(capsys):
     assert main(["selftest", "--quick", "--arch", "cpu", "--device", "3", "--only", "memory.copies"]) == 1
     assert "there is no cpu device 3" in capsys.readouterr().err

@@ -10,9 +10,10 @@ from typing import Final, NamedTuple
 from quadpy.cli.amd import commands
 from quadpy.cli.amd.machine import Machine, Node, known
 from quadpy.runtime.device.probe import Probe
-from quadpy.runtime.drivers.rocm_library import INSTALL, Place
+from quadpy.runtime.drivers.rocm_library import INSTALL, Place, is_path
 
 _VISIBLE: Final = ("HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL")
+_OLDEST: Final = 70_000_000
 _OVERRIDE: Final = "HSA_OVERRIDE_GFX_VERSION"
 
 
@@ -150,28 +151,43 @@ def _closed(machine: Machine, device: str) -> Check:
 
 def library_checks(machine: Machine, probe: Probe, places: Sequence[Place]) -> Iterator[Check]:
     """Whether there is a HIP library that is new enough; all that is checked on Windows."""
-    version = re.search(r"HIP (\d+)", probe.runtime)
-    own = commands.LIBRARY.get(_family(machine), ())
-    install = (
-        INSTALL.replace("install", "install --upgrade", bool(version)),
-        *(f"{command}  # instead, for all users" for command in own),
-    )
-    if version and int(version[1]) < 70_000_000:
-        yield Check(False, "ROCm", f"{probe.runtime} is too old: quadpy needs HIP 7.0", install)
-    elif version and int(version[1]) < 70_253_211:
-        yield Check(None, "ROCm", f"{probe.runtime} has bugs in event queries and captures, which 7.2.1 fixed", install)
-    elif version:
-        yield Check(True, "ROCm", f"{probe.runtime}; called by {probe.binding}")
+    if not (version := _version(probe)):
+        if not probe.runtime:  # else it is there, and does not answer: the last check says so
+            yield Check(False, "ROCm", f"{probe.reason}: {_searched(places, probe)}", _install(machine, version))
+    elif version < _OLDEST:
+        yield Check(False, "ROCm", f"{probe.runtime} is too old: quadpy needs HIP 7.0", _install(machine, version))
+    elif version < 70_253_211:
+        text = f"{probe.runtime} has bugs in event queries and captures, which 7.2.1 fixed"
+        yield Check(None, "ROCm", text, _install(machine, version))
     else:
-        yield Check(False, "ROCm", f"{probe.reason}: {_searched(places)}", install)
+        yield Check(True, "ROCm", f"{probe.runtime}; called by {probe.binding}")
 
 
-def _searched(places: Sequence[Place]) -> str:
-    """The places in their order, with the files that are there."""
-    there = {place: [file for file in place.files if Path(file).exists()] for place in places}
-    return "; ".join(
-        f"{place.name} ({', '.join(found) or place.reason or 'no such file'})" for place, found in there.items()
-    )
+def _version(probe: Probe) -> int:
+    """HIP's version; 0 if it is unknown."""
+    found = re.search(r"HIP (\d+)", probe.runtime)
+    return int(found[1]) if found else 0
+
+
+def _install(machine: Machine, version: int) -> tuple[str, ...]:
+    own = commands.LIBRARY.get(_family(machine), ())
+    command = INSTALL.replace("install", "install --upgrade", bool(version))
+    return command, *(f"{each}  # instead, for all users" for each in own)
+
+
+def _searched(places: Sequence[Place], probe: Probe) -> str:
+    """The places in their order, with the files that are there.  Only HIP itself says what the system's loader found."""
+    loaded = re.search(r"\((.*), by (.*)\)$", probe.runtime)
+    found = []
+    for place in places:
+        files = [file for file in place.files if is_path(file) and Path(file).exists()]
+        if loaded and loaded[2] == place.name:
+            files = files or [loaded[1]]
+        broken = [file for file in place.files if probe.reason.startswith(f"{file} ")]
+        known = not probe.runtime or all(map(is_path, place.files))
+        why = "cannot be opened" if broken else place.reason or ("no such file" if known else "not known")
+        found.append(f"{place.name} ({', '.join(files) or why})")
+    return "; ".join(found)
 
 
 def _environment(machine: Machine, probe: Probe) -> Iterator[Check]:
@@ -184,9 +200,10 @@ def _environment(machine: Machine, probe: Probe) -> Iterator[Check]:
             if (value := machine.environ.get(name)) is not None and not _shows(value, len(nodes)):
                 yield Check(False, name, f"{value!r} hides every GPU", (f"unset {name}",))
     if probe.devices:
-        yield Check(True, "devices", "; ".join(probe.devices))
+        yield Check(True if _version(probe) >= _OLDEST else None, "devices", "; ".join(probe.devices))
     elif probe.runtime:
-        yield Check(False, "devices", f"HIP finds none: {probe.reason}")
+        mend = () if _version(probe) else ("sudo dmesg | grep -e amdgpu -e kfd",)
+        yield Check(False, "devices", f"HIP finds none: {probe.reason}", mend)
 
 
 def _overridden(version: str, nodes: Sequence[Node]) -> str:
@@ -213,7 +230,7 @@ def _notes(machine: Machine, probe: Probe, places: Sequence[Place]) -> Iterator[
         text = f"on, without iommu=pt: copies between the {len(nodes)} GPUs may be slow or hang"
         yield Check(None, "IOMMU", text, commands.kernel_argument(_family(machine), "iommu=pt"))
     if probe.runtime:
-        yield Check(None, "search", _searched(places))
+        yield Check(None, "search", _searched(places, probe))
     if xnack := re.search(r"xnack([+-])", " ".join(probe.devices)):
         state = (
             "on: kernels may touch the host's memory, and are slower"

@@ -55,7 +55,10 @@ def merge_total(s: Scope, r: ir.Reduction, total: str) -> None:
     if isinstance(r.place, ir.Element):
         within = "true"
         for e, extent in zip(r.place.index, s.arrays[r.place.array].extents, strict=True):
-            i, end = resize(out, lower_expr(s, e), e.type, 64), resize(out, extent, s.index, 64)
+            i = resize(out, lower_expr(s, e), e.type, 64)
+            end = (
+                extent if extent.isdigit() else resize(out, extent, s.index, 64)
+            )  # a fixed extent may exceed the index
             within = out.op(f"and i1 {within}, {out.op(f'icmp ult i64 {i}, {end}')}")
         out.branch(within, inside, done)
     out.start(inside)

@@ -27,16 +27,12 @@ def share_in(transport: Transport, subject: str, value: str, mine: bytes, calls:
     parts = [(*answer.split(_END, 3), b"", b"", b"")[:4] for answer in answers]
     said = [(subject.decode(errors="replace"), value.decode(errors="replace")) for subject, value, *_ in parts]
     if len(set(said)) > 1:
-        raise RanksDisagreeError(
-            f"ranks disagree about {subject}: {_told(said)}",
-            hint=SAME_CALLS,
-        )
+        raise RanksDisagreeError(f"ranks disagree about {subject}: {_told(said)}", hint=SAME_CALLS)
     if calls is not None and len({state for _, _, state, _ in parts}) > 1:
         told = transport.share(calls.told().encode())
         difference = first_difference({rank: each.decode() for rank, each in enumerate(told)}, whole=True)
         raise RanksDisagreeError(
-            f"before {value}, ranks have made different calls with distributed arrays: {difference}",
-            hint=SAME_CALLS,
+            f"before {value}, ranks have made different calls with distributed arrays: {difference}", hint=SAME_CALLS
         )
     return [mine for *_, mine in parts]
 

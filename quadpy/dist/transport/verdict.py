@@ -73,8 +73,7 @@ def verdict(reports: Mapping[int, Report], others: Collection[int], here: int, t
     """The error for what is wrong on rank ``here``; ``others`` are those that have not ended."""
     if difference := first_difference({rank: reports[rank].calls for rank in sorted(reports)}):
         return RanksDisagreeError(
-            f"ranks have made different calls with distributed arrays: {difference}",
-            hint=SAME_CALLS,
+            f"ranks have made different calls with distributed arrays: {difference}", hint=SAME_CALLS
         )
     if silent := sorted(set(others) - reports.keys()):
         return lost(silent[0], None, here, timeout)

@@ -10,10 +10,13 @@ from quadpy.core.source import Span
 from quadpy.errors import KernelTypeError
 from quadpy.ir import nodes as ir
 from quadpy.ir.grad.activity import Activity
+from quadpy.ir.grad.exact import Memory
+from quadpy.ir.grad.extremes import EXTREMES, contested, extremes_in
 from quadpy.ir.grad.inline import inline_called
 from quadpy.ir.grad.maths import Functions, Library, Maths, Names, cast, zero
-from quadpy.ir.grad.plain import plain_updates
+from quadpy.ir.grad.plain import SUMS, plain_updates
 from quadpy.ir.grad.rules import changes_of
+from quadpy.ir.grad.winner_tangents import Winners
 from quadpy.ir.types import Array
 from quadpy.ir.walk import children, map_children
 
@@ -28,12 +31,15 @@ def tangent(kernel: ir.Kernel, duals: Mapping[str, str], library: Library) -> ir
         KernelTypeError: at a line whose derivative does not exist or would be lost.
     """
     names = Names()
-    kernel = replace(kernel, body=plain_updates(inline_called(kernel.body, kernel, names), kernel, names))
+    kernel = replace(kernel, body=plain_updates(inline_called(kernel.body, kernel, names), kernel, names, SUMS))
     return _Tangents(kernel, duals, Functions(kernel, library), names).run()
 
 
 class _Tangents:
-    """``variables`` maps each active variable to the variable of its tangent; ``arrays`` does the same for arrays."""
+    """``variables`` maps each active variable to the variable of its tangent; ``arrays`` does the same for arrays.
+
+    ``claims`` has the tangents of the values of atomic minima and maxima, by ``id``.
+    """
 
     def __init__(self, kernel: ir.Kernel, duals: Mapping[str, str], functions: Functions, names: Names) -> None:
         self.kernel, self.functions, self.names = kernel, functions, names
@@ -44,6 +50,8 @@ class _Tangents:
         self.variables = {var: names.fresh(var.name, var.type) for var in found}
         self.types: dict[str, Array] = kernel.array_types
         self.slots: dict[int, int] = {}
+        self.claims: dict[int, ir.Expr] = {}
+        self.memory = Memory(kernel)
         self.crossing = list(kernel.crossing)
         for number, var in enumerate(kernel.crossing):
             if var in self.variables:
@@ -53,8 +61,9 @@ class _Tangents:
     def run(self) -> ir.Kernel:
         body = self.block(self.kernel.body)
         results = self.kernel.results
+        kernel = self.memory.added_to(self.kernel)
         return replace(
-            self.kernel, body=body, results=(*results, *(t for t in results if t.is_float)),
+            kernel, body=body, results=(*results, *(t for t in results if t.is_float)),
             functions=tuple(self.functions.all.values()), crossing=tuple(self.crossing), slots=len(self.crossing),
         )  # fmt: skip
 
@@ -103,6 +112,10 @@ class _Tangents:
                 self.types |= {array.name: array.type for array in shared}
                 made = replace(stmt, body=self.block(stmt.body), shared=(*shared, *dual_arrays))
                 out.append(replace(made, allowed=(*stmt.allowed, *self.allowed(stmt))))
+                if extremes_in(stmt.body, self.active):
+                    self.claims = {}
+                    again = self.block(stmt.body)
+                    out += Winners(self, stmt, again, self.claims, contested(self.kernel, stmt, self.active)).stmts()
             case _:
                 out.append(map_children(stmt, self.child))
 
@@ -125,6 +138,11 @@ class _Tangents:
         return [ir.Load(held, dual, span=span), ir.Let(var, cast(ir.VarRead(held, span=span), var.type), span=span)]
 
     def atomic(self, stmt: ir.Atomic, out: list[ir.Stmt]) -> None:
+        if stmt.op in EXTREMES and stmt.result is None:
+            value, d = self.value(stmt.value, out)
+            out.append(replace(stmt, value=value))
+            self.claims[id(out[-1])] = self.or_zero(d, stmt.value)
+            return
         if stmt.op not in (ir.AtomicOp.ADD, ir.AtomicOp.SUB):
             raise KernelTypeError(
                 f"quadpy knows no derivative of an atomic {stmt.op.value} of an element that other iterations may update",

@@ -4,24 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from quadpy.errors import KernelTypeError
+from quadpy.errors import KernelTypeError, OverwrittenError
 from quadpy.ir import nodes as ir
+from quadpy.ir.grad.held import Held, Holding
 from quadpy.ir.grad.indices import Access, AnyLoop, Indices, Linear, accesses_in
 from quadpy.ir.grad.values import Values
 from quadpy.ir.index.polynomials import parts_of
 from quadpy.ir.passes.split_tasks import split_tasks
 from quadpy.ir.races import Proved, races_of
+from quadpy.ir.touches import name_of
 from quadpy.ir.variables import bound_by
 from quadpy.ir.walk import walk
 
 
-def check_kept(original: ir.Kernel, kernel: ir.Kernel, made: ir.Kernel, reverse: Values) -> None:
+def check_kept(
+    original: ir.Kernel, kernel: ir.Kernel, made: ir.Kernel, reverse: Values, holding: Holding | None
+) -> None:
     """Checks ``made``, the backward kernel of ``kernel``, which is ``original`` without jumps.
+
+    It runs on what the kernel leaves in memory, or, if ``holding`` made the kernel, on what was there before.
 
     Raises:
         KernelTypeError: at the access of the kernel that prevents its adjoint.
     """
-    needed: dict[int, ir.Load] = {}
+    needed: dict[int, ir.Load | ir.Atomic] = {}
     for node in walk(made.body):
         for var in bound_by(node):
             if var in reverse.lost:
@@ -30,40 +36,67 @@ def check_kept(original: ir.Kernel, kernel: ir.Kernel, made: ir.Kernel, reverse:
                 needed[id(reverse.origins[var])] = reverse.origins[var]
     found = list(accesses_in(kernel.body))
     writes = [each for each in found if not isinstance(each.stmt, ir.Load)]
-    indices = _Kept(kernel.body)
+    indices = Kept(kernel.body)
     for read in found:
         if id(read.stmt) in needed:
             for write in writes:
-                if _may_overwrite(read, write, kernel, indices):
-                    _refuse(read, write, kernel)
+                if holding is None:
+                    is_lost = not _same_extreme(read.stmt, write.stmt) and meet(read, write, kernel, indices)
+                elif isinstance(read.stmt, ir.Atomic):  # which needs the final value
+                    is_lost = True
+                else:
+                    held = holding.holder_of(read.stmt)
+                    same = held if held is holding.holder_of(write.stmt) else None
+                    is_lost = meet(write, read, kernel, indices, same)
+                if is_lost:
+                    refuse(read, write, kernel, from_before=holding is not None)
     arrays = {stmt.place.array for stmt in needed.values() if isinstance(stmt.place, ir.Element)}
     _check_races(original, arrays | reverse.grads.keys())
 
 
-def _refuse(read: Access, write: Access, kernel: ir.Kernel) -> None:
-    name = kernel.called(read.place.array)
-    raise KernelTypeError(
-        f"the adjoint needs the value of {name} that is read here, but line {write.stmt.span.line} overwrites it",
-        read.stmt.span, hint="write to another array, or to other elements",
+def _same_extreme(stmt: ir.Stmt, other: ir.Stmt) -> bool:
+    """Whether both take a minimum, or a maximum, of one array: the first needs the final value alone."""
+    if not isinstance(stmt, ir.Atomic) or not isinstance(other, ir.Atomic):
+        return False
+    return (stmt.op, name_of(stmt.place)) == (other.op, name_of(other.place))
+
+
+def refuse(
+    read: Access, write: Access, kernel: ir.Kernel, what: str = "the adjoint", *, from_before: bool = False
+) -> None:
+    """Raises the error that ``write`` overwrites what ``what`` needs."""
+    name, line = kernel.called(read.place.array), write.stmt.span.line
+    why = f"which line {line} may have written" if from_before else f"but line {line} overwrites it"
+    on_tape = what == "the adjoint" and not from_before
+    raise OverwrittenError(
+        f"{what} needs the value of {name} that is read here, {why}", read.stmt.span,
+        hint="call the kernel on a tape, which keeps the old value: with qp.ad.Tape(loss):" if on_tape
+        else "write to another array, or to other elements",
     )  # fmt: skip
 
 
-def _may_overwrite(read: Access, write: Access, kernel: ir.Kernel, indices: _Kept) -> bool:
-    """Whether ``write`` may change, after ``read``, what this has read; other iterations are ``_check_races``'s."""
-    mine, other = read.place, write.place
+def meet(first: Access, second: Access, kernel: ir.Kernel, indices: Kept, held: Held | None = None) -> bool:
+    """Whether ``second`` may access, after ``first``, the same element; other iterations are ``_check_races``'s.
+
+    Where both are about what is ``held``, this is only asked of different turns of the loops in which that begins anew.
+    """
+    mine, other = first.place, second.place
     if kernel.noalias and (mine.array, mine.component) != (other.array, other.component):
         return False
-    if read.task != write.task:
-        return write.order > read.order and not (kernel.noalias and indices.fixed(mine, other))
-    shared = tuple(a for a, b in zip(read.loops, write.loops, strict=False) if a is b)
-    if write.order < read.order and not shared:
+    comes_after = second.order > first.order
+    if first.task != second.task:
+        return comes_after and not (kernel.noalias and indices.fixed(mine, other))
+    shared = tuple(a for a, b in zip(first.loops, second.loops, strict=False) if a is b)
+    if held is not None:
+        comes_after, shared = False, shared[: held.depth]
+    if not comes_after and not shared:
         return False
-    return not (
-        kernel.noalias and indices.apart(mine, other, shared, first=write.order > read.order or len(shared) > 1)
-    )
+    return not (kernel.noalias and indices.apart(mine, other, shared, first=comes_after or len(shared) > 1))
 
 
-class _Kept(Indices):
+class Kept(Indices):
+    """Indices of accesses in one kernel, or loop."""
+
     def fixed(self, a: ir.Element, b: ir.Element) -> bool:
         """Whether elements that different tasks access certainly differ."""
         return any(isinstance(i, int) and isinstance(j, int) and i != j for i, j in self.pairs(a, b))

@@ -13,17 +13,20 @@ from dataclasses import replace
 from quadpy.core.source import Span
 from quadpy.errors import KernelTypeError
 from quadpy.ir import nodes as ir
+from quadpy.ir.grad.extremes import EXTREMES, WHY, number_in
+from quadpy.ir.grad.held import Holding
 from quadpy.ir.grad.inline import inline_called
 from quadpy.ir.grad.keep import check_kept
 from quadpy.ir.grad.liveness import live_part
 from quadpy.ir.grad.loops import Loop
 from quadpy.ir.grad.maths import Functions, Library, Names, cast, zero
-from quadpy.ir.grad.plain import plain_updates
+from quadpy.ir.grad.plain import SUMS, plain_updates
 from quadpy.ir.grad.rules import library_name
 from quadpy.ir.grad.structured import structured
 from quadpy.ir.grad.sums import summed
 from quadpy.ir.grad.tidy import tidy
 from quadpy.ir.grad.values import Env, Step, Values
+from quadpy.ir.grad.winners import Extremes
 from quadpy.ir.touches import changed_in, name_of
 from quadpy.ir.variables import assigned_in
 
@@ -31,30 +34,36 @@ RESULT = "$result"
 """With the number of a result: the key of the parameter that holds its adjoint."""
 
 
-def adjoint(kernel: ir.Kernel, grads: Mapping[str, str], library: Library) -> ir.Kernel:
+def adjoint(kernel: ir.Kernel, grads: Mapping[str, str], library: Library, *, from_before: bool = False) -> ir.Kernel:
     """The backward kernel of ``kernel``.
 
     ``grads`` maps arrays to those that hold their adjoints, scalar parameters to arrays of one element that get theirs, and
     ``$result0``, … to the scalar parameters, or the arrays of one element, with the adjoints of the kernel's results.  All of them are parameters that the kernel
     already has.  The adjoint of an array that the kernel overwrote is 0 afterwards; other adjoints grow.
 
+    It runs on what the kernel leaves in memory; with ``from_before``, on what was there before the kernel, and leaves that.
+
     Raises:
         KernelTypeError: at a line whose adjoint does not exist, or needs a value that is lost.
     """
     names = Names()
-    plain = plain_updates(inline_called(kernel.body, kernel, names), kernel, names)
-    original = replace(kernel, body=plain)
-    kernel = replace(kernel, body=structured(plain, names))
+    kept = () if from_before else (*SUMS, *EXTREMES)
+    plain = plain_updates(inline_called(kernel.body, kernel, names), kernel, names, kept)
+    original = kernel = replace(kernel, body=plain)
+    holding = Holding(kernel, names) if from_before else None
+    if holding is not None:
+        kernel = holding.kernel
+    kernel = replace(kernel, body=structured(kernel.body, names))
     reverse = Reverse(kernel, grads, Functions(kernel, library), names)
     made = reverse.live()
     if deep := reverse.repeated_in(made):
         reverse = Reverse(kernel, grads, Functions(kernel, library), names, deep)
         made = reverse.live()
-    check_kept(original, kernel, made, reverse)
-    return summed(made, grads, names)
+    check_kept(original, kernel, made, reverse, holding)
+    return summed(made, grads, names, reverse.memory)
 
 
-class Reverse(Values):
+class Reverse(Extremes, Values):
     """Writes the statements of the backward kernel."""
 
     def live(self) -> ir.Kernel:
@@ -203,6 +212,9 @@ class Reverse(Values):
             assert isinstance(new, ir.VarRead)
             value = self.value(stmt.value, env, out)
             out.append(replace(stmt, place=replace(place, number=self.slot_of(new.var)), value=value, result=None))
+        if stmt.op in EXTREMES and stmt.result not in self.all_reads:
+            self.extreme(stmt, env, out)
+            return
         if self.tape is None or not self.active.has_place(place):
             return
         sums = stmt.op in (ir.AtomicOp.ADD, ir.AtomicOp.SUB)
@@ -290,11 +302,17 @@ class Reverse(Values):
         after = dict(env)
 
         def back(out: list[ir.Stmt]) -> None:
+            self.mark(loop, axes, after, out)
             for var in updated:
                 if (d := self.adjoints.of(after[var])) is not None:
-                    self.adjoints.give(before[var], d, out)
+                    self.adjoints.give(before[var], self.unless_won(var, d), out)
             new_axes, inner = self.axes_of(axes, after)
-            out.append(replace(loop, axes=new_axes, body=self.iteration(loop.body, inner), allowed=self.allowed(loop)))
+            self.number = number_in(new_axes, loop) if self.arrays or self.won else None
+            body = self.iteration(loop.body, inner)
+            out.append(
+                replace(loop, axes=new_axes, body=body, allowed=(*self.allowed(loop), *(WHY if self.arrays else ())))
+            )
+            self.number, self.arrays, self.won = None, (), {}
 
         self.tape.append(back)
 
@@ -311,6 +329,7 @@ class Reverse(Values):
         """One iteration on the way back; what variables from outside get is added up once."""
         stmts: list[ir.Stmt] = []
         with self.adjoints.around(is_iteration=True) as owned:
+            stmts += self.claims(env)
             for step in reversed(self.recorded(body, env, stmts)):
                 step(stmts)
             for outer, local in self.adjoints.from_outside():

@@ -11,6 +11,7 @@ from quadpy.errors import KernelTypeError
 from quadpy.ir import nodes as ir
 from quadpy.ir.grad.activity import Activity
 from quadpy.ir.grad.adjoints import Adjoints
+from quadpy.ir.grad.exact import Memory
 from quadpy.ir.grad.maths import Functions, Names, cast, zero
 from quadpy.ir.variables import reads_of
 from quadpy.ir.walk import children, map_children, walk
@@ -30,6 +31,7 @@ class Values:
     kept      whether values must outlive the block in which they are computed
     updates   whether variables from outside of a parallel loop get what its iterations add
     crossing  the variables of the slots of the backward kernel
+    memory    the words of the launch
     deep      the loops whose turns need the state before them, by ``id``
     repeats   the loops whose first turns a loop over this variable repeats
     """
@@ -47,12 +49,12 @@ class Values:
         self.active.check()
         self.adjoints = Adjoints(functions, names, guards=self.active.chooses)
         self.types = kernel.array_types
-        self.origins: dict[ir.Var, ir.Load] = {}
+        self.origins: dict[ir.Var, ir.Load | ir.Atomic] = {}
         self.lost: dict[ir.Var, KernelTypeError] = {}
         self.parameters: dict[str, ir.Expr] = {}
         self.tape: list[Step] | None = None
         self.kept = self.updates = False
-        self.deep = deep
+        self.deep, self.memory = deep, Memory(kernel)
         self.repeats: dict[ir.Var, int] = {}
         self.crossing: list[ir.Var] = []
         self.all_reads = reads_of(kernel.body)

@@ -16,7 +16,7 @@ BLOCKS_OF_UNIT: Final = 2
 _MOST_ITERATIONS: Final = (1 << 31) - 1
 """Code that counts in 32 bits adds the number of all threads."""
 _THREADS: Final = 256
-"""Threads of a block, for an estimate."""
+"""Threads of a block, for an estimate: so many iterations are one block."""
 
 
 class Costs(NamedTuple):
@@ -42,13 +42,14 @@ class Costs(NamedTuple):
 
 _USUAL: Final = {
     "amdgpu": Costs(3.9, 2.0, 0.3, 2, 16, 16, "figures of other AMD GPUs"),
-    "cuda": Costs(1.2, 1.4, 0.3, 2, 0, 4, "figures of an H200"),
+    "cuda": Costs(1.1, 1.3, 0.15, 8, 0, 4, "figures of an H200"),
 }
 """Of devices on which ``quadpy selftest`` did not run, with iterations of a thread.
 
-A node of a graph takes 3.9 µs on a W7900 (ROCm/rocm-systems issue 10834) and 1.2 µs on an H200, where blocks take 1.4 µs to
-meet; the time of a meeting on AMD's GPUs is an estimate.  On an H200, steps of five tasks in a loop gain a third up to
-128 x 128 elements, and a tenth with 512 x 512.
+A node of a graph takes 3.9 µs on a W7900 (ROCm/rocm-systems issue 10834) and 1.1 µs on an H200, where several blocks take
+1.3 µs to meet, and the waves of one block 0.15 µs; the times of meetings on AMD's GPUs are estimates.  On an H200, steps of
+one block gain from 8 tasks on, 32 tasks two thirds; steps of five tasks in a loop gain a third up to 128 x 128 elements,
+and a tenth with 512 x 512.
 """
 
 _measured: weakref.WeakKeyDictionary[Driver, Measured | None] = weakref.WeakKeyDictionary()
@@ -68,7 +69,7 @@ def costs_on(driver: Driver) -> Costs | None:
     if usual is None:
         return None
     threads = BLOCKS_OF_UNIT * driver.info.units * _THREADS
-    return usual._replace(up_to=usual.up_to * threads, looped=usual.looped * threads)
+    return usual._replace(up_to=max(usual.up_to * threads, _THREADS), looped=usual.looped * threads)
 
 
 def why_separate(driver: Driver, iterations: int, *, loops: bool, fuse: Fuse) -> str:

@@ -12,7 +12,7 @@ import threading
 import weakref
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar
 
 T = TypeVar("T")
 
@@ -120,6 +120,33 @@ class Block:
 
     def _end_early(self) -> None:
         """``__exit__`` was called before ``__enter__``."""
+
+
+class ThreadValue(threading.local, Generic[T]):
+    """A value that the calling thread has during a block, the innermost if there are several."""
+
+    def __init__(self) -> None:
+        self._values: Lasting[T] = Lasting()
+
+    def get(self) -> T | None:
+        """The value, or None outside of blocks."""
+        return next(reversed(self._values.values()), None)
+
+    def during(self, value: T) -> During:
+        """Context manager: ``get`` returns ``value`` inside."""
+        return During(self._values, value)
+
+
+class During(Block):
+    """``value`` is among ``values`` during the block."""
+
+    __slots__ = ("_value", "_values")
+
+    def __init__(self, values: Lasting[Any], value: object) -> None:
+        self._values, self._value = values, value
+
+    def __enter__(self) -> None:
+        self._values.add(self._begin(), self._value)
 
 
 def whole(step: Callable[[], object], instead: Callable[[], object] | None = None) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from threading import local
-from typing import ClassVar, NamedTuple
+from collections.abc import Callable
+from typing import ClassVar, Final, NamedTuple
 
 from quadpy.core.dtypes import Scalar, f32, i32
 from quadpy.core.public import Tracebacks
 from quadpy.errors import ArgumentError
+from quadpy.runtime.device.blocks import ThreadValue
 from quadpy.runtime.device.locks import new_lock
 
 
@@ -50,11 +49,11 @@ def require_wave_size(size: int | None) -> None:
         raise ArgumentError(f"wave_size must be 32 or 64, not {size!r}", hint="leave it out for the device's own")
 
 
-class _Repeated(local):
-    number: int | None = None
+_REPEATED: Final[ThreadValue[int]] = ThreadValue()
 
-
-_REPEATED = _Repeated()
+as_launch: Final = _REPEATED.during
+"""Context manager: launches of this thread have a number that ``next_launch`` gave before, so they draw the same random
+numbers."""
 
 
 class State:
@@ -92,21 +91,11 @@ def renew_config() -> None:
 
 def next_launch() -> int:
     """The number of a launch among those that draw random numbers: 1 for the first since the configuration was set."""
-    if _REPEATED.number is not None:
-        return _REPEATED.number
+    if (repeated := _REPEATED.get()) is not None:
+        return repeated
     with State.lock:
         State.launches += 1
         return State.launches
-
-
-@contextmanager
-def as_launch(number: int) -> Iterator[None]:
-    """Launches of this thread have ``number``, which ``next_launch`` gave before: they draw the same random numbers."""
-    before, _REPEATED.number = _REPEATED.number, number
-    try:
-        yield
-    finally:
-        _REPEATED.number = before
 
 
 def repeated_launch() -> int:
@@ -115,12 +104,12 @@ def repeated_launch() -> int:
     Raises:
         ArgumentError: it is not called by a tape.
     """
-    if _REPEATED.number is None:
+    if (number := _REPEATED.get()) is None:
         raise ArgumentError(
             "a backward kernel that draws random numbers must draw those of the forward call, which only a tape knows",
             hint="call the kernel on a tape: with qp.ad.Tape(loss):",
         )
-    return _REPEATED.number
+    return number
 
 
 def launches_so_far() -> int:

@@ -110,7 +110,7 @@ def create_stream(priority: int = 0, compute_units: ComputeUnits = None) -> Stre
     stream got.  On the CPU, where kernels run at once on all threads, it has no effect.
 
     Raises:
-        StreamError: the device has no such units, or its driver no such streams.
+        StreamError: the device has no such units, or its driver no such streams, or ``quadpy selftest`` switched them off.
     """
     return current_device().create_stream(priority, compute_units)
 

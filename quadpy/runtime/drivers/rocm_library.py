@@ -66,14 +66,30 @@ def open_rocm_library(name: str) -> Opened:
             refused += [f"{file} is no {name}: it has no {_CALLS[name]}"]
         except OSError as error:  # noqa: PERF203 - a file that is there, but not one that it needs
             refused += (
-                [f"{file} cannot be opened: {str(error).removeprefix(f'{file}: ')}"] if Path(file).exists() else []
+                []
+                if _absent(file, str(error))
+                else [f"{file} cannot be opened: {str(error).removeprefix(f'{file}: ')}"]
             )
     raise LibraryMissing(refused[len(refused) > 1])
 
 
+def _absent(file: str, why: str) -> bool:
+    """Whether an error means that there is no such file, rather than that it, or another one that it needs, is broken."""
+    if is_path(file) or sys.platform != "linux":
+        return not Path(file).exists()
+    return file in why and "No such file" in why
+
+
+def is_path(file: str) -> bool:
+    """Whether ``file`` is no mere name, which the system's loader looks for in places of its own."""
+    return Path(file).name != file
+
+
 def _require_whole(file: str) -> None:
     """OSError if an ELF file is shorter than its header says, as after a full disk: the loader would end the process."""
-    with contextlib.suppress(FileNotFoundError), open(file, "rb") as opened:  # noqa: PTH123 - also a name for the loader
+    if not is_path(file):
+        return
+    with contextlib.suppress(FileNotFoundError), Path(file).open("rb") as opened:
         head = opened.read(64)
         if head.startswith(b"\x7fELF\2\1") and len(head) == 64:  # 64 bits, little-endian
             (start,), (size, count) = struct.unpack_from("<Q", head, 0x28), struct.unpack_from("<HH", head, 0x3A)

@@ -23,6 +23,8 @@ _SMALL: Final = 256
 _SPREAD: Final = 1 << 14
 """The same for blocks on many compute units."""
 _TASKS: Final = (2, 4, 8, 16, 32)
+_MANY: Final = (8, 32)
+"""So many that the device takes longer than the host takes to launch them."""
 _ROUNDS: Final = 32
 
 
@@ -177,8 +179,8 @@ def measured_from(place: Place, rows: list[dict[str, Any]], looped: list[dict[st
     small, spread = ({row["tasks"]: row for row in rows if row["size"] == size} for size in (_SMALL, _SPREAD))
 
     def slope(way: str, found: dict[int, dict[str, Any]] = small) -> float:
-        few, many = found[_TASKS[0]], found[_TASKS[-1]]
-        return max(0.0, (many[way] - few[way]) / (_TASKS[-1] - _TASKS[0])) if many[way] and few[way] else 0.0
+        few, many = (found[tasks] for tasks in _MANY)
+        return max(0.0, (many[way] - few[way]) / (_MANY[1] - _MANY[0])) if many[way] and few[way] else 0.0
 
     def wins(row: dict[str, Any], way: str, *others: str) -> bool:
         return bool(0 < row[way] < min(row[other] or 1e9 for other in others))
