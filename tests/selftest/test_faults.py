@@ -75,6 +75,11 @@ def test_fewer_units_must_take_longer(on_simulated, fault, off):
     assert not off or "on 152 of 304 units as on all: it runs on others, too" in session.off["parts"]
 
 
+@pytest.mark.parametrize(("fault", "found"), [("waiting", {"streams.waits"}), ("none", set())])
+def test_a_wait_for_one_stream_must_not_wait_for_another(on_simulated, fault, found):
+    assert bad(on_simulated(fault, "streams.waits", quick=False)) == found
+
+
 def test_too_little_memory_is_named_and_switches_nothing_off(on_simulated):
     session = on_simulated("small", "memory", "graphs.captured")
     assert bad(session) == {"memory.room"}

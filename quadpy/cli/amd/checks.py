@@ -184,8 +184,8 @@ def _searched(places: Sequence[Place], probe: Probe) -> str:
         if loaded and loaded[2] == place.name:
             files = files or [loaded[1]]
         broken = [file for file in place.files if probe.reason.startswith(f"{file} ")]
-        known = not probe.runtime or all(map(is_path, place.files))
-        why = "cannot be opened" if broken else place.reason or ("no such file" if known else "not known")
+        looked = not probe.runtime or all(map(is_path, place.files))
+        why = "cannot be opened" if broken else place.reason or ("no such file" if looked else "not known")
         found.append(f"{place.name} ({', '.join(files) or why})")
     return "; ".join(found)
 

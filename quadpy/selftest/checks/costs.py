@@ -209,7 +209,7 @@ def measured_from(place: Place, rows: list[dict[str, Any]], looped: list[dict[st
        remedy=_SPEED, quick=False, seconds=180.0)  # fmt: skip
 def compiled(place: Place) -> Figures:
     place.needs_gpu("the vendors' compilers are for GPUs")
-    found = vendor_program.run(place.tested.arch, place.device.driver.info.arch)
+    found = vendor_program.run(place.tested.arch, place.device.driver.info.arch, place.tested.ordinal)
     if isinstance(found, str):
         raise Skip(found)
     return found
