@@ -17,6 +17,7 @@ from quadpy.cli.amd.machine import Machine
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.known import Known, off_on, store, world_of
 from quadpy.runtime.device.probe import Probe
+from quadpy.runtime.drivers.rocm_library import Place
 from tools.docs.machines import _HEALTHY, _KERNEL, SETUPS, SYSTEMS, checks_of
 
 WHEELS = "pip install --index-url https://stable.repo.amd.com/rocm/whl-next/ rocm"
@@ -240,7 +241,7 @@ def test_a_root_without_files(tmp_path):
 @pytest.mark.parametrize(
     ("ask", "says"),
     [
-        ("import time; time.sleep(60)", "HIP gave no answer: no answer within 3 s"),
+        ("import time; time.sleep(60)", "HIP: no answer within 3 s"),
         ("import os; os.abort()", "ended with signal 6 (SIGABRT)"),
         ("import os; print('a library speaks', flush=True); os._exit(0)", "ended with exit status 0"),
         (
@@ -249,13 +250,39 @@ def test_a_root_without_files(tmp_path):
         ),
     ],
 )
-def test_a_driver_in_a_bad_state_does_not_end_doctor(monkeypatch, capsys, ask, says):
+def test_a_driver_in_a_bad_state_ends_neither_doctor_nor_the_self_test(monkeypatch, capsys, ask, says):
     monkeypatch.setattr(drivers, "_ASK", ask)
     monkeypatch.setattr(drivers, "_SECONDS", 3)
     assert main(["doctor", "--json"]) == 0
-    part = json.loads(capsys.readouterr().out)["parts"]["amdgpu"]
-    assert not part["works"]
-    assert says in part["text"]
+    found = json.loads(capsys.readouterr().out)
+    assert not found["parts"]["amdgpu"]["works"]
+    assert says in found["parts"]["amdgpu"]["text"]
+    assert not any("pip install" in command for check in found["amd"] for command in check["commands"]), "it is there"
+    assert main(["selftest", "--only", "streams.parts"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("no GPU can be used, so this tests the CPU")
+    assert says in said
+
+
+LOADER = Place("the system's loader", ("libamdhip64.so.7", "libamdhip64.so"))
+LOADED = "HIP 70253211 (/usr/lib/libamdhip64.so.7, by {})"
+
+
+@pytest.mark.parametrize(
+    ("probe", "says"),
+    [
+        (Probe("amdgpu", runtime=LOADED.format(LOADER.name)), "/usr/lib/libamdhip64.so.7"),
+        (Probe("amdgpu", runtime=LOADED.format("rocm_sdk")), "not known"),
+        (Probe("amdgpu", runtime="HIP", reason="HIP: no answer within 60 s"), "not known"),
+        (Probe("amdgpu", reason="libamdhip64.so.7 is in none of the places"), "no such file"),
+        (Probe("amdgpu", reason="libamdhip64.so.7 cannot be opened: libhsa-runtime64.so.1: …"), "cannot be opened"),
+    ],
+)
+def test_what_is_said_of_the_loader_is_true(tmp_path, monkeypatch, probe, says):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "libamdhip64.so.7").touch()  # the loader does not look here
+    checks = checks_of(replace(SETUPS["healthy"], probe=probe, places=(LOADER,)), tmp_path)
+    assert any(f"the system's loader ({says})" in check.text for check in checks)
 
 
 def test_doctor_prints_the_checks_of_this_machine(monkeypatch, capsys, tmp_path):

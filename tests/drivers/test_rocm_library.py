@@ -301,6 +301,22 @@ def test_a_damaged_library_is_named_and_the_next_place_is_tried(tmp_path, bindin
     assert child.stdout.startswith(f"{broken} {says}")
 
 
+def test_a_library_that_the_loader_finds_and_cannot_open_is_not_absent(tmp_path):
+    """Half of an installation, found by LD_LIBRARY_PATH; a broken file of that name in the current folder is no matter."""
+    reason = "from quadpy.runtime.device.probe import probe_hip; print(probe_hip().reason)"
+    (tmp_path / "lib").mkdir()
+    for content, why in {b"": "file too short", b"no library" * 99: "invalid ELF header"}.items():
+        (tmp_path / "lib/libamdhip64.so.7").write_bytes(content)
+        environ = {**ENVIRON, "LD_LIBRARY_PATH": str(tmp_path / "lib")}
+        found = subprocess.run([sys.executable, "-c", reason], capture_output=True, text=True, env=environ, check=True)
+        assert found.stdout.startswith("libamdhip64.so.7 cannot be opened: ")
+        assert why in found.stdout
+    here = subprocess.run(
+        [sys.executable, "-c", reason], capture_output=True, text=True, cwd=tmp_path / "lib", env=ENVIRON, check=True
+    )
+    assert "is in none of the places" in here.stdout
+
+
 @pytest.mark.parametrize(
     "text",
     [None, "def (", "raise SystemExit('broken')", "def find_libraries(*names): raise SystemExit('broken')",

@@ -183,7 +183,9 @@ def _searched(places: Sequence[Place], probe: Probe) -> str:
         files = [file for file in place.files if is_path(file) and Path(file).exists()]
         if loaded and loaded[2] == place.name:
             files = files or [loaded[1]]
-        broken = [file for file in place.files if probe.reason.startswith(f"{file} ")]
+        broken = probe.reason.startswith(
+            tuple(f"{file} {why}" for file in place.files for why in ("cannot be", "is no "))
+        )
         looked = not probe.runtime or all(map(is_path, place.files))
         why = "cannot be opened" if broken else place.reason or ("no such file" if looked else "not known")
         found.append(f"{place.name} ({', '.join(files) or why})")
