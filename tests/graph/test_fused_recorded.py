@@ -344,9 +344,15 @@ def test_auto_is_for_what_was_measured_to_win(here):
     graph, _ = chain(here)
     here.driver.name = "cuda"
     with graph.instantiate() as run:
-        assert "separate launches are faster on this device" in run.fusion.reason
+        assert "one launch wins from 8 on" in run.fusion.reason
     with graph.instantiate(fuse=True) as run:
         assert run.fusion.fused
+    for size, fused in ((256, True), (257, False)):  # one block, and two
+        steps, x = qp.graph.Graph(), qp.ndarray(qp.i32, size)
+        for _ in range(8):
+            steps.add_kernel(add, 1, x)
+        with steps.instantiate() as run:
+            assert run.fusion.fused == fused
     here.driver.name = "amdgpu"
     with graph.instantiate() as run:
         assert run.fusion.fused
