@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+import contextlib
+import signal
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, TextIO
 
@@ -74,7 +76,8 @@ def _run(args: argparse.Namespace, checks: list[object], out: TextIO) -> int:
     )
     shows.say(f"quadpy selftest on {arch}, device {args.device}: {counted(len(checks), 'check')}")
     session = import_late("quadpy.selftest.session").Session(run, checks, whole=not args.only)
-    session.go(shows.say)
+    with _interrupted_by_any_end():
+        session.go(shows.say)
     report = reports.report_of(session)
     shows.summary(report, session)
     if args.out is not None:
@@ -83,6 +86,21 @@ def _run(args: argparse.Namespace, checks: list[object], out: TextIO) -> int:
     if trouble := session.lost or shows.trouble:
         raise trouble
     return int(session.status)
+
+
+@contextlib.contextmanager
+def _interrupted_by_any_end() -> Iterator[None]:
+    """A time limit of a CI system, or a terminal that is closed, is like Ctrl-C: the report has what ran."""
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = {number: signal.getsignal(number) for number in numbers}
+    for number in numbers:
+        if before[number] != signal.SIG_IGN:  # as nohup asks
+            signal.signal(number, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _default_arch(say: Callable[[str], object]) -> str:

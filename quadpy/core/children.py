@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import queue
@@ -16,6 +17,7 @@ from typing import IO, Any, Final, TextIO
 
 import quadpy
 
+_PR_SET_PDEATHSIG: Final = 1
 _END: Final = 10.0
 """Seconds until a child that was killed has ended."""
 
@@ -30,7 +32,12 @@ def python_command(statement: str) -> list[str]:
 
 
 def events_to_tell() -> TextIO:
-    """What was standard output, for ``tell``; from now on, what is printed goes to standard error."""
+    """What was standard output, for ``tell``; from now on, what is printed goes to standard error.
+
+    On Linux, this process ends with its parent, even while a driver hangs.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     stream = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     return stream

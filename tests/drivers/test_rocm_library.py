@@ -12,7 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from hip_library import put
+from hip_library import compiler, put
 
 from quadpy.dist.transport.gpu.rccl import load_rccl
 from quadpy.errors import TransportError
@@ -337,3 +337,40 @@ def test_a_variable_without_sense_is_passed_over(tmp_path, value):
     (place,) = (place for place in places("amdhip64", {"ROCM_PATH": value}, tmp_path) if place.name.startswith("ROCM"))
     assert place.files == ()
     assert place.reason
+
+
+OLD = """
+int hipRuntimeGetVersion(int *v) {{ *v = {version}; return 0; }}
+int hipGetDeviceCount(int *count) {{ *count = 1; return {status}; }}
+{more}
+"""
+UNKNOWN = "const char *hipGetErrorName(int status) { return 0; }"
+
+
+@pytest.mark.parametrize(
+    ("version", "status", "more", "says", "opens"),
+    [
+        (50731921, 0, UNKNOWN, "the HIP library has no hipGetDevicePropertiesR0600", "HIP 50731921 is too old"),
+        (70253211, 4242, "", "status 4242", "HIP finds no device: status 4242"),
+        (70253211, 4242, UNKNOWN, "status 4242", "HIP finds no device: status 4242"),
+        (70253211, 0, UNKNOWN, "hipGetDevicePropertiesR0600", "the HIP library cannot be used: the HIP library has no"),
+    ],
+)
+def test_a_library_that_lacks_calls_or_names_is_told(tmp_path, version, status, more, says, opens):
+    """HIP 5 of distributions, through ctypes; a program that takes any GPU falls back with a warning."""
+    source, library = tmp_path / "hip.c", tmp_path / "libamdhip64.so.7"
+    source.write_text(OLD.format(version=version, status=status, more=more))
+    subprocess.run([*compiler(), "-shared", "-fPIC", "-o", str(library), str(source)], check=True)
+    script = """
+import sys; sys.modules["hip"] = None
+from quadpy.runtime.device.probe import probe_hip; print(probe_hip())
+from quadpy.runtime.drivers.hip_api import open_hip_driver
+open_hip_driver()
+"""
+    child = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False,
+        env={**ENVIRON, "LD_LIBRARY_PATH": str(tmp_path)},
+    )  # fmt: skip
+    assert says in child.stdout
+    assert f"HIP {version}" in child.stdout
+    assert f"NoDeviceError: {opens}" in child.stderr
