@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 from dataclasses import replace
 
 import pytest
@@ -80,6 +81,12 @@ def test_every_distribution_has_its_commands(found, system, family, table):
     )
 
 
+@pytest.mark.parametrize("path", ["/etc/os-release", "/usr/lib/os-release"])
+def test_a_distribution_says_its_name_in_either_place(found, path):
+    files = {"/etc/os-release": "", path: 'NAME="Fedora"\r\nID=fedora\r\n'}
+    assert found("no_driver", files=files)["driver"][1] == commands.MODULE["fedora"]
+
+
 def test_an_unknown_distribution_is_told_what_is_wrong(found):
     broken = found("no_driver", files={"/etc/os-release": "ID=plan9\n"})
     assert "this kernel has no such module" in broken["driver"][0]
@@ -128,6 +135,22 @@ def test_a_group_of_another_name_is_the_one_to_join(found):
         "sudo usermod -aG gpu $USER",
         "newgrp gpu  # or log in again",
     )
+
+
+def test_a_group_without_a_name_gets_one_but_never_roots(found, monkeypatch):
+    for number, mends in {
+        0: commands.UDEV,
+        992: ("sudo groupadd --gid 992 gpu", "sudo usermod -aG gpu $USER", "newgrp gpu  # or log in again"),
+    }.items():
+        monkeypatch.setattr(Machine, "group_of", lambda _, __, number=number: (str(number), number))
+        assert found(may_open=False)["/dev/kfd"][1] == mends
+
+
+def test_files_with_odd_names_are_quoted(found):
+    files = {f"/etc/modprobe.d/{name}.conf": "blacklist amdgpu\n" for name in ("my file", "x';reboot;'")}
+    text, mends = found("no_driver", files=files)["driver"]
+    assert text.endswith(".conf forbid it")
+    assert shlex.split(mends[0])[-2:] == [*files]
 
 
 def test_a_member_of_the_group_whose_session_is_older(found):

@@ -206,6 +206,20 @@ def test_a_library_that_is_nowhere(monkeypatch):
         open_rocm_library("quadpy_has_no_such")
 
 
+def test_a_folder_that_cannot_be_read_hides_no_other(tmp_path, monkeypatch):
+    for version in ("7.0.2", "7.2.1"):
+        put(tmp_path / f"opt/rocm-{version}/lib")
+    own = Path.is_file
+
+    def refuses(path, **options):
+        if "rocm-7.2.1" in str(path):
+            raise PermissionError(13, "Permission denied")
+        return own(path, **options)
+
+    monkeypatch.setattr(Path, "is_file", refuses)
+    assert by_name(root=tmp_path)["/opt/rocm*"].files == (f"{tmp_path}/opt/rocm-7.0.2/lib/libamdhip64.so.7",)
+
+
 def test_on_windows_names_and_folders_are_windows_own(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "platform", "win32")
     (tmp_path / "bin").mkdir()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -104,8 +105,13 @@ def _driver(machine: Machine, wanted: bool) -> Check:
         )
     blacklist = re.compile(r"^\s*(blacklist\s+amdgpu|install\s+amdgpu\s)", re.MULTILINE)
     if files := [file for file in machine.names("/etc/modprobe.d/*.conf") if blacklist.search(machine.text(file))]:
-        mend = f"sudo sed -i '/^ *blacklist  *amdgpu/d; /^ *install  *amdgpu /d' {' '.join(files)}"
-        return Check(False, "driver", f"{text}: {', '.join(files)} forbids it", (mend, "sudo modprobe amdgpu"))
+        mend = f"sudo sed -i '/^ *blacklist  *amdgpu/d; /^ *install  *amdgpu /d' {shlex.join(files)}"
+        return Check(
+            False,
+            "driver",
+            f"{text}: {', '.join(files)} forbid{'s' * (len(files) == 1)} it",
+            (mend, "sudo modprobe amdgpu"),
+        )
     module = machine.names(f"/lib/modules/{machine.kernel}/**/amdgpu.ko*") or machine.names(
         f"/usr/lib/modules/{machine.kernel}/**/amdgpu.ko*"
     )
@@ -125,6 +131,8 @@ def _closed(machine: Machine, device: str) -> Check:
     """A device that may not be opened: the user is not in its group, or it belongs to root alone."""
     group, number = machine.group_of(device)
     user = machine.environ.get("USER") or machine.environ.get("LOGNAME") or "$USER"
+    if group in ("root", "0"):
+        return Check(False, device, "belongs to root alone: a udev rule is missing", commands.UDEV)
     if kind := machine.container:
         flags = commands.CONTAINERS[kind].format(group=number)
         return Check(
@@ -133,8 +141,6 @@ def _closed(machine: Machine, device: str) -> Check:
             f"may not be opened: it belongs to group {group}, which this container's user is not in",
             (flags,),
         )
-    if group == "root":
-        return Check(False, device, "belongs to root alone: a udev rule is missing", commands.UDEV)
     if number in machine.groups():
         return Check(False, device, f"may not be opened, though {user} is in its group {group}", commands.UDEV)
     if user in machine.members(group):
@@ -144,9 +150,13 @@ def _closed(machine: Machine, device: str) -> Check:
             f"{user} was added to group {group} after this session began",
             (f"newgrp {group}  # or log in again",),
         )
-    groups = "render,video" if group in ("render", "video") else group
     text = f"may not be opened: {user} is not in its group {group}"
-    return Check(False, device, text, (f"sudo usermod -aG {groups} $USER", f"newgrp {group}  # or log in again"))
+    named = (f"sudo groupadd --gid {number} gpu",) if group.isdigit() else ()  # usermod takes no group without a name
+    group = "gpu" if named else group
+    groups = "render,video" if group in ("render", "video") else group
+    return Check(
+        False, device, text, (*named, f"sudo usermod -aG {groups} $USER", f"newgrp {group}  # or log in again")
+    )
 
 
 def library_checks(machine: Machine, probe: Probe, places: Sequence[Place]) -> Iterator[Check]:

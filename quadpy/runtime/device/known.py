@@ -96,9 +96,8 @@ def known_in(world: Mapping[str, str]) -> Known | None:
             return None
         measured = stored["measured"]
         off = {name: str(why) for name, why in stored["off"].items() if name in CAPABILITIES}
-        if measured and not all(map(math.isfinite, measured.values())):
-            raise ValueError("what was measured is no number")
-        return Known(off, Measured(**measured) if measured else None)
+        sound = not measured or all(map(math.isfinite, measured.values()))
+        return Known(off, Measured(**measured) if measured else None) if sound else None
     except (ArithmeticError, AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
         _log.info("what is stored of %s cannot be read: %r", world["chip"], error)
         return None

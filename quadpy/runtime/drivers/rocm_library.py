@@ -138,14 +138,15 @@ def _of_wheels(name: str) -> Place:
 def _of_folder(label: str, name: str, folders: Sequence[Path]) -> Place:
     """The files of ``name`` in ``folders``: those of the known version, those without one, then the others."""
     inner = ("bin",) if sys.platform == "win32" else ("lib", "lib64", "lib/x86_64-linux-gnu")
-    parts, names = [folder / part for folder in folders for part in inner], _file_names(name)
-    with contextlib.suppress(OSError):  # a folder that may not be read
-        others = [file for part in parts for file in sorted(part.glob(f"{names[-1]}.*"), key=_version, reverse=True)]
-        found = [str(file) for file in (*(part / one for one in names for part in parts), *others) if file.is_file()]
-        return Place(
-            label, tuple(dict.fromkeys(found)), "" if found else "no such file" if folders else "no such folder"
-        )
-    return Place(label, reason="it cannot be read")
+    files, names, reason = list[Path](), _file_names(name), "no such file" if folders else "no such folder"
+    for part in (folder / each for folder in folders for each in inner):
+        try:
+            others = sorted(part.glob(f"{names[-1]}.*"), key=_version, reverse=True)
+            files += [file for file in (*(part / one for one in names), *others) if file.is_file()]
+        except OSError:  # noqa: PERF203 - others can be read
+            reason = f"{part} cannot be read"
+    files.sort(key=lambda file: names.index(file.name) if file.name in names else len(names))
+    return Place(label, tuple(dict.fromkeys(map(str, files))), "" if files else reason)
 
 
 def _of_torch(name: str) -> Place:
