@@ -16,7 +16,6 @@ from quadpy.cli.amd.machine import Machine
 from quadpy.cli.drivers import Finding, ask_drivers
 from quadpy.dist.probing import mpi_found
 from quadpy.errors import CacheError, TransportError
-from quadpy.runtime.drivers.rocm_library import places
 from quadpy.settings import Settings, settings
 
 NAME: Final = "doctor"
@@ -36,11 +35,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, out: TextIO) -> int:
     """Print one line for each part, and what an AMD GPU needs; the exit status is 0 if kernels run on the CPU."""
-    ((amd, probe), (nvidia, _)), cpu, machine = ask_drivers(), _cpu(), Machine()
+    ((amd, probe, places), (nvidia, *_)), cpu, machine = ask_drivers(), _cpu(), Machine()
     findings = (cpu, amd, nvidia, _mpi(), _cache(settings()))
     check = {"linux": examine, "win32": library_checks}.get(sys.platform)
     wanted = concerns_amd(machine) or not nvidia.works
-    checks = [*check(machine, probe, [*places("amdhip64")])] if check and wanted else []
+    checks = [*check(machine, probe, places)] if check and wanted else []
     versions = {"quadpy": __version__, "python": platform.python_version(), "platform": platform.platform()}
     if args.json:
         parts = {each.subject: {"works": each.works, "text": each.text, "off": each.off} for each in findings}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from quadpy.core.children import Child, events_to_tell, python_command, tell
@@ -13,6 +13,7 @@ from quadpy.errors import DeviceError
 from quadpy.runtime.device.devices import open_device
 from quadpy.runtime.device.known import known_of
 from quadpy.runtime.device.probe import Probe, probe_cuda, probe_hip
+from quadpy.runtime.drivers.rocm_library import Place, places
 
 _SECONDS: Final = 60
 _ASK: Final = "from quadpy.cli.drivers import answer; answer({backend!r})"
@@ -32,33 +33,41 @@ class Finding(NamedTuple):
     off: Mapping[str, str] = {}
 
 
-def ask_drivers() -> list[tuple[Finding, Probe]]:
+class Answer(NamedTuple):
+    """What a driver says; ``places`` are those where HIP's library is looked for."""
+
+    finding: Finding
+    probe: Probe
+    places: Sequence[Place] = ()
+
+
+def ask_drivers() -> list[Answer]:
     """What HIP and CUDA say.  A library that was found and does not answer counts as ``runtime`` without a version."""
     children = {backend: Child(python_command(_ASK.format(backend=backend))) for backend in _LIBRARIES}
-    found = []
-    for backend, child in children.items():
-        try:
-            event = child.next_event(_SECONDS)
-        finally:
+    try:
+        return [_answer_of(backend, child) for backend, child in children.items()]
+    finally:
+        for child in children.values():
             child.end()
-        if isinstance(event, str):
-            reason = f"{_LIBRARIES[backend]}: {event}"
-            event = {
-                "finding": (False, backend, reason),
-                "probe": {"backend": backend, "reason": reason, "runtime": _LIBRARIES[backend]},
-            }
-        found.append(
-            (
-                Finding(*event["finding"]),
-                Probe(**{**event["probe"], "devices": tuple(event["probe"].get("devices", ()))}),
-            )
+
+
+def _answer_of(backend: str, child: Child) -> Answer:
+    where = child.next_event(_SECONDS)
+    event = where if isinstance(where, str) else child.next_event(_SECONDS)
+    looked = [] if isinstance(where, str) else [Place(name, tuple(files), why) for name, files, why in where["places"]]
+    if isinstance(event, str):
+        reason = f"{_LIBRARIES[backend]}: {event}"
+        return Answer(
+            Finding(False, backend, reason), Probe(backend, reason=reason, runtime=_LIBRARIES[backend]), looked
         )
-    return found
+    probe = Probe(**{**event["probe"], "devices": tuple(event["probe"]["devices"])})
+    return Answer(Finding(*event["finding"]), probe, looked)
 
 
 def answer(backend: str) -> None:
-    """Tell, as JSON, the finding about a backend and its probe."""
+    """Tell, as JSON, where its library is looked for, the finding about a backend and its probe."""
     events = events_to_tell()
+    tell(events, "places", places=[*places("amdhip64")] if backend == "amdgpu" else [])
     probe = probe_hip() if backend == "amdgpu" else probe_cuda()
     tell(events, "answer", finding=found_of(probe), probe=dataclasses.asdict(probe))
     os._exit(0)  # what the driver does at the end of a process concerns nobody here

@@ -107,7 +107,7 @@ def _default_arch(say: Callable[[str], object]) -> str:
     wish = (settings().arch or "").partition(":")[0]
     if wish in ("cpu", "amdgpu", "cuda"):
         return wish
-    probes = [probe for _, probe in ask_drivers()]
+    probes = [answer.probe for answer in ask_drivers()]
     for probe in probes:
         if probe.available:
             return probe.backend

@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from simulated_gpu.driver import RecordingDriver
@@ -308,6 +309,16 @@ def test_what_is_said_of_the_loader_is_true(tmp_path, monkeypatch, probe, says):
     assert any(f"the system's loader ({says})" in check.text for check in checks)
 
 
+@pytest.mark.parametrize("what", ["print('welcome')", "raise SystemExit('no license')", "import time; time.sleep(60)"])
+def test_a_wheel_of_amds_that_prints_exits_or_hangs(monkeypatch, capsys, tmp_path, what):
+    """Another text before the JSON would be no JSON."""
+    (tmp_path / "rocm_sdk.py").write_text(f"def find_libraries(*names):\n    {what}\n    return []\n")
+    monkeypatch.setenv("PYTHONPATH", f"{Path(doctor.__file__).parents[2]}:{tmp_path}")
+    monkeypatch.setattr(drivers, "_SECONDS", 1 if "sleep" in what else 60)
+    assert main(["doctor", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["parts"]["cpu"]["works"]
+
+
 def test_doctor_prints_the_checks_of_this_machine(monkeypatch, capsys, tmp_path):
     checks = checks_of(SETUPS["not_in_render"], tmp_path)
     monkeypatch.setattr(doctor, "examine", lambda *_: checks)
@@ -325,7 +336,7 @@ def test_doctor_shows_what_the_self_test_switched_off(monkeypatch, capsys, tmp_p
     monkeypatch.setenv("QUADPY_CACHE_DIR", str(tmp_path))
     working = Probe("recording", "simulated", ("a simulated GPU",), "", "")
     nothing = Probe("cuda", reason="no such library")
-    answers = lambda: [(drivers.found_of(probe), probe) for probe in (working, nothing)]  # noqa: E731
+    answers = lambda: [drivers.Answer(drivers.found_of(probe), probe) for probe in (working, nothing)]  # noqa: E731
     monkeypatch.setattr(doctor, "ask_drivers", answers)
 
     def told(*more):
