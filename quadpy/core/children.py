@@ -15,8 +15,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, Final, TextIO
 
-import quadpy
-
 _PR_SET_PDEATHSIG: Final = 1
 _END: Final = 10.0
 """Seconds until a child that was killed has ended."""
@@ -26,7 +24,7 @@ Event = Mapping[str, Any]
 
 def python_command(statement: str) -> list[str]:
     """Python that runs ``statement`` with this quadpy, and with no module of the current folder: people have a ``random.py``."""
-    root = str(Path(quadpy.__path__[0]).parent)
+    root = str(Path(__file__).parents[2])
     paths = f"import sys; sys.path[:] = filter(None, sys.path); {root!r} in sys.path or sys.path.insert(0, {root!r})"
     return [sys.executable, "-c", f"{paths}; {statement}"]
 

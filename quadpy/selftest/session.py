@@ -94,7 +94,8 @@ class Session:
             return _ONCE
         if result.mended and self.trouble:
             return f"set QUADPY_WITHOUT={','.join(self.off)}, and update the GPU's driver"
-        return _UNKNOWN if check.speaks_for in INSTEAD and result.bad and not result.mended else check.remedy
+        broken = result.unmended and result.status != "not run"
+        return _UNKNOWN if broken and check.speaks_for in INSTEAD else check.remedy
 
     def _attribute(self, say: Callable[[str], object]) -> None:
         """Switch off each capability whose check fails again, but not without it; then try again what else fails."""
