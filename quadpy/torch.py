@@ -56,7 +56,7 @@ def custom_op(
         backward: a kernel for the gradients, of an operator with ``outputs``.  Its parameters are matched by name: inputs
             of this kernel; ``grad_y``, the gradient of output ``y``; and ``grad_x``, into which it writes (or, as it
             begins with zeros, adds) the gradient of input ``x``.  torch can differentiate it once more.  With ``"auto"`` it is
-            ``kernel.grad``, which torch cannot.
+            ``kernel.grad``, which torch can differentiate once more, too.
         types: what annotations leave open, as for ``Kernel.compile``: ``x=qp.types.ndarray(dtype=qp.f32, ndim=2)``, or the
             value of a ``template()`` parameter.
 
@@ -247,19 +247,77 @@ def _register_adjoint(op: Any, call: _Call) -> None:
     gradients = torch.library.custom_op(f"{op._qualname}_adjoint", run, mutates_args=(), schema=schema)  # noqa: SLF001 - it has no public name
     gradients.register_fake(fake)
 
-    def refuse(ctx: object, inputs: object, output: object) -> None:  # torch passes them by these names
-        raise ArgumentError(
-            f"{call.kernel.source.name}: derivatives of a backward kernel that quadpy makes are not computed", call.kernel.source.span,
-            hint="write a kernel for the gradients, which torch can differentiate: backward=",
-        )  # fmt: skip
-
-    gradients._setup_context_fn = refuse  # noqa: SLF001 - as in ``registered``
+    _register_second(gradients, call, names, arrays, schema.rpartition(" -> ")[0][1:-1])
     op.register_autograd(
         functools.partial(_adjoints, gradients, names, arrays),
         setup_context=lambda ctx, inputs, output: _keep(
             ctx, (*inputs, *(output if isinstance(output, tuple) else (output,)))
         ),
     )
+
+
+def _register_second(op: Any, call: _Call, names: list[str], arrays: list[str], parameters: str) -> None:
+    """Let the tangent of ``kernel.grad`` compute the gradients of ``op``, which computes those of the arrays.
+
+    Along ``ways``, what arrives at those gradients, the gradient of the inputs is the tangent of the adjoint, since second
+    derivatives are symmetric; that of the adjoints which ``op`` takes is the tangent of the outputs.
+    """
+    torch, outputs = _torch(), list(call.outputs)
+
+    def run(*values: Any) -> Any:
+        """From the arguments of ``op`` and the ways: the gradients of the arrays, and of the adjoints of the outputs."""
+        count = len(names) + 2 * len(outputs)
+        known = dict(zip(names, values, strict=False))
+        adjoints = dict(zip(outputs, values[len(names) + len(outputs) : count], strict=True))
+        ways = dict(zip(arrays, values[count:], strict=True))
+        made = call.made_outputs(*values[: len(names)])
+        known |= dict(zip(outputs, made if isinstance(made, tuple) else (made,), strict=True))
+        passed = {name: known[name] for name in (*call.passed, *outputs)}
+        for name in (*arrays, *outputs):
+            if name in passed and passed[name].is_floating_point():
+                passed[name] = plain = passed[name].detach()
+                plain.grad = adjoints[name].clone() if name in adjoints else torch.zeros_like(plain)
+                plain.dual = ways[name].contiguous() if name in ways else torch.zeros_like(plain)
+                plain.grad.dual = torch.zeros_like(plain)
+        with _current_stream() as stream:
+            call.kernel.derivative("dual")(**passed, **call.given, stream=stream)
+            tangents = [getattr(passed[name], "dual", passed[name]).clone() for name in outputs]
+            call.kernel.derivative("grad.dual")(**passed, **call.given, stream=stream)
+        found = (getattr(getattr(passed.get(name), "grad", None), "dual", None) for name in arrays)
+        return (
+            *(torch.zeros_like(known[n]) if d is None else d for n, d in zip(arrays, found, strict=True)),
+            *tangents,
+        )
+
+    def fake(*values: Any) -> Any:
+        given = [value for name, value in zip(names, values, strict=False) if name in arrays]
+        return tuple(map(torch.empty_like, (*given, *values[len(names) : len(names) + len(outputs)])))
+
+    ways = "".join(f", Tensor way_{name}" for name in arrays)
+    schema = f"({parameters}{ways}) -> ({', '.join(['Tensor'] * (len(arrays) + len(outputs)))})"
+    second = torch.library.custom_op(f"{op._qualname}_second", run, mutates_args=(), schema=schema)  # noqa: SLF001 - it has no public name
+    second.register_fake(fake)
+
+    def refuse(ctx: object, inputs: object, output: object) -> None:  # torch passes them by these names
+        raise ArgumentError(
+            f"{call.kernel.source.name}: derivatives of third order are not computed", call.kernel.source.span
+        )
+
+    second._setup_context_fn = refuse  # noqa: SLF001 - as in ``registered``
+
+    def gradients_of(ctx: Any, *arrived: Any) -> tuple[Any, ...]:
+        kept = _kept(ctx)
+        given = [value for name, value in zip(names, kept, strict=False) if name in arrays]
+        ways = [torch.zeros_like(x) if d is None else d for x, d in zip(given, arrived, strict=True)]
+        found = second(*kept, *ways)
+        by_name = dict(zip(arrays, found, strict=False))
+        of_inputs = (
+            by_name.get(name) if getattr(value, "is_floating_point", bool)() else None
+            for name, value in zip(names, kept, strict=False)
+        )
+        return (*of_inputs, *(None for _ in outputs), *found[len(arrays) :])
+
+    op.register_autograd(gradients_of, setup_context=lambda ctx, inputs, output: _keep(ctx, inputs))
 
 
 def _adjoints(gradients: Any, names: list[str], arrays: list[str], ctx: Any, *arrived: Any) -> tuple[Any, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 import quadpy as qp
 
 
@@ -56,6 +58,49 @@ def example_gradcheck() -> None:
     x, loss, squares = _squares()
     (check,) = qp.ad.gradcheck(lambda _: squares(), (x,), loss)
     print(check.error < 1e-6)  # True
+
+
+def _springs() -> tuple[qp.NDArray, qp.NDArray, qp.NDArray, qp.Kernel]:
+    k, forces = (qp.ndarray(qp.f64, 3, needs_grad=True, needs_dual=True) for _ in range(2))
+    energy = qp.ndarray(qp.f64, (), needs_grad=True, needs_dual=True)
+
+    @qp.kernel
+    def springs(k: qp.Array1D[qp.f64], forces: qp.Array1D[qp.f64], energy: qp.Array0D[qp.f64]) -> None:
+        for i in k:
+            forces[i] = k[i] ** 2
+            energy[None] += k[i] ** 3
+
+    k.fill(2)
+    return k, forces, energy, springs
+
+
+def example_jvp() -> None:
+    k, forces, energy, springs = _springs()
+    (changes,) = qp.ad.jvp(lambda k: springs(k, forces, energy), (k,), [[1.0, 0.0, 2.0]], forces)
+    print(changes.to_numpy())  # [4. 0. 8.]
+
+
+def example_vjp() -> None:
+    k, forces, energy, springs = _springs()
+    (gradient,) = qp.ad.vjp(lambda k: springs(k, forces, energy), (k,), [[1.0, 0.0, 2.0]], forces)
+    print(gradient.to_numpy())  # [4. 0. 8.]
+
+
+def example_hvp() -> None:
+    k, forces, energy, springs = _springs()
+    (product,) = qp.ad.hvp(lambda k: springs(k, forces, energy), (k,), [[1.0, 0.0, 2.0]], energy)
+    print(product.to_numpy())  # [12.  0. 24.]
+
+
+def example_jacobian() -> None:
+    k, forces, energy, springs = _springs()
+    matrix = qp.ad.jacobian(springs, (k, forces, energy), k, forces, sparsity=np.eye(3))
+    print(matrix.data)  # [4. 4. 4.]
+
+
+def example_hessian() -> None:
+    k, forces, energy, springs = _springs()
+    print(qp.ad.hessian(springs, (k, forces, energy), k, energy)[0])  # [12.  0.  0.]
 
 
 def example_no_grad() -> None:

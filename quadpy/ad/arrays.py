@@ -80,9 +80,11 @@ def part_of(access: ObservedAccess) -> Bytes:
 
 @public
 def clear_all_gradients() -> None:
-    """Set the gradients of all fields and ndarrays to 0."""
+    """Set the gradients of all fields and ndarrays, and their duals, to 0."""
     for each in with_derivatives("grad"):
         clear(each.grad)
+        if each.grad.has_dual():
+            clear(each.grad.dual)
 
 
 def piece_of(storage: Storage, start: int, nbytes: int) -> Storage:

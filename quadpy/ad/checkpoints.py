@@ -8,18 +8,16 @@ from math import isqrt
 from typing import TYPE_CHECKING, Any
 
 from quadpy.ad.arrays import Bytes, Copy, bytes_of, copy_of, overlap, part_of, storages_of
-from quadpy.ad.entries import call
+from quadpy.ad.calls import Call, Launch
 from quadpy.ad.lost import Following
-from quadpy.ad.recorder import Call, Recorder, recorder_here
+from quadpy.ad.recorder import Recorder, recorder_here
 from quadpy.ad.steps import Steps
 from quadpy.ad.switch import begin, end
 from quadpy.core.importing import import_late
 from quadpy.core.public import call_site, public
 from quadpy.errors import ArgumentError
 from quadpy.jit.kernel import Kernel
-from quadpy.jit.observed_call import accesses_of
 from quadpy.jit.plan import Plan, Values, Views
-from quadpy.runtime.arrays.view import ArrayMemory
 from quadpy.runtime.device.blocks import Block
 from quadpy.runtime.device.devices import current_device
 from quadpy.runtime.launch.capturing import quietly
@@ -55,17 +53,11 @@ class Stepping(Following, Block):
     def taken(self, kernel: Kernel, plan: Plan, args: tuple[Any, ...]) -> Callable[[Values, Views, object], object]:
         def run(values: Values, views: Views, stream: object) -> object:
             on = stream_of(current_device(), stream)
-            arrays: tuple[ArrayMemory, ...] = (*views, *plan.fields)
-            touched = accesses_of(plan, values)
-            if any(value.param == "$launch" for value in plan.code.layout.values):
-                raise ArgumentError(
-                    f"{kernel.source.name} draws random numbers in a step that runs again, and would draw others", call_site(),
-                    hint="draw them before, into an array",
-                )  # fmt: skip
+            given = Launch(kernel, plan, args, values, views)
             with quietly(self):
-                is_noted = not self.unnoted and self._tape.is_noted(kernel, views, arrays)
-                self._before(on, [Call(kernel, arrays, touched, is_noted)], [])
-                return call(kernel, plan, args, values, views, stream)
+                is_noted = not self.unnoted and self._tape.is_noted(given)
+                self._before(on, [Call(kernel, given.arrays, given.touched, is_noted)], [])
+                return given.run(stream)
 
         return run
 

@@ -5,13 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol, TypeAlias
 
-from quadpy.ad.arrays import ZERO, Bytes, Copy, bytes_in, copy_of
+from quadpy.ad.arrays import ZERO, Bytes, Copy, bytes_in
 from quadpy.core.light import dataclass
-from quadpy.jit.kernel import Kernel
-from quadpy.jit.plan import Plan, Values, Views
-from quadpy.jit.watched import watched
-from quadpy.runtime.device.current import as_launch
-from quadpy.runtime.launch.capturing import CAPTURES, replaying_here
 from quadpy.runtime.memory.host_storage import Storage, Where
 from quadpy.runtime.streams.stream import Stream, use_stream
 
@@ -31,43 +26,6 @@ class Entry(Protocol):
         """What the way back touches."""
 
     def back(self) -> None: ...
-
-
-def call(kernel: Kernel, plan: Plan, args: tuple[Any, ...], values: Values, views: Views, stream: object) -> object:
-    """Like a call of ``kernel``, which was resolved before: told to captures and observers, compared in a replay."""
-    if CAPTURES.count and (known := replaying_here()) is not None and known.repeats(kernel, args, stream):
-        return None
-    return watched(kernel, plan, args)(values, views, stream)
-
-
-@dataclass(frozen=True, slots=True)
-class BackwardLaunch:
-    """A launch of the backward kernel: resolved when the forward one was called, so later changes do not matter.
-
-    ``number`` is that of the forward launch, if it drew random numbers, which are drawn again.  ``changed`` is what the backward kernel computes again where the forward one had left it; it is put back.
-    """
-
-    stream: Stream
-    kernel: Kernel
-    plan: Plan
-    args: tuple[Any, ...]
-    values: Values
-    views: Views
-    changed: tuple[Storage, ...]
-    touches: Sequence[Touch]
-    number: int
-
-    @property
-    def from_before(self) -> bool:
-        """Whether it runs on what was there before the forward one."""
-        return self.kernel.options.from_before
-
-    def back(self) -> None:
-        before = [copy_of(storage, self.stream) for storage in self.changed]
-        with as_launch(self.number):
-            call(self.kernel, self.plan, self.args, self.values[:], self.views, self.stream)
-        for each in before:
-            each.restore(self.stream)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from quadpy.ad.arrays import ZERO, bytes_of, clear, part_of, storages_of, with_derivatives
-from quadpy.ad.entries import call
+from quadpy.ad.calls import Launch
 from quadpy.ad.lost import Following
 from quadpy.ad.switch import begin, end, refuse_inner
 from quadpy.core.public import call_site, public, require_switch
 from quadpy.errors import ArgumentError
 from quadpy.jit.kernel import Kernel
-from quadpy.jit.observed_call import accesses_of
 from quadpy.jit.plan import Plan, Values, Views
-from quadpy.lang.fingerprints import is_our_module
-from quadpy.runtime.arrays.view import ArrayMemory
 from quadpy.runtime.device.blocks import Block
 from quadpy.runtime.launch.capturing import quietly
 from quadpy.runtime.launch.host_access import ObservedAccess
+from quadpy.runtime.memory.host_storage import Where
 from quadpy.runtime.streams.stream import Stream
 
 if TYPE_CHECKING:
@@ -31,43 +29,90 @@ if TYPE_CHECKING:
 class FwdMode(Block):
     """``with qp.ad.FwdMode(loss, param, seed):`` computes, beside each field and ndarray, its derivative along ``seed``: its dual.
 
-    ``param`` is the field or ndarray to differentiate by, ``seed`` has a number for each of its elements, by default 1 for one element.
+    ``param`` is the field or ndarray to differentiate by, ``seed`` has a number for each of its elements, by default 1 for one element;
+    both may be lists of as many.  With duals in several directions, ``needs_dual=4``, a seed has these as its first axis.
     Afterwards ``loss.dual`` is the derivative of ``loss``, one of them or a list.  Kernels compute duals together with
-    their values, in one launch.  All duals are cleared first, unless ``clear_gradients=False``.
+    their values, in one launch.  All duals are cleared first, on the current stream, unless ``clear_gradients=False``.
     """
 
     @public
     def __init__(self, loss: Any, param: Any, seed: Any = None, clear_gradients: bool = True) -> None:
-        for each in (param, *(loss if isinstance(loss, (list, tuple)) else (loss,))):
+        params = listed(param)
+        for each in (*params, *listed(loss)):
             if not (hasattr(each, "has_dual") and each.has_dual()):
                 raise ArgumentError(
                     f"{each!r} has no dual", call_site(), hint="make it with qp.field(…, needs_dual=True)"
                 )
         require_switch(clear_gradients, "clear_gradients")
-        self._param, self._clears = param, clear_gradients
-        shape = tuple(param.shape) + tuple(param.element_shape)
-        if seed is None and np.prod(shape, dtype=int) != 1:
-            raise ArgumentError(
-                f"seed is missing: {param!r} has {param.size} elements", call_site(),
-                hint="pass a number for each element, the direction of the derivative",
-            )  # fmt: skip
-        given = np.asarray(1.0 if seed is None else seed, np.float64)
-        if given.size != np.prod(shape, dtype=int):
-            raise ArgumentError(f"seed has {given.size} numbers, and {param!r} has the shape {shape}", call_site())
-        self._seed = given.reshape(shape)
+        self._clears = clear_gradients
+        seeds = seeds_of(params, seed if isinstance(param, (list, tuple)) else [seed])
+        self._seeds = [(each.dual, numbers_of(given, each, each.dual)) for each, given in seeds]
 
     @public
     def __enter__(self) -> Self:
         refuse_inner()
         for each in list(with_derivatives("dual")) if self._clears else ():
             clear(each.dual)
-        self._param.dual.from_numpy(self._seed)
+        for dual, seed in self._seeds:
+            dual.from_numpy(seed)
         runner = ForwardRunner()
         begin(runner, self._begin(runner))
         return self
 
     def _end(self, about: ForwardRunner, *exception: Any) -> None:
         end(about)
+
+
+def listed(given: Any) -> Sequence[Any]:
+    """One array, or several."""
+    return given if isinstance(given, (list, tuple)) else (given,)
+
+
+def seeds_of(arrays: Sequence[Any], seeds: Sequence[Any] | None) -> Iterator[tuple[Any, Any]]:
+    """Each array with its seed.
+
+    Raises:
+        ArgumentError: there are more or fewer seeds.
+    """
+    seeds = [None] * len(arrays) if seeds is None else seeds
+    if len(seeds) != len(arrays):
+        raise ArgumentError(f"{len(seeds)} seeds for {len(arrays)} arrays", call_site())
+    return zip(arrays, seeds, strict=True)
+
+
+def numbers_of(given: Any, array: Any, derivative: Any) -> Any:
+    """The numbers with which a dual or a gradient of ``array`` begins, from what the user passes as a seed.
+
+    Raises:
+        ArgumentError: it has another number of elements, or is missing.
+    """
+    shape = tuple(derivative.shape) + tuple(derivative.element_shape)
+    size = int(np.prod(shape, dtype=int))
+    if given is None and size != 1:
+        raise ArgumentError(
+            f"seed is missing: {array!r} has {array.size} elements", call_site(),
+            hint="pass a number for each element, the direction of the derivative",
+        )  # fmt: skip
+    made = np.asarray(1.0 if given is None else given.to_numpy() if hasattr(given, "to_numpy") else given, np.float64)
+    if made.size != size:
+        raise ArgumentError(f"seed has {made.size} numbers, and {array!r} needs the shape {shape}", call_site())
+    return made.reshape(shape)
+
+
+def directions_of(arrays: Iterable[Any]) -> int | None:
+    """In how many directions at once these arrays have duals; None for one without an axis of its own.
+
+    Raises:
+        ArgumentError: they differ.
+    """
+    found = {each.dual.shape[0] if len(each.dual.shape) > len(each.shape) else None: each for each in arrays}
+    if len(found) > 1:
+        (one, first), (other, second), *_ = found.items()
+        raise ArgumentError(
+            f"{first!r} has duals in {one or 1} directions, and {second!r} in {other or 1}", call_site(),
+            hint="make all with the same needs_dual=",
+        )  # fmt: skip
+    return next(iter(found), None)
 
 
 class ForwardRunner(Following):
@@ -84,22 +129,23 @@ class ForwardRunner(Following):
         self, kernel: Kernel, plan: Plan, args: tuple[Any, ...], values: Values, views: Views, stream: object
     ) -> object:
         with quietly(self):
-            arrays: tuple[ArrayMemory, ...] = (*views, *plan.fields)
-            found = [whole for each in arrays for whole in self.lost.having(bytes_of(each))]
-            have = [bytes_of(each) for whole in with_derivatives("dual") for each in (whole, whole.dual)]
-            touched, is_taken = accesses_of(plan, values), bool(found) and not kernel.options.derivative
-            self.lost.call(kernel, arrays, touched, have, differentiated=is_taken)
-            if not is_taken:
-                return call(kernel, plan, args, values, views, stream)
-            if is_our_module(kernel.source.fn.__module__):
-                raise ArgumentError(
-                    f"a function of quadpy's own, which has no derivative, is called in forward mode for {found[0]!r}",
-                    call_site(), hint="write it as a kernel",
-                )  # fmt: skip
-            given, named = kernel.as_given(args)
-            dual = kernel.derivative("dual")
-            dual_plan, values, views = dual.planned(given, named, lambda *all: all)
-            return call(dual, dual_plan, args, values, views, stream)
+            return self.replaced(Launch(kernel, plan, args, values, views))[0].run(stream)
+
+    def replaced(self, given: Launch) -> tuple[Launch, int | None]:
+        """What runs in place of a call, and for how many directions at once.
+
+        Raises:
+            ArgumentError: a derivative would be lost.
+        """
+        found = [whole for each in given.arrays for whole in self.lost.having(bytes_of(each))]
+        have = [bytes_of(each) for whole in with_derivatives("dual") for each in (whole, whole.dual)]
+        is_taken = bool(found) and not given.kernel.options.derivative
+        self.lost.call(given.kernel, given.arrays, given.touched, have, differentiated=is_taken)
+        if not is_taken:
+            return given, None
+        given.refuse_ours(found, "in forward mode", "write it as a kernel")
+        directions = directions_of(found)
+        return given.derivative(f"dual{of(directions)}"), directions
 
     def wrote(self, on: Stream, target: ObservedAccess) -> None:
         """Like ``Taker.wrote``: the dual of a constant is 0."""
@@ -107,23 +153,27 @@ class ForwardRunner(Following):
             self.lost.overwritten(part_of(target))
         with quietly(self):
             found = self.lost.having(part_of(target))
-            pairs = [pair for each in found for pair in zip(storages_of(each), storages_of(each.dual), strict=True)]
-            dual = next((dual for storage, dual in pairs if storage.pointer == target.layout.start), None)
-            if dual is not None:
-                dual.write(... if target.where is None else target.where, ZERO, on)
+            pairs = [
+                (each, *pair) for each in found for pair in zip(storages_of(each), storages_of(each.dual), strict=True)
+            ]
+            pair = next((pair for pair in pairs if pair[1].pointer == target.layout.start), None)
+            if pair is not None:
+                pair[2].write(within(target.where, directions_of([pair[0]])), ZERO, on)
             elif found:
                 raise ArgumentError(f"the host writes to the memory of {found[0]!r} as another array", call_site(),
                                     hint="write to the array itself")  # fmt: skip
 
-    takes_graphs = False
-
-    def launch(self, run: Any, stream: Any) -> None:
-        """Like ``Differentiating.launch``."""
-        raise ArgumentError(
-            "a graph is launched in forward mode, which sees only calls of kernels",
-            call_site(),
-            hint="call the kernels themselves",
-        )
-
     def exported(self, on: Stream) -> None:
         """Like ``Taker.exported``: nothing is kept."""
+
+
+def of(directions: int | None) -> str:
+    """How the kind of a derivative ends."""
+    return "" if directions is None else f":{directions}"
+
+
+def within(where: Where | None, directions: int | None) -> Where:
+    """Where a dual has what an array has at ``where``."""
+    if where is None or where is ...:
+        return ...
+    return where if directions is None else (slice(None), *where)

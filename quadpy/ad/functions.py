@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-
-from quadpy.ad.arrays import copy_of, storages_of
+from quadpy.ad.forward import FwdMode, listed
 from quadpy.ad.tape import Tape
 from quadpy.core.public import call_site, public
-from quadpy.errors import ArgumentError, QuadpyError
-
-
-class GradientError(QuadpyError):
-    """A gradient that is not that of the function."""
+from quadpy.errors import ArgumentError
 
 
 @public
@@ -29,78 +23,80 @@ def value_and_grad(function: Callable[..., Any], loss: Any = None) -> Callable[.
         with Tape(loss) as tape:
             found = function(*args, **kwargs)
             tape.loss = found if loss is None else loss
-        return _number(tape.loss), tuple(each.grad for each in args if _has_gradient(each))
+        return number_in(tape.loss), tuple(each.grad for each in args if has(each, "grad"))
 
     return call
 
 
-def _number(loss: Any) -> float:
-    return float(loss if isinstance(loss, float) else loss.to_numpy().reshape(()))
+@public
+def jvp(function: Callable[..., Any], args: Sequence[Any], tangents: Sequence[Any], outputs: Any) -> tuple[Any, ...]:
+    """The derivatives of ``outputs``, an array or several, that ``function(*args)`` writes, along ``tangents``.
 
+    There is a tangent for each argument with a dual, other than the outputs.  They are the arrays ``y.dual``; with duals in several directions, for
+    ``needs_dual=4``, these are the first axis of tangents and derivatives.
 
-def _has_gradient(given: Any) -> bool:
-    return hasattr(given, "has_grad") and bool(given.has_grad())
-
-
-class Check(NamedTuple):
-    """The derivative of a loss along a random direction: by the backward pass, by differences, and how much they differ."""
-
-    backward: float
-    differences: float
-    error: float
+    Raises:
+        ArgumentError: an array without a dual, or a tangent of another size.
+    """
+    with FwdMode(outputs, inputs(args, "dual", outputs), tangents):
+        function(*args)
+    return tuple(each.dual for each in listed(outputs))
 
 
 @public
-def gradcheck(
-    function: Callable[..., Any], args: Sequence[Any], loss: Any, *, step: float | None = None, tolerance: float | None = None,
-    seed: int = 0,
-) -> tuple[Check, ...]:  # fmt: skip
-    """Compare the gradients of ``function(*args)``, which writes ``loss``, with differences along random directions.
+def vjp(
+    function: Callable[..., Any], args: Sequence[Any], cotangents: Sequence[Any], outputs: Any, *, several: int | None = None
+) -> tuple[Any, ...]:  # fmt: skip
+    """The gradients of those ``args`` that have one, where those of ``outputs``, an array or several, are ``cotangents``.
 
-    There is a check for each argument with a gradient.  ``step`` is by default 1e-6 for f64 and 1e-2 else, ``tolerance`` of the
-    relative error 1e-6 and 5e-2.  ``seed`` chooses the directions.  The arguments and the loss are left as they were.
+    ``function(*args)`` writes the outputs; there is a cotangent for each.
+
+    They are the arrays ``x.grad``; with ``several=4``, cotangents have 4 rows, all are taken back in one pass, and the
+    gradients are ``x.grad.dual``, of arrays with ``needs_grad=True, needs_dual=4``.
 
     Raises:
-        GradientError: the two differ more.
-        ArgumentError: no argument has a gradient.
+        ArgumentError: an array without a gradient, or a cotangent of another size.
     """
-    arrays = [each for each in args if _has_gradient(each)]
-    if not arrays:
-        raise ArgumentError("none of the arguments has a gradient", call_site(), hint="make them with needs_grad=True")
-    before = [copy_of(storage, None) for each in (*arrays, loss) for storage in storages_of(each)]
-
-    def run(array: Any = None, numbers: Any = None) -> float:
-        for each in before:
-            each.restore(None)
-        if array is not None:
-            array.from_numpy(numbers)
+    with Tape(listed(outputs), seed=cotangents, several=several):
         function(*args)
-        return _number(loss)
+    gradients = [each.grad for each in inputs(args, "grad", outputs)]
+    return tuple(gradients if several is None else [each.dual for each in gradients])
 
-    with Tape(loss):
+
+@public
+def hvp(function: Callable[..., Any], args: Sequence[Any], directions: Sequence[Any], loss: Any) -> tuple[Any, ...]:
+    """The Hessian of ``loss``, which ``function(*args)`` writes, times ``directions``: forward over reverse.
+
+    There is a direction for each argument, with ``needs_grad=True, needs_dual=True``.  The products are the arrays
+    ``x.grad.dual``; with duals in several directions, these are the first axis.  ``x.grad`` are the gradients.
+
+    Raises:
+        ArgumentError: an array without a gradient or a dual, or a direction of another size.
+    """
+    arrays = inputs(args, "dual", loss)
+    with FwdMode(loss, arrays, directions), Tape(loss):
         function(*args)
-    gradients = [each.grad.to_numpy().astype(np.float64) for each in arrays]
-    random = np.random.default_rng(seed)
-    checks = []
-    try:
-        for array, gradient in zip(arrays, gradients, strict=True):
-            for each in before:
-                each.restore(None)
-            exact = array.dtype.bits == 64
-            h = step or (1e-6 if exact else 1e-2)
-            direction, start = random.standard_normal(gradient.shape), array.to_numpy()
-            up, down = ((start + sign * h * direction).astype(start.dtype) for sign in (1, -1))
-            differences = (run(array, up) - run(array, down)) / (2 * h)
-            backward = float(np.sum(gradient * direction))
-            error = abs(backward - differences) / max(abs(backward), abs(differences), 1e-3)
-            checks.append(Check(backward, differences, error))
-            if not error <= (tolerance or (1e-6 if exact else 5e-2)):
-                raise GradientError(
-                    f"the derivative by {array!r} along a random direction is {backward:.12g} by the backward pass, and "
-                    f"{differences:.12g} by differences", call_site(),
-                    hint="where the function has a kink or a jump, its differences depend on step=",
-                )  # fmt: skip
-    finally:
-        for each in before:
-            each.restore(None)
-    return tuple(checks)
+    return tuple(each.grad.dual for each in arrays)
+
+
+def number_in(loss: Any) -> float:
+    return float(loss if isinstance(loss, float) else loss.to_numpy().reshape(()))
+
+
+def has(given: Any, kind: str) -> bool:
+    """Whether an argument has a gradient or a dual."""
+    return hasattr(given, f"has_{kind}") and bool(getattr(given, f"has_{kind}")())
+
+
+def inputs(args: Sequence[Any], kind: str, outputs: Any) -> list[Any]:
+    """The arguments with a gradient or a dual, without ``outputs``.
+
+    Raises:
+        ArgumentError: there are none.
+    """
+    found = [each for each in args if has(each, kind) and not any(each is output for output in listed(outputs))]
+    if not found:
+        raise ArgumentError(
+            f"none of the arguments has a {kind}", call_site(), hint=f"make them with needs_{kind}=True"
+        )
+    return found

@@ -8,8 +8,9 @@ from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from quadpy.ad.arrays import Bytes, Copy, overlap, storages_of
+from quadpy.ad.calls import Call
 from quadpy.ad.entries import Touch
-from quadpy.ad.recorder import Call, Noting, Recorder
+from quadpy.ad.recorder import Noting, Recorder
 from quadpy.core.light import dataclass
 from quadpy.core.public import call_site
 from quadpy.errors import ArgumentError
@@ -18,6 +19,7 @@ from quadpy.graph.captures.session import CaptureSession
 from quadpy.graph.execution import GraphExec
 from quadpy.graph.model.nodes import ChildNode, EmptyNode, KernelNode, MemcpyNode, MemsetNode, Node
 from quadpy.jit.kernel import Kernel
+from quadpy.runtime.device.current import same_launches
 from quadpy.runtime.device.devices import create_stream
 from quadpy.runtime.launch.capturing import CapturedStream
 from quadpy.runtime.memory.host_storage import Storage
@@ -26,14 +28,6 @@ from quadpy.runtime.streams.stream import Stream, use_stream
 
 class ByMemory(CaptureSession):
     """Orders nodes by the memory that they touch, whatever the stream: what is independent runs at once."""
-
-    def record_launch(self, stream: CapturedStream, prepared: Any, *, draws: bool) -> None:
-        if draws:
-            raise ArgumentError(
-                "a kernel in the graph draws random numbers, which its backward graph would draw anew", call_site(),
-                hint="draw them before, into an array",
-            )  # fmt: skip
-        super().record_launch(stream, prepared, draws=draws)
 
     def _append(self, stream: CapturedStream, new: NewNode, homes: Iterable[str] = ()) -> None:
         self.graph.insert(new.node, None, None, new.name)
@@ -131,7 +125,9 @@ def _issue(nodes: Sequence[Node], session: CaptureSession, recorder: Recorder) -
                 kernel, *args = call.args
                 if kernel.options.derivative:
                     _refuse(node, "it computes derivatives already")
-                kernel(*args, **{name: given for name, given in call.kwargs.items() if name != "priority"})
+                named = {name: given for name, given in call.kwargs.items() if name != "priority"}
+                with same_launches(_drawn_by(node, kernel.planned(tuple(args), named, lambda plan, *_: plan))):
+                    kernel(*args, **named)
             case MemsetNode() | MemcpyNode():
                 parts = [range_of(part) for part in node.writes]
                 if not recorder.is_gradient(parts):
@@ -151,6 +147,17 @@ def _issue(nodes: Sequence[Node], session: CaptureSession, recorder: Recorder) -
                     f"a tape goes back through kernels, copies and fills, and not through a node of kind {node.kind}",
                 )
     return written
+
+
+def _drawn_by(node: KernelNode, plan: Any) -> list[int]:
+    """The number of the launch, if the kernel draws random numbers: each launch of a graph has the same."""
+    arguments = node.launches[0].arguments if node.launches else b""
+    words = {each.name: int.from_bytes(arguments[each.offset : each.offset + 8], "little") for each in plan.code.hidden}
+    if "launch" not in words:
+        return []
+    if words["seed"] != plan.hidden.seed % (1 << 64):
+        _refuse(node, "it draws random numbers from the seed of an earlier qp.init")
+    return [words["launch"]]
 
 
 def _require_known_sources(nodes: Sequence[Node], known: Sequence[Bytes]) -> None:

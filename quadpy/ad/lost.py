@@ -85,6 +85,7 @@ class Following:
     """The part of tapes and forward mode that refuses what would lose derivatives, which is ``lost``."""
 
     quiet = False
+    takes_graphs = False
 
     def __init__(self, kind: str) -> None:
         self.lost = Lost(kind)
@@ -92,6 +93,13 @@ class Following:
     def wrote(self, on: Stream, target: ObservedAccess) -> None:
         """Like ``Taker.wrote``."""
         raise NotImplementedError
+
+    def launch(self, run: Any, stream: Any) -> None:
+        """Like ``Differentiating.launch``."""
+        raise ArgumentError(
+            "a graph is launched in forward mode, or on a tape for several adjoints, which see only calls of kernels",
+            call_site(), hint="call the kernels themselves",
+        )  # fmt: skip
 
     def copied(self, on: Stream, source: ObservedAccess, target: ObservedAccess) -> None:
         """Like ``Taker.copied``."""

@@ -9,6 +9,7 @@ from quadpy.ad.arrays import Meter
 from quadpy.ad.graphs import ByMemory
 from quadpy.ad.switch import refuse_inner
 from quadpy.core.public import public
+from quadpy.runtime.device.current import same_launches
 from quadpy.runtime.device.devices import create_stream, current_device
 from quadpy.runtime.streams.stream import use_stream
 
@@ -30,7 +31,7 @@ def memory(function: Callable[..., object], /, *args: Any, **kwargs: Any) -> int
     before, thread.meter = thread.meter, meter
     try:
         session.begin()
-        with use_stream(session.origin):
+        with use_stream(session.origin), same_launches([]):
             function(*args, **kwargs)
     finally:
         thread.meter = before

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
-from typing import Any, Final, NamedTuple
-from weakref import WeakSet
-
-import numpy as np
+from typing import Any
 
 from quadpy.ad.arrays import (
     Bytes,
@@ -21,7 +18,9 @@ from quadpy.ad.arrays import (
     storages_of,
     with_derivatives,
 )
-from quadpy.ad.entries import ANY, BackwardLaunch, Cleared, CustomCall, Entry, Restored, Touch, call
+from quadpy.ad.calls import Call, Launch, backward_launch
+from quadpy.ad.entries import ANY, Cleared, CustomCall, Entry, Restored
+from quadpy.ad.forward import directions_of, within
 from quadpy.ad.lost import Following
 from quadpy.ad.number import Number
 from quadpy.ad.order import Order
@@ -29,14 +28,10 @@ from quadpy.ad.switch import begin, end
 from quadpy.core.dtypes import f64
 from quadpy.core.importing import import_late
 from quadpy.core.public import call_site
-from quadpy.errors import ArgumentError, OverwrittenError
+from quadpy.errors import ArgumentError
 from quadpy.jit.kernel import Kernel
-from quadpy.jit.observed_call import accesses_of
 from quadpy.jit.plan import Plan, Values, Views
 from quadpy.jit.results import result_has
-from quadpy.lang.fingerprints import is_our_module
-from quadpy.runtime.arrays.foreign_device import DeviceView
-from quadpy.runtime.arrays.foreign_host import HostView
 from quadpy.runtime.arrays.ndarray import ndarray
 from quadpy.runtime.arrays.view import ArrayMemory
 from quadpy.runtime.device.blocks import Block
@@ -44,28 +39,18 @@ from quadpy.runtime.device.current import as_launch, next_launch
 from quadpy.runtime.device.devices import current_device
 from quadpy.runtime.launch.capturing import differentiating_here, quietly, session_of
 from quadpy.runtime.launch.host_access import ObservedAccess
-from quadpy.runtime.launch.observing import KernelAccess
 from quadpy.runtime.memory.device_storage import stream_of
 from quadpy.runtime.memory.host_storage import HostStorage, Storage
 from quadpy.runtime.streams.stream import Stream
 
 
-class Call(NamedTuple):
-    """A call of a kernel: its arrays, how it touches them, and whether it is differentiated."""
-
-    kernel: Kernel
-    arrays: tuple[ArrayMemory, ...]
-    touched: Sequence[KernelAccess]
-    differentiated: bool
-
-
 class Recorder(Following):
     """Notes the calls of one run of a tape, and goes back through them; ``unnoted`` says that calls are not differentiated."""
 
-    takes_graphs = True
-
-    def __init__(self) -> None:
+    def __init__(self, several: int | None = None) -> None:
+        """Take back ``several`` adjoints at once; None for one."""
         super().__init__("grad")
+        self.several, self.takes_graphs = several, several is None
         self.entries: list[Entry] = []
         self._needed: dict[Bytes, tuple[Storage, ...]] = {}  # as they are now
         self._used: set[Bytes] = set()
@@ -89,32 +74,57 @@ class Recorder(Following):
     ) -> object:
         on = stream_of(current_device(), stream)
         self.require_here(on, kernel.source.name)
-        arrays: tuple[ArrayMemory, ...] = (*views, *plan.fields)
+        given = Launch(kernel, plan, args, values, views)
         with quietly(self):
-            touched = accesses_of(plan, values)
-            written = [arrays[each.array] for each in touched if each.kind != "read"]
-            is_noted = self.is_noted(kernel, views, arrays)
-            self.follow(Call(kernel, arrays, touched, is_noted))
+            is_noted = self.is_noted(given)
+            self.follow(Call(kernel, given.arrays, given.touched, is_noted))
+            launch, backward_kind = self.chosen(given)
+            touched = launch.touched
+            written = [launch.arrays[each.array] for each in touched if each.kind != "read"]
             returned = ndarray(f64, (), needs_grad=True) if is_noted and plan.code.results else None
-            number = self._launch_number(kernel, plan) if is_noted else 0
+            number = self._launch_number(launch) if is_noted else 0
             with result_has(None if returned is None else returned.grad):
-                backward = self._backward(kernel, args, views, arrays, on, number) if is_noted else None
+                backward = (
+                    backward_launch(
+                        launch._replace(kernel=kernel), backward_kind, on, number, is_captured=self._session is not None
+                    )
+                    if is_noted
+                    else None
+                )
             if self.unnoted:
-                self._note_unnoted(kernel, arrays, written)
-            noted = len(self.entries)
-            if backward is not None and backward[0].from_before:
-                self.add(*backward, map(bytes_of, arrays))  # as if it had been called before: what it reads is kept
+                self._note_unnoted(kernel, launch.arrays, written)
+            noted, from_before = len(self.entries), backward is not None and backward[0].from_before
+            if backward is not None and from_before:
+                self.add(
+                    *backward, map(bytes_of, launch.arrays)
+                )  # as if it had been called before: what it reads is kept
             self.keep([bytes_of(each) for each in written], on)
             try:
                 with as_launch(number) if number else nullcontext():
-                    result = call(kernel, plan, args, values, views, stream)
+                    result = launch.run(stream)
             except BaseException:
-                if backward is not None and backward[0].from_before:
+                if from_before:
                     del self.entries[noted]
                 raise
-            if backward is not None and not backward[0].from_before:
-                self.add(*backward, map(bytes_of, arrays))
+            if backward is not None and not from_before:
+                self.add(*backward, map(bytes_of, launch.arrays))
             return Number.of(result, returned) if returned is not None and isinstance(result, float) else result
+
+    def chosen(self, given: Launch) -> tuple[Launch, str]:
+        """What runs for this call, and the kind of its backward kernel."""
+        if self.several is None or self.unnoted:
+            return given, "grad"
+        self.require_duals(given, self.several)
+        return given, f"grads:{self.several}"
+
+    def require_duals(self, given: Launch, directions: int | None) -> None:
+        """Raise ArgumentError if an array of the call has a gradient without a dual, which would be lost."""
+        for whole in (whole for each in given.arrays for whole in self.lost.having(bytes_of(each))):
+            if not (whole.has_dual() and whole.grad.has_dual()) or directions_of([whole]) != directions:
+                raise ArgumentError(
+                    f"{given.kernel.source.name} uses {whole!r}, whose gradient has no dual in {directions or 1} directions", call_site(),
+                    hint=f"make all arrays with gradients with needs_grad=True, needs_dual={directions or True}",
+                )  # fmt: skip
 
     def follow(self, call: Call) -> None:
         if self.calls is not None:
@@ -138,90 +148,31 @@ class Recorder(Following):
                 else "let the stream wait for an event that is recorded on the captured stream",
             )  # fmt: skip
 
-    def is_noted(self, kernel: Kernel, views: Views, arrays: Sequence[ArrayMemory]) -> bool:
+    def is_noted(self, given: Launch) -> bool:
         """Whether the call needs a backward kernel.
 
         Raises:
             ArgumentError: it has none, or a derivative would be lost.
         """
-        if self.unnoted or kernel.options.derivative:
+        if self.unnoted or given.kernel.options.derivative:
             return False
-        found = [(each, whole) for each in arrays for whole in self.lost.having(bytes_of(each))]
-        if found and is_our_module(kernel.source.fn.__module__):
-            raise ArgumentError(
-                f"a function of quadpy's own, which has no derivative, is called on a tape for {found[0][1]!r}", call_site(),
-                hint="write it as a kernel, or give it a derivative with qp.ad.custom",
-            )  # fmt: skip
+        found = [(each, whole) for each in given.arrays for whole in self.lost.having(bytes_of(each))]
+        given.refuse_ours(
+            [whole for _, whole in found],
+            "on a tape",
+            "write it as a kernel, or give it a derivative with qp.ad.custom",
+        )
         for array, whole in found:
-            if array in views and getattr(array, "grad", None) is None:
+            if array in given.views and getattr(array, "grad", None) is None:
                 raise ArgumentError(
-                    f"{kernel.source.name} gets a part of {whole!r}, or its memory as another array, without the gradient",
+                    f"{given.kernel.source.name} gets a part of {whole!r}, or its memory as another array, without the gradient",
                     call_site(), hint="pass the array itself",
                 )  # fmt: skip
         return bool(found)
 
-    def _backward(
-        self,
-        kernel: Kernel,
-        args: tuple[Any, ...],
-        views: Views,
-        arrays: Sequence[ArrayMemory],
-        on: Stream,
-        number: int,
-    ) -> tuple[BackwardLaunch, dict[Bytes, tuple[Storage, ...]]]:
-        """The launch of the backward kernel, and the arrays that it reads as the forward one left them."""
-        args = tuple(self._kept(each) for each in args)
-        given, named = kernel.as_given(args)
-        backward, (plan, values, theirs) = _planned(kernel, given, named)
-        forward = {bytes_of(each) for each in views if each.nbytes}
-        if any(isinstance(view, (HostView, DeviceView)) and bytes_of(view) in forward for view in theirs):
-            raise ArgumentError(
-                f"{kernel.source.name} gets an array of another library, which may change without a tape's knowledge",
-                call_site(), hint="copy it into a qp.ndarray first",
-            )  # fmt: skip
-        primal = {bytes_of(each) for each in arrays}
-        reads: dict[Bytes, tuple[Storage, ...]] = {}
-        changed: dict[Bytes, tuple[Storage, ...]] = {}
-        touches: list[Touch] = []
-        for access in accesses_of(plan, values):
-            array = (*theirs, *plan.fields)[access.array]
-            where = bytes_of(array)
-            touches.append((where, access.kind != "read"))
-            if any(overlap(where, each) for each in primal):  # else it is a gradient, or a copy
-                reads[where] = storages_of(array)
-                if access.kind != "read":
-                    changed[where] = storages_of(array)
-        put_back = sum(changed.values(), ())
-        return BackwardLaunch(on, backward, plan, args, values, theirs, put_back, touches, number), reads
-
-    def _launch_number(self, kernel: Kernel, plan: Plan) -> int:
+    def _launch_number(self, launch: Launch) -> int:
         """The number of a launch that draws random numbers, by which the backward kernel draws them again; otherwise 0."""
-        if not any(each.name == "launch" for each in plan.code.hidden):
-            return 0
-        if self._session is not None:
-            raise ArgumentError(
-                f"{kernel.source.name} draws random numbers on a captured tape, and other ones in each launch of the graph",
-                call_site(), hint="draw them in a kernel without a derivative, into an array",
-            )  # fmt: skip
-        return next_launch()
-
-    def _kept(self, given: Any) -> Any:
-        """An argument of a call, which does not change later: a copy of another library's array."""
-        if isinstance(given, np.ndarray):
-            if self._session is not None:
-                raise ArgumentError(
-                    "an array of NumPy is passed on a captured tape, and may differ in each launch of the graph", call_site(),
-                    hint="copy it into a qp.ndarray first",
-                )  # fmt: skip
-            return given.copy()
-        if type(given).__module__.partition(".")[0] == "torch" and hasattr(given, "detach"):
-            if given.requires_grad:
-                raise ArgumentError(
-                    "a tensor of torch that requires a gradient is passed on a tape, which gives it none", call_site(),
-                    hint='pass x.detach(), or let torch differentiate: qp.torch.custom_op(…, backward="auto")',
-                )  # fmt: skip
-            return given if given.is_cuda else given.clone()
-        return given
+        return next_launch() if launch.draws else 0
 
     def _note_unnoted(self, kernel: Kernel, arrays: Sequence[ArrayMemory], written: Sequence[ArrayMemory]) -> None:
         """A call without a derivative.
@@ -255,6 +206,8 @@ class Recorder(Following):
 
     def launch(self, run: Any, stream: Any) -> None:
         """Like ``Differentiating.launch``."""
+        if not self.takes_graphs:
+            super().launch(run, stream)
         on = stream_of(run.device, stream)
         self.require_here(on, "a graph")
         with quietly(self):
@@ -284,7 +237,12 @@ class Recorder(Following):
             self.keep([written], on)
             if any(overlap(written, used) for used in self._used) and (found := self.lost.having(written)):
                 where = ... if target.where is None else target.where
-                self.entries.append(Cleared(on, _gradient_of(found, target), where))
+                array, gradient = gradient_of(found, target)
+                self.entries.append(Cleared(on, gradient, where))
+                if array.has_dual() and array.grad.has_dual():
+                    duals = storages_of(array.grad.dual)
+                    dual = duals[storages_of(array.grad).index(gradient)]
+                    self.entries.append(Cleared(on, dual, within(target.where, directions_of([array]))))
 
     def overwritten(self, on: Stream, written: Bytes) -> None:
         """A graph overwrites these bytes with constants."""
@@ -353,41 +311,17 @@ class Noting(Block):
         end(about)
 
 
-_from_before: Final[WeakSet[Kernel]] = WeakSet()
-"""Backward kernels that would need what their kernels have overwritten."""
-
-
-def _planned(kernel: Kernel, given: tuple[Any, ...], named: dict[str, Any]) -> tuple[Kernel, tuple[Any, ...]]:
-    """The backward kernel, and its launch; one that runs on what was there before the kernel only if the usual one cannot be."""
-
-    def plan_of(backward: Kernel) -> tuple[Kernel, tuple[Any, ...]]:
-        return backward, backward.planned(given, named, lambda *found: found)
-
-    usual, again = kernel.grad, partial(kernel.derivative, "grad", from_before=True)
-    if usual in _from_before:
-        return plan_of(again())
-    try:
-        return plan_of(usual)
-    except OverwrittenError as error:
-        first = error
-    try:
-        found = plan_of(again())
-    except OverwrittenError as error:
-        hint = "write to another array, or to other elements"
-        raise OverwrittenError(first.message, first.span, hint=hint) from error
-    _from_before.add(usual)
-    return found
-
-
 def recorder_here(what: str) -> Any:
     """The tape of this thread, or what steps with checkpoints have in its place; None if there is none.
 
     Raises:
-        ArgumentError: it takes derivatives forward.
+        ArgumentError: it takes derivatives forward, or several adjoints back.
     """
     taker = differentiating_here()
     if taker is not None and not taker.takes_graphs:
-        raise ArgumentError(f"{what} is not supported in forward mode", call_site(), hint="use qp.ad.Tape")
+        raise ArgumentError(
+            f"{what} is not supported in forward mode, or on a tape for several adjoints", call_site(), hint="use qp.ad.Tape"
+        )  # fmt: skip
     return taker
 
 
@@ -396,8 +330,8 @@ def _ranges() -> list[Bytes]:
     return [bytes_of(each) for array in with_derivatives("grad") for each in (array, array.grad)]
 
 
-def _gradient_of(found: Sequence[Any], target: ObservedAccess) -> Storage:
-    """The gradient of what the host writes.
+def gradient_of(found: Sequence[Any], target: ObservedAccess) -> tuple[Any, Storage]:
+    """What the host writes to, and its gradient.
 
     Raises:
         ArgumentError: it writes to the memory of one of ``found`` as another array.
@@ -405,7 +339,7 @@ def _gradient_of(found: Sequence[Any], target: ObservedAccess) -> Storage:
     for array in found:
         for storage, gradient in zip(storages_of(array), storages_of(array.grad), strict=True):
             if storage.pointer == target.layout.start:
-                return gradient
+                return array, gradient
     raise ArgumentError(
         f"the host writes to the memory of {found[0]!r}, which calls on the tape have used, as another array", call_site(),
         hint="write to the array itself",

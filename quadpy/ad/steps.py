@@ -6,6 +6,7 @@ each step repeated at most t times, one can go back through up to C(s + t, s) st
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from math import comb
 
@@ -14,6 +15,7 @@ from quadpy.ad.entries import ANY, Touch
 from quadpy.ad.recorder import Noting
 from quadpy.core.public import call_site
 from quadpy.errors import ArgumentError
+from quadpy.runtime.device.current import same_launches
 from quadpy.runtime.launch.capturing import differentiating_here, quietly
 from quadpy.runtime.memory.host_storage import Storage
 from quadpy.runtime.streams.stream import Stream, use_stream
@@ -50,6 +52,7 @@ class Steps:
         self.stream, self._step, self._parts = stream, step, segments(count, slots)
         self._first: dict[Storage, Copy] = {}
         self._states: dict[int, list[Copy]] = {}
+        self._drawn: dict[int, list[int]] = defaultdict(list)  # the launches that draw random numbers, by step
 
     @property
     def copies(self) -> tuple[Copy, ...]:
@@ -61,7 +64,12 @@ class Steps:
         for start, there, _ in self._parts:
             self._keep(start)
             for number in range(start, there):
-                self._step(number)
+                self._run(number)
+
+    def _run(self, number: int) -> None:
+        """Call the step; each time it draws the same random numbers."""
+        with same_launches(self._drawn[number]):
+            self._step(number)
 
     def back(self) -> None:
         if not self._parts:
@@ -82,7 +90,7 @@ class Steps:
         for number in reversed(range(start, there)):
             self._advance(start, number)
             with Noting() as recorder:
-                self._step(number)
+                self._run(number)
             recorder.go_back()
         self._states.pop(start)
 
@@ -97,4 +105,4 @@ class Steps:
         for storage, first in self._first.items():
             known.get(storage, first).restore(self.stream)
         for number in range(start, there):
-            self._step(number)
+            self._run(number)

@@ -76,8 +76,8 @@ def refuse_inner() -> None:
     """Raise ArgumentError if derivatives are taken already."""
     if differentiating_here() is not None:
         raise ArgumentError(
-            "derivatives are taken already, by the block around: a tape or forward mode inside another one is not supported",
-            call_site(), hint="end the outer block first",
+            "derivatives are taken already, by the block around", call_site(),
+            hint="end it first; only a tape inside forward mode gives derivatives of second order",
         )  # fmt: skip
 
 

@@ -24,7 +24,8 @@ def require_counts(kernel: ir.Kernel, layout: AbiLayout) -> None:
             raise KernelTypeError(
                 "the number of iterations of this loop must follow from arguments and shapes: its iterations wait for each "
                 "other, so the loop runs in whole blocks", task.axes[0].span,
-                hint="pass the number as an argument, or compute it from arguments with only + - * // % min and max",
+                hint="pass the number as an argument, or compute it from arguments with only + - * // % min and max, "
+                     "outside run-time branches and loops",
             )  # fmt: skip
 
 

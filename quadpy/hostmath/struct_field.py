@@ -10,7 +10,7 @@ import numpy as np
 from quadpy.core.completion import completed, shows
 from quadpy.core.importing import import_late
 from quadpy.core.messages import one_of
-from quadpy.core.public import call_site, public
+from quadpy.core.public import call_site, public, require_switch
 from quadpy.core.records import RecordType
 from quadpy.errors import ArgumentError
 from quadpy.hostmath.struct_access import StructMember, members_to_numpy
@@ -51,6 +51,7 @@ class StructField(OfLeaves):
         "_whole",
         "derivative",
         "derivatives",
+        "directions",
         "dtype",
         "follows",
         "is_component",
@@ -71,6 +72,7 @@ class StructField(OfLeaves):
         self.made = call_site()
         self.dtype, self.name, self.derivative = type, name, derivative
         self.derivatives: dict[str, StructField] = {}
+        self.directions: int | None = None
         self.follows = self.is_member = self.is_component = False  # as of other fields
         self._members = {
             member: StructField(dtype, f"{name}.{member}" if name else "", derivative) if isinstance(dtype, StructType)
@@ -302,7 +304,9 @@ def struct_field(
     With AOS, an element is a struct as in C; with SOA, each number of it has a separate array.
     """
     made = StructField(type, name)
+    require_switch(needs_dual, "needs_dual")
     made.need(needed(made, needs_grad, needs_dual))
+    made.need_second(None)
     if shape is None:
         require_no_layout(order, offset, layout)
         return made
@@ -310,7 +314,7 @@ def struct_field(
     extents = shape_of(shape)
     record = type.record()
     places = places_of(record, extents, order, layout)
-    for each in (made, *made.derivatives.values()):
+    for each in made.and_derivatives():
         each.span(extents, offset, StructTree(each, record, places))
         each.layout = layout
     WITH_SHAPE.add(made)

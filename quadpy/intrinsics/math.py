@@ -97,6 +97,7 @@ INTERNAL: Final = (
         Llvm("cttz", (("i1", "false"),)),
         _COUNT,
     ),
+    Row("is_differentiated", "", "Whether the kernel computes derivatives.", Traced()),
     Row("mulhi", "x, y", "The high half of a product.", Emitted(), _INTEGERS),
     Row(
         "rsqrt_seed",

@@ -7,22 +7,23 @@ from quadpy.jit.kernel import BoundKernel, Kernel
 from quadpy.jit.options import KernelOptions
 
 
-def derivative_of(kernel: Kernel, kind: str, from_before: bool) -> Kernel:
+def derivative_of(kernel: Kernel, kind: str) -> Kernel:
     """See ``Kernel.derivative``.
 
     Raises:
         ArgumentError: it is the derivative of another kernel.
     """
     if isinstance(kernel, BoundKernel):
-        return kernel.__func__.derivative(kind, from_before=from_before).__get__(kernel.__self__)
-    name = f"_{kind}_from_before" if from_before else f"_{kind}"
+        return kernel.__func__.derivative(kind).__get__(kernel.__self__)
+    name = f"_{kind}"
     found: Kernel | None = vars(kernel).get(name)
     if found is None:
         if kernel.options.derivative:
             raise ArgumentError(
-                f"{kernel!r} is a derivative already", hint="derivatives of second order are not computed"
+                f"{kernel!r} is a derivative already",
+                hint="derivatives of second order are those of a tape inside qp.ad.FwdMode",
             )
-        found = _made(kernel, kernel.options._replace(derivative=kind, from_before=from_before))
+        found = _made(kernel, kernel.options._replace(derivative=kind))
     return vars(kernel).setdefault(name, found)  # type: ignore[no-any-return]  # of two threads, one is first
 
 

@@ -48,7 +48,6 @@ def options_of(config: Config, target: TargetSpec, index: Scalar = i32, given: K
         debug=all_checks or indices_only, indices_only=indices_only, interpreted=config.interpreted,
         block_dim=None if target.family == "cpu" else config.gpu_block_dim, unrolling_limit=config.unrolling_limit,
         as_taichi=given.as_taichi, guarded=given.guarded, derivative=given.derivative,
-        from_before=given.from_before,
     )  # fmt: skip
 
 

@@ -247,12 +247,12 @@ class Kernel(ByName):
         """
         return self.derivative("grad")
 
-    def derivative(self, kind: str, *, from_before: bool = False) -> Kernel:
+    def derivative(self, kind: str) -> Kernel:
         """The backward kernel for "grad"; for "dual" the one that also computes duals; always the same object.
 
-        ``from_before`` as in ``lang.arguments.Options``.
+        See ``lang.arguments.Derivative`` for the other kinds.
         """
-        return import_late("quadpy.jit.derivatives").derivative_of(self, kind, from_before)  # type: ignore[no-any-return]  # as annotated
+        return import_late("quadpy.jit.derivatives").derivative_of(self, kind)  # type: ignore[no-any-return]  # as annotated
 
     def graph_stats(self) -> GraphKernelStats:
         """Counters of a graph kernel's calls on GPUs since ``qp.init``; all 0 for any other kernel."""

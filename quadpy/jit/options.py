@@ -13,7 +13,7 @@ from quadpy.runtime.launch.fusion import Fuse, require_fuse
 class KernelOptions(NamedTuple):
     """As ``qp.kernel`` describes them; ``as_taichi`` is for programs of Taichi's: floats become integers where the
     annotation says so, and a name that the block has not assigned means the module's.  Accesses of a ``guarded`` kernel
-    outside arrays do nothing; ``derivative`` and ``from_before`` as in ``lang.arguments.Options``.
+    outside arrays do nothing; ``derivative`` as in ``lang.arguments.Options``.
     """
 
     graph: bool = False
@@ -24,7 +24,6 @@ class KernelOptions(NamedTuple):
     checkpoints: bool = False
     guarded: bool = False
     derivative: str = ""
-    from_before: bool = False
 
     def require(self) -> KernelOptions:
         """The same; ArgumentError for an option that a kernel cannot have."""

@@ -32,7 +32,7 @@ from quadpy.jit.fast_call.owners import read_once
 from quadpy.jit.options import KernelOptions
 from quadpy.jit.parameters import Argument, ArrayParameter, Parameter, ScalarParameter
 from quadpy.jit.results import adjoint_of_result
-from quadpy.lang.arguments import ArgType, MemberPath
+from quadpy.lang.arguments import ArgType, Derivative, MemberPath
 from quadpy.lang.decorators import Method
 from quadpy.lang.dependencies import MISSING, Dependencies
 from quadpy.lang.source import FunctionSource
@@ -74,7 +74,7 @@ class Variant:
         self._passed: list[str] = []  # expressions
         self._parameters: list[Parameter] = []
         self._fixed: dict[MemberPath, TemplateParameter | ContainerParameter] = {}
-        self._receiver, self._derivative = receiver, options.derivative
+        self._receiver, self._derivative = receiver, Derivative.of(options.derivative)
         self._texts = {each.name: f"a{k}" for k, each in enumerate(declared)}
         self._roots: dict[str, Any] = dict(zip(self._texts, args, strict=True))
         if receiver is not None:
@@ -85,7 +85,7 @@ class Variant:
             self._add(MemberPath(parameter.name), parameter)
         for path in self.paths:
             self._add_member(path)
-        if options.derivative == "grad" and _returns_value(source):
+        if self._derivative.kind == "grad" and _returns_value(source):
             adjoint_of_result()  # there must be one
             self._parameters.append(ArrayParameter("return.grad", None, (), None))
             self._names["adjoint_of_result"] = adjoint_of_result
@@ -128,28 +128,31 @@ class Variant:
         else:
             self._parameters.append(parameter)
             self._passed.append(text)
-            if self._derivative and isinstance(parameter, ArrayParameter):
-                self._add_derivative(path, given)
-            if self._derivative == "grad" and isinstance(parameter, ScalarParameter) and parameter.type.is_float:
+            if isinstance(parameter, ArrayParameter):
+                for derivative in self._derivative.paths:
+                    self._add_derivative(path, given, derivative)
+            if self._derivative.kind == "grad" and isinstance(parameter, ScalarParameter) and parameter.type.is_float:
                 self._add_number(path, given)
             return
         self._fixed[path] = parameter
 
-    def _add_derivative(self, path: MemberPath, array: Argument) -> None:
-        """The gradient of an array that is passed; calls of the variant have one, too, or have none."""
+    def _add_derivative(self, path: MemberPath, array: Argument, derivative: str) -> None:
+        """The gradient or dual of an array that is passed; calls of the variant have one, too, or have none."""
         text = self._text(path)
         self._guard(f"{text}.__class__", type(array))
-        name = str(path.attribute(self._derivative))
+        name = f"{path}.{derivative}"
         if path.steps[-1:] in (("grad",), ("dual",)):
             return
-        found = f"getattr({text}, {self._derivative!r}, None)"
-        has_none = getattr(array, self._derivative, None) is None
+        found, there = text, array
+        for kind in derivative.split("."):
+            found, there = f"getattr({found}, {kind!r}, None)", getattr(there, kind, None)
+        has_none = there is None
         self._guards[found] = f"{found} is not None" if has_none else f"{found} is None"
         if has_none:
             return
         if all(each.name != name for each in self._parameters):
             self._parameters.append(ArrayParameter(name, None, (), None))
-            self._passed.append(f"{text}.{self._derivative}")
+            self._passed.append(f"{text}.{derivative}")
 
     def _add_number(self, path: MemberPath, given: Argument) -> None:
         """The gradient of a number that has one."""

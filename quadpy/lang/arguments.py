@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import field
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from quadpy.core.dtypes import Scalar, f32, i32
 from quadpy.core.light import dataclass
@@ -134,6 +134,31 @@ class MemberRefused(Exception):
         self.error = error
 
 
+class Derivative(NamedTuple):
+    """What a kernel computes: gradients ("grad"), duals beside its values ("dual"), or duals of gradients ("grad.dual").
+
+    ``paths`` are the attributes of arrays that it needs; "dual:4" and "grad.dual:4" are for 4 ``directions`` at once.
+    "grads:4" are 4 gradients at once, from 4 adjoints: a backward kernel is linear in adjoints, so these are its tangents.
+    With "@before" at the end, the kernel runs on what arrays held before the one that it is a derivative of, and not on what
+    that has left (``from_before``).
+    """
+
+    kind: str
+    directions: int | None
+    paths: tuple[str, ...]
+    from_before: bool
+
+    @staticmethod
+    def of(option: str) -> Derivative:
+        what, _, before = option.partition("@")
+        kind, _, count = what.partition(":")
+        paths = _PATHS.get(kind, (kind,) if kind else ())
+        return Derivative(kind, int(count) if count else None, paths, bool(before))
+
+
+_PATHS: Final = {"grad.dual": ("grad", "dual", "grad.dual"), "grads": ("grad", "grad.dual")}
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """What else a specialisation depends on; ``graph`` is that of the decorator.
@@ -145,8 +170,7 @@ class Options:
     nothing, None for the compiler's choice; a loop that is unrolled more often than ``unrolling_limit`` gives a warning, for
     0 none.  ``as_taichi`` allows a float result under an integer annotation,
     and lets a name that is not assigned yet mean the module's.  ``guarded`` skips accesses outside arrays.
-    ``derivative`` asks for the backward kernel ("grad") or the forward one ("dual") in place of the kernel itself; with
-    ``from_before``, the backward one runs on what arrays held before the kernel, and not on what it leaves.
+    ``derivative`` asks for another kernel in place of the kernel itself: see ``Derivative``.
     """
 
     default_ip: Scalar = i32
@@ -169,4 +193,3 @@ class Options:
     as_taichi: bool = False
     guarded: bool = False
     derivative: str = ""
-    from_before: bool = False

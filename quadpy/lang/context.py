@@ -18,7 +18,7 @@ from quadpy.lang.dependencies import Dependencies
 from quadpy.lang.fingerprints import is_our_module
 from quadpy.lang.frames import Frame
 from quadpy.lang.guard import Effort
-from quadpy.lang.names import single_assignment, stored_names
+from quadpy.lang.names import bound_once, stored_names
 from quadpy.lang.promotion import Defaults
 from quadpy.lang.retrace import LocalName, LoopLocation
 from quadpy.lang.source import FunctionSource
@@ -202,9 +202,10 @@ class Trace:
         """The names that the function ``source`` assigns below ``nodes``."""
         return self.changed(source).union(stored_names(nodes))
 
-    def bound_once(self, body: Sequence[ast.stmt], source: FunctionSource) -> frozenset[str]:
-        """The names that need no variable in this body of the function ``source``."""
-        return single_assignment(body) - self.changed(source)
+    def bound_once(self, body: Sequence[ast.stmt], source: FunctionSource) -> dict[str, bool]:
+        """The names that need no variable in this body of the function ``source``, see ``names.bound_once``."""
+        changed = self.changed(source)
+        return {name: again for name, again in bound_once(body).items() if name not in changed}
 
     def slot(self, var: ir.Var, span: Span) -> ir.Slot:
         """The scratch memory of a variable that parallel loops use."""

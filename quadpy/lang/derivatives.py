@@ -11,7 +11,7 @@ from quadpy.errors import KernelTypeError
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import map_children
 from quadpy.lang.activity import is_sparse
-from quadpy.lang.arguments import ArgType, ArrayArg
+from quadpy.lang.arguments import ArgType, ArrayArg, Derivative
 from quadpy.lang.checkpoints import has_checkpoints
 from quadpy.lang.context import Trace
 from quadpy.lang.dependencies import MISSING
@@ -21,8 +21,6 @@ from quadpy.lang.values import ArrayRef
 
 RESULT: Final = "$result"
 """As in ``ir.grad.reverse``."""
-
-_TRANSFORMS: Final = {"grad": ("quadpy.ir.grad.reverse", "adjoint"), "dual": ("quadpy.ir.grad.forward", "tangent")}
 
 
 def pass_derivatives(t: Trace, args: Mapping[str, ArgType]) -> None:
@@ -42,11 +40,11 @@ def pass_derivatives(t: Trace, args: Mapping[str, ArgType]) -> None:
             _refuse(t, _called(t, ref.name), "is distributed", "differentiate on one rank")
         if is_sparse(field):
             _refuse(t, _called(t, ref.name), "is in a sparse tree", "place it in a dense tree")
-        found = _derivative_of(t, field)
-        passed = None if found is None else import_value(t, found)
-        if isinstance(passed, ArrayRef) and passed.type != ref.type:
-            kind = t.options.derivative
-            _refuse(t, _called(t, ref.name), f"has a {kind} with another layout", f"place x and x.{kind} together")
+        for path in _asked(t).paths:
+            found = _derivative_of(t, field, path)
+            passed = None if found is None else import_value(t, found)
+            if isinstance(passed, ArrayRef) and passed.type != ref.type and passed.type.ndim == ref.type.ndim:
+                _refuse(t, _called(t, ref.name), f"has a {path} with another layout", f"place x and x.{path} together")
 
 
 def _refuse(t: Trace, name: str, why: str, hint: str) -> None:
@@ -57,12 +55,19 @@ def _called(t: Trace, name: str) -> str:
     return next((p.called for p in t.signature.field_params if p.name == name), "") or name
 
 
-def _derivative_of(t: Trace, field: Any) -> Any:
+def _asked(t: Trace) -> Derivative:
+    return Derivative.of(t.options.derivative)
+
+
+def _derivative_of(t: Trace, field: Any, path: str) -> Any:
     """The gradient or dual of ``field``; None for a field without one."""
     if getattr(field, "derivative", "") or not getattr(field, "is_differentiable", False):
         return None
-    found = t.deps.attribute(field, t.options.derivative)
-    return None if found is MISSING or not hasattr(found, "shape") else found
+    for kind in path.split("."):
+        field = t.deps.attribute(field, kind)
+        if field is MISSING or not hasattr(field, "shape"):
+            return None
+    return field
 
 
 def differentiated(t: Trace, kernel: ir.Kernel) -> ir.Kernel:
@@ -71,27 +76,36 @@ def differentiated(t: Trace, kernel: ir.Kernel) -> ir.Kernel:
     Raises:
         CompilationError: it cannot be differentiated, with the line that prevents it.
     """
-    kind = t.options.derivative
-    names = [*kernel.arrays, *(param.name for param in kernel.params if isinstance(param, ir.ScalarParam))]
-    derivatives = {name: other for name in names if (other := f"{name}.{kind}") in kernel.arrays}
-    for ref, field in t.signature.fields.values():
-        if (found := _derivative_of(t, field)) is not None:
-            derivatives[ref.name] = t.signature.fields[id(found)][0].name
+    asked = _asked(t)
+    kind, found = asked.kind, {path: _derivatives(t, kernel, path) for path in asked.paths}
     if "return.grad" in kernel.arrays:
-        derivatives[f"{RESULT}0"] = "return.grad"
-    if not derivatives:
+        found["grad"][f"{RESULT}0"] = "return.grad"
+    if not all(found.values()):
         raise KernelTypeError(
             f"{kernel.name} uses no array with a {kind}", t.frame.source.span,
-            hint=f"make its fields and arrays with needs_{kind}=True",
+            hint="make its fields and arrays with " + " and ".join(f"needs_{k}=True" for k in dict.fromkeys(".".join(asked.paths).split("."))),
         )  # fmt: skip
     _require_supported(t, kernel)
-    module, name = _TRANSFORMS[kind]
-    way = {"from_before": t.options.from_before} if kind == "grad" else {}
-    made: ir.Kernel = getattr(import_late(module), name)(
-        map_children(kernel, _unmarked), derivatives, with_callees, **way
-    )
-    made = replace(made, name=f"{kernel.name}_{kind}")
-    return _repeating(made) if kind == "grad" else made  # type: ignore[return-value]  # a kernel for a kernel
+    kernel = map_children(kernel, _unmarked)
+    if kind == "dual":
+        made = import_late("quadpy.ir.grad.forward").tangent(kernel, found["dual"], with_callees, asked.directions)
+    else:
+        duals = found.get("dual", {}) | {found["grad"][name]: dual for name, dual in found.get("grad.dual", {}).items()}
+        adjoint = import_late("quadpy.ir.grad.reverse").adjoint
+        made = _repeating(
+            adjoint(kernel, found["grad"], with_callees, duals, asked.directions, from_before=asked.from_before)
+        )
+    return replace(made, name=f"{kernel.name}_{kind.replace('.', '_')}")  # type: ignore[no-any-return]  # a kernel
+
+
+def _derivatives(t: Trace, kernel: ir.Kernel, path: str) -> dict[str, str]:
+    """The names of the derivatives at ``path`` that the kernel has, by the name of what they are of."""
+    names = [*kernel.arrays, *(param.name for param in kernel.params if isinstance(param, ir.ScalarParam))]
+    found = {name: other for name in names if (other := f"{name}.{path}") in kernel.arrays}
+    for ref, field in t.signature.fields.values():
+        if (derivative := _derivative_of(t, field, path)) is not None:
+            found[ref.name] = t.signature.fields[id(derivative)][0].name
+    return found
 
 
 def _repeating(node: ir.Node) -> ir.Node:
@@ -110,7 +124,7 @@ def _unmarked(node: ir.Node) -> ir.Node:
 
 
 def _require_supported(t: Trace, kernel: ir.Kernel) -> None:
-    is_backward, span = t.options.derivative == "grad", t.frame.source.span
+    is_backward, span = _asked(t).kind == "grad", t.frame.source.span
     if any(type.is_float for type in kernel.results) and (not is_backward or len(kernel.results) > 1):
         t.fail_type(
             f"{kernel.name} returns a value, whose derivative would be lost", span,

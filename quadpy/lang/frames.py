@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field
 from typing import Any, Literal, TypeAlias
@@ -118,7 +118,7 @@ class ChosenPart:
 class Frame:
     """One function being traced: the kernel, or a function inlined into it.
 
-    ``singles`` are the names that need no variable; ``static`` counts the ``qp.static`` around;
+    ``singles`` are the names that need no variable, with True where they are assigned again; ``static`` counts the ``qp.static`` around;
     ``function`` is the lambda of the frame, ``comprehended`` has the names of the comprehensions around; ``loops`` the kinds of the loops around; ``early_returns`` counts
     returns that jump to the end of the block ``label``.  ``results`` are the variables of returned values,
     ``outline`` their shape, ``returned`` the value of the one return; ``literals`` maps the ids of returned constants
@@ -135,7 +135,7 @@ class Frame:
 
     source: FunctionSource
     env: dict[str, object]
-    singles: frozenset[str] = frozenset()
+    singles: Mapping[str, bool] = field(default_factory=dict)
     static: int = 0
     function: object = None
     comprehended: dict[str, object] = field(default_factory=dict)

@@ -45,7 +45,7 @@ def inline(
     tree = source.tree
     once = t.bound_once(tree.body, source)
     if attributes is not None:
-        once = frozenset(name for name in once if "." not in name)
+        once = {name: again for name, again in once.items() if "." not in name}
     frame = Frame(source, {}, once, label=f"{source.name}", called_at=span)
     bound = bind_arguments(t, source, args, kwargs, span)
     marked = t.is_marked(source)

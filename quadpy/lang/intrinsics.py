@@ -292,6 +292,7 @@ TRACED: Final[Mapping[str, Rule]] = {
     "cast": _cast,
     "bit_cast": lambda t, span, x, dtype: bit_cast(t, x, _scalar_type(t, dtype, span), span),
     "ad.stop": _stop,
+    "is_differentiated": lambda t, span: bool(t.options.derivative),
     "random": lambda t, span, dtype=float: random_number(t, "uniform", _scalar_type(t, dtype, span), span),
     "randn": lambda t, span, dtype=float, dt=None: random_number(
         t, "normal", _scalar_type(t, dtype if dt is None else dt, span), span
@@ -336,6 +337,6 @@ def _rule_of(row: Row) -> Rule:
 RULES: Final[Mapping[str, Rule]] = {
     name: _rule_of(builtin.row)
     for name, builtin in (BUILTINS | INTERNAL).items()
-    if name in BUILTINS or builtin.row.is_instruction
+    if name in BUILTINS or name in TRACED or builtin.row.is_instruction
 }
 """What a call of a builtin does in a trace."""

@@ -98,11 +98,22 @@ def statics(body: Iterable[ast.AST]) -> frozenset[str]:
     """The names that are only assigned by ``a = static(…)`` and ``a, b = static(…)``, whatever ``static`` belongs to."""
     counts: Counter[str] = Counter()
     for node in (node for stmt in body for node in ast.walk(stmt)):
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
-            match node.value.func:
-                case ast.Name(id="static") | ast.Attribute(attr="static"):
-                    counts += stored_names(node.targets)
+        if isinstance(node, ast.Assign) and _is_static(node.value):
+            counts += stored_names(node.targets)
     return frozenset(name for name, count in stored_names(body).items() if counts[name] == count)
+
+
+def _is_static(node: ast.expr) -> bool:
+    """Whether this is ``static(…)``, whatever ``static`` belongs to, or joins only such with ``not``, ``and``, ``or``."""
+    match node:
+        case ast.Call(func=ast.Name(id="static") | ast.Attribute(attr="static")):
+            return True
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return _is_static(operand)
+        case ast.BoolOp(values=values):
+            return all(map(_is_static, values))
+        case _:
+            return False
 
 
 def reads(name: str, body: Iterable[ast.AST]) -> bool:
@@ -116,28 +127,48 @@ def reads(name: str, body: Iterable[ast.AST]) -> bool:
 
 
 @_kept
-def single_assignment(body: Sequence[ast.stmt]) -> frozenset[str]:
-    """Names that are assigned once and read only after that, in the same block or below it.
+def bound_once(body: Sequence[ast.stmt]) -> dict[str, bool]:
+    """Names that are assigned in one straight line, and read only after the first assignment, in the line or below it.
 
-    They need no variable: the value itself can be bound to the name.
+    They need no variable: the value itself can be bound to the name.  True says that the line assigns the name again.
+    A line goes on inside a branch that ``static(…)`` decides.
     """
     counts, loads = stored_names(body), _loads(body)
-    found: set[str] = set()
-    for block in _blocks(body):
+    found: dict[str, bool] = {}
+    for line in _lines(body):
         after: Counter[str] = Counter()
-        for stmt in reversed(block):
-            found.update(name for name in _assigned_here(stmt) if counts[name] == 1 and after[name] == loads[name])
+        times: Counter[str] = Counter()
+        for stmt in reversed(line):
+            assigned = Counter(_assigned_here(stmt))
+            times += assigned
+            for name in assigned:
+                if times[name] == counts[name] and after[name] == loads[name]:
+                    found[name] = counts[name] > 1
+            if isinstance(stmt, ast.AugAssign):
+                times += stored_names([stmt])
             after += _loads([stmt])
-    return frozenset(found)
+    return found
 
 
-def _blocks(body: Sequence[ast.stmt]) -> Iterator[Sequence[ast.stmt]]:
-    yield body
-    for stmt in body:
+def _lines(body: Sequence[ast.stmt]) -> Iterator[Sequence[ast.stmt]]:
+    """The straight lines of statements: the body, and what statements have inside that is not part of one already."""
+    line = list(_straight(body))
+    yield line
+    for stmt in line:
         for field in ("body", "orelse"):
             inner = getattr(stmt, field, None)
             if inner:
-                yield from _blocks(inner)
+                yield from _lines(inner)
+
+
+def _straight(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    for stmt in body:
+        if isinstance(stmt, ast.If) and _is_static(stmt.test):
+            yield ast.Expr(stmt.test)
+            yield from _straight(stmt.body)
+            yield from _straight(stmt.orelse)
+        else:
+            yield stmt
 
 
 def _assigned_here(stmt: ast.stmt) -> Iterator[str]:

@@ -16,7 +16,7 @@ class Retrace(Exception):
 
 
 class LocalAtomicFound(Retrace):
-    """An atomic operation, or a method of a struct, changes a local name, which the syntax does not show.
+    """An atomic operation, a method of a struct or a branch changes a local name, which the syntax does not show.
 
     The trace starts again, and this time makes the name a variable from the start.
     """

@@ -13,6 +13,7 @@ from quadpy.intrinsics import BUILTINS
 from quadpy.ir import nodes as ir
 from quadpy.lang.context import Trace
 from quadpy.lang.frames import MutableVar
+from quadpy.lang.retrace import LocalAtomicFound
 from quadpy.lang.scalars import convert, to_scalar, type_of
 from quadpy.lang.structs import record_of, scalars_for
 from quadpy.lang.values import (
@@ -80,13 +81,14 @@ def assign_name(t: Trace, name: str, value: Value, span: Span) -> None:
     if t.frame.is_finished(name):
         del env[name]
     bound = env.get(name, _UNBOUND)
-    value = as_bound(t, name, bound, value, span)
+    first = _first(t, name, bound)
+    value = as_bound(t, name, first or bound, value, span)
     if isinstance(bound, MutableVar) and name in t.frame.unset and not _fits(t, bound, value):
         t.frame.replaced[name] = bound
         bound = env.pop(name) and _UNBOUND
     static = is_number(value) and name in t.frame.source.statics and not isinstance(bound, MutableVar)
     if not is_numeric(value) or (static and name not in t.changed(t.frame.source)):
-        if isinstance(bound, MutableVar) or (bound is not value and _is_kept(t, name)):
+        if isinstance(bound, MutableVar) or first or (bound is not value and _is_kept(t, name)):
             t.fail_type(f"{name!r} cannot become {shape_text(value)} here", span,
                         "bind compile-time values outside run-time branches and loops")  # fmt: skip
         if value is None:
@@ -97,6 +99,8 @@ def assign_name(t: Trace, name: str, value: Value, span: Span) -> None:
     elif isinstance(bound, ArrayRef):
         t.fail_type(f"{name!r} is an array and cannot become {shape_text(value)}", span, "use another name")
     elif name in t.frame.singles and not _is_shared(t, name):  # static loops may come here again
+        if first:
+            value = shaped(first.shape, _items(t, name, first, value, span))
         if isinstance(value, (Vec, Record)):
             env[name] = shaped(value.shape, [t.build.let(e, name) for e in value.elems])
         else:
@@ -128,6 +132,23 @@ def _is_kept(t: Trace, name: str) -> bool:
     return name in t.frame.env and (name in t.frame.entry or _is_shared(t, name))
 
 
+def _first(t: Trace, name: str, bound: Any) -> MutableVar | None:
+    """The variable that the value of ``name``, which needs none, would be: what is assigned again becomes of its type.
+
+    Raises:
+        LocalAtomicFound: what the syntax took for a straight line is none: the name needs a variable.
+    """
+    frame = t.frame
+    if not frame.singles.get(name) or not (is_runtime(bound) or isinstance(bound, (Vec, Record))):
+        return None
+    if frame.outer.get(name, _UNBOUND) is bound:
+        return None  # an iteration has its own
+    if name in frame.entry:
+        raise LocalAtomicFound((frame.source.code, name))
+    elems = elems_of(bound)
+    return MutableVar(tuple(ir.Var(name, e.type) for e in elems), getattr(bound, "shape", ()), False, elems[0].span)
+
+
 def _was_none_here(t: Trace, name: str) -> bool:
     """Whether ``name`` became None in the innermost loop, or outside all loops.
 
@@ -157,17 +178,19 @@ def _fits(t: Trace, bound: MutableVar, value: Value) -> bool:
 
 def set_variable(t: Trace, name: str, bound: MutableVar, value: Numeric, span: Span) -> None:
     """Assigns all of a variable that users call ``name``."""
+    write_variable(t, bound, _items(t, name, bound, value, span), span)
+    t.frame.unset.discard(name)
+
+
+def _items(t: Trace, name: str, bound: MutableVar, value: Numeric, span: Span) -> Sequence[ir.Expr]:
+    """``value`` as scalars of the types of ``bound``, which users call ``name``."""
     if isinstance(value, Record) or isinstance(bound.shape, RecordType):
-        write_variable(t, bound, scalars_for(t, value, bound.shape, bound.types, span), span)
-        t.frame.unset.discard(name)
-        return
+        return scalars_for(t, value, bound.shape, bound.types, span)
     if (isinstance(value, Vec) or bound.shape) and getattr(value, "shape", bound.shape) != bound.shape:
         t.fail_type(f"{name!r} cannot change its shape to {shape_text(value)}", span, "give the new value another name")
     check_type(t, name, bound, value, span)
     elems = value.elems if isinstance(value, Vec) else (value,) * len(bound.vars)
-    items = [convert(t, elem, var.type, span) for var, elem in zip(bound.vars, elems, strict=True)]
-    write_variable(t, bound, items, span)
-    t.frame.unset.discard(name)
+    return [convert(t, elem, var.type, span) for var, elem in zip(bound.vars, elems, strict=True)]
 
 
 def check_type(t: Trace, name: str, bound: MutableVar, value: Numeric, span: Span) -> None:

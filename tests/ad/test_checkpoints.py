@@ -304,8 +304,10 @@ def test_steps_inside_steps():
     assert [each.tobytes() for each in found] == [each.tobytes() for each in pendulum.run(12, plain)]
 
 
-def test_random_numbers_in_steps_are_refused():
-    pendulum, noise = Pendulum(), qp.ndarray(qp.f64, 3)
+@pytest.mark.parametrize("slots", [1, 2, 7])
+@pytest.mark.parametrize("nested", [False, True])
+def test_random_numbers_in_steps_are_drawn_again(slots, nested):
+    pendulum, noise = Pendulum(), qp.ndarray(qp.f64, 3, needs_grad=True)
 
     @qp.kernel
     def draw(a: F64) -> None:
@@ -315,6 +317,23 @@ def test_random_numbers_in_steps_are_refused():
     def step(number):
         draw(noise)
         kick(pendulum.x, pendulum.v, noise, 0.1)
+        if number % 2:
+            draw(noise)
+            kick(pendulum.x, pendulum.v, noise, 0.05)
+        pendulum.step(number)
 
-    with qp.ad.Tape(pendulum.loss), pytest.raises(qp.ArgumentError, match="draws random numbers"):
-        qp.ad.checkpoint(step, 3)
+    def pairs(number):
+        qp.ad.checkpoint(lambda k: step(2 * number + k), 2, slots=1)
+
+    def steps(_, n):
+        qp.ad.checkpoint(pairs if nested else step, n // 2 if nested else n, slots=slots)
+
+    def all_steps(_, n):
+        for number in range(n):
+            step(number)
+
+    def found(how):
+        qp.init(arch=current_config().arch, random_seed=11)
+        return [each.tobytes() for each in pendulum.run(8, how)]
+
+    assert found(steps) == found(all_steps)

@@ -7,6 +7,7 @@ import pytest
 from backends import backends
 
 import quadpy as qp
+from quadpy.runtime.device.current import current_config
 
 F64 = qp.Array1D[qp.f64]
 
@@ -272,20 +273,85 @@ def test_host_functions_are_refused():
             run.launch()
 
 
-def test_random_numbers_in_a_graph_are_refused():
+def test_random_numbers_in_a_graph_are_drawn_again():
     x, y, loss = arrays(1, 2, 3)
 
     @qp.kernel
-    def draw(a: F64) -> None:
-        for i in a:
-            a[i] = qp.random(qp.f64)
+    def noisy(x: F64, y: F64) -> None:
+        for i in x:
+            y[i] = x[i] * qp.random(qp.f64)
 
-    noise = qp.ndarray(qp.f64, 3)
     with qp.graph.capture() as graph:
-        draw(noise)
-        square(x, y)
-    with graph.instantiate() as run, qp.ad.Tape(loss), pytest.raises(qp.ArgumentError, match="random numbers"):
-        run.launch()
+        noisy(x, y)
+        add_up(y, loss)
+        noisy(x, y)
+        add_up(y, loss)
+    found = []
+    with graph.instantiate() as run:
+        for _ in range(2):
+            loss.fill(0)
+            with qp.ad.Tape(loss):
+                run.launch()
+            found.append(x.grad.to_numpy().tolist())
+            assert x.grad.to_numpy() @ x.to_numpy() == pytest.approx(loss[None], rel=1e-12)
+    assert found[0] == found[1]  # as a graph draws the same numbers in each launch
+    assert len(set(found[0])) == 3
+
+
+def test_random_numbers_on_captured_and_replayed_tapes():
+    x, y, loss = arrays(1, 2, 3)
+
+    @qp.kernel
+    def noisy(x: F64, y: F64) -> None:
+        for i in x:
+            y[i] = x[i] * qp.random(qp.f64)
+
+    def step():
+        loss.fill(0)
+        with qp.ad.Tape(loss):
+            noisy(x, y)
+            add_up(y, loss)
+
+    def result():
+        assert x.grad.to_numpy() @ x.to_numpy() == pytest.approx(loss[None], rel=1e-12)
+        return x.grad.to_numpy().tolist()
+
+    with qp.graph.capture() as graph:
+        step()
+    with graph.instantiate() as run:
+        found = []
+        for _ in range(2):
+            run.launch()
+            found.append(result())
+    assert found[0] == found[1]
+    replayed = qp.graph.replay(step)
+    seen = []
+    for _ in range(5):
+        replayed()
+        seen.append(tuple(result()))
+    assert len(set(seen)) == 5
+    assert replayed.stats.captures <= 2
+
+
+def test_what_a_captured_tape_draws_is_what_calls_draw():
+    x, y, loss = arrays(1, 2, 3)
+
+    @qp.kernel
+    def noisy(x: F64, y: F64) -> None:
+        for i in x:
+            y[i] = x[i] * qp.random(qp.f64)
+
+    def step():
+        loss.fill(0)
+        with qp.ad.Tape(loss):
+            noisy(x, y)
+            add_up(y, loss)
+
+    def found(call):
+        qp.init(arch=current_config().arch, random_seed=5)
+        return [(call(), x.grad.to_numpy().tolist())[1] for _ in range(4)]
+
+    assert found(step) == found(qp.graph.replay(step))
 
 
 def test_derivatives_lost_in_a_graph_are_an_error():

@@ -346,17 +346,6 @@ def test_copies_through_the_host_are_refused(copy, has_gradient):
             copy(x, y, z)
 
 
-def test_random_numbers_are_refused_on_captured_tapes():
-    loss = field()
-
-    @qp.kernel
-    def draw() -> None:
-        loss[None] += qp.random(qp.f64)
-
-    with qp.graph.capture(), qp.ad.Tape(loss), pytest.raises(qp.ArgumentError, match="random numbers"):
-        draw()
-
-
 def test_sparse_trees_are_refused():
     x, loss = qp.field(qp.f64, needs_grad=True), field()
     qp.root.pointer(qp.i, 4).dense(qp.i, 4).place(x)

@@ -94,6 +94,7 @@ BLOCKS = {
     "muted": lambda w: records.muted(),
     "tape": lambda w: qp.ad.Tape(w.loss),
     "forward mode": lambda w: qp.ad.FwdMode(w.out, w.given, seed=[1.0] * N),
+    "tape in forward mode": lambda w: qp.ad.FwdMode(w.out, w.given, seed=[1.0] * N),
     "way back of a graph": lambda w: Noting(),
     "step that runs again": lambda w: Stepping(Recorder()),
     "same random numbers": lambda w: as_launch(1),
@@ -111,7 +112,8 @@ def cpu():
 
 
 def run(block, name, setting):
-    with block:
+    inner = qp.ad.Tape(setting.loss) if name == "tape in forward mode" else contextlib.nullcontext()
+    with block, inner:
         if name not in QUIET:
             add(setting.x, setting.y)
 

@@ -10,6 +10,7 @@ import quadpy as qp
 from quadpy.errors import ArgumentError
 
 torch = pytest.importorskip("torch")
+pytest.importorskip("torch._dynamo")
 
 F32 = qp.types.ndarray(dtype=qp.f32, ndim=1)
 F64 = qp.types.ndarray(dtype=qp.f64, ndim=1)
@@ -288,8 +289,9 @@ def test_only_some_outputs_and_inputs_have_gradients():
     torch.testing.assert_close(x.grad, 2 * x.detach())
 
 
-def test_double_backward():
-    op = operator(waves, outputs={"y": "x"}, backward=waves_backward)
+@pytest.mark.parametrize("backward", ["auto", waves_backward])
+def test_double_backward(backward):
+    op = operator(waves, outputs={"y": "x"}, backward=backward)
     x, w = two()
     assert torch.autograd.gradgradcheck(lambda x, w: op(x, w, 1.5), (x, w))
 
@@ -305,13 +307,46 @@ def test_double_backward():
     torch.testing.assert_close(w.grad, v.grad)
 
 
+def test_double_backward_with_several_outputs_and_integers():
+    @qp.kernel
+    def both(x: F64, n: qp.types.ndarray(dtype=qp.i32, ndim=1), y: F64, z: F64):
+        for i in x:
+            y[i] += x[i] ** 2 * n[i] * x[(i + 1) % x.shape[0]]
+            z[i] = qp.exp(x[i])
+
+    op = operator(both, outputs={"y": "x", "z": "x"}, backward="auto")
+    x, n = two()[0], torch.arange(1, 6, dtype=torch.int32)
+    assert torch.autograd.gradcheck(lambda x: op(x, n), (x,))
+    assert torch.autograd.gradgradcheck(lambda x: op(x, n), (x,))
+    assert torch.autograd.gradgradcheck(lambda x: op(x, n)[0], (x,))  # nothing arrives at the other
+
+
+@pytest.mark.skipif(
+    not hasattr(torch._dynamo.config, "trace_autograd_ops"), reason="this torch compiles no torch.autograd.grad"
+)
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_a_gradient_penalty_is_one_compiled_graph(backend):
+    op = operator(waves, outputs={"y": "x"}, backward="auto")
+
+    def penalty(op, x, w):
+        (gradient,) = torch.autograd.grad(op(torch.sin(x), w, 1.5).sum(), x, create_graph=True)
+        return (gradient**2).sum()
+
+    x, w = two()
+    with torch._dynamo.config.patch(trace_autograd_ops=True):
+        torch.compile(lambda x, w: penalty(op, x, w), fullgraph=True, backend=backend)(x, w).backward()
+    u, v = (each.detach().clone().requires_grad_() for each in (x, w))
+    penalty(lambda x, w, factor: torch.sin(factor * x) * w, u, v).backward()
+    torch.testing.assert_close(x.grad, u.grad)
+    torch.testing.assert_close(w.grad, v.grad)
+
+
 def test_derivatives_that_do_not_exist_are_errors():
     op = operator(waves, outputs={"y": "x"}, backward="auto")
     x, w = two()
-    (gradient,) = torch.autograd.grad(op(x, w, 1.5).sum(), x)
-    with pytest.raises(ArgumentError, match="are not computed"):
-        torch.autograd.grad(op(x, w, 1.5).sum(), x, create_graph=True)
-    assert gradient.shape == x.shape
+    (gradient,) = torch.autograd.grad(op(x, w, 1.5).sum(), x, create_graph=True)
+    with pytest.raises(ArgumentError, match="third order"):
+        torch.autograd.grad(gradient.sum(), x, create_graph=True)
 
     @qp.kernel
     def cut(x: F64, y: F64):

@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from quadpy.lang.names import single_assignment, stored_names
+from quadpy.lang.names import bound_once, stored_names
 
 
 @pytest.mark.parametrize(
@@ -28,6 +28,6 @@ def test_a_name_counts_where_it_is_assigned_and_nowhere_else(text, counts):
 
 
 def test_a_name_that_is_read_before_its_assignment_needs_a_variable():
-    assert single_assignment(ast.parse("a = 1\nb = a").body) == {"a", "b"}
-    assert single_assignment(ast.parse("b = a\na = 1").body) == {"b"}
-    assert single_assignment(ast.parse("a = 1\na = 2").body) == set()
+    assert bound_once(ast.parse("a = 1\nb = a").body) == {"a": False, "b": False}
+    assert bound_once(ast.parse("b = a\na = 1").body) == {"b": False}
+    assert bound_once(ast.parse("a = 1\na = 2").body) == {"a": True}

@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 
 from quadpy.codegen.abi import layout_of
-from quadpy.codegen.compile import compile_kernel
+from quadpy.codegen.compile import code_object, schedule_for
+from quadpy.codegen.host import compile_host, host_header
+from quadpy.codegen.lower.kernel import lower_kernel
 from quadpy.core.artifact import CHECKED, OUT_OF_BOUNDS
 from quadpy.core.target import parse_target
 from quadpy.ir import nodes as ir
@@ -39,16 +41,19 @@ def traced(kernel: Any, **given: Any) -> ir.Kernel:
 class Runnable:
     """A kernel of the IR as a function of NumPy arrays and numbers, by name."""
 
-    def __init__(self, kernel: ir.Kernel) -> None:
+    def __init__(self, kernel: ir.Kernel, *, opt: int = 3) -> None:
         self.kernel = verify(run_passes(TASK_PASSES, kernel))
         self.layout = layout_of(self.kernel)
-        code = compile_kernel(self.kernel, parse_target("cpu"))
+        spec = parse_target("cpu")
+        schedule = schedule_for(self.kernel, spec)
+        image = compile_host(lower_kernel(schedule, host_header()), opt=opt)
+        code = code_object(schedule, spec, image)
         self.limits = Limits(code, self.kernel.name, None)
         self.slots, self.loaded = code.slots, load_object(code.image)
         self.entry = _ENTRY(self.loaded.address(code.entry))
 
     def __call__(self, **given: Any) -> list[float]:
-        given["$shadow"] = np.empty(1 << 16, np.uint64)  # the words of the launch, if the kernel has any
+        given["$shadow"] = np.full(1 << 12, 3, np.uint64)  # the words of the launch, if the kernel has any
         values = [self.part(value, given[value.param]) for value in self.layout.values]
         scratch = (ctypes.c_uint64 * max(1, self.slots))()
         task = 0
@@ -149,6 +154,63 @@ def check_adjoint(kernel: ir.Kernel, names: list[str], given: Mapping[str, Any],
         found = sum(np.vdot(ways[name], grads[f"{name}.grad"]) for name in names)
         assert np.isfinite(found)
         assert abs(found - expected) <= rtol * (1 + size), (found, expected)
+
+
+def second_of(kernel: ir.Kernel, names: list[str]) -> ir.Kernel:
+    """The backward kernel with tangents of the adjoints."""
+    kernel, grads = with_twins(kernel, names, ".grad")
+    kernel, duals = with_twins(kernel, [*names, *grads.values()], ".dual")
+    return adjoint(kernel, grads, with_callees, duals)
+
+
+def check_second(kernel: ir.Kernel, names: list[str], given: Mapping[str, Any], *, rtol: float = 1e-9) -> bool:
+    """The second derivatives of a sum of what the kernel leaves, weighted.
+
+    They are symmetric, near rounding; the gradients have the bits of a backward pass alone.  Whether the products also
+    are as differences of gradients say.
+    """
+    run, forward, backward = (Runnable(each) for each in (kernel, tangent_of(kernel, names), adjoint_of(kernel, names)))
+    second, smooth = Runnable(second_of(kernel, names)), True
+    weights = directions(given, names, 100)
+
+    def gradient(moved: dict[str, Any]) -> dict[str, Any]:
+        run(**moved)
+        grads = {f"{name}.grad": np.array(weight) for name, weight in weights.items()}
+        backward(**moved, **grads)
+        return grads
+
+    def product(ways: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        after, duals = copied(given), {f"{name}.dual": np.array(way) for name, way in ways.items()}
+        forward(**after, **duals)
+        grads = {f"{name}.grad": np.array(weight) for name, weight in weights.items()}
+        products = {f"{name}.grad.dual": np.zeros_like(weight) for name, weight in weights.items()}
+        second(**after, **duals, **grads, **products)
+        return grads, products
+
+    for seed in range(RUNS):
+        one, other = directions(given, names, seed), directions(given, names, seed + 200)
+        (grads, along), (_, across) = product(one), product(other)
+        alone = gradient(copied(given))
+        for name in names:
+            np.testing.assert_array_equal(grads[f"{name}.grad"], alone[f"{name}.grad"])
+        left = [np.vdot(other[name], along[f"{name}.grad.dual"]) for name in names]
+        right = [np.vdot(one[name], across[f"{name}.grad.dual"]) for name in names]
+        size = sum(np.vdot(np.abs(other[name]), np.abs(along[f"{name}.grad.dual"])) for name in names)
+        assert np.isfinite(sum(left))
+        assert abs(sum(left) - sum(right)) <= rtol * (1 + size), (left, right)
+        up, down = (
+            gradient(
+                {
+                    name: value + sign * 1e-6 * one[name] if name in one else value
+                    for name, value in copied(given).items()
+                }
+            )
+            for sign in (1, -1)
+        )
+        for name in names:
+            found, expected = along[f"{name}.grad.dual"], (up[f"{name}.grad"] - down[f"{name}.grad"]) / 2e-6
+            smooth &= bool(np.allclose(found, expected, rtol=1e-4, atol=1e-4 * (1 + size)))
+    return smooth
 
 
 def check_both(

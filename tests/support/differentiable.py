@@ -115,10 +115,10 @@ class Writer:
         return "\n".join(self.lines) + "\n"
 
 
-def kernel_of(text: str, name: str):
+def kernel_of(text: str, name: str, **more):
     """The kernel that ``text`` defines, whose lines errors can show."""
     linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
-    scope = {"qp": qp, "vec": qp.types.ndarray(qp.f64, ndim=1), "ints": qp.types.ndarray(qp.i32, ndim=1)}
+    scope = {"qp": qp, "vec": qp.types.ndarray(qp.f64, ndim=1), "ints": qp.types.ndarray(qp.i32, ndim=1), **more}
     exec(compile(text, name, "exec"), scope)
     return qp.kernel(scope["k"])
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from quadpy.core.source import Span
 from quadpy.ir import nodes as ir
-from quadpy.ir.grad.maths import Functions, Maths, Names, accurate, cast, zero
+from quadpy.ir.grad.maths import Functions, Guard, Maths, Names, accurate, cast, zero
 from quadpy.ir.grad.rules import changes_of
 
 
@@ -96,7 +96,8 @@ class Adjoints:
             if change is not None and self.knows(operand):
                 given_back = change(d)
                 if self.guards and not _passes_on(node):
-                    given_back = m.select(m.compare(ir.CmpOp.EQ, d, m.number(0)), m.number(0), given_back)
+                    is_zero = m.compare(ir.CmpOp.EQ, d, m.number(0))
+                    given_back = Guard(is_zero, m.number(0), given_back, m.type, span=m.span)
                 self.give(operand, given_back, out)
 
     def through_sincos(self, x: ir.Expr, sine: ir.VarRead, cosine: ir.VarRead, out: list[ir.Stmt]) -> None:

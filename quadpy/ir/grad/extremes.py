@@ -18,6 +18,7 @@ from quadpy.ir import nodes as ir
 from quadpy.ir.build import At
 from quadpy.ir.grad.activity import Activity
 from quadpy.ir.grad.exact import Memory
+from quadpy.ir.grad.indices import Indices
 from quadpy.ir.grad.maths import Names
 from quadpy.ir.passes.atomics import updated_apart
 from quadpy.ir.passes.shadow_words import number_of_iteration
@@ -50,9 +51,13 @@ def contested(kernel: ir.Kernel, loop: ir.ParallelFor, active: Activity) -> set[
         )  # fmt: skip
     alone = updated_apart(ir.ParallelTask("", loop.axes, loop.body, span=loop.span)) if kernel.noalias else set()
     found = {name_of(site.place): site for site in sites if name_of(site.place) not in alone}
+    indices = Indices(loop.body)
     for stmt, place, access in touched_in(loop.body):
         site = found.get(name_of(place))
         if site is None or access is ir.Access.READ or (isinstance(stmt, ir.Atomic) and stmt.op is site.op):
+            continue
+        same = (each.place for each in sites if name_of(each.place) == name_of(place))
+        if all(isinstance(e, ir.Element) and isinstance(place, ir.Element) and indices.differ(e, place) for e in same):
             continue
         raise KernelTypeError(
             f"what becomes of {kernel.called(name_of(place))} depends on the order of iterations, because line {site.span.line} takes its {site.op.value}",

@@ -71,6 +71,18 @@ def both(a: ir.Expr, b: ir.Expr) -> ir.Expr:
     return ir.Binary(ir.BinOp.AND, a, b, u1, span=a.span)
 
 
+class Guard(ir.Select):
+    """What an adjoint gives through an operation whose slope may be infinite: 0, ``then``, if the adjoint is 0.
+
+    In its tangent, an adjoint of 0 whose own tangent is not 0 does give something.
+    """
+
+    __slots__ = ()
+
+    def plain(self) -> ir.Select:
+        return ir.Select(self.cond, self.then, self.orelse, self.type, span=self.span)
+
+
 @dataclass(frozen=True, slots=True)
 class Maths:
     """Arithmetic of one ``type`` at one place of the source."""

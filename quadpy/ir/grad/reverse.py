@@ -14,6 +14,7 @@ from quadpy.core.source import Span
 from quadpy.errors import KernelTypeError
 from quadpy.ir import nodes as ir
 from quadpy.ir.grad.extremes import EXTREMES, WHY, number_in
+from quadpy.ir.grad.forward import Tangents
 from quadpy.ir.grad.held import Holding
 from quadpy.ir.grad.inline import inline_called
 from quadpy.ir.grad.keep import check_kept
@@ -34,12 +35,17 @@ RESULT = "$result"
 """With the number of a result: the key of the parameter that holds its adjoint."""
 
 
-def adjoint(kernel: ir.Kernel, grads: Mapping[str, str], library: Library, *, from_before: bool = False) -> ir.Kernel:
+def adjoint(
+    kernel: ir.Kernel, grads: Mapping[str, str], library: Library, duals: Mapping[str, str] | None = None,
+    directions: int | None = None, *, from_before: bool = False,
+) -> ir.Kernel:  # fmt: skip
     """The backward kernel of ``kernel``.
 
     ``grads`` maps arrays to those that hold their adjoints, scalar parameters to arrays of one element that get theirs, and
     ``$result0``, … to the scalar parameters, or the arrays of one element, with the adjoints of the kernel's results.  All of them are parameters that the kernel
     already has.  The adjoint of an array that the kernel overwrote is 0 afterwards; other adjoints grow.
+    With ``duals``, of arrays and of their adjoints, and ``directions`` as for ``tangent``, it also computes tangents of the
+    adjoints: derivatives of second order.
 
     It runs on what the kernel leaves in memory; with ``from_before``, on what was there before the kernel, and leaves that.
 
@@ -60,7 +66,12 @@ def adjoint(kernel: ir.Kernel, grads: Mapping[str, str], library: Library, *, fr
         reverse = Reverse(kernel, grads, Functions(kernel, library), names, deep)
         made = reverse.live()
     check_kept(original, kernel, made, reverse, holding)
-    return summed(made, grads, names, reverse.memory)
+    twins = {name: array for array, name in grads.items()}
+    if duals:
+        made = Tangents(made, duals, reverse.functions, names, directions).run()
+        made = live_part(replace(made, body=tidy(made.body)))
+        twins |= {duals[name]: array for name, array in twins.items() if name in duals}
+    return summed(made, twins, names, reverse.memory)
 
 
 class Reverse(Extremes, Values):

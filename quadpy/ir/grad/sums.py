@@ -17,15 +17,14 @@ from quadpy.ir.passes.atomics import plain_steps
 from quadpy.ir.walk import map_children, walk
 
 
-def summed(kernel: ir.Kernel, grads: Mapping[str, str], names: Names, memory: Memory) -> ir.Kernel:
+def summed(kernel: ir.Kernel, twins: Mapping[str, str], names: Names, memory: Memory) -> ir.Kernel:
     """``kernel``, a backward kernel, with sums that do not depend on the order of iterations.
 
-    ``grads`` maps arrays to their adjoints.  Where arrays overlap that the caller passes, and under ``fast_math`` where data
+    ``twins`` maps adjoints, and their tangents, to the arrays that they are of.  Where arrays overlap that the caller passes, and under ``fast_math`` where data
     decide, atomics remain.
     """
     if not kernel.noalias:
         return memory.added_to(kernel)
-    twins = {adjoint: array for array, adjoint in grads.items()}
     stmts: list[ir.Stmt] = []
     for stmt in kernel.body.stmts:
         is_plain = isinstance(stmt, ir.ParallelFor) and not stmt.shared

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -26,10 +26,10 @@ class Tangents(Protocol):
     names: Names
     memory: Memory
     crossing: list[ir.Var]
-    variables: dict[ir.Var, ir.Var]
+    variables: dict[ir.Var, list[ir.Var]]
     arrays: dict[str, str]
 
-    def dual_place(self, place: ir.Place) -> ir.Place: ...
+    def dual_place(self, place: ir.Place, way: int) -> ir.Place: ...
 
 
 class Winners:
@@ -39,7 +39,12 @@ class Winners:
     """
 
     def __init__(
-        self, tangents: Tangents, loop: ir.ParallelFor, body: ir.Block, found: Mapping[int, ir.Expr], arrays: set[str]
+        self,
+        tangents: Tangents,
+        loop: ir.ParallelFor,
+        body: ir.Block,
+        found: Mapping[int, Sequence[ir.Expr]],
+        arrays: set[str],
     ) -> None:
         self.of, self.loop, self.body, self.found, self.arrays = tangents, loop, body, found, arrays
         self.names, self.at = tangents.names, At(loop.span)
@@ -47,20 +52,21 @@ class Winners:
         slots = [node.place for node in walk(body) if id(node) in found and isinstance(node.place, ir.Slot)]  # type: ignore[attr-defined]  # atomics
         of = dict.fromkeys(tangents.kernel.crossing[slot.number] for slot in slots)
         self.won = {var: self.names.fresh("won", u64) for var in of}
-        self.moved = {var: self.names.fresh("moved", var.type) for var in of}
+        self.moved = {var: [self.names.fresh("moved", var.type) for _ in tangents.variables[var]] for var in of}
 
     def stmts(self) -> Iterator[ir.Stmt]:
         self.check()
         at, read = self.at, self.at.read
         for var, won in self.won.items():
             yield at.assign(won, at.const(0, u64))
-            yield at.assign(self.moved[var], at.const(0.0, var.type))
+            for moved in self.moved[var]:
+                yield at.assign(moved, at.const(0.0, var.type))
         yield from self.marks.cleared(self.arrays, self.loop)
         yield self.copy(is_marking=True)
         yield self.copy(is_marking=False)
         for var, won in self.won.items():
-            dual = self.of.variables[var]
-            yield at.assign(dual, select(read(won).eq(0), read(dual), read(self.moved[var])))
+            for dual, moved in zip(self.of.variables[var], self.moved[var], strict=True):
+                yield at.assign(dual, select(read(won).eq(0), read(dual), read(moved)))
 
     def slot(self, var: ir.Var) -> ir.Slot:
         if var not in self.of.crossing:
@@ -71,7 +77,7 @@ class Winners:
         at = self.at
         axes = tuple(replace(axis, var=self.names.fresh(axis.var.name, axis.var.type)) for axis in self.loop.axes)
         number = number_in(axes, self.loop)
-        got = {var: self.names.fresh("got", var.type) for var in self.won}
+        got = {var: [self.names.fresh("got", var.type) for _ in self.moved[var]] for var in self.won}
 
         def instead(stmt: ir.Stmt, visit: Visit) -> Iterable[ir.Stmt] | None:
             if not isinstance(stmt, (ir.Store, ir.Atomic)):
@@ -79,31 +85,35 @@ class Winners:
             if id(stmt) not in self.found:
                 return ()
             place, value, out = visit(stmt.place), visit(stmt.value), list[ir.Stmt]()
+            claims: list[ir.Stmt] = []
             if isinstance(place, ir.Slot):
                 var = self.of.kernel.crossing[place.number]
                 hit = value.eq(at.read(var))
                 mark: ir.Place = self.slot(self.won[var])
-                claim: ir.Stmt = at.assign(got[var], visit(self.found[id(stmt)]))
+                claims += [at.assign(v, visit(d)) for v, d in zip(got[var], self.found[id(stmt)], strict=True)]
             else:
                 final = self.names.fresh("final", place.type)
                 out.append(at.load(final, place))
-                hit, dual = value.eq(at.read(final)), self.of.dual_place(place)
-                claim = at.store(dual, cast(visit(self.found[id(stmt)]), dual.type))
+                hit = value.eq(at.read(final))
+                for way, d in enumerate(self.found[id(stmt)]):
+                    dual = self.of.dual_place(place, way)
+                    claims.append(at.store(dual, cast(visit(d), dual.type)))
                 if place.array not in self.arrays:  # only this iteration updates it
-                    return () if is_marking else [*out, at.when(hit, [claim])]
+                    return () if is_marking else [*out, at.when(hit, claims)]
                 mark = word = self.marks.word(place, out)
             if is_marking:
                 return [*out, at.when(hit, [at.update(ir.AtomicOp.MAX, mark, number)])]
             won = at.read(self.won[var]) if isinstance(place, ir.Slot) else self.loaded(word, out)
-            return [*out, at.when(both(hit, won.eq(number)), [claim])]
+            return [*out, at.when(both(hit, won.eq(number)), claims)]
 
         new = {old.var: at.read(axis.var) for old, axis in zip(self.loop.axes, axes, strict=True)}
-        stmts: list[ir.Stmt] = [at.assign(var, at.const(0.0, var.type)) for var in got.values()]
+        stmts: list[ir.Stmt] = [at.assign(v, at.const(0.0, v.type)) for each in got.values() for v in each]
         stmts += renamed(self.body, self.names, new, instead)
         if not is_marking:
             for var, won in self.won.items():
-                own = select(at.read(won).eq(number), at.read(got[var]), 0.0)
-                stmts.append(at.update(ir.AtomicOp.ADD, self.slot(self.moved[var]), own))
+                for moved, own in zip(self.moved[var], got[var], strict=True):
+                    claimed = select(at.read(won).eq(number), at.read(own), 0.0)
+                    stmts.append(at.update(ir.AtomicOp.ADD, self.slot(moved), claimed))
         stored = ((self.of.arrays[name], "one iteration stores each tangent") for name in sorted(self.arrays))
         return replace(self.loop, axes=axes, body=at.block(stmts), allowed=(*WHY, *stored) if self.arrays else ())
 
@@ -123,7 +133,7 @@ class Winners:
         def needed(stmt: ir.Stmt) -> list[ir.Stmt]:
             if not isinstance(stmt, (ir.Store, ir.Atomic)):
                 return [visit(stmt)]  # type: ignore[list-item]  # a statement for a statement
-            values = (stmt.value, self.found[id(stmt)]) if id(stmt) in self.found else ()
+            values = (stmt.value, *self.found[id(stmt)]) if id(stmt) in self.found else ()
             index = stmt.place.index if isinstance(stmt.place, ir.Element) else ()
             return [ir.Store(ir.Element("$site", index, 0, e.type, span=e.span), e, span=e.span) for e in values]
 

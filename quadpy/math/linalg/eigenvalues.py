@@ -7,12 +7,14 @@ from typing import Any
 from quadpy.hostmath import Matrix, Vector
 from quadpy.intrinsics import BUILTINS
 from quadpy.lang.decorators import func
+from quadpy.math.linalg.differentials import is_differentiated, moved_eig, moved_spd
 from quadpy.math.linalg.rotations import IDENTITY, rotation
 from quadpy.math.linalg.scaling import by_type, floats, scaled
 from quadpy.math.linalg.tridiagonal import sym_eig_by_qr
 
-cast, loop_config, maximum, one, select, sqrt, static, static_assert = (
-    BUILTINS[name] for name in ("cast", "loop_config", "max", "one", "select", "sqrt", "static", "static_assert")
+cast, loop_config, maximum, one, select, sqrt, static, static_assert, stop = (
+    BUILTINS[name]
+    for name in ("cast", "loop_config", "max", "one", "select", "sqrt", "static", "static_assert", "ad.stop")
 )
 
 
@@ -26,13 +28,16 @@ def sym_eig(a: Any, dt: Any = None) -> Any:
     of rounding of the largest entry.  An infinity or a NaN makes everything NaN.
     """
     static_assert(a.n == a.m and 2 <= a.n <= 6, "sym_eig takes a matrix of 2 x 2 to 6 x 6")
-    x, scale, poison = scaled(_mirrored(floats(a, dt)))
+    given = _mirrored(floats(a, dt))
+    x, scale, poison = scaled(stop(given) if static(is_differentiated()) else given)
     if static(a.n == 2):
         values, vectors = _sym_eig2(x + poison)
     elif static(a.n == 3):
         values, vectors = _sym_eig3(x + poison)
     else:
         values, vectors = sym_eig_by_qr(x, poison)
+    if static(is_differentiated()):
+        return moved_eig(given, values * scale, vectors)
     return values * scale, vectors
 
 
@@ -43,10 +48,14 @@ def make_spd(a: Any, dt: Any = None) -> Any:
     Exactly symmetric.  Errors, infinities and NaNs as in ``sym_eig``.
     """
     static_assert(a.n == a.m and 2 <= a.n <= 6, "make_spd takes a matrix of 2 x 2 to 6 x 6")
-    values, vectors = sym_eig(floats(a, dt))
+    given = floats(a, dt)
+    values, vectors = sym_eig(stop(given) if static(is_differentiated()) else given)
     kept = select(values < 0.0, 0.0, values)
     half = Matrix([[vectors[i, j] * kept[j] for j in range(a.n)] for i in range(a.n)])
-    return _mirrored(half @ vectors.transpose())
+    nearest = _mirrored(half @ vectors.transpose())
+    if static(is_differentiated()):
+        return moved_spd(_mirrored(given), values, vectors, nearest)
+    return nearest
 
 
 @func

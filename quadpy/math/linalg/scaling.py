@@ -8,7 +8,9 @@ from quadpy.core.dtypes import f32, f64, u32, u64
 from quadpy.intrinsics import BUILTINS
 from quadpy.lang.decorators import func
 
-bit_cast, cast, minimum, maximum, static = (BUILTINS[name] for name in ("bit_cast", "cast", "min", "max", "static"))
+bit_cast, cast, minimum, maximum, static, stop = (
+    BUILTINS[name] for name in ("bit_cast", "cast", "min", "max", "static", "ad.stop")
+)
 
 
 @func
@@ -36,7 +38,7 @@ def scaled(a: Any) -> Any:
     Only a matrix of subnormal numbers keeps smaller entries.  Only entries that are negligible relative to the largest one
     are rounded.
     """
-    size = maximum(abs(a))
+    size = stop(maximum(abs(a)))  # the power of two is constant almost everywhere
     if static(a.dtype == f32):
         exponent = minimum(maximum(bit_cast(size, u32) >> 23, u32(1)), u32(253))
         scale, inverse = bit_cast(exponent << 23, f32), bit_cast((u32(254) - exponent) << 23, f32)

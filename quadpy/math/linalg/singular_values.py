@@ -7,11 +7,13 @@ from typing import Any
 from quadpy.hostmath import Matrix, Vector
 from quadpy.intrinsics import BUILTINS
 from quadpy.lang.decorators import func
+from quadpy.math.linalg.differentials import is_differentiated, moved_polar, moved_svd
 from quadpy.math.linalg.rotations import IDENTITY, rotation
 from quadpy.math.linalg.scaling import by_type, floats, negligible_length, scaled
 
-copysign, loop_config, one, select, sqrt, static, static_assert = (
-    BUILTINS[name] for name in ("copysign", "loop_config", "one", "select", "sqrt", "static", "static_assert")
+copysign, loop_config, one, select, sqrt, static, static_assert, stop = (
+    BUILTINS[name]
+    for name in ("copysign", "loop_config", "one", "select", "sqrt", "static", "static_assert", "ad.stop")
 )
 
 
@@ -23,10 +25,14 @@ def svd(a: Any, dt: Any = None) -> Any:
     determinant of ``a`` up to rounding.  ``dt`` is the type to compute in.  For 2 x 2, by a closed form; for 3 x 3, by
     one-sided Jacobi (Demmel and Veselic, 1992).  ``a`` differs from the product, and ``u`` and ``v`` from rotations, by
     at most 20 units of rounding of the largest entry.  An infinity or a NaN in ``a`` makes everything NaN.
+    Derivatives: see ``differentials``.
     """
     static_assert(a.n == a.m and 2 <= a.n <= 3, "svd takes a matrix of 2 x 2 or 3 x 3")
-    x, scale, poison = scaled(floats(a, dt))
+    given = floats(a, dt)
+    x, scale, poison = scaled(stop(given) if static(is_differentiated()) else given)
     u, sigma, v = _svd2(x, poison) if static(a.n == 2) else _svd3(x, poison)
+    if static(is_differentiated()):
+        return moved_svd(given, u, sigma * scale, v)
     return u, sigma * scale, v
 
 
@@ -38,8 +44,11 @@ def polar_decompose(a: Any, dt: Any = None) -> Any:
     NaNs as in ``svd``.
     """
     static_assert(a.n == a.m and 2 <= a.n <= 3, "polar_decompose takes a matrix of 2 x 2 or 3 x 3")
-    x, scale, poison = scaled(floats(a, dt))
+    given = floats(a, dt)
+    x, scale, poison = scaled(stop(given) if static(is_differentiated()) else given)
     u, p = _polar2(x, poison) if static(a.n == 2) else _polar3(x, poison)
+    if static(is_differentiated()):
+        return moved_polar(given, u, p * scale)
     return u, p * scale
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from quadpy.core.dtypes import Scalar
@@ -99,10 +100,28 @@ class HasDerivatives:
             found: Any = self.declare(kind)  # its class has the slot
             found.follows = not hasattr(found, "shape")
 
+    def need_second(self, directions: int | None) -> None:
+        """Have duals in these directions at once, and a dual of the gradient, if there are both."""
+        fields = (self, self.derivatives["grad"]) if "grad" in self.derivatives else (self,)
+        for field in fields if "dual" in self.derivatives else ():
+            field.need(("dual",))
+            dual: Any = field.derivatives["dual"]  # its class has the slot
+            dual.directions = directions
+
+    def and_derivatives(self) -> Iterator[Self]:
+        """This field, its derivatives, and theirs."""
+        yield self
+        for each in self.derivatives.values():
+            yield from each.and_derivatives()
+
+    directions: int | None
+    """Of a dual: how many directions are its first axis; None for one direction and no such axis."""
+
     def _give_derivatives_shape(self, shape: tuple[int, ...], offset: tuple[int, ...]) -> None:
         for found in self.derivatives.values():
             if found.follows and not hasattr(found, "shape"):
-                found.follow(shape, offset)
+                more = () if found.directions is None else (found.directions,)
+                found.follow((*more, *shape), (*(0 for _ in more), *offset))
 
     def why_none(self, kind: str) -> str:
         """Why it has no derivative."""
@@ -118,7 +137,7 @@ class HasDerivatives:
         return f"field({self._element()}, shape={shape}" + (f", name={self.name!r})" if self.name else ")")
 
     def _derivative(self, kind: str) -> Self:
-        if self.derivative or not self.is_differentiable:
+        if (self.derivative and kind not in self.derivatives) or not self.is_differentiable:
             raise AttributeError(self.why_none(kind))
         return self.declare(kind)
 
@@ -128,6 +147,22 @@ def require_floats(scalar: Scalar, asked: str = "needs_grad") -> None:
     if not scalar.is_float:
         what = "gradient" if asked == "needs_grad" else "dual"
         raise ArgumentError(f"{asked}=True: an array of {scalar} has no {what}", hint=_FLOATS)
+
+
+def directions_in(needs_dual: Any) -> int | None:
+    """In how many directions at once there are duals: None for True and False.
+
+    Raises:
+        ArgumentError: no switch, and no number of directions.
+    """
+    if needs_dual is None or isinstance(needs_dual, bool):
+        return None
+    if not hasattr(needs_dual, "__index__") or needs_dual < 1:
+        raise ArgumentError(
+            f"needs_dual={needs_dual!r} is no number of directions",
+            hint="True is for one direction, 4 for four at once",
+        )
+    return int(needs_dual)
 
 
 def needed(field: HasDerivatives, needs_grad: bool, needs_dual: bool) -> tuple[str, ...]:

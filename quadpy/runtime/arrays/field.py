@@ -14,7 +14,7 @@ from quadpy.core.public import call_site, made_by, public, require_switch
 from quadpy.errors import ArgumentError, BoundsError
 from quadpy.runtime.arrays.activity import InNode
 from quadpy.runtime.arrays.dense import shape_of
-from quadpy.runtime.arrays.derivatives import DIFFERENTIATED, KINDS, WITH_SHAPE, HasDerivatives, needed
+from quadpy.runtime.arrays.derivatives import DIFFERENTIATED, KINDS, WITH_SHAPE, HasDerivatives, directions_in, needed
 from quadpy.runtime.arrays.element_types import I_contra, T_co
 from quadpy.runtime.arrays.field_layout import (
     FieldTree,
@@ -62,6 +62,7 @@ class Field(HasDerivatives, InNode[T_co, I_contra]):
         "container",
         "derivative",
         "derivatives",
+        "directions",
         "follows",
         "is_component",
         "is_member",
@@ -84,6 +85,7 @@ class Field(HasDerivatives, InNode[T_co, I_contra]):
         self._placement: Placement | None = None
         self._tree: FieldTree | None = None
         self.derivatives: dict[str, Field] = {}
+        self.directions: int | None = None
         self.container = None
         self.is_member = False  # whether a field of structs has its memory, too
         self.is_component = False  # whether a field of vectors or matrices has its memory, too
@@ -309,7 +311,7 @@ def field(
     offset: int | tuple[int, ...] | None = None,
     layout: Layout = Layout.AOS,
     needs_grad: bool = False,
-    needs_dual: bool = False,
+    needs_dual: bool | int = False,
     name: str = "",
 ) -> Field:
     """Create a field of zeros.
@@ -322,7 +324,8 @@ def field(
         offset: the index of the first element, one int per axis.
         layout: how the components of vectors and matrices are stored.
         needs_grad: have a gradient, ``f.grad``: a field of the same type, shape and layout.
-        needs_dual: have a dual, ``f.dual``, for forward mode.
+        needs_dual: have a dual, ``f.dual``, for forward mode; a number is that of directions at once, the first axis of
+            ``f.dual``.  With both, the gradient has a dual, too: ``f.grad.dual``.
         name: shown in messages.
 
     Raises:
@@ -341,15 +344,16 @@ def field(
         made = Field(*element_of(dtype), name)
     if needs_grad or needs_dual:
         require_switch(needs_grad, "needs_grad")
-        require_switch(needs_dual, "needs_dual")
-        made.need(needed(made, needs_grad, needs_dual))
+        directions = directions_in(needs_dual)
+        made.need(needed(made, needs_grad, bool(needs_dual)))
+        made.need_second(directions)
     if shape is None:
         require_no_layout(order, offset, layout)
         return made
     require_layout(layout)
     extents = shape_of(shape)
     strides = strides_of(extents, order_of(order, len(extents)), math.prod(made.element_shape), layout)
-    for each in (made, *made.derivatives.values()):
+    for each in (each for each in made.and_derivatives() if each.directions is None):
         each.span(extents, offset, _OwnTree(each, strides, layout))
     WITH_SHAPE.add(made)
     return made
@@ -384,6 +388,8 @@ def _restored(
 ) -> Field:  # fmt: skip
     made = Field(BY_NAME[dtype], element, name)
     made.need(tuple(derivatives or ()))
+    dual = (derivatives or {}).get("dual", stored)
+    made.need_second(len(dual) if dual.ndim > stored.ndim else None)
     made.follow(stored.shape[: len(offset)], offset)
     made.follows = False
     made._memory().write(..., stored)  # noqa: SLF001 - the other half of __reduce__

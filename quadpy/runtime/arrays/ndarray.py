@@ -13,7 +13,7 @@ from quadpy.core.importing import import_late
 from quadpy.core.public import made_by, public, require_switch
 from quadpy.errors import ArgumentError
 from quadpy.runtime.arrays.dense import DenseArray, shape_of
-from quadpy.runtime.arrays.derivatives import DIFFERENTIATED, require_floats
+from quadpy.runtime.arrays.derivatives import DIFFERENTIATED, directions_in, require_floats
 from quadpy.runtime.arrays.element_types import I_contra, T_co
 from quadpy.runtime.arrays.foreign_device import DeviceView, cuda_array_interface, describe_device_array, is_on_gpu
 from quadpy.runtime.arrays.foreign_host import TypeKey, describe_host_array, device_kind, is_wide, row_bytes, type_key
@@ -155,7 +155,7 @@ def ndarray(
     shape: int | tuple[int, ...],
     needs_grad: bool = False,
     *,
-    needs_dual: bool = False,
+    needs_dual: bool | int = False,
     stream: object = None,
 ) -> NDArray:
     """Create an array of zeros on the device that ``qp.init`` chose.
@@ -164,7 +164,8 @@ def ndarray(
         dtype: a scalar, vector, matrix or struct type.
         shape: an int or a tuple of ints.
         needs_grad: have a gradient, ``a.grad``: an array of the same type and shape.
-        needs_dual: have a dual, ``a.dual``, for forward mode.
+        needs_dual: have a dual, ``a.dual``, for forward mode; a number is that of directions at once, the first axis of
+            ``a.dual``.  With both, the gradient has a dual, too: ``a.grad.dual``.
         stream: the home of the memory, on which it is allocated and freed; by default the calling thread's stream.
 
     Raises:
@@ -183,12 +184,14 @@ def ndarray(
     made = _zeros(scalar, element, extents, stream)
     if needs_grad or needs_dual:
         require_switch(needs_grad, "needs_grad")
-        require_switch(needs_dual, "needs_dual")
+        directions = directions_in(needs_dual)
         require_floats(scalar, "needs_grad" if needs_grad else "needs_dual")
         if needs_grad:
             made.grad = _zeros(scalar, element, extents, stream)
-        if needs_dual:
-            made.dual = _zeros(scalar, element, extents, stream)
+        for each in (made, made.grad) if needs_dual else ():
+            if each is not None:
+                each.dual = _zeros(scalar, element, extents if directions is None else (directions, *extents), stream)
+                DIFFERENTIATED.add(each)
         DIFFERENTIATED.add(made)
     return made
 

@@ -128,9 +128,8 @@ class Tree:
         self.memory = None
         for node in nodes_of(self.top):
             for placed in node.placed:
-                placed.free()
-                for found in placed.derivatives.values():
-                    found.free()
+                for each in placed.and_derivatives():
+                    each.free()
             for own in (node.activity, node.before):
                 if own is not None:
                     own.free()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import ClassVar, Final, NamedTuple
 
 from quadpy.core.dtypes import Scalar, f32, i32
@@ -49,7 +50,21 @@ def require_wave_size(size: int | None) -> None:
         raise ArgumentError(f"wave_size must be 32 or 64, not {size!r}", hint="leave it out for the device's own")
 
 
+class _Launches:
+    """The numbers of launches that draw random numbers, in turn; further ones are those of the launches ``around``."""
+
+    def __init__(self, numbers: list[int], around: _Launches | None) -> None:
+        self.numbers, self.around, self.position = numbers, around, 0
+
+    def next(self) -> int:
+        if self.position == len(self.numbers):
+            self.numbers.append(_counted() if self.around is None else self.around.next())
+        self.position += 1
+        return self.numbers[self.position - 1]
+
+
 _REPEATED: Final[ThreadValue[int]] = ThreadValue()
+_LAUNCHES: Final[ThreadValue[_Launches]] = ThreadValue()
 
 as_launch: Final = _REPEATED.during
 """Context manager: launches of this thread have a number that ``next_launch`` gave before, so they draw the same random
@@ -93,9 +108,19 @@ def next_launch() -> int:
     """The number of a launch among those that draw random numbers: 1 for the first since the configuration was set."""
     if (repeated := _REPEATED.get()) is not None:
         return repeated
+    launches = _LAUNCHES.get()
+    return _counted() if launches is None else launches.next()
+
+
+def _counted() -> int:
     with State.lock:
         State.launches += 1
         return State.launches
+
+
+def same_launches(numbers: list[int]) -> AbstractContextManager[None]:
+    """Context manager: launches of this thread have ``numbers`` in turn; those of further ones are added, for the next time."""
+    return _LAUNCHES.during(_Launches(numbers, _LAUNCHES.get()))
 
 
 def repeated_launch() -> int:
@@ -114,7 +139,8 @@ def repeated_launch() -> int:
 
 def launches_so_far() -> int:
     """How many numbers ``next_launch`` has returned."""
-    return State.launches
+    launches = _LAUNCHES.get()
+    return State.launches if launches is None else launches.position
 
 
 def take_back_launches(before: int, after: int) -> None:
@@ -122,6 +148,9 @@ def take_back_launches(before: int, after: int) -> None:
 
     Does nothing if another thread drew a number meanwhile: then there is no order to keep.
     """
+    if (launches := _LAUNCHES.get()) is not None:
+        launches.position = before
+        return
     with State.lock:
         if State.launches == after:
             State.launches = before
