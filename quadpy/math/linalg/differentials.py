@@ -72,7 +72,10 @@ def moved_spd(a: Any, values: Any, vectors: Any, nearest: Any) -> Any:
     change = 0.0 * d
     for i in static(range(a.n)):
         for j in static(range(a.n)):
-            x, y = select(values[i] > values[j], values[i], values[j]), select(values[i] > values[j], values[j], values[i])
+            x, y = (
+                select(values[i] > values[j], values[i], values[j]),
+                select(values[i] > values[j], values[j], values[i]),
+            )
             part = x * _over(x - y, top, a)
             change[i, j] = d[i, j] * select(y > 0.0, 1.0, select(x > 0.0, part, 0.0))
     return moved(nearest, vectors @ change @ vectors.transpose())
