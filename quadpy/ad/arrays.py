@@ -48,11 +48,16 @@ def overlap(one: Bytes, other: Bytes) -> bool:
 def storages_of(array: object) -> tuple[Storage, ...]:
     """The memory of an array of quadpy's, or of the fields that a kernel names; nothing for another library's array."""
     if isinstance(array, FieldMemory):
-        return array.storages
+        return tuple(map(_whole, array.storages))
     if isinstance(array, (NDArray, OrderedNDArray)):
         return (array._memory(),)  # noqa: SLF001 - only the storage has what is needed here
     leaves = getattr(array, "leaves", None)
-    return () if leaves is None else tuple(leaf.storage for leaf in leaves())
+    return () if leaves is None else tuple(_whole(leaf.storage) for leaf in leaves())
+
+
+def _whole(storage: Storage) -> Storage:
+    """The same memory, with an axis for each level of a tree."""
+    return getattr(storage, "inner", storage)  # a BlockedStorage, whose module few programs need
 
 
 def with_derivatives(kind: str) -> Iterator[Any]:
@@ -60,6 +65,12 @@ def with_derivatives(kind: str) -> Iterator[Any]:
     for each in DIFFERENTIATED:
         if getattr(each, f"has_{kind}")() and (not isinstance(each, HasDerivatives) or _is_placed(each)):
             yield each
+
+
+def is_gradient(memory: object) -> bool:
+    """Whether a field's memory is that of a gradient."""
+    found = set(storages_of(memory)) if isinstance(memory, FieldMemory) else set()
+    return bool(found) and any(found <= set(storages_of(each.grad)) for each in with_derivatives("grad"))
 
 
 def _is_placed(field: Any) -> bool:

@@ -8,7 +8,7 @@ from weakref import WeakSet
 
 import numpy as np
 
-from quadpy.ad.arrays import Bytes, bytes_of, copy_of, overlap, storages_of
+from quadpy.ad.arrays import Bytes, bytes_of, copy_of, is_gradient, overlap, storages_of
 from quadpy.ad.entries import Touch
 from quadpy.core.light import dataclass
 from quadpy.core.public import call_site
@@ -126,7 +126,9 @@ def backward_launch(
         array = back.arrays[access.array]
         where = bytes_of(array)
         touches.append((where, access.kind != "read"))
-        if any(overlap(where, each) for each in primal):  # else it is a gradient, or a copy
+        if is_gradient(array):  # perhaps between the numbers of its field
+            continue
+        if any(overlap(where, each) for each in primal):  # else it is a copy
             reads[where] = storages_of(array)
             if access.kind != "read":
                 changed[where] = storages_of(array)

@@ -91,7 +91,7 @@ def _compiled(request: Request) -> Compiled:
         compiled: Compiled = import_late("quadpy.jit.compiler").compile_traced(request)  # most calls find their code
     except MembersFound as found_members:
         if index is not None:
-            kernel_cache().remember(index, _MEMBERS, json.dumps(found_members.paths))
+            kernel_cache().remember(index, _MEMBERS, json.dumps([found_members.paths, found_members.log]))
         raise
     if index is not None and (facts := _facts(compiled)):
         kernel_cache().remember(index, compiled.digest, facts)
@@ -138,18 +138,20 @@ def _files(compiled: Compiled) -> list[str]:
 
 
 def _known_members(index: IndexKey, request: Request) -> list[MemberPath]:
-    """The members that this kernel used in an earlier process; none if the arguments lack one of them."""
+    """The members that this kernel used in an earlier process where it read the same; none if the arguments lack one of them."""
     for digest, facts in kernel_cache().find(index):
         if digest != _MEMBERS:
             continue
+        found, log = json.loads(facts)
         paths = [MemberPath(root, tuple(tuple(step) if isinstance(step, list) else step for step in steps))
-                 for root, steps in json.loads(facts)]  # fmt: skip
+                 for root, steps in found]  # fmt: skip
         try:
             for path in paths:
                 member_type(request.args, path)
         except (QuadpyError, AttributeError, LookupError, TypeError):
-            return []
-        return paths
+            continue
+        if reads_of(request.source, request.args, request.before).repeat(log):
+            return paths
     return []
 
 

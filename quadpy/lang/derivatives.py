@@ -10,7 +10,6 @@ from quadpy.core.importing import import_late
 from quadpy.errors import KernelTypeError
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import map_children
-from quadpy.lang.activity import is_sparse
 from quadpy.lang.arguments import ArgType, ArrayArg, Derivative
 from quadpy.lang.checkpoints import has_checkpoints
 from quadpy.lang.context import Trace
@@ -38,12 +37,16 @@ def pass_derivatives(t: Trace, args: Mapping[str, ArgType]) -> None:
     for ref, field in list(t.signature.fields.values()):
         if getattr(field, "__quadpy_distributed__", False):
             _refuse(t, _called(t, ref.name), "is distributed", "differentiate on one rank")
-        if is_sparse(field):
-            _refuse(t, _called(t, ref.name), "is in a sparse tree", "place it in a dense tree")
-        for path in _asked(t).paths:
+        asked = _asked(t)
+        for path in asked.paths:
             found = _derivative_of(t, field, path)
             passed = None if found is None else import_value(t, found)
-            if isinstance(passed, ArrayRef) and passed.type != ref.type and passed.type.ndim == ref.type.ndim:
+            more = asked.directions is not None and path.endswith("dual")  # an axis of directions
+            if (
+                isinstance(passed, ArrayRef)
+                and passed.type != ref.type
+                and not (more and passed.type.ndim == ref.type.ndim + 1)
+            ):
                 _refuse(t, _called(t, ref.name), f"has a {path} with another layout", f"place x and x.{path} together")
 
 

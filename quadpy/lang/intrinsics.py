@@ -14,6 +14,7 @@ from quadpy.intrinsics import BUILTINS, INTERNAL
 from quadpy.intrinsics.rows import Library, Operator, Row, Syntax, Traced, Types, Update
 from quadpy.ir import nodes as ir
 from quadpy.ir.types import Space
+from quadpy.lang.arguments import Derivative
 from quadpy.lang.arrays import element_at, places_of, spread_indices
 from quadpy.lang.block_functions import FUNCTION_RULES
 from quadpy.lang.block_operations import BLOCK_RULES
@@ -271,6 +272,16 @@ def _stop(t: Trace, span: Span, x: Value) -> Value:
     return ir.BitCast(value, value.type, span=span) if value.type.is_float else value
 
 
+def _is_differentiated(t: Trace, span: Span) -> bool:
+    """Whether the kernel computes derivatives; formulas that ask for this are right to first order."""
+    if Derivative.of(t.options.derivative).kind == "grad.dual":
+        t.fail_type(
+            "quadpy knows no second derivative of svd, polar_decompose, sym_eig and make_spd", span,
+            "write the iteration yourself, or take first derivatives",
+        )  # fmt: skip
+    return bool(t.options.derivative)
+
+
 TRACED: Final[Mapping[str, Rule]] = {
     **SIMT_RULES,
     **SUBGROUP_RULES,
@@ -292,7 +303,7 @@ TRACED: Final[Mapping[str, Rule]] = {
     "cast": _cast,
     "bit_cast": lambda t, span, x, dtype: bit_cast(t, x, _scalar_type(t, dtype, span), span),
     "ad.stop": _stop,
-    "is_differentiated": lambda t, span: bool(t.options.derivative),
+    "is_differentiated": _is_differentiated,
     "random": lambda t, span, dtype=float: random_number(t, "uniform", _scalar_type(t, dtype, span), span),
     "randn": lambda t, span, dtype=float, dt=None: random_number(
         t, "normal", _scalar_type(t, dtype if dt is None else dt, span), span

@@ -165,7 +165,7 @@ def _traced(t: Trace, source: FunctionSource, args: Mapping[str, ArgType], obser
     if has_checkpoints(t):
         stmts = with_gates(t, stmts)
     if signature.found:
-        raise MembersFound(signature.found)
+        raise MembersFound(signature.found, t.deps.log)
     if signature.outline is None:
         require_return(t, source)
     if options.derivative:

@@ -178,7 +178,17 @@ def after_a_store(x: vec, y: vec, w: vec, n: ints):
         w[i] += best * x[i]
 
 
-@pytest.mark.parametrize("kernel", [in_loops, own_element, one_thread, after_a_store])
+@qp.kernel
+def variables_in_loops(x: vec, y: vec, w: vec, n: ints):
+    low, total = 9.0, 0.0
+    for i in x:
+        for k in range(n[i] * 8):
+            qp.atomic_min(low, qp.tanh(x[i] + k))
+            total += qp.sin(x[i]) * 0.1
+    y[3] += qp.sin(low) * total
+
+
+@pytest.mark.parametrize("kernel", [in_loops, own_element, one_thread, after_a_store, variables_in_loops])
 def test_against_differences(kernel, doubles):
     data = np.random.default_rng(2)
     given = {

@@ -176,3 +176,19 @@ def test_compiled_for_gpus(target):
             y[i] = s[0, 0] + (u @ v.transpose())[0, 1]
 
     assert turn.grad.compile(target).image
+
+
+def test_second_derivatives_are_refused():
+    qp.init(arch=qp.cpu)
+    m = qp.Matrix.field(2, 2, qp.f64, shape=1, needs_grad=True, needs_dual=True)
+    loss = qp.field(qp.f64, (), needs_grad=True, needs_dual=True)
+
+    @qp.kernel
+    def turned(a: qp.template()) -> None:
+        for i in a:
+            u, s, v = qp.svd(a[i])
+            loss[None] += u[0, 0] * s[0, 0] * v[0, 1]
+
+    m.from_numpy(np.array([[[1.0, 2.0], [0.5, 3.0]]]))
+    with pytest.raises(qp.KernelTypeError, match="no second derivative of svd"):
+        qp.ad.hvp(turned, [m], [np.ones((1, 2, 2))], loss)

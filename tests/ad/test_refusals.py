@@ -44,18 +44,6 @@ def test_algorithms():
             qp.algorithms.inclusive_scan(x, "add")
 
 
-def test_sparse_trees():
-    x, loss = qp.field(qp.f64, needs_dual=True, needs_grad=True), field()
-    qp.root.bitmasked(qp.i, 4).place(x, x.grad, x.dual)
-
-    @qp.kernel
-    def total() -> None:
-        for i in x:
-            loss[None] += x[i]
-
-    assert all("sparse tree" in said for said in both(loss, total))
-
-
 def test_checkpoints():
     x, flag = field(), qp.ndarray(qp.i32, ())
 

@@ -498,3 +498,52 @@ def test_debug():
     qp.init(arch=qp.cpu)
     (product,) = qp.ad.hvp(lambda x: (loss.fill(0), turn(x, z), energy(x, z, loss)), (x,), [[1.0, 0, 0]], loss)
     assert product.to_numpy() == pytest.approx(debugged, rel=1e-14)
+
+
+def test_a_kernel_that_overwrites_what_its_derivative_needs():
+    x, loss = array(0.5, 1.5, 0.7), number()
+
+    @qp.kernel
+    def squared(x: qp.Array1D[qp.f64]):
+        for i in x:
+            x[i] = x[i] * x[i]
+
+    start, way = x.to_numpy(), np.array([1.0, -2, 0.5])
+
+    def run(x):
+        squared(x)
+        squared(x)
+        add_up(x, loss)
+
+    def gradient(numbers):
+        x.from_numpy(numbers)
+        with qp.ad.Tape(loss):
+            run(x)
+        return x.grad.to_numpy()
+
+    expected = (gradient(start + 1e-5 * way) - gradient(start - 1e-5 * way)) / 2e-5
+    x.from_numpy(start)
+    (product,) = qp.ad.hvp(run, (x,), [way], loss)
+    assert product.to_numpy() == pytest.approx(expected, rel=1e-6)
+
+
+def test_atomic_maxima_in_several_directions():
+    x, y, loss = array(0.5, 1.5, -0.7, ways=2), array(-9, -9, ways=2), number(2)
+
+    @qp.kernel
+    def largest(x: qp.Array1D[qp.f64], y: qp.Array1D[qp.f64]):
+        for i in x:
+            qp.atomic_max(y[i % 2], x[i] ** 3)
+
+    def run(x):
+        y.fill(-9.0)
+        largest(x, y)
+        add_up(y, loss)
+
+    ways = np.array([[1.0, 2, 3], [0, 1, 0]])
+    (tangents,) = qp.ad.jvp(lambda x: (y.fill(-9.0), largest(x, y)), (x,), [ways], y)
+    assert tangents.to_numpy() == pytest.approx(np.array([[0.75, 6.75 * 2], [0, 6.75]]))
+    (product,) = qp.ad.hvp(run, (x,), [ways], loss)
+    second = [((0.3 * x**2) ** 2 + 0.6 * x) * np.exp(0.1 * x**3) for x in (0.5, 1.5)]
+    expected = np.array([[second[0], 2 * second[1], 0], [0, second[1], 0]])
+    assert product.to_numpy() == pytest.approx(expected)

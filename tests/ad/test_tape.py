@@ -346,19 +346,6 @@ def test_copies_through_the_host_are_refused(copy, has_gradient):
             copy(x, y, z)
 
 
-def test_sparse_trees_are_refused():
-    x, loss = qp.field(qp.f64, needs_grad=True), field()
-    qp.root.pointer(qp.i, 4).dense(qp.i, 4).place(x)
-
-    @qp.kernel
-    def total() -> None:
-        for i in x:
-            loss[None] += x[i]
-
-    with qp.ad.Tape(loss), pytest.raises(qp.KernelTypeError, match="sparse tree"):
-        total()
-
-
 def test_losses_that_do_not_fit():
     for loss in (3.0, qp.field(qp.f64, ()), field(3)):
         with pytest.raises(qp.ArgumentError, match="the loss of a tape"):

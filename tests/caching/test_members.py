@@ -128,3 +128,67 @@ def test_a_change_is_seen(run):
     assert run(scale=("SCALE = 2", "SCALE = 3"))[0] == [30.0, 60.0, 3.0, 10.0, 6.0]
     assert run(mode=("mode: qp.template() = 1", "mode: qp.template() = 4"))[0] == [20.0, 40.0, 2.0, 40.0, 6.0]
     assert run(k=("self.k = 2", "self.k = 5"))[0] == [20.0, 40.0, 2.0, 10.0, 15.0]
+
+
+CONFIGURED = """
+import sys
+import dataclasses
+import quadpy as qp
+from quadpy.jit import compilation, compiler
+qp.init()
+traces = 0
+trace = compiler.trace_kernel
+
+def counted(*args, **kwargs):
+    global traces
+    traces += 1
+    return trace(*args, **kwargs)
+
+compiler.trace_kernel = counted
+if sys.argv[2] == "together":
+    compilation._known_members = lambda *_: []
+
+@qp.data_oriented
+class Config:
+    def __init__(self, mode):
+        self.mode = mode
+
+@dataclasses.dataclass
+class State:
+    x: qp.types.NDArray[qp.i32, 1]
+    y: qp.types.NDArray[qp.i32, 1]
+    z: qp.types.NDArray[qp.i32, 1]
+
+@qp.kernel
+def k(s: State, config: qp.template()) -> qp.i32:
+    found = s.z[0]
+    if qp.static(config.mode == 0):
+        found += s.x[0]
+    if qp.static(config.mode == 1):
+        found += s.y[0]
+    return found
+
+arrays = [qp.ndarray(qp.i32, 1) for _ in range(3)]
+for array, value in zip(arrays, (1, 2, 10)):
+    array.fill(value)
+print(k(State(*arrays), Config(int(sys.argv[1]))), traces)
+"""
+
+
+@pytest.mark.parametrize("first", ["in turn", "together"])
+def test_programs_that_use_other_members_keep_their_code(tmp_path, first):
+    """An object that is passed decides which members a kernel uses; programs that begin together each find their own."""
+    program = tmp_path / "program.py"
+    program.write_text(CONFIGURED, encoding="utf-8")
+
+    def run(mode, when="in turn"):
+        environment = {"PYTHONPATH": str(Path(qp.__file__).parents[1]), "QUADPY_CACHE_DIR": str(tmp_path / "cache")}
+        command = [sys.executable, program, str(mode), when]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True, env=environment)
+        return tuple(map(int, done.stdout.split()))
+
+    results = {0: 11, 1: 12, 2: 10}
+    for mode, result in results.items():
+        assert run(mode, first)[0] == result
+    for mode, result in results.items():
+        assert run(mode) == (result, 0)

@@ -18,7 +18,12 @@ import quadpy as qp
 from quadpy.errors import KernelTypeError
 
 NAMES = ["x", "w", "v", "y", "u", "z", "m", "p"]
-_RIGHT_REFUSALS = ("overwrites it", "depends on the order of iterations", "do not touch the same element")
+_RIGHT_REFUSALS = (
+    "overwrites it",
+    "depends on the order of iterations",
+    "do not touch the same element",
+    "an atomic mul",
+)
 _HEAD = "def k(x: vec, w: vec, v: vec, y: vec, u: vec, z: vec, m: mat, p: pairs, n: ints):"
 _FUNCTIONS = """
 @qp.func

@@ -119,7 +119,8 @@ class Tangents:
                 if extremes_in(stmt.body, self.active):
                     self.claims = {}
                     again = self.block(stmt.body)
-                    out += Winners(self, stmt, again, self.claims, contested(self.kernel, stmt, self.active)).stmts()
+                    arrays = contested(self.kernel, stmt, self.active)
+                    out += Winners(self, stmt, again, self.claims, arrays).stmts()
             case _:
                 out.append(map_children(stmt, self.child))
 

@@ -46,7 +46,8 @@ class Loop:
         self.after = self.forward(out)
         env.update(self.after)
         self.is_active = any(
-            reverse.active.has_place(place) and not isinstance(place, ir.Slot) for _, place, _ in touched_in(loop.body)
+            reverse.active.has_place(place) and (isinstance(place, ir.Element) or access is not ir.Access.READ)
+            for _, place, access in touched_in(loop.body)
         ) or any(var in reverse.active.variables for var in self.carried)
 
     def number(self, value: int) -> ir.Const:

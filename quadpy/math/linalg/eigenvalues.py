@@ -8,8 +8,7 @@ from quadpy.hostmath import Matrix, Vector
 from quadpy.intrinsics import BUILTINS
 from quadpy.lang.decorators import func
 from quadpy.math.linalg.differentials import is_differentiated, moved_eig, moved_spd
-from quadpy.math.linalg.rotations import IDENTITY, rotation
-from quadpy.math.linalg.scaling import by_type, floats, scaled
+from quadpy.math.linalg.scaling import IDENTITY, by_type, floats, rotation, scaled
 from quadpy.math.linalg.tridiagonal import sym_eig_by_qr
 
 cast, loop_config, maximum, one, select, sqrt, static, static_assert, stop = (

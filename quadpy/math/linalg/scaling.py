@@ -1,4 +1,4 @@
-"""What the decompositions share: the type to compute in, and matrices scaled so that no square overflows or underflows."""
+"""What the decompositions share: the type to compute in, matrices scaled so that no square overflows or underflows, and rotations."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from quadpy.core.dtypes import f32, f64, u32, u64
 from quadpy.intrinsics import BUILTINS
 from quadpy.lang.decorators import func
 
-bit_cast, cast, minimum, maximum, static, stop = (
-    BUILTINS[name] for name in ("bit_cast", "cast", "min", "max", "static", "ad.stop")
+bit_cast, cast, copysign, minimum, maximum, one, select, sqrt, static, stop = (
+    BUILTINS[name]
+    for name in ("bit_cast", "cast", "copysign", "min", "max", "one", "select", "sqrt", "static", "ad.stop")
 )
 
 
@@ -47,3 +48,16 @@ def scaled(a: Any) -> Any:
         scale, inverse = bit_cast(exponent << 52, f64), bit_cast((u64(2046) - exponent) << 52, f64)
     x = a * inverse
     return x, scale, 0.0 * x.sum()
+
+
+IDENTITY = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+
+
+@func
+def rotation(alpha: Any, beta: Any, gamma: Any) -> Any:
+    """Cosine and sine that diagonalise ``[[alpha, gamma], [gamma, beta]]`` (Golub and Van Loan, 8.5)."""
+    zeta = (beta - alpha) / (2.0 * gamma)
+    t = copysign(one(zeta), zeta) / (abs(zeta) + sqrt(1.0 + zeta * zeta))
+    tangent = select(gamma == 0.0, 0.0, t)
+    c = 1.0 / sqrt(1.0 + tangent * tangent)
+    return c, c * tangent

@@ -8,8 +8,7 @@ from quadpy.hostmath import Matrix, Vector
 from quadpy.intrinsics import BUILTINS
 from quadpy.lang.decorators import func
 from quadpy.math.linalg.differentials import is_differentiated, moved_polar, moved_svd
-from quadpy.math.linalg.rotations import IDENTITY, rotation
-from quadpy.math.linalg.scaling import by_type, floats, negligible_length, scaled
+from quadpy.math.linalg.scaling import IDENTITY, by_type, floats, negligible_length, rotation, scaled
 
 copysign, loop_config, one, select, sqrt, static, static_assert, stop = (
     BUILTINS[name]
