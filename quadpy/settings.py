@@ -142,7 +142,7 @@ class Settings:
         _capabilities,
         "Capabilities of the GPU that quadpy does without, with commas, in place of those that `quadpy selftest` found "
         "not to work: `graphs`, `large-graphs`, `graph-branches`, `graph-updates`, `graph-loops`, `pool`, "
-        "`cooperative`, `mapped`, `float-atomics`; or `nothing`.",
+        "`cooperative`, `mapped`, `float-atomics`, `parts`; or `nothing`.",
     )
     cache: bool = _knob(True, _flag, "0 turns the kernel cache off.")
     cache_dir: Path | None = _knob(

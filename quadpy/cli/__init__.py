@@ -8,10 +8,12 @@ on stderr and exit status 1.
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import signal
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final, Protocol, TextIO
 
 from quadpy._version import __version__
@@ -52,6 +54,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one subcommand; returns 0 for success, 1 for a failure, 2 for a wrong command line, 3 for an exceeded budget."""
     args = _parser().parse_whole(argv)
     run = args.run
+    sys.stdout = sys.stdout or Path(os.devnull).open("w")  # noqa: SIM115 - it may be closed
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a terminal that is not UTF-8
     try:
         return int(run(args, sys.stdout))
     except BrokenPipeError:  # the reader, such as head, has closed the pipe; flushing at exit would fail again

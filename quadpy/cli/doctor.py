@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import json
 import platform
-import subprocess
 import sys
 import warnings
-from collections.abc import Mapping
-from typing import Final, NamedTuple, TextIO
+from typing import Final, TextIO
 
 from quadpy._version import __version__
 from quadpy.cache.cache import open_cache
 from quadpy.cli.amd.checks import Check, concerns_amd, examine, library_checks
 from quadpy.cli.amd.machine import Machine
+from quadpy.cli.drivers import Finding, ask_drivers
 from quadpy.dist.probing import mpi_found
-from quadpy.errors import CacheError, DeviceError, TransportError
-from quadpy.runtime.device.devices import open_device
-from quadpy.runtime.device.known import known_of
-from quadpy.runtime.device.probe import Probe, probe_cuda, probe_hip
-from quadpy.runtime.drivers.rocm_library import places
+from quadpy.errors import CacheError, TransportError
 from quadpy.settings import Settings, settings
 
 NAME: Final = "doctor"
@@ -29,23 +23,6 @@ HELP: Final = "show what works on this machine, and why the rest does not"
 
 _NOTABLE: Final = ("sse4.2", "avx", "avx2", "fma", "f16c", "avx512f", "avx512bf16", "avx512fp16", "neon", "sve")
 """The CPU features that decide how wide and fast loops are."""
-
-_SECONDS: Final = 60
-_ASK: Final = "from quadpy.cli.doctor import tell_of_hip; tell_of_hip()"
-
-_ALLOCATORS: Final = {"pool": "the driver's pool", "cache": "quadpy's cache"}
-
-
-class Finding(NamedTuple):
-    """Whether a part of quadpy works; ``text`` says what was found, or how to fix it.
-
-    ``off`` has the capabilities that quadpy does without on a GPU, each with the reason.
-    """
-
-    works: bool
-    subject: str
-    text: str
-    off: Mapping[str, str] = {}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -58,11 +35,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, out: TextIO) -> int:
     """Print one line for each part, and what an AMD GPU needs; the exit status is 0 if kernels run on the CPU."""
-    cpu, (amd, probe), nvidia, machine = _cpu(), _hip(), _gpu(probe_cuda()), Machine()
+    ((amd, probe, places), (nvidia, *_)), cpu, machine = ask_drivers(), _cpu(), Machine()
     findings = (cpu, amd, nvidia, _mpi(), _cache(settings()))
     check = {"linux": examine, "win32": library_checks}.get(sys.platform)
     wanted = concerns_amd(machine) or not nvidia.works
-    checks = [*check(machine, probe, [*places("amdhip64")])] if check and wanted else []
+    checks = [*check(machine, probe, places)] if check and wanted else []
     versions = {"quadpy": __version__, "python": platform.python_version(), "platform": platform.platform()}
     if args.json:
         parts = {each.subject: {"works": each.works, "text": each.text, "off": each.off} for each in findings}
@@ -90,28 +67,6 @@ def print_checks(checks: list[Check], out: TextIO) -> None:
             print(f"      {'':<{width}}  $ {command}", file=out)
 
 
-def _hip() -> tuple[Finding, Probe]:
-    """What HIP says, in a process of its own: a driver in a bad state may hang, or end the process that asks."""
-    try:
-        asked = subprocess.run(  # noqa: S603 - this Python
-            [sys.executable, "-c", _ASK], capture_output=True, text=True, check=False, timeout=_SECONDS
-        )
-        if not asked.returncode:
-            finding, probe = json.loads(asked.stdout.splitlines()[-1])
-            return Finding(*finding), Probe(**{**probe, "devices": tuple(probe["devices"])})
-        why = (asked.stderr.strip().splitlines() or [""])[-1]
-        reason = f"the process that asked HIP ended with status {asked.returncode} {why}".rstrip()
-    except subprocess.TimeoutExpired:
-        reason = f"HIP did not answer within {_SECONDS} s: sudo dmesg | grep amdgpu may say why"
-    return Finding(False, "amdgpu", reason), Probe("amdgpu", reason=reason)
-
-
-def tell_of_hip() -> None:
-    """Print, as JSON, the finding about HIP and its probe."""
-    probe = probe_hip()
-    print(json.dumps([_gpu(probe), dataclasses.asdict(probe)]))
-
-
 def _cpu() -> Finding:
     try:
         import llvmlite
@@ -130,25 +85,6 @@ def _cpu() -> Finding:
     )
 
 
-def _gpu(probe: Probe) -> Finding:
-    """Which devices there are, whether quadpy can use them, where their memory comes from, and what does not work."""
-    found = [*probe.devices, probe.reason, probe.binding, probe.runtime]
-    works, off = probe.available, dict[str, str]()
-    if works:
-        with warnings.catch_warnings(record=True) as warned:
-            warnings.simplefilter("always")
-            try:
-                device = open_device(probe.backend)
-                found.append(f"memory from {_ALLOCATORS[device.memory.allocator]}")
-                found.append("" if known_of(device.driver) else "not tested yet: run `quadpy selftest`")
-                off = device.off
-            except DeviceError as error:
-                works = False
-                found = [error.message, error.hint, *found]
-        found += [str(warning.message) for warning in warned]
-    return Finding(works, probe.backend, "; ".join(filter(None, found)), off)
-
-
 def _mpi() -> Finding:
     """Whether ``quadpy run`` can start several ranks."""
     try:
@@ -159,11 +95,14 @@ def _mpi() -> Finding:
 
 def _cache(knobs: Settings) -> Finding:
     try:
-        cache = open_cache(knobs)
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            cache = open_cache(knobs)
     except CacheError as error:
         return Finding(False, "cache", f"{error.message}; {error.hint}")
     if cache.path is None:
-        return Finding(False, "cache", "off: each process compiles its kernels again")
+        why = "".join(f" ({warning.message})" for warning in warned)
+        return Finding(False, "cache", f"off: each process compiles its kernels again{why}")
     stats = cache.stats()
     size = f"{stats.nbytes / 2**20:.1f} of {stats.limit / 2**20:.0f} MiB"
     trouble = cache.trouble()

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import sys
+import contextlib
+import signal
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, TextIO
 
+from quadpy.cli.drivers import ask_drivers
 from quadpy.core.importing import import_late
 from quadpy.core.messages import counted
 from quadpy.errors import ArgumentError
-from quadpy.runtime.device.probe import probe_cuda, probe_hip
 from quadpy.settings import settings
 
 NAME: Final = "selftest"
@@ -26,9 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     depth.add_argument("--full", action="store_true", help="everything, in minutes (the default)")
     parser.add_argument("--arch", choices=("cpu", "amdgpu", "cuda"), help="by default, a GPU if there is one")
     parser.add_argument("--device", type=int, default=0, metavar="N", help="which of several GPUs; 0 by default")
-    parser.add_argument(
-        "--out", type=Path, metavar="FILE", help="write a report to this zip file, with nothing private"
-    )
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write a report to this zip file; it can be sent")
     parser.add_argument(
         "--only",
         nargs="+",
@@ -69,25 +69,49 @@ def _run(args: argparse.Namespace, checks: list[object], out: TextIO) -> int:
     progress, reports = import_late("quadpy.selftest.progress"), import_late("quadpy.selftest.report")
     if args.out is not None:
         reports.require_writable(args.out)
-    arch = args.arch or _default_arch()
-    shows = progress.Progress(out, len(checks), live=out.isatty())
+    shows = progress.Progress(out, len(checks), patient=args.out is not None)
+    arch = args.arch or _default_arch(shows.say)
     run = import_late("quadpy.selftest.runner").Run(
         arch, args.device, args.quick, args.slow, told=shows.ended, begun=shows.begun
     )
-    print(f"quadpy selftest on {arch}, device {args.device}: {counted(len(checks), 'check')}", file=out)
+    shows.say(f"quadpy selftest on {arch}, device {args.device}: {counted(len(checks), 'check')}")
     session = import_late("quadpy.selftest.session").Session(run, checks, whole=not args.only)
-    session.go(shows.say)
+    with _interrupted_by_any_end():
+        session.go(shows.say)
     report = reports.report_of(session)
     shows.summary(report, session)
     if args.out is not None:
         reports.write(report, args.out)
-        print(f"the report is in {args.out}", file=out)
-    sys.stdout.flush()
+        shows.say(f"the report is in {args.out}")
+    if trouble := session.lost or shows.trouble:
+        raise trouble
     return int(session.status)
 
 
-def _default_arch() -> str:
+@contextlib.contextmanager
+def _interrupted_by_any_end() -> Iterator[None]:
+    """A time limit of a CI system, or a terminal that is closed, is like Ctrl-C: the report has what ran."""
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = {number: signal.getsignal(number) for number in numbers}
+    for number in numbers:
+        if before[number] != signal.SIG_IGN:  # as nohup asks
+            signal.signal(number, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _default_arch(say: Callable[[str], object]) -> str:
     wish = (settings().arch or "").partition(":")[0]
     if wish in ("cpu", "amdgpu", "cuda"):
         return wish
-    return "amdgpu" if probe_hip().available else "cuda" if probe_cuda().available else "cpu"
+    probes = [answer.probe for answer in ask_drivers()]
+    for probe in probes:
+        if probe.available:
+            return probe.backend
+    say("no GPU can be used, so this tests the CPU (see `quadpy doctor`):")
+    for probe in probes:
+        say(f"  {probe.backend:<7} {probe.reason}")
+    return "cpu"

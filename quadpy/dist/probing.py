@@ -5,9 +5,9 @@ from __future__ import annotations
 import importlib.util
 import os
 import subprocess
-import sys
 from typing import Final
 
+from quadpy.core.children import python_command
 from quadpy.dist.launching import INSTALL, environment_for, find_mpiexec
 from quadpy.errors import TransportError
 
@@ -31,7 +31,7 @@ def mpi_found() -> str:
         raise TransportError(f"{mpiexec}, but mpi4py is not installed", hint=INSTALL)
     try:  # in a separate process: a library that does not fit may end the process that loads it
         asked = subprocess.run(  # noqa: S603 - this Python
-            [sys.executable, "-c", _ASK], env={**os.environ, **environment_for(2)}, capture_output=True, text=True,
+            python_command(_ASK), env={**os.environ, **environment_for(2)}, capture_output=True, text=True,
             check=False, timeout=_SECONDS,
         )  # fmt: skip
     except subprocess.TimeoutExpired:

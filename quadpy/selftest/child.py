@@ -6,15 +6,14 @@ The report has no access to the checks' own output, which goes to standard error
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import signal
 import sys
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, TextIO
+from typing import Any
 
+from quadpy.core.children import events_to_tell, tell
 from quadpy.errors import QuadpyError
 from quadpy.runtime.device.current import Config
 from quadpy.runtime.device.known import world_of
@@ -31,34 +30,22 @@ def main(argv: Sequence[str] | None = None, *, prepare: Callable[[], object] = l
     parser.add_argument("checks", nargs="*")
     args = parser.parse_args(argv)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
-    events = _events()
+    events = events_to_tell()
     prepare()
     warnings.simplefilter("ignore")
     try:
         place = Place(Config(arch=args.arch, ordinal=args.device), quick=args.quick)
     except QuadpyError as error:
-        _tell(events, "refused", text=error.message, hint=error.hint)
+        tell(events, "refused", text=error.message, hint=error.hint)
         return
-    _tell(events, "device", **_facts(place))
+    tell(events, "device", **_facts(place))
     checks = table()
     for name in args.checks:
-        _tell(events, "begin", name=name)
-        _tell(events, "end", **_run(checks[name], place)._asdict())
-    _tell(events, "done")
+        tell(events, "begin", name=name)
+        tell(events, "end", **_run(checks[name], place)._asdict())
+    tell(events, "done")
     events.close()
     sys.stderr.flush()
-
-
-def _events() -> TextIO:
-    """What was standard output; from now on, what is printed goes to standard error."""
-    stream = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
-    return stream
-
-
-def _tell(events: TextIO, event: str, **facts: Any) -> None:
-    events.write(json.dumps({"event": event, **facts}) + "\n")
-    events.flush()
 
 
 def _run(check: Check, place: Place) -> Result:

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 Report = Mapping[str, Any]
+_RUN: Final = ("quick", "backend", "date", "status", "interrupted", "lost")
+"""What is compared of the run itself."""
 
 
 def differences(one: Report, other: Report) -> list[str]:
     """Lines of text, for people; the first names the columns."""
-    rows = [("", "first", "second", ""), *_facts(one, other), *_statuses(one, other), *_costs(one, other)]
-    widths = [max(len(row[column]) for row in rows) for column in range(3)]
-    lines = [
-        "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[3]]) for row in rows
-    ]
-    return [line.rstrip() for line in lines]
+    rows = [("", "first", "second", ""), *_facts(one, other), *_statuses(one, other)]
+    if one.get("quick") == other.get("quick"):
+        rows += _costs(one, other)
+    else:
+        rows.append(("costs", "not compared", "", "--quick measures other sizes than --full"))
+    return lines_of(rows)
 
 
 def _facts(one: Report, other: Report) -> Iterator[tuple[str, str, str, str]]:
-    both = [{**_flat(each["host"]), **_flat(each["device"]), "quadpy": each["quadpy"], "off": ", ".join(each["off"]) or "nothing"}
-            for each in (one, other)]  # fmt: skip
+    both = [
+        {**{name: each.get(name) for name in _RUN}, **_flat(each["host"]), **_flat(each["device"]),
+         "quadpy": each["quadpy"], "off": ", ".join(each["off"]) or "nothing"}
+        for each in (one, other)
+    ]  # fmt: skip
     for name in dict.fromkeys([*both[0], *both[1]]):
         first, second = (str(each.get(name, "")) for each in both)
         if first != second:
@@ -50,12 +55,10 @@ def ratios(one: Any, other: Any) -> Iterator[tuple[str, str, str, str]]:
 
 
 def lines_of(rows: Sequence[tuple[str, str, str, str]]) -> list[str]:
-    """The rows as columns of text."""
-    widths = [max(len(row[column]) for row in rows) for column in range(3)]
-    lines = [
-        "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[3]]) for row in rows
-    ]
-    return [line.rstrip() for line in lines]
+    """The rows as columns of text, on one line each, whatever a report contains."""
+    shown = [["".join(c if c.isprintable() else "?" for c in cell) for cell in row] for row in rows]
+    widths = [*(max(len(row[column]) for row in shown) for column in range(3)), 0]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in shown]
 
 
 def _is_number(value: object) -> bool:

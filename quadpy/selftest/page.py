@@ -6,6 +6,8 @@ import html
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from quadpy.selftest.table import BAD
+
 _STYLE: Final = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 60em; margin: 2em auto; padding: 0 1em; color: #222; }
 table { border-collapse: collapse; width: 100%; margin: 0.5em 0 1.5em; }
@@ -18,7 +20,7 @@ pre { margin: 0; white-space: pre-wrap; font-size: 13px; }
 """
 RESULTS: Final = {
     0: "Everything that ran works.",
-    1: "Something does not work, and quadpy has no way around it.",
+    1: "Something does not work.",
     3: "Something does not work; quadpy does without it.",
     130: "The self-test was interrupted.",
 }
@@ -27,7 +29,7 @@ RESULTS: Final = {
 
 def page(report: Mapping[str, Any]) -> str:
     """The page of ``report``."""
-    device, bad = report["device"], [row for row in report["checks"] if row["status"] in ("failed", "crashed", "hung")]
+    device, bad = report["device"], [row for row in report["checks"] if {*BAD} & {row["status"], row["without"]}]
     title = f"quadpy selftest: {device.get('name', report['backend'])}"
     parts = [f"<h1>{_text(title)}</h1>", f"<p><b>{RESULTS[report['status']]}</b></p>"]
     parts += [_table(_facts(report))]
@@ -53,6 +55,7 @@ def _facts(report: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("library", f"{world.get('library', '')}, kernel driver {world.get('kernel driver', '')}"),
         ("host", f"{host['cpu']}, {host['threads']} threads, {host['system']} {host['release']} {host['machine']}"),
         ("quadpy", f"{report['quadpy']} on Python {host['python']}"),
+        *([("ended by", report["lost"])] if report["lost"] else ()),
         ("run", f"{'--quick' if report['quick'] else '--full'}, {report['date']}, {report['seconds']} s"),
     ]
 

@@ -12,7 +12,7 @@ import socket
 import time
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -30,30 +30,42 @@ _NO_REPORT: Final = (
     KeyError, TypeError, ValueError, RecursionError, RuntimeError, EOFError, zipfile.BadZipFile, zlib.error,
 )  # fmt: skip
 """What reading a file that is damaged or something else raises; RuntimeError if it is encrypted or compressed otherwise."""
-_LEAST: Final = 4
-"""Characters of the shortest name that is removed: shorter ones are parts of words."""
-_PATH: Final = re.compile(r"(?<![\w.])(?:~|[A-Za-z]:)?[\\/](?:[^\s'\":;,()\[\]<>\\/]+[\\/])+")
+_PATH: Final = re.compile(
+    r"""(?:(?<![\w./\\\])])|(?<=-[A-Z]))  # where a word begins, or an option such as -L ends
+    (?:(?:~|[A-Za-z]:)?[\\/]+(?=[\w.])      # an absolute path: its folders may contain spaces
+       (?:[^\s'"<>|:\\/]+(?:\ [^\s'"<>|:\\/]+){0,3}[\\/]+)*
+      |(?!quadpy/|\d+/)(?:[\w.+-]+[\\/]){2,}     # a relative one
+      |(?!quadpy/|\d+/)[\w.+-]+[\\/](?=[\w+-]+\.\w))
+    (?:(?P<file>[\w+-][\w.+-]*\.\w+)|[\w.+-]*)  # the name of a file stays, that of a folder does not""",
+    re.VERBOSE,
+)
+_ADDRESS: Final = r"\b\d{1,3}(?:\.\d{1,3}){3}\b|\b(?:GPU-)?[0-9a-fA-F]{8}-[0-9a-fA-F-]{4,}|\bGPU-[0-9a-fA-F-]{4,}"
+"""Of IP addresses, and UUIDs of GPUs."""
+_PARTS: Final = re.compile(r"//|[,;:@=]+")
+_COMMON: Final = {"root", "user", "home", "true", "false", "localhost", "linux", "quadpy", platform.machine()}
+"""Words that say nothing about anyone: a text without them would be less clear, not more private."""
 
 Report = dict[str, Any]
 
 
 def report_of(session: Session) -> Report:
-    """The report, which holds the kinds of the machine's parts, and nothing that names it or its user."""
-    device = dict(session.run.device)
+    """The report: the kinds of the machine's parts, what quadpy's own checks say, and scrubbed texts of others."""
+    device, clean = dict(session.run.device), scrubber()
     device.pop("event", None)
-    found = {
+    return {
         "format": FORMAT, "quadpy": __version__, "date": time.strftime("%Y-%m-%d", time.gmtime()),
         "quick": session.run.quick, "backend": session.run.arch, "device": device, "host": _host(),
         "interrupted": session.interrupted, "status": session.status, "seconds": round(session.seconds, 1),
-        "off": {name: {"why": why, "instead": INSTEAD[name]} for name, why in session.off.items()},
+        "lost": clean(session.lost.message) if session.lost else "",
+        "off": {name: {"why": clean(why), "instead": INSTEAD[name]} for name, why in session.off.items()},
         "measured": session.measured and session.measured._asdict(),
         "checks": [
-            {**session.result_of(check)._asdict(), "proves": check.proves, "speaks_for": check.speaks_for,
-             "remedy": session.advice(check)}
+            {**(result := session.result_of(check))._asdict(), "text": clean(result.text),
+             "figures": {name: clean(value) if isinstance(value, str) else value for name, value in result.figures.items()},
+             "proves": check.proves, "speaks_for": check.speaks_for, "remedy": session.advice(check)}
             for check in session.checks
         ],
     }  # fmt: skip
-    return dict(scrubbed(found))
 
 
 def require_writable(path: Path) -> None:
@@ -92,7 +104,7 @@ def read(path: Path) -> Report:
         with zipfile.ZipFile(path) as file:
             if file.getinfo(_DATA).file_size > _MOST:
                 raise ValueError(f"{_DATA} has more than {_MOST} bytes")
-            report = json.loads(file.read(_DATA))
+            report = json.loads(file.read(_DATA), parse_int=_number)
         found = report["format"]
         if found == FORMAT:
             _require_parts(report)
@@ -108,6 +120,11 @@ def read(path: Path) -> Report:
     return dict(report)
 
 
+def _number(text: str) -> float:
+    """An integer, unless it has more digits than a float can be compared with."""
+    return int(text) if len(text) < 20 else float(text)
+
+
 def _require_parts(report: Report) -> None:
     """TypeError or KeyError unless ``report`` has the parts that a comparison reads."""
     for name, kind in {"quadpy": str, "host": dict, "device": dict, "off": dict, "checks": list}.items():
@@ -118,38 +135,31 @@ def _require_parts(report: Report) -> None:
             raise TypeError("a check lacks its name, status or figures")
 
 
-def scrubbed(value: Any) -> Any:
-    """``value`` without folders, names of the user and the machine, and values of environment variables."""
-    private = sorted(_private(), key=len, reverse=True)
+def scrubber() -> Callable[[str], str]:
+    """A function for texts that quadpy did not write: messages of drivers, compilers and crashed processes.
+
+    It removes folders, addresses, serial numbers, the names of the user and the host, and what variables of the environment
+    hold, as whole words.  What else such a text says stays.
+    """
+    names = "|".join(map(re.escape, sorted(_private(), key=len, reverse=True)))
+    private = re.compile(rf"(?<!\w)(?:{names or '(?!)'})(?!\w)|{_ADDRESS}")
 
     def clean(text: str) -> str:
-        for name in private:
-            text = text.replace(name, "…")
-        return _PATH.sub("…/", text)
+        return private.sub("…", _PATH.sub(lambda path: f"…/{path['file']}" if path["file"] else "…", text))
 
-    def walk(part: Any) -> Any:
-        if isinstance(part, str):
-            return clean(part)
-        if isinstance(part, Mapping):
-            return {key: walk(each) for key, each in part.items()}
-        return [walk(each) for each in part] if isinstance(part, (list, tuple)) else part
-
-    return walk(value)
+    return clean
 
 
 def _private() -> set[str]:
-    names = {socket.gethostname(), Path.home().name, str(Path.home())}
-    with suppress(ImportError, KeyError, OSError):  # a user without a name
-        names.add(getpass.getuser())
-    names |= {
-        value for name, value in os.environ.items() if not name.startswith("QUADPY_") and len(value) >= 2 * _LEAST
-    }
-    return {name for name in names if len(name) >= _LEAST and not _is_common(name)}
-
-
-def _is_common(name: str) -> bool:
-    """Whether ``name`` is a word that says nothing about anyone: a text without it would be less clear, not more private."""
-    return name in {"root", "user", "home", "true", "false", "localhost", "linux", "quadpy", platform.machine()}
+    """Names of the user and the host; values of variables, and the parts of lists and addresses among them."""
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("QUADPY_")}
+    values = {part for value in environ.values() for part in (value, *_PARTS.split(value))}
+    host = socket.gethostname()
+    names = {host, host.partition(".")[0], *map(environ.get, ("SUDO_USER", "USER", "LOGNAME", "USERNAME"))}
+    with suppress(ImportError, KeyError, OSError, RuntimeError):  # a user without a name or a home
+        names |= {getpass.getuser(), Path.home().name}
+    found = {name for name in names if name and len(name) > 1}
+    return (found | {value for value in values if len(value) > 3 and not value.isdigit()}) - _COMMON
 
 
 def _host() -> dict[str, object]:

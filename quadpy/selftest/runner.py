@@ -3,32 +3,26 @@
 from __future__ import annotations
 
 import itertools
-import json
 import os
-import queue
-import subprocess
-import sys
-import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import IO, Any, Final
+from typing import Final
 
-import quadpy
+from quadpy.core.children import Child, Event, python_command
 from quadpy.errors import NoDeviceError
-from quadpy.selftest.table import Check, Result
+from quadpy.selftest.table import Check, Result, Status
 from quadpy.settings import CAPABILITIES
 
 _START: Final = 120.0
 """Seconds until a child has opened the device."""
-_END: Final = 10.0
-"""Seconds until a child that was killed has ended."""
+_CLOSE: Final = 30.0
+"""Seconds until a child that has run its checks has ended."""
+_RESET: Final = 5.0
+"""Seconds that a GPU which crashed may take to come back."""
 _MOST: Final = 8
 """Checks of one child."""
-_COMMAND: Final = (sys.executable, "-m", "quadpy.selftest.child")
-
-Event = Mapping[str, Any]
+_COMMAND: Final = tuple(python_command("from quadpy.selftest.child import main; main()"))
 
 
 @dataclass(slots=True)
@@ -48,55 +42,73 @@ class Run:
     def results(self, checks: Sequence[Check]) -> Iterator[Result]:
         """The result of each check, as soon as it is known; at an interrupt, the child ends.
 
-        Once a check has hung or crashed, others that speak for the same capability do not run.
+        Raises NoDeviceError if the device cannot be opened, or not any more.  Once a check has hung or crashed, others that speak for the same capability do not run.
         """
         for _, group in itertools.groupby(checks, lambda check: check.name.partition(".")[0]):
             rest, lost = list(group), dict[str, str]()
             while rest:
-                count = 0
-                for result in self._child(rest[:_MOST]):
+                for result in self._opened(rest[:_MOST]):
                     self.told(result)
                     yield result
-                    if result.status in ("hung", "crashed") and rest[count].speaks_for in CAPABILITIES:
-                        lost[rest[count].speaks_for] = f"{result.name} {result.status} before"
-                    count += 1
-                rest = rest[count:]
+                    check = rest.pop(0)
+                    if result.status in ("hung", "crashed") and check.speaks_for in CAPABILITIES:
+                        lost[check.speaks_for] = f"{result.name} {result.status} before"
                 for check in [check for check in rest if check.speaks_for in lost]:
                     rest.remove(check)
                     result = Result(check.name, "not run", lost[check.speaks_for])
                     self.told(result)
                     yield result
 
-    def _child(self, checks: Sequence[Check]) -> Iterator[Result]:
-        """The results of a child: at least one, and the last one may be bad."""
-        child = _Child([*self.command, *self._arguments(checks)], self._environ())
+    def _opened(self, checks: Sequence[Check]) -> Iterator[Result]:
+        """The results of a child; once a child has opened the device, another one tries twice."""
         try:
-            limit, name = _START, checks[0].name
-            limits = {check.name: check.seconds for check in checks}
+            yield from self._child(checks)
+        except NoDeviceError:
+            if not self.device:
+                raise
+            time.sleep(_RESET)
+            yield from self._child(checks)
+
+    def _child(self, checks: Sequence[Check]) -> Iterator[Result]:
+        """The results of a child: at least one, and the last one may be bad; NoDeviceError if the device cannot be opened.
+
+        A check ends when the next one begins: drivers end a process from threads of their own, at any time.
+        """
+        child = Child([*self.command, *self._arguments(checks)], self._environ())
+        opened, done, ended = False, False, None
+        limit, name = _START, checks[0].name
+        limits = {check.name: check.seconds for check in checks}
+        try:
             while True:
                 event = child.next_event(self.slow * limit)
                 if isinstance(event, str):
-                    if not self.device:
-                        raise NoDeviceError(
-                            f"the {self.arch} device cannot be opened: {event}", hint="see `quadpy doctor`"
+                    if not opened:
+                        text = f"the {self.arch} device cannot be opened: {event}"
+                        raise NoDeviceError(text, hint="see `quadpy doctor`")
+                    if not (done and child.succeeded):
+                        status: Status = "hung" if event.startswith("no ") else "crashed"
+                        last = ended or Result(name, "passed")
+                        ended = (
+                            last if last.bad else last._replace(status=status, text="after it, " * bool(ended) + event)
                         )
-                    status, text = ("hung", event) if event.startswith("no answer") else ("crashed", event)
-                    yield Result(name, status, text)  # type: ignore[arg-type]  # one of Status
+                    if ended:
+                        yield ended
                     return
                 match event["event"]:
                     case "refused":
                         raise NoDeviceError(event["text"], hint=event["hint"])
                     case "device":
-                        self.device = event
+                        self.device, opened = event, True
                     case "begin":
-                        limit, name = limits[event["name"]], event["name"]
+                        if ended:
+                            yield ended
+                        limit, name, ended = limits[event["name"]], event["name"], None
                         self.begun(name)
                     case "end":
-                        yield Result(**{key: value for key, value in event.items() if key != "event"})
+                        ended = Result(**{key: value for key, value in event.items() if key != "event"})
                         limit = _START
                     case "done":
-                        child.wait()
-                        return
+                        limit, done = _CLOSE, True
         finally:
             child.end()
 
@@ -105,69 +117,6 @@ class Run:
         return ["--arch", self.arch, "--device", str(self.ordinal), *quick, *(check.name for check in checks)]
 
     def _environ(self) -> dict[str, str]:
-        """All capabilities are on unless the run says otherwise, and the child finds this quadpy."""
-        root = str(Path(quadpy.__path__[0]).parent)
-        paths = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH", "")]))
+        """All capabilities are on unless the run says otherwise."""
         own = {name: value for name, value in os.environ.items() if name not in ("QUADPY_ARCH", "QUADPY_DEBUG")}
-        return {**own, "PYTHONPATH": paths, "QUADPY_WITHOUT": "nothing", **self.environ}
-
-
-class _Child:
-    """A process, and the events that it writes."""
-
-    def __init__(self, command: Sequence[str], environ: Mapping[str, str]) -> None:
-        self._process = subprocess.Popen(  # noqa: S603 - this Python
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environ
-        )
-        self._events: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
-        self._said: list[bytes] = []
-        assert self._process.stdout is not None
-        assert self._process.stderr is not None
-        self._readers = [
-            threading.Thread(target=self._read_events, args=(self._process.stdout,), daemon=True),
-            threading.Thread(target=self._read_text, args=(self._process.stderr,), daemon=True),
-        ]
-        for reader in self._readers:
-            reader.start()
-
-    def next_event(self, seconds: float) -> Event | str:
-        """The next event, or why there is none."""
-        try:
-            event = self._events.get(timeout=seconds)
-        except queue.Empty:
-            return f"no answer within {seconds:.0f} s"
-        if event is not None:
-            return event
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(_END)
-        self._readers[1].join(_END)
-        code = self._process.returncode
-        said = b"".join(self._said[-20:]).decode(errors="replace").strip().splitlines()
-        ended = f"signal {-code}" if code is not None and code < 0 else f"exit status {code}"
-        return f"the process ended with {ended}" + (f": {said[-1]}" if said else "")
-
-    def wait(self) -> None:
-        """Let the process close its device."""
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(_END)
-
-    def end(self) -> None:
-        """End the process, which may hang in a driver that cannot be interrupted: then it is left alone."""
-        self._process.kill()
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(_END)
-        for reader, stream in zip(self._readers, (self._process.stdout, self._process.stderr), strict=True):
-            reader.join(1.0)
-            if stream is not None and not reader.is_alive():
-                stream.close()
-
-    def _read_events(self, stream: IO[bytes]) -> None:
-        for line in stream:
-            with suppress(ValueError):  # a line that was cut off
-                self._events.put(json.loads(line))
-        self._events.put(None)
-
-    def _read_text(self, stream: IO[bytes]) -> None:
-        for line in stream:
-            self._said.append(line)
-            del self._said[:-50]
+        return {**own, "QUADPY_WITHOUT": "nothing", **self.environ}

@@ -17,6 +17,7 @@ Runs: TypeAlias = "Callable[[Any], Figures]"
 """A check takes the ``Place`` where it runs."""
 Status: TypeAlias = Literal["passed", "failed", "crashed", "hung", "skipped", "not run"]
 BAD: Final[tuple[Status, ...]] = ("failed", "crashed", "hung")
+WORKS: Final[tuple[Status, ...]] = ("passed", "skipped")
 
 _MODULES: Final = ("language", "blocks", "memory", "streams", "graphs", "features", "costs")
 
@@ -47,13 +48,19 @@ class Check(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What became of a check: ``text`` says why it failed or was skipped; ``without`` is its status with the capability off."""
+    """What became of a check.
+
+    text     why it failed or was skipped
+    again    its status when it was repeated, because it had failed
+    without  its status with the capabilities off that do not work
+    """
 
     name: str
     status: Status
     text: str = ""
     seconds: float = 0.0
     figures: Mapping[str, Any] = {}
+    again: Status | Literal[""] = ""
     without: Status | Literal[""] = ""
 
     @property
@@ -63,7 +70,12 @@ class Result(NamedTuple):
     @property
     def mended(self) -> bool:
         """Whether it fails, but not without the capabilities that are off."""
-        return self.without in ("passed", "skipped")
+        return self.status not in WORKS and self.without in WORKS
+
+    @property
+    def unmended(self) -> bool:
+        """Whether it fails, or did not run, with or without those capabilities."""
+        return not (self.mended or (self.status in WORKS and self.without in ("", *WORKS)))
 
     @property
     def lacked_memory(self) -> bool:

@@ -13,6 +13,7 @@ _COMPILERS: Final = {"amdgpu": "hipcc", "cuda": "nvcc"}
 _SOURCE: Final = r"""
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <HEADER>
 
 #define DONE(call) do { if (hipError_t e = (call)) { std::printf("%s\n", hipGetErrorString(e)); return 1; } } while (0)
@@ -30,7 +31,8 @@ template <typename F> double best_us(F run, int each) {
     return best / each;
 }
 
-int main() {
+int main(int, char **argv) {
+    DONE(hipSetDevice(std::atoi(argv[1])));
     const int many = 1000, nodes = 32;
     float *x;
     hipStream_t stream, other;
@@ -61,7 +63,7 @@ int main() {
 """
 
 
-def run(backend: str, arch: str) -> dict[str, Any] | str:
+def run(backend: str, arch: str, ordinal: int) -> dict[str, Any] | str:
     """What the program measured, or why it did not."""
     compiler = shutil.which(_COMPILERS[backend]) if backend in _COMPILERS else None
     if compiler is None:
@@ -72,8 +74,11 @@ def run(backend: str, arch: str) -> dict[str, Any] | str:
     with tempfile.TemporaryDirectory() as folder:
         source, program = Path(folder, "costs.cpp"), Path(folder, "costs")
         source.write_text(text.replace("HEADER", header), encoding="utf-8")
-        for command in ([compiler, "-O2", *target, str(source), "-o", str(program)], [str(program)]):
-            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=150)  # noqa: S603
+        for command in ([compiler, "-O2", *target, str(source), "-o", str(program)], [str(program), str(ordinal)]):
+            try:
+                done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=80)  # noqa: S603
+            except subprocess.TimeoutExpired as error:
+                return f"{Path(command[0]).name} did not end within {error.timeout} s"
             if done.returncode:
                 said = (done.stderr or done.stdout).strip().splitlines()
                 return f"{Path(command[0]).name} failed: {said[-1] if said else done.returncode}"

@@ -2,12 +2,15 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+import quadpy
 from quadpy import settings as settings_module
 from quadpy._version import __version__
 from quadpy.cache.cache import Cache, CacheKey
@@ -101,6 +104,27 @@ def test_doctor_says_how_to_mend_a_cache_folder(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("QUADPY_CACHE_DIR", str(tmp_path / "file" / "cache"))
     assert main(["doctor"]) == 0
     assert "QUADPY_CACHE=0 to work without a cache" in capsys.readouterr().out
+
+
+def test_a_terminal_that_is_not_utf_8_and_modules_of_the_users_own(tmp_path):
+    """What children import is not what lies in the current folder, and no letter ends a command."""
+    for name in ("random", "types", "queue"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('my own module')")
+    command = [str(Path(sys.executable).with_name("quadpy")), "selftest", "--arch", "cpu", "--only", "features.torch"]
+    environ = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONPATH": str(Path(quadpy.__path__[0]).parent)}
+    if not Path(command[0]).exists():
+        pytest.skip("quadpy is not installed here")
+    for args in (command, [command[0], "doctor"]):
+        child = subprocess.run(args, capture_output=True, text=True, cwd=tmp_path, env=environ, check=False)
+        assert (child.returncode, child.stderr) == (0, "")
+        assert "my own module" not in child.stdout
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the shell closes standard output")
+def test_a_standard_output_that_is_closed():
+    program = [sys.executable, "-m", "quadpy", "selftest", "--list"]
+    child = subprocess.run(["sh", "-c", '"$@" >&-', "sh", *program], capture_output=True, text=True, check=False)
+    assert (child.returncode, child.stderr) == (0, "")
 
 
 def test_the_module_runs_as_a_program():

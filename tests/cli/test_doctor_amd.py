@@ -5,18 +5,21 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from simulated_gpu.driver import RecordingDriver
 
 from quadpy import settings as settings_module
-from quadpy.cli import doctor, main
+from quadpy.cli import doctor, drivers, main
 from quadpy.cli.amd import commands
 from quadpy.cli.amd.machine import Machine
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.known import Known, off_on, store, world_of
 from quadpy.runtime.device.probe import Probe
+from quadpy.runtime.drivers.rocm_library import Place
 from tools.docs.machines import _HEALTHY, _KERNEL, SETUPS, SYSTEMS, checks_of
 
 WHEELS = "pip install --index-url https://stable.repo.amd.com/rocm/whl-next/ rocm"
@@ -79,6 +82,12 @@ def test_every_distribution_has_its_commands(found, system, family, table):
     )
 
 
+@pytest.mark.parametrize("path", ["/etc/os-release", "/usr/lib/os-release"])
+def test_a_distribution_says_its_name_in_either_place(found, path):
+    files = {"/etc/os-release": "", path: 'NAME="Fedora"\r\nID=fedora\r\n'}
+    assert found("no_driver", files=files)["driver"][1] == commands.MODULE["fedora"]
+
+
 def test_an_unknown_distribution_is_told_what_is_wrong(found):
     broken = found("no_driver", files={"/etc/os-release": "ID=plan9\n"})
     assert "this kernel has no such module" in broken["driver"][0]
@@ -127,6 +136,22 @@ def test_a_group_of_another_name_is_the_one_to_join(found):
         "sudo usermod -aG gpu $USER",
         "newgrp gpu  # or log in again",
     )
+
+
+def test_a_group_without_a_name_gets_one_but_never_roots(found, monkeypatch):
+    for number, mends in {
+        0: commands.UDEV,
+        992: ("sudo groupadd --gid 992 gpu", "sudo usermod -aG gpu $USER", "newgrp gpu  # or log in again"),
+    }.items():
+        monkeypatch.setattr(Machine, "group_of", lambda _, __, number=number: (str(number), number))
+        assert found(may_open=False)["/dev/kfd"][1] == mends
+
+
+def test_files_with_odd_names_are_quoted(found):
+    files = {f"/etc/modprobe.d/{name}.conf": "blacklist amdgpu\n" for name in ("my file", "x';reboot;'")}
+    text, mends = found("no_driver", files=files)["driver"]
+    assert text.endswith(".conf forbid it")
+    assert shlex.split(mends[0])[-2:] == [*files]
 
 
 def test_a_member_of_the_group_whose_session_is_older(found):
@@ -240,21 +265,58 @@ def test_a_root_without_files(tmp_path):
 @pytest.mark.parametrize(
     ("ask", "says"),
     [
-        ("import time; time.sleep(60)", "HIP did not answer within 1 s"),
-        ("import os; os.abort()", "ended with status -6"),
+        ("import time; time.sleep(60)", "HIP: no answer within 3 s"),
+        ("import os; os.abort()", "ended with signal 6 (SIGABRT)"),
+        ("import os; print('a library speaks', flush=True); os._exit(0)", "ended with exit status 0"),
         (
             "raise SystemExit('libhsa-runtime64.so.1: no version information')",
             "libhsa-runtime64.so.1: no version information",
         ),
     ],
 )
-def test_a_driver_in_a_bad_state_does_not_end_doctor(monkeypatch, capsys, ask, says):
-    monkeypatch.setattr(doctor, "_ASK", ask)
-    monkeypatch.setattr(doctor, "_SECONDS", 1)
+def test_a_driver_in_a_bad_state_ends_neither_doctor_nor_the_self_test(monkeypatch, capsys, ask, says):
+    monkeypatch.setattr(drivers, "_ASK", ask)
+    monkeypatch.setattr(drivers, "_SECONDS", 3)
     assert main(["doctor", "--json"]) == 0
-    part = json.loads(capsys.readouterr().out)["parts"]["amdgpu"]
-    assert not part["works"]
-    assert says in part["text"]
+    found = json.loads(capsys.readouterr().out)
+    assert not found["parts"]["amdgpu"]["works"]
+    assert says in found["parts"]["amdgpu"]["text"]
+    assert not any("pip install" in command for check in found["amd"] for command in check["commands"]), "it is there"
+    assert main(["selftest", "--only", "streams.parts"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("no GPU can be used, so this tests the CPU")
+    assert says in said
+
+
+LOADER = Place("the system's loader", ("libamdhip64.so.7", "libamdhip64.so"))
+LOADED = "HIP 70253211 (/usr/lib/libamdhip64.so.7, by {})"
+
+
+@pytest.mark.parametrize(
+    ("probe", "says"),
+    [
+        (Probe("amdgpu", runtime=LOADED.format(LOADER.name)), "/usr/lib/libamdhip64.so.7"),
+        (Probe("amdgpu", runtime=LOADED.format("rocm_sdk")), "not known"),
+        (Probe("amdgpu", runtime="HIP", reason="HIP: no answer within 60 s"), "not known"),
+        (Probe("amdgpu", reason="libamdhip64.so.7 is in none of the places"), "no such file"),
+        (Probe("amdgpu", reason="libamdhip64.so.7 cannot be opened: libhsa-runtime64.so.1: …"), "cannot be opened"),
+    ],
+)
+def test_what_is_said_of_the_loader_is_true(tmp_path, monkeypatch, probe, says):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "libamdhip64.so.7").touch()  # the loader does not look here
+    checks = checks_of(replace(SETUPS["healthy"], probe=probe, places=(LOADER,)), tmp_path)
+    assert any(f"the system's loader ({says})" in check.text for check in checks)
+
+
+@pytest.mark.parametrize("what", ["print('welcome')", "raise SystemExit('no license')", "import time; time.sleep(60)"])
+def test_a_wheel_of_amds_that_prints_exits_or_hangs(monkeypatch, capsys, tmp_path, what):
+    """Another text before the JSON would be no JSON."""
+    (tmp_path / "rocm_sdk.py").write_text(f"def find_libraries(*names):\n    {what}\n    return []\n")
+    monkeypatch.setenv("PYTHONPATH", f"{Path(doctor.__file__).parents[2]}:{tmp_path}")
+    monkeypatch.setattr(drivers, "_SECONDS", 1 if "sleep" in what else 60)
+    assert main(["doctor", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["parts"]["cpu"]["works"]
 
 
 def test_doctor_prints_the_checks_of_this_machine(monkeypatch, capsys, tmp_path):
@@ -273,12 +335,14 @@ def test_doctor_shows_what_the_self_test_switched_off(monkeypatch, capsys, tmp_p
     """First nothing is known; then one capability is off; then a variable decides."""
     monkeypatch.setenv("QUADPY_CACHE_DIR", str(tmp_path))
     working = Probe("recording", "simulated", ("a simulated GPU",), "", "")
-    monkeypatch.setattr(doctor, "_hip", lambda: (doctor._gpu(working), working))
+    nothing = Probe("cuda", reason="no such library")
+    answers = lambda: [drivers.Answer(drivers.found_of(probe), probe) for probe in (working, nothing)]  # noqa: E731
+    monkeypatch.setattr(doctor, "ask_drivers", answers)
 
     def told(*more):
         settings_module.settings.cache_clear()
         driver = RecordingDriver()
-        monkeypatch.setattr(doctor, "open_device", lambda _: Device(driver, None, off_on(driver)))
+        monkeypatch.setattr(drivers, "open_device", lambda _: Device(driver, None, off_on(driver)))
         assert main(["doctor", *more]) == 0
         return capsys.readouterr().out
 

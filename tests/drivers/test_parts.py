@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import itertools
+import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -195,3 +197,18 @@ def test_a_part_cannot_be_destroyed_while_it_is_captured():
         with pytest.raises(CaptureError), capture(part):
             part.destroy()
         part.synchronize()
+
+
+def test_two_threads_take_different_halves():
+    """A renderer beside a simulation: without order, both see that no unit is taken."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with Device(RecordingDriver(history=False)) as device, ThreadPoolExecutor(2) as pool:
+            for _ in range(100):
+                one, other = pool.map(lambda _: device.create_stream(compute_units=0.5), range(2))
+                assert not set(one.compute_units) & set(other.compute_units)
+                one.destroy()
+                other.destroy()
+    finally:
+        sys.setswitchinterval(before)

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from hip_library import put
+from hip_library import compiler, put
 
 from quadpy.dist.transport.gpu.rccl import load_rccl
 from quadpy.errors import TransportError
@@ -206,6 +206,20 @@ def test_a_library_that_is_nowhere(monkeypatch):
         open_rocm_library("quadpy_has_no_such")
 
 
+def test_a_folder_that_cannot_be_read_hides_no_other(tmp_path, monkeypatch):
+    for version in ("7.0.2", "7.2.1"):
+        put(tmp_path / f"opt/rocm-{version}/lib")
+    own = Path.is_file
+
+    def refuses(path, **options):
+        if "rocm-7.2.1" in str(path):
+            raise PermissionError(13, "Permission denied")
+        return own(path, **options)
+
+    monkeypatch.setattr(Path, "is_file", refuses)
+    assert by_name(root=tmp_path)["/opt/rocm*"].files == (f"{tmp_path}/opt/rocm-7.0.2/lib/libamdhip64.so.7",)
+
+
 def test_on_windows_names_and_folders_are_windows_own(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "platform", "win32")
     (tmp_path / "bin").mkdir()
@@ -301,6 +315,22 @@ def test_a_damaged_library_is_named_and_the_next_place_is_tried(tmp_path, bindin
     assert child.stdout.startswith(f"{broken} {says}")
 
 
+def test_a_library_that_the_loader_finds_and_cannot_open_is_not_absent(tmp_path):
+    """Half of an installation, found by LD_LIBRARY_PATH; a broken file of that name in the current folder is no matter."""
+    reason = "from quadpy.runtime.device.probe import probe_hip; print(probe_hip().reason)"
+    (tmp_path / "lib").mkdir()
+    for content, why in {b"": "file too short", b"no library" * 99: "invalid ELF header"}.items():
+        (tmp_path / "lib/libamdhip64.so.7").write_bytes(content)
+        environ = {**ENVIRON, "LD_LIBRARY_PATH": str(tmp_path / "lib")}
+        found = subprocess.run([sys.executable, "-c", reason], capture_output=True, text=True, env=environ, check=True)
+        assert found.stdout.startswith("libamdhip64.so.7 cannot be opened: ")
+        assert why in found.stdout
+    here = subprocess.run(
+        [sys.executable, "-c", reason], capture_output=True, text=True, cwd=tmp_path / "lib", env=ENVIRON, check=True
+    )
+    assert "is in none of the places" in here.stdout
+
+
 @pytest.mark.parametrize(
     "text",
     [None, "def (", "raise SystemExit('broken')", "def find_libraries(*names): raise SystemExit('broken')",
@@ -321,3 +351,40 @@ def test_a_variable_without_sense_is_passed_over(tmp_path, value):
     (place,) = (place for place in places("amdhip64", {"ROCM_PATH": value}, tmp_path) if place.name.startswith("ROCM"))
     assert place.files == ()
     assert place.reason
+
+
+OLD = """
+int hipRuntimeGetVersion(int *v) {{ *v = {version}; return 0; }}
+int hipGetDeviceCount(int *count) {{ *count = 1; return {status}; }}
+{more}
+"""
+UNKNOWN = "const char *hipGetErrorName(int status) { return 0; }"
+
+
+@pytest.mark.parametrize(
+    ("version", "status", "more", "says", "opens"),
+    [
+        (50731921, 0, UNKNOWN, "the HIP library has no hipGetDevicePropertiesR0600", "HIP 50731921 is too old"),
+        (70253211, 4242, "", "status 4242", "HIP finds no device: status 4242"),
+        (70253211, 4242, UNKNOWN, "status 4242", "HIP finds no device: status 4242"),
+        (70253211, 0, UNKNOWN, "hipGetDevicePropertiesR0600", "the HIP library cannot be used: the HIP library has no"),
+    ],
+)
+def test_a_library_that_lacks_calls_or_names_is_told(tmp_path, version, status, more, says, opens):
+    """HIP 5 of distributions, through ctypes; a program that takes any GPU falls back with a warning."""
+    source, library = tmp_path / "hip.c", tmp_path / "libamdhip64.so.7"
+    source.write_text(OLD.format(version=version, status=status, more=more))
+    subprocess.run([*compiler(), "-shared", "-fPIC", "-o", str(library), str(source)], check=True)
+    script = """
+import sys; sys.modules["hip"] = None
+from quadpy.runtime.device.probe import probe_hip; print(probe_hip())
+from quadpy.runtime.drivers.hip_api import open_hip_driver
+open_hip_driver()
+"""
+    child = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False,
+        env={**ENVIRON, "LD_LIBRARY_PATH": str(tmp_path)},
+    )  # fmt: skip
+    assert says in child.stdout
+    assert f"HIP {version}" in child.stdout
+    assert f"NoDeviceError: {opens}" in child.stderr

@@ -135,6 +135,19 @@ def test_how_many_nodes_the_driver_gets(off, count, alone):
             assert (on.numbers(x), launched(on)) == ([count], alone)
 
 
+def test_a_large_graph_with_memory_is_refused_before_it_runs():
+    for on in device_without("large-graphs"):
+        graph = on.graph()
+        held = graph.add_alloc(64)
+        for _ in range(MOST_NODES):
+            graph.add_kernel(on.adder(on.buffer(0), 1))
+        graph.add_free(held)
+        why = "kind Alloc cannot be used in a graph of 103: graphs of more than 100 nodes are off"
+        with pytest.raises(DriverError, match=why):
+            graph.instantiate()
+        assert launched(on) == 0
+
+
 def test_chains_have_one_edge_from_node_to_node():
     for on in device_without("graph-branches"):
         graph = on.graph()

@@ -117,7 +117,7 @@ def test_usual_costs(vendor):
     assert why_separate(driver, 256, loops=False, fuse="auto") == ""  # one block
     assert ("separate launches are faster" in why_separate(driver, 257, loops=False, fuse="auto")) == (vendor == "cuda")
     assert why_separate(driver, 100, loops=True, fuse="auto") == ""
-    assert "from" in why_separate(driver, 17 * THREADS, loops=True, fuse="auto")
+    assert "above" in why_separate(driver, 17 * THREADS, loops=True, fuse="auto")
 
 
 def test_on_amd_meetings_are_cheaper_than_launches():
@@ -145,9 +145,9 @@ def test_measured_costs_decide():
         assert [not why for why in found] == [True, True, False, False]
         assert "figures of this device" in found[-1]
         assert why_separate(driver, 10_000, loops=False, fuse="auto") == ""
-        assert "from 10000 on" in why_separate(driver, 10_001, loops=False, fuse="auto")
+        assert "above 10000" in why_separate(driver, 10_001, loops=False, fuse="auto")
         assert why_separate(driver, 50_000, loops=True, fuse="auto") == ""
-        assert "from 50000 on" in why_separate(driver, 50_001, loops=True, fuse="auto")
+        assert "above 50000" in why_separate(driver, 50_001, loops=True, fuse="auto")
         assert why_separate(driver, 50_001, loops=True, fuse=True) == ""
 
 
@@ -253,3 +253,13 @@ def test_one_block_meets_without_the_devices_memory(target):
         assert found.count("atomicrmw") == times
         assert bool(re.search(r'fence syncscope\("(agent|device)"\)', found)) == bool(times)
         assert len(re.findall(barrier, found)) == 2 + times
+
+
+@pytest.mark.parametrize(
+    ("fused_from", "says"), [(0, "one launch never won"), (5, "one launch wins from 5 on"), (4, "")]
+)
+def test_one_launch_that_never_won_is_not_chosen(fused_from, says):
+    driver = driver_of("amdgpu", measured(fused_from=fused_from, barrier_us=0.0))
+    found = why_slower(driver, 4, 3, 8, loops=False, fuse="auto")
+    assert says in found
+    assert bool(found) == bool(says)

@@ -46,7 +46,7 @@ def test_a_defect_is_found_and_named_and_quadpy_does_without(on_simulated, fault
 
 
 def test_what_hangs_is_ended_and_the_rest_runs(on_simulated):
-    session = on_simulated("hang", "graphs.captured", "graphs.explicit", "memory.copies", slow=0.4)
+    session = on_simulated("hang", "graphs.captured", "graphs.explicit", "memory.copies", slow=0.2)
     assert session.results["graphs.captured"].status == "hung"
     assert session.results["graphs.explicit"] == (
         "graphs.explicit",
@@ -54,6 +54,7 @@ def test_what_hangs_is_ended_and_the_rest_runs(on_simulated):
         "graphs.captured hung before",
         0.0,
         {},
+        "",
         "passed",
     )
     assert session.results["memory.copies"].status == "passed"
@@ -61,7 +62,7 @@ def test_what_hangs_is_ended_and_the_rest_runs(on_simulated):
 
 
 def test_a_part_whose_work_never_completes_is_not_used_again(on_simulated):
-    session = on_simulated("dead-parts", "streams.parts", "streams.order", slow=0.2)
+    session = on_simulated("dead-parts", "streams.parts", "streams.order", slow=0.1)
     assert (session.results["streams.parts"].status, session.results["streams.parts"].without) == ("hung", "skipped")
     assert (set(session.off), session.status) == ({"parts"}, 3)
 
@@ -72,6 +73,11 @@ def test_fewer_units_must_take_longer(on_simulated, fault, off):
     session = on_simulated(fault, "streams.parts", quick=False)
     assert set(session.off) == off, session.results
     assert not off or "on 152 of 304 units as on all: it runs on others, too" in session.off["parts"]
+
+
+@pytest.mark.parametrize(("fault", "found"), [("waiting", {"streams.waits"}), ("none", set())])
+def test_a_wait_for_one_stream_must_not_wait_for_another(on_simulated, fault, found):
+    assert bad(on_simulated(fault, "streams.waits", quick=False)) == found
 
 
 def test_too_little_memory_is_named_and_switches_nothing_off(on_simulated):

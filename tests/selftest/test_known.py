@@ -70,6 +70,17 @@ def test_an_answer_of_another_form_counts_as_none(driver, monkeypatch):
     assert known_of(driver) is None
 
 
+@pytest.mark.parametrize("value", ["abc", None, float("nan"), 10**400, [1]])
+def test_figures_that_are_no_numbers_count_as_none(driver, value):
+    store(world_of(driver), Known({}, MEASURED._replace(fused_up_to=value)))
+    assert known_of(driver) is None
+
+
+def test_only_capabilities_are_off(driver):
+    store(world_of(driver), Known({"language": "x", "pool": "y"}, None))
+    assert known_of(driver) == Known({"pool": "y"}, None)
+
+
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root writes everywhere")
 def test_a_folder_that_cannot_be_written_is_named(driver, tmp_path):
     (tmp_path / "cache").mkdir()

@@ -110,6 +110,84 @@ def test_what_a_failing_check_says_is_cleaned(monkeypatch):
     assert said.endswith("see 3/4 of 12 GB/s and quadpy/selftest")
 
 
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ("bob@login1 said no", "…@… said no"),
+        ("login1.cluster.example.org and login1", "… and …"),
+        ("hunter2 for http://u:passw0rd@proxy:3128", "… for"),
+        ("cannot open /data/Secret Project/deep er/x.py", "cannot open …/x.py"),
+        (r"C:\Users\Bob Smith\AppData\x.dll", "…/x.dll"),
+        ("cc -L/data/acme/lib -lx /secretdir /mnt/acme", "cc … -lx … …"),
+        ("acme/secret/file.so and '/data/x;y/z(1)/f'", "…/file.so and '…'"),
+        ("192.168.7.12 GPU-3f2e1a77-12ab file:///home/al/x", "… … file:…"),
+        (
+            "bobbin at 3/4 of 12 GB/s, quadpy/codegen/x.py, 2/1.5, 7.2.1",
+            "bobbin at 3/4 of 12 GB/s, quadpy/codegen/x.py, 2/1.5, 7.2.1",
+        ),
+    ],
+)
+def test_texts_of_others_are_scrubbed(monkeypatch, text, clean):
+    environ = {"USER": "bob", "TOKEN": "hunter2", "https_proxy": "http://u:passw0rd@proxy:3128"}
+    monkeypatch.setattr("os.environ", environ)
+    monkeypatch.setattr("getpass.getuser", lambda: "bob")
+    monkeypatch.setattr("socket.gethostname", lambda: "login1.cluster.example.org")
+    found = reports.scrubber()(text)
+    assert found.startswith(clean) if "proxy" in text else found == clean
+    assert "passw0rd" not in found
+
+
+@pytest.mark.parametrize("name", ["pass", "pool", "memory", "gfx942", "cuda", "float", "test"])
+def test_what_quadpy_writes_is_no_secret(monkeypatch, name):
+    """Users and hosts with ordinary names have whole reports; so has a user without a home."""
+    monkeypatch.setenv("USER", name)
+    monkeypatch.setattr("socket.gethostname", lambda: name)
+    monkeypatch.setattr(
+        Path, "home", lambda: (_ for _ in ()).throw(RuntimeError("Could not determine home directory."))
+    )
+    check = chosen(quick=True, only=["memory.pool"])[0]
+    run = Run("cuda", device={"arch": "gfx942", "name": f"the {name} GPU"})
+    session = Session(
+        run, [check], whole=False, results={check.name: Result(check.name, "passed", f"no {name}, {name}ed")}
+    )
+    report = reports.report_of(session)
+    assert report["device"] == run.device
+    assert {key: report["checks"][0][key] for key in ("name", "status", "proves", "text")} == {
+        "name": "memory.pool", "status": "passed", "proves": check.proves, "text": f"no …, {name}ed",
+    }  # fmt: skip
+
+
+def test_runs_of_different_depth_have_no_ratios(whole):
+    report = reports.read(whole[2])
+    other = json.loads(json.dumps({**report, "quick": False}))
+    said = differences(report, other)
+    assert any(line.split()[:1] == ["quick"] for line in said)
+    assert any("--quick measures other sizes" in line for line in said)
+    assert not any(" x 1.00" in line for line in said)
+
+
+def test_a_report_of_a_stranger_cannot_write_to_the_terminal(tmp_path, whole):
+    report = reports.read(whole[2])
+    report["device"]["name"] = "\x1b]0;mine\x07\x1b[2J\nsecond line \ud800"
+    report["checks"][0]["figures"] = {"a_us": 1}
+    file = zipped(tmp_path, json.dumps(report).replace('"a_us": 1', f'"a_us": {10**400}'))
+    for line in differences(reports.read(file), reports.read(file)) + differences(
+        reports.read(whole[2]), reports.read(file)
+    ):
+        assert line.isprintable()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_a_report_is_written_though_nothing_can_be_printed(tmp_path, monkeypatch):
+    with open("/dev/full", "w") as full:  # noqa: PTH123
+        monkeypatch.setattr("sys.stdout", full)
+        assert main(["selftest", "--arch", "cpu", "--only", "features.torch", "--out", str(tmp_path / "x.zip")]) == 1
+        monkeypatch.undo()
+        with contextlib.suppress(OSError):
+            full.close()
+    assert reports.read(tmp_path / "x.zip")["checks"]
+
+
 def test_a_page_escapes_what_checks_say():
     check = chosen(quick=True, only=["memory.copies"])[0]
     results = {check.name: Result(check.name, "failed", "<script>alert(1)</script>")}
@@ -263,6 +341,8 @@ def test_a_factor_that_leaves_no_time_or_no_limit_is_refused(capsys, factor):
     assert "--slow is" in capsys.readouterr().err
 
 
-def test_a_device_that_is_not_there_is_named(capsys):
-    assert main(["selftest", "--quick", "--arch", "cpu", "--device", "3", "--only", "memory.copies"]) == 1
+def test_a_device_that_is_not_there_is_named_and_the_report_says_so(capsys, tmp_path):
+    file = tmp_path / "x.zip"
+    assert main(["selftest", "--quick", "--arch", "cpu", "--device", "3", "--only", "memory", "--out", str(file)]) == 1
     assert "there is no cpu device 3" in capsys.readouterr().err
+    assert "there is no cpu device 3" in reports.read(file)["lost"]

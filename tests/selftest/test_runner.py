@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -63,7 +64,7 @@ def test_each_check_has_a_result_and_a_bad_one_ends_only_its_own_process():
     found = run(*map(check, names))
     assert [name for name, _, _ in found] == names
     assert [status for _, status, _ in found] == ["passed", "crashed", "passed", "crashed", "crashed", "passed"]
-    assert found[1][2] == f"the process ended with signal {signal.SIGABRT.value}: before the end"
+    assert found[1][2] == f"the process ended with signal {signal.SIGABRT.value} (SIGABRT): before the end"
     assert found[3][2] == "the process ended with exit status 7"
 
 
@@ -113,15 +114,35 @@ def test_results_say_what_they_mean():
     assert Result("a", "failed", without="skipped").mended
 
 
-@pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
-def test_ctrl_c_writes_a_report_of_what_ran(tmp_path):
+@pytest.mark.skipif(os.name != "posix", reason="sends signals")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_end_writes_a_report_of_what_ran(tmp_path, number):
+    """Ctrl-C goes to the children, too, as a terminal does; the time limit of a CI system does not."""
     command = [sys.executable, "-m", "quadpy", "selftest", "--quick", "--arch", "cpu", "--out", "report.zip"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=tmp_path, start_new_session=True) as process:
         for line in process.stdout:
             if "language.integers" in line:
                 break
-        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+        (os.killpg if number == signal.SIGINT else os.kill)(process.pid, number)
         rest, _ = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "interrupted" in rest
     assert (tmp_path / "report.zip").exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks Linux to end the child")
+def test_a_child_that_hangs_ends_with_its_parent():
+    hang = "from quadpy.core.children import *; print(os.getpid(), file=events_to_tell(), flush=True); import time; time.sleep(99)"
+    start = f"import subprocess, sys; print(subprocess.Popen([sys.executable, '-c', {hang!r}], stdout=-1).stdout.readline())"
+    asked = subprocess.run([sys.executable, "-c", start], capture_output=True, text=True, check=True, timeout=60)
+    child = int(asked.stdout.strip("b'\\n\n"))
+    state = Path(f"/proc/{child}/stat")
+    for _ in range(500):
+        try:
+            if state.read_text().split()[2] == "Z":
+                return
+        except OSError:
+            return
+        time.sleep(0.02)
+    os.kill(child, signal.SIGKILL)
+    pytest.fail("the child goes on")

@@ -13,13 +13,18 @@ import pytest
 SOURCE = Path(__file__).with_name("hip_library.c")
 
 
+def compiler() -> list[str]:
+    """A C compiler's command; a test without one is skipped."""
+    found = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    if sys.platform != "linux" or not (found or importlib.util.find_spec("ziglang")):
+        pytest.skip("needs Linux and a C compiler, or ziglang's wheel")
+    return [found] if found else [sys.executable, "-m", "ziglang", "cc"]
+
+
 @functools.cache
 def hip_library() -> bytes:
-    """The file's content; a test without a compiler is skipped."""
-    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
-    command = [compiler] if compiler else [sys.executable, "-m", "ziglang", "cc"]
-    if sys.platform != "linux" or not (compiler or importlib.util.find_spec("ziglang")):
-        pytest.skip("needs Linux and a C compiler, or ziglang's wheel")
+    """The file's content."""
+    command = compiler()
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "libamdhip64.so.7"
         subprocess.run([*command, "-shared", "-fPIC", "-w", "-o", str(file), str(SOURCE)], check=True, timeout=200)

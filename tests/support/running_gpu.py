@@ -278,6 +278,14 @@ class LostParts(RunningDriver):
             super().launch(function, grid, block, shared, stream, arguments)
 
 
+class WaitingForAll(RunningDriver):
+    """A wait for one stream waits for all."""
+
+    def stream_synchronize(self, stream):
+        super().stream_synchronize(stream)
+        self.simulation.finish_all()
+
+
 class SlowParts(RunningDriver):
     """A kernel takes longer on a part, as it should."""
 
@@ -321,7 +329,7 @@ DRIVERS = {
     "none": RunningDriver, "flushing": RunningDriver, "graphs": NoGraphs, "pool": BrokenPool, "stale": StaleNodes,
     "updates": FixedNodes, "branches": NoOrderOfBranches, "cooperative": NoCooperative, "small": Small,
     "hang": Hanging, "crash": Crashing, "refused-parts": NoParts, "dead-parts": DeadParts, "lost-parts": LostParts,
-    "slow-parts": SlowParts,
+    "slow-parts": SlowParts, "waiting": WaitingForAll,
 }  # fmt: skip
 
 

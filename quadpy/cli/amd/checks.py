@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -10,9 +11,10 @@ from typing import Final, NamedTuple
 from quadpy.cli.amd import commands
 from quadpy.cli.amd.machine import Machine, Node, known
 from quadpy.runtime.device.probe import Probe
-from quadpy.runtime.drivers.rocm_library import INSTALL, Place
+from quadpy.runtime.drivers.rocm_library import INSTALL, Place, is_path
 
 _VISIBLE: Final = ("HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL")
+_OLDEST: Final = 70_000_000
 _OVERRIDE: Final = "HSA_OVERRIDE_GFX_VERSION"
 
 
@@ -103,8 +105,13 @@ def _driver(machine: Machine, wanted: bool) -> Check:
         )
     blacklist = re.compile(r"^\s*(blacklist\s+amdgpu|install\s+amdgpu\s)", re.MULTILINE)
     if files := [file for file in machine.names("/etc/modprobe.d/*.conf") if blacklist.search(machine.text(file))]:
-        mend = f"sudo sed -i '/^ *blacklist  *amdgpu/d; /^ *install  *amdgpu /d' {' '.join(files)}"
-        return Check(False, "driver", f"{text}: {', '.join(files)} forbids it", (mend, "sudo modprobe amdgpu"))
+        mend = f"sudo sed -i '/^ *blacklist  *amdgpu/d; /^ *install  *amdgpu /d' {shlex.join(files)}"
+        return Check(
+            False,
+            "driver",
+            f"{text}: {', '.join(files)} forbid{'s' * (len(files) == 1)} it",
+            (mend, "sudo modprobe amdgpu"),
+        )
     module = machine.names(f"/lib/modules/{machine.kernel}/**/amdgpu.ko*") or machine.names(
         f"/usr/lib/modules/{machine.kernel}/**/amdgpu.ko*"
     )
@@ -124,6 +131,8 @@ def _closed(machine: Machine, device: str) -> Check:
     """A device that may not be opened: the user is not in its group, or it belongs to root alone."""
     group, number = machine.group_of(device)
     user = machine.environ.get("USER") or machine.environ.get("LOGNAME") or "$USER"
+    if group in ("root", "0"):
+        return Check(False, device, "belongs to root alone: a udev rule is missing", commands.UDEV)
     if kind := machine.container:
         flags = commands.CONTAINERS[kind].format(group=number)
         return Check(
@@ -132,8 +141,6 @@ def _closed(machine: Machine, device: str) -> Check:
             f"may not be opened: it belongs to group {group}, which this container's user is not in",
             (flags,),
         )
-    if group == "root":
-        return Check(False, device, "belongs to root alone: a udev rule is missing", commands.UDEV)
     if number in machine.groups():
         return Check(False, device, f"may not be opened, though {user} is in its group {group}", commands.UDEV)
     if user in machine.members(group):
@@ -143,35 +150,56 @@ def _closed(machine: Machine, device: str) -> Check:
             f"{user} was added to group {group} after this session began",
             (f"newgrp {group}  # or log in again",),
         )
-    groups = "render,video" if group in ("render", "video") else group
     text = f"may not be opened: {user} is not in its group {group}"
-    return Check(False, device, text, (f"sudo usermod -aG {groups} $USER", f"newgrp {group}  # or log in again"))
+    named = (f"sudo groupadd --gid {number} gpu",) if group.isdigit() else ()  # usermod takes no group without a name
+    group = "gpu" if named else group
+    groups = "render,video" if group in ("render", "video") else group
+    return Check(
+        False, device, text, (*named, f"sudo usermod -aG {groups} $USER", f"newgrp {group}  # or log in again")
+    )
 
 
 def library_checks(machine: Machine, probe: Probe, places: Sequence[Place]) -> Iterator[Check]:
     """Whether there is a HIP library that is new enough; all that is checked on Windows."""
-    version = re.search(r"HIP (\d+)", probe.runtime)
-    own = commands.LIBRARY.get(_family(machine), ())
-    install = (
-        INSTALL.replace("install", "install --upgrade", bool(version)),
-        *(f"{command}  # instead, for all users" for command in own),
-    )
-    if version and int(version[1]) < 70_000_000:
-        yield Check(False, "ROCm", f"{probe.runtime} is too old: quadpy needs HIP 7.0", install)
-    elif version and int(version[1]) < 70_253_211:
-        yield Check(None, "ROCm", f"{probe.runtime} has bugs in event queries and captures, which 7.2.1 fixed", install)
-    elif version:
-        yield Check(True, "ROCm", f"{probe.runtime}; called by {probe.binding}")
+    if not (version := _version(probe)):
+        if not probe.runtime:  # else it is there, and does not answer: the last check says so
+            yield Check(False, "ROCm", f"{probe.reason}: {_searched(places, probe)}", _install(machine, version))
+    elif version < _OLDEST:
+        yield Check(False, "ROCm", f"{probe.runtime} is too old: quadpy needs HIP 7.0", _install(machine, version))
+    elif version < 70_253_211:
+        text = f"{probe.runtime} has bugs in event queries and captures, which 7.2.1 fixed"
+        yield Check(None, "ROCm", text, _install(machine, version))
     else:
-        yield Check(False, "ROCm", f"{probe.reason}: {_searched(places)}", install)
+        yield Check(True, "ROCm", f"{probe.runtime}; called by {probe.binding}")
 
 
-def _searched(places: Sequence[Place]) -> str:
-    """The places in their order, with the files that are there."""
-    there = {place: [file for file in place.files if Path(file).exists()] for place in places}
-    return "; ".join(
-        f"{place.name} ({', '.join(found) or place.reason or 'no such file'})" for place, found in there.items()
-    )
+def _version(probe: Probe) -> int:
+    """HIP's version; 0 if it is unknown."""
+    found = re.search(r"HIP (\d+)", probe.runtime)
+    return int(found[1]) if found else 0
+
+
+def _install(machine: Machine, version: int) -> tuple[str, ...]:
+    own = commands.LIBRARY.get(_family(machine), ())
+    command = INSTALL.replace("install", "install --upgrade", bool(version))
+    return command, *(f"{each}  # instead, for all users" for each in own)
+
+
+def _searched(places: Sequence[Place], probe: Probe) -> str:
+    """The places in their order, with the files that are there.  Only HIP itself says what the system's loader found."""
+    loaded = re.search(r"\((.*), by (.*)\)$", probe.runtime)
+    found = []
+    for place in places:
+        files = [file for file in place.files if is_path(file) and Path(file).exists()]
+        if loaded and loaded[2] == place.name:
+            files = files or [loaded[1]]
+        broken = probe.reason.startswith(
+            tuple(f"{file} {why}" for file in place.files for why in ("cannot be", "is no "))
+        )
+        looked = not probe.runtime or all(map(is_path, place.files))
+        why = "cannot be opened" if broken else place.reason or ("no such file" if looked else "not known")
+        found.append(f"{place.name} ({', '.join(files) or why})")
+    return "; ".join(found)
 
 
 def _environment(machine: Machine, probe: Probe) -> Iterator[Check]:
@@ -184,9 +212,10 @@ def _environment(machine: Machine, probe: Probe) -> Iterator[Check]:
             if (value := machine.environ.get(name)) is not None and not _shows(value, len(nodes)):
                 yield Check(False, name, f"{value!r} hides every GPU", (f"unset {name}",))
     if probe.devices:
-        yield Check(True, "devices", "; ".join(probe.devices))
+        yield Check(True if _version(probe) >= _OLDEST else None, "devices", "; ".join(probe.devices))
     elif probe.runtime:
-        yield Check(False, "devices", f"HIP finds none: {probe.reason}")
+        mend = () if _version(probe) else ("sudo dmesg | grep -e amdgpu -e kfd",)
+        yield Check(False, "devices", f"HIP finds none: {probe.reason}", mend)
 
 
 def _overridden(version: str, nodes: Sequence[Node]) -> str:
@@ -213,7 +242,7 @@ def _notes(machine: Machine, probe: Probe, places: Sequence[Place]) -> Iterator[
         text = f"on, without iommu=pt: copies between the {len(nodes)} GPUs may be slow or hang"
         yield Check(None, "IOMMU", text, commands.kernel_argument(_family(machine), "iommu=pt"))
     if probe.runtime:
-        yield Check(None, "search", _searched(places))
+        yield Check(None, "search", _searched(places, probe))
     if xnack := re.search(r"xnack([+-])", " ".join(probe.devices)):
         state = (
             "on: kernels may touch the host's memory, and are slower"

@@ -82,8 +82,9 @@ class Machine:
 
     @functools.cached_property
     def system(self) -> dict[str, str]:
-        """The lines of ``/etc/os-release``."""
-        lines = re.findall(r"""^([A-Z_]+)=["']?(.*?)["']?$""", self.text("/etc/os-release"), re.MULTILINE)
+        """The lines of ``os-release``, by its rules."""
+        text = self.text("/etc/os-release") or self.text("/usr/lib/os-release")
+        lines = re.findall(r"""^([A-Z_]+)=["']?(.*?)["']?\s*$""", text, re.MULTILINE)
         return dict(lines)
 
     @property

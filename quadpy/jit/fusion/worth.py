@@ -25,7 +25,7 @@ class Costs(NamedTuple):
     node      each further node of a graph, after the one before
     barrier   each meeting of the blocks of a launch
     alone     each meeting of a launch of one block, whose waves meet
-    fewest    launches one after another from which on one launch is faster
+    fewest    launches one after another from which on one launch is faster; 0 if it never is
     up_to     iterations of a task up to which one launch is faster; 0 if it never is
     looped    the same for tasks in a loop on the device
     source    where the figures are from, for messages
@@ -90,7 +90,7 @@ def why_separate(driver: Driver, iterations: int, *, loops: bool, fuse: Fuse) ->
     if not most:
         return f"separate launches are faster on this device{'' if loops else ' unless some of them are in a loop'}"
     if iterations > most:
-        return f"a loop has {iterations} iterations: from {most} on, separate launches are faster on this device"
+        return f"a loop has {iterations} iterations: above {most}, separate launches are faster on this device"
     return ""
 
 
@@ -103,8 +103,9 @@ def why_slower(driver: Driver, depth: int, meetings: int, blocks: int, *, loops:
     costs = None if fuse != "auto" or loops else costs_on(driver)
     if costs is None:
         return ""
-    if meetings and depth < costs.fewest:
-        return f"separate launches are faster: there are {depth} one after another, and one launch wins from {costs.fewest} on"
+    if meetings and not 0 < costs.fewest <= depth:
+        wins = f"wins from {costs.fewest} on" if costs.fewest else "never won"
+        return f"separate launches are faster: there are {depth} one after another, and one launch {wins}"
     one, several = meetings * (costs.barrier if blocks > 1 else costs.alone), (depth - 1) * costs.node
     if one <= several:
         return ""

@@ -20,6 +20,7 @@ from quadpy.runtime.device.callbacks import Failures
 from quadpy.runtime.device.deferred_release import DeferredRelease
 from quadpy.runtime.device.faults import Faults
 from quadpy.runtime.device.life import Life
+from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.device.modules import Modules
 from quadpy.runtime.device.reaper import Reaper
 from quadpy.runtime.drivers.driver import DEFAULT_STREAM, AllocatorName, Driver, StreamHandle
@@ -82,6 +83,7 @@ class Device(OneProcess):
         self.branches = Branches(driver, self.timelines, self.reaper)
         self.default_stream = Stream(self, self.timelines.default)
         self.graphs: GraphDriver | None = None  # see ``graph.device_graphs``
+        self._choosing_units = new_lock()  # streams on parts take the units that no other has
         self._forms: dict[tuple[Any, ...], object] = {}
 
     def __repr__(self) -> str:
@@ -91,9 +93,10 @@ class Device(OneProcess):
 
     def create_stream(self, priority: int = 0, compute_units: ComputeUnits = None) -> Stream:
         """Create a stream; see ``qp.create_stream``."""
-        timeline = self.streams.new_stream(priority, compute_units)
-        stream = Stream.made(self, timeline, self.timelines.end)  # owns the handle before ``enter`` makes it known
-        self.timelines.enter(timeline)
+        with self._choosing_units:
+            timeline = self.streams.new_stream(priority, compute_units)
+            stream = Stream.made(self, timeline, self.timelines.end)  # owns the handle before ``enter`` makes it known
+            self.timelines.enter(timeline)
         timeline.stream = weakref.ref(stream)
         return stream
 

@@ -11,6 +11,7 @@ import functools
 import hashlib
 import json
 import logging
+import math
 import os
 import platform
 from collections.abc import Iterable, Mapping
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from quadpy._version import __version__
 from quadpy.cache.folder import CacheFolder
 from quadpy.core.target import EXCHANGE
-from quadpy.settings import NO_CAPABILITY, default_cache_dir, settings
+from quadpy.settings import CAPABILITIES, NO_CAPABILITY, default_cache_dir, settings
 
 if TYPE_CHECKING:
     from quadpy.runtime.drivers.driver import Driver
@@ -94,9 +95,10 @@ def known_in(world: Mapping[str, str]) -> Known | None:
         if stored.get("world") != world:
             return None
         measured = stored["measured"]
-        off = {str(name): str(why) for name, why in stored["off"].items()}
-        return Known(off, Measured(**measured) if measured else None)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        off = {name: str(why) for name, why in stored["off"].items() if name in CAPABILITIES}
+        sound = not measured or all(map(math.isfinite, measured.values()))
+        return Known(off, Measured(**measured) if measured else None) if sound else None
+    except (ArithmeticError, AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
         _log.info("what is stored of %s cannot be read: %r", world["chip"], error)
         return None
 

@@ -40,6 +40,8 @@ MOST_NODES: Final = 100
 """Nodes of a graph that a driver without ``large-graphs`` gets: HIP has been seen to lose arguments from 200 on."""
 
 _NEEDS_GRAPHS: Final = "the driver's graphs are off on this device"
+_LAUNCHED: Final = (KernelWork, CopyWork, FillWork, HostWork, EventRecordWork, EventWaitWork, EmptyWork)
+"""What can be launched without a graph."""
 _HINT: Final = "see `quadpy selftest`; QUADPY_WITHOUT=nothing uses them all the same"
 
 
@@ -122,6 +124,14 @@ class CarefulGraphs:
         works = [] if known is None else known.works()
         if self._inner is not None and len(works) <= self._most:
             return self._inner.instantiate(graph, auto_free=auto_free, priorities=priorities)
+        if foreign := [
+            type(work).__name__.removesuffix("Work") for _, work in works if not isinstance(work, _LAUNCHED)
+        ]:
+            limit = f"graphs of more than {self._most} nodes are off on this device"
+            why = _NEEDS_GRAPHS if self._inner is None else limit
+            raise DriverError(
+                f"nodes of the kind {foreign[0]} cannot be used in a graph of {len(works)}: {why}", hint=_HINT
+            )
         exec_ = ExecHandle(next(self._handles))
         self._own[exec_] = _Launches(self._driver, works)
         return exec_
@@ -247,10 +257,6 @@ class _Step:
                 driver.event_record(work.event, stream)
             case EventWaitWork():
                 driver.stream_wait(stream, work.event)
-            case EmptyWork():
-                pass
-            case _:
-                raise DriverError(f"{type(work).__name__} cannot be used: {_NEEDS_GRAPHS}", hint=_HINT)
 
     def _fill(self, work: FillWork, stream: StreamHandle) -> None:
         """Elements of different bytes are copied: one, then twice as many at a time."""

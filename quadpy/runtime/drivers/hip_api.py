@@ -54,7 +54,10 @@ def open_hip_driver(ordinal: int = 0) -> GpuDriver:
     Raises:
         NoDeviceError: ROCm or the device is missing, or ROCm is too old; the message says which.
     """
-    return GpuDriver(hip_api(), ordinal)
+    try:
+        return GpuDriver(hip_api(), ordinal)
+    except RuntimeError as error:  # a file of this name that lacks calls
+        raise NoDeviceError(f"the HIP library cannot be used: {error}", hint=f"install ROCm: {INSTALL}") from error
 
 
 @functools.cache
@@ -70,11 +73,8 @@ def hip_api() -> GpuApi:
 
 def _require_device(hip: Any) -> None:
     """Raise NoDeviceError if the library is too old, or there is no device."""
-    try:
-        status, version = hip.hipRuntimeGetVersion()
-        found, count = hip.hipGetDeviceCount()
-    except RuntimeError as error:  # a file of this name that lacks calls
-        raise NoDeviceError(f"the HIP library cannot be used: {error}", hint=f"install ROCm: {INSTALL}") from error
+    status, version = hip.hipRuntimeGetVersion()
+    found, count = hip.hipGetDeviceCount()
     if status == hip.hipError_t.hipSuccess and version < _OLDEST:
         raise NoDeviceError(f"HIP {version} is too old: quadpy needs 7.0 or newer", hint="install a newer ROCm")
     if found != hip.hipError_t.hipSuccess or not count:

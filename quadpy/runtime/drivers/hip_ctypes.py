@@ -196,10 +196,11 @@ class HipByCtypes:
 
     def hipGetDeviceProperties(self, ordinal: int) -> tuple[Any, ...]:  # noqa: N802 - HIP's name
         found = self.hipDeviceProp_t()
-        status = self._function("hipGetDevicePropertiesR0600")(byref(found), c_int(ordinal))
+        name = "hipGetDevicePropertiesR0600"
+        status, *_ = _Call(name, "s i", self._function(name), self.hipError_t)(found, ordinal)
         values = {name: getattr(found, name) for name, *_ in found._fields_ if name[0] != "_"}
         texts = {name: value.decode(errors="replace") for name, value in values.items() if isinstance(value, bytes)}
-        return self.hipError_t(status), SimpleNamespace(**{**values, **texts})
+        return status, SimpleNamespace(**{**values, **texts})
 
 
 class _Call:
@@ -226,13 +227,14 @@ class _Call:
         return self._status(self._function(*arguments)), *[result.value for result in results]
 
 
-def _statuses(name_of: Callable[[int], bytes]) -> Any:
-    """HIP's statuses: numbers, which the library names."""
+def _statuses(name_of: Callable[[int], bytes | None] | None) -> Any:
+    """HIP's statuses: numbers, which the library names, unless it does not know them."""
 
     class Status(int):
         @property
         def name(self) -> str:
-            return name_of(int(self)).decode()
+            found = name_of(int(self)) if name_of else None
+            return found.decode(errors="replace") if found else f"status {int(self)}"
 
     for name, number in _STATUSES.items():
         setattr(Status, name, Status(number))

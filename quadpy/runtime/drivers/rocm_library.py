@@ -66,14 +66,30 @@ def open_rocm_library(name: str) -> Opened:
             refused += [f"{file} is no {name}: it has no {_CALLS[name]}"]
         except OSError as error:  # noqa: PERF203 - a file that is there, but not one that it needs
             refused += (
-                [f"{file} cannot be opened: {str(error).removeprefix(f'{file}: ')}"] if Path(file).exists() else []
+                []
+                if _absent(file, str(error))
+                else [f"{file} cannot be opened: {str(error).removeprefix(f'{file}: ')}"]
             )
     raise LibraryMissing(refused[len(refused) > 1])
 
 
+def _absent(file: str, why: str) -> bool:
+    """Whether an error means that there is no such file, rather than that it, or another one that it needs, is broken."""
+    if is_path(file) or sys.platform != "linux":
+        return not Path(file).exists()
+    return file in why and "No such file" in why
+
+
+def is_path(file: str) -> bool:
+    """Whether ``file`` is no mere name, which the system's loader looks for in places of its own."""
+    return Path(file).name != file
+
+
 def _require_whole(file: str) -> None:
     """OSError if an ELF file is shorter than its header says, as after a full disk: the loader would end the process."""
-    with contextlib.suppress(FileNotFoundError), open(file, "rb") as opened:  # noqa: PTH123 - also a name for the loader
+    if not is_path(file):
+        return
+    with contextlib.suppress(FileNotFoundError), Path(file).open("rb") as opened:
         head = opened.read(64)
         if head.startswith(b"\x7fELF\2\1") and len(head) == 64:  # 64 bits, little-endian
             (start,), (size, count) = struct.unpack_from("<Q", head, 0x28), struct.unpack_from("<HH", head, 0x3A)
@@ -122,14 +138,15 @@ def _of_wheels(name: str) -> Place:
 def _of_folder(label: str, name: str, folders: Sequence[Path]) -> Place:
     """The files of ``name`` in ``folders``: those of the known version, those without one, then the others."""
     inner = ("bin",) if sys.platform == "win32" else ("lib", "lib64", "lib/x86_64-linux-gnu")
-    parts, names = [folder / part for folder in folders for part in inner], _file_names(name)
-    with contextlib.suppress(OSError):  # a folder that may not be read
-        others = [file for part in parts for file in sorted(part.glob(f"{names[-1]}.*"), key=_version, reverse=True)]
-        found = [str(file) for file in (*(part / one for one in names for part in parts), *others) if file.is_file()]
-        return Place(
-            label, tuple(dict.fromkeys(found)), "" if found else "no such file" if folders else "no such folder"
-        )
-    return Place(label, reason="it cannot be read")
+    files, names, reason = list[Path](), _file_names(name), "no such file" if folders else "no such folder"
+    for part in (folder / each for folder in folders for each in inner):
+        try:
+            others = sorted(part.glob(f"{names[-1]}.*"), key=_version, reverse=True)
+            files += [file for file in (*(part / one for one in names), *others) if file.is_file()]
+        except OSError:  # noqa: PERF203 - others can be read
+            reason = f"{part} cannot be read"
+    files.sort(key=lambda file: names.index(file.name) if file.name in names else len(names))
+    return Place(label, tuple(dict.fromkeys(map(str, files))), "" if files else reason)
 
 
 def _of_torch(name: str) -> Place:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import struct
 from collections.abc import Callable
 from typing import Any, Final
@@ -189,7 +190,8 @@ def measured_from(place: Place, rows: list[dict[str, Any]], looped: list[dict[st
         return next((row["tasks"] for row in small.values() if wins(row, way, *others)), 0)
 
     def up_to(found: list[dict[str, Any]], *others: str) -> int:
-        return max((row["size"] for row in found if wins(row, "fused_us", *others)), default=0)
+        won = itertools.takewhile(lambda row: wins(row, "fused_us", *others), found)  # one lucky size proves nothing
+        return max((row["size"] for row in won), default=0)
 
     x, wait = counted(_SMALL), place.device.synchronize
     waited = place.best_us(lambda: (kernels.scale(1.0, x), wait()))
@@ -209,7 +211,7 @@ def measured_from(place: Place, rows: list[dict[str, Any]], looped: list[dict[st
        remedy=_SPEED, quick=False, seconds=180.0)  # fmt: skip
 def compiled(place: Place) -> Figures:
     place.needs_gpu("the vendors' compilers are for GPUs")
-    found = vendor_program.run(place.tested.arch, place.device.driver.info.arch)
+    found = vendor_program.run(place.tested.arch, place.device.driver.info.arch, place.tested.ordinal)
     if isinstance(found, str):
         raise Skip(found)
     return found

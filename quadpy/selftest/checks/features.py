@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 import quadpy as qp
-from quadpy.errors import QuadpyError
 from quadpy.selftest import kernels
 from quadpy.selftest.place import Place, counted, require, require_same
 from quadpy.selftest.table import Skip, check
@@ -30,22 +29,21 @@ def printing(place: Place) -> None:
 def debugging(place: Place) -> None:
     x, at = counted(10), counted(4, np.int32)
     at[3] = 99
-    runs: tuple[Callable[[], object], ...] = (
-        lambda: kernels.gather(x, at, counted(4)), lambda: kernels.asserting(x),
+    runs: tuple[tuple[type[Exception], Callable[[], object]], ...] = (
+        (IndexError, lambda: kernels.gather(x, at, counted(4))), (AssertionError, lambda: kernels.asserting(x)),
     )  # fmt: skip
-    for run in runs:
+    for error, run in runs:
         with place.under(debug=True):
             try:
                 run()
                 place.device.synchronize()
-            except (QuadpyError, AssertionError):
-                pass
-            else:
-                raise AssertionError("a check of a kernel that must fail did not")
+            except error:
+                continue
+        raise RuntimeError(f"a kernel that must fail with {error.__name__} did not")
     require_same(np.arange(10, dtype=np.float32), x.to_numpy(), "an array after a failed check")
 
 
-@check("the hazard checker finds a missing event", "hazards")
+@check("the hazard checker finds a missing event, and none where there is one", "hazards")
 def hazards(place: Place) -> None:
     place.needs_gpu("on the CPU, streams share one order; hazards are tested there by quadpy's own tests")
     x, stream = counted(100), qp.create_stream()
@@ -54,6 +52,14 @@ def hazards(place: Place) -> None:
         kernels.add_one(x, stream=stream)
     place.device.synchronize()
     require(found.certain, "the hazard checker does not see two writes that nothing orders")
+    ready = qp.create_event()
+    with qp.hazards.check(collect=True) as found:
+        kernels.add_one(x)
+        ready.record()
+        ready.wait(stream)
+        kernels.add_one(x, stream=stream)
+    place.device.synchronize()
+    require(not found.certain, "the hazard checker sees no event between two writes")
     stream.destroy()
 
 

@@ -124,15 +124,18 @@ def large(place: Place) -> None:
     for number in range(count):
         each = qp.ndarray(qp.f32, 8)
         kept.append(each)
-        last = graph.add_kernel(kernels.put, float(number), each, deps=[last])
+        last = graph.add_kernel(kernels.put, float(number), each, deps=[last], name=f"put {number}")
         if number % 10 == 0:
             last = graph.add_kernel(kernels.add_one, x, deps=[last])
     with graph.instantiate(fuse=False) as run:
-        for _ in range(2):
+        for turn in range(2):
+            for number in range(0, turn * count, 9):
+                run.update(f"put {number}", -1.0, kept[number])
             run.launch()
         place.device.synchronize()
-    found = np.array([each[0] for each in kept], np.float32)
-    require_same(np.arange(count, dtype=np.float32), found, f"the nodes of a graph of {count + count // 10} kernels")
+    found, expected = np.array([each[0] for each in kept], np.float32), np.arange(count, dtype=np.float32)
+    expected[::9] = -1
+    require_same(expected, found, f"the nodes of a graph of {count + count // 10} kernels, some with other arguments")
     require_same(np.arange(64, dtype=np.float32) + 2 * (count // 10), x.to_numpy(), "a chain in a large graph")
 
 
