@@ -120,7 +120,11 @@ def _is_pure(fn: Callable[..., Any]) -> bool:
     if numpy is not None and getattr(numpy, getattr(fn, "__name__", ""), None) is fn:
         return isinstance(fn, numpy.ufunc) or (isinstance(fn, type) and issubclass(fn, numpy.generic))
     receiver = getattr(fn, "__self__", None)
-    return getattr(fn, "__module__", None) in ("math", "operator", "_operator") or type(receiver) in _CONTAINERS
+    return getattr(fn, "__module__", None) in ("math", "operator", "_operator") or type(receiver) in (
+        *_CONTAINERS,
+        int,
+        float,
+    )
 
 
 def _iterated(fn: Callable[..., Any], args: Sequence[Any]) -> int:

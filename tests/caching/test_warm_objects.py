@@ -1,4 +1,4 @@
-"""Warm starts without parsing: objects passed on to functions, enumerations that say how they are shown, NumPy's functions."""
+"""Warm starts without parsing: objects passed on to functions, enumerations that say how they are shown, NumPy's functions, methods of numbers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PROGRAM = """
 
     @qp.kernel
     def run(x: qp.f32, config: qp.template()) -> qp.f32:
-        step = qp.static(float(np.nextafter(np.float32(0), np.float32(1)) > 0))
+        step = qp.static(float(np.nextafter(np.float32(0), np.float32(1)) > 0 and config.scale.bit_length() > 0))
         return scaled(x, config, step) + scaled(x, config=config, by=1.0)
 
     qp.init(arch=qp.cpu)
