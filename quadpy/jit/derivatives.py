@@ -14,7 +14,15 @@ def derivative_of(kernel: Kernel, kind: str) -> Kernel:
         ArgumentError: it is the derivative of another kernel.
     """
     if isinstance(kernel, BoundKernel):
-        return kernel.__func__.derivative(kind).__get__(kernel.__self__)
+        found = kernel.__func__.derivative(kind).__get__(kernel.__self__)
+    else:
+        found = _of_function(kernel, kind)
+    if kernel.options.guarded:
+        found.guard()
+    return found
+
+
+def _of_function(kernel: Kernel, kind: str) -> Kernel:
     name = f"_{kind}"
     found: Kernel | None = vars(kernel).get(name)
     if found is None:

@@ -151,10 +151,14 @@ class Kernel(ByName):
         """Whether the call that raised ``error`` is made again; see ``jit.limits``."""
         if not self.options.as_taichi or not import_late("quadpy.jit.limits").is_tolerated(error, self.source.span):
             return False
+        self.guard()
+        return True
+
+    def guard(self) -> None:
+        """From now on, accesses outside arrays do nothing."""
         if not self.options.guarded:
             self._take(self.options._replace(guarded=True))
             self._configure()
-        return True
 
     def prepare(self, *args: Argument, **kwargs: Argument) -> Prepared | HostLaunch:
         """Return what a call with ``args`` and ``kwargs`` would launch, without launching it; a graph takes it as a node.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 
 import numpy as np
@@ -499,3 +500,31 @@ def test_methods_of_several_objects():
         add(second.out)
     wanted = 2 * np.cos(2 * np.sin(0.5)) * 2 * np.cos(0.5)
     assert np.allclose(x.grad.to_numpy(), wanted, rtol=1e-12)
+
+
+def test_loops_that_leave_arrays_in_programs_of_taichi():
+    """There, accesses outside arrays do nothing, on the way back, too."""
+    import quadpy.compat.taichi as ti
+
+    ti.init(arch=ti.cpu, default_fp=ti.f64)
+    x, y = (ti.field(ti.f64, n, needs_grad=True) for n in (5, 3))
+    loss = ti.field(ti.f64, (), needs_grad=True)
+
+    @ti.kernel
+    def squares():
+        for i in range(5):
+            y[i] = x[i] * x[i]
+
+    @ti.kernel
+    def add():
+        for i in y:
+            loss[None] += y[i]
+
+    x.fill(3.0)
+    for run in range(2):
+        loss[None] = 0.0
+        with pytest.warns(RuntimeWarning) if run == 0 else contextlib.nullcontext(), ti.ad.Tape(loss):
+            squares()
+            add()
+        assert x.grad.to_numpy().tolist() == [6.0, 6.0, 6.0, 0.0, 0.0]
+    qp.init(arch=qp.cpu)
