@@ -14,7 +14,7 @@ def derivative_of(kernel: Kernel, kind: str) -> Kernel:
         ArgumentError: it is the derivative of another kernel.
     """
     if isinstance(kernel, BoundKernel):
-        found = kernel.__func__.derivative(kind).__get__(kernel.__self__)
+        found: Kernel = kernel.__func__.derivative(kind).__get__(kernel.__self__)
     else:
         found = _of_function(kernel, kind)
     if kernel.options.guarded:
