@@ -234,11 +234,12 @@ def test_no_device_has_a_reason():
         open_over(StandIn(hipGetDeviceCount=Status.hipErrorNoDevice))
 
 
-def test_a_library_without_its_calls_is_no_device():
+def test_a_library_without_its_calls_is_no_device(monkeypatch):
+    monkeypatch.setattr(table, "hip_api", lambda: table._require_device(HipByCtypes(ctypes.CDLL(None))))
     with pytest.raises(
         NoDeviceError, match="the HIP library cannot be used: the HIP library has no hipRuntimeGetVersion"
     ):
-        table._require_device(HipByCtypes(ctypes.CDLL(None)))
+        table.open_hip_driver()
 
 
 def test_a_device_out_of_range_is_no_device():

@@ -39,6 +39,7 @@ import llvmlite.binding as llvm
 own = llvm.get_process_triple()
 llvm.get_process_triple = lambda: {triple!r}
 sys.platform = {platform!r}
+subprocess.Popen.kill = lambda process: os.kill(process.pid, 9)  # which needs no names of signals there
 shutil._winapi = types.SimpleNamespace(NeedCurrentDirectoryForExePath=lambda name: True)  # of Python 3.12
 for module, names in {absent!r}.items():
     for name in names:

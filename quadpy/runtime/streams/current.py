@@ -19,13 +19,11 @@ class Use(While):
     """One entry of a thread's stack of streams.  It lasts as long as a token, whose death removes it in one step.
 
     ``stream`` is the Stream object of ``timeline``, or None if it is not known.  Code that changes both clears it
-    first.
+    first.  Without a ``timeline``, the use has not begun yet.
     """
 
-    __slots__ = ("stream", "timeline")
-
-    stream: object
-    timeline: Timeline
+    stream: object = None
+    timeline: Timeline | None = None
 
 
 class CurrentStreams(threading.local):
@@ -45,17 +43,15 @@ class CurrentStreams(threading.local):
 
     def use(self, timeline: Timeline, stream: object, lifetime: Lifetime) -> None:
         """Make ``stream`` current for a ``lifetime``."""
-        use = Use(lifetime(), self._drop)
-        use.timeline, use.stream = timeline, stream
-        self.uses.append(use)
-
-    def _drop(self, use: Use) -> None:
-        if use in self.uses:  # not if an interrupt came before it was
-            self.uses.remove(use)
+        # Made and added in one step, in which no interrupt comes: otherwise it could not be removed, which is one step, too.
+        self.uses.extend(map(Use, (lifetime(),), (self.uses.remove,)))
+        use = self.uses[-1]
+        use.timeline = timeline
+        use.stream = stream
 
     def timeline(self) -> Timeline:
         """The timeline of the current stream: the default one, with a warning, if the current stream was destroyed."""
-        timeline = self.uses[-1].timeline
+        timeline = next(use.timeline for use in reversed(self.uses) if use.timeline is not None)
         if timeline.owner is None:
             timeline = self._default
             self.change(timeline, None)
