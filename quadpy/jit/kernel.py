@@ -252,10 +252,7 @@ class Kernel(ByName):
         return self.derivative("grad")
 
     def derivative(self, kind: str) -> Kernel:
-        """The backward kernel for "grad"; for "dual" the one that also computes duals; always the same object.
-
-        See ``lang.arguments.Derivative`` for the other kinds.
-        """
+        """The backward kernel for "grad", another derivative for other kinds (``lang.arguments.Derivative``); always the same object."""
         return import_late("quadpy.jit.derivatives").derivative_of(self, kind)  # type: ignore[no-any-return]  # as annotated
 
     def graph_stats(self) -> GraphKernelStats:
