@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -67,10 +67,15 @@ def with_derivatives(kind: str) -> Iterator[Any]:
             yield each
 
 
-def is_gradient(memory: object) -> bool:
-    """Whether a field's memory is that of a gradient."""
-    found = set(storages_of(memory)) if isinstance(memory, FieldMemory) else set()
-    return bool(found) and any(found <= set(storages_of(each.grad)) for each in with_derivatives("grad"))
+def without_gradients(arrays: Sequence[object]) -> list[object]:
+    """Those of ``arrays`` that are not the memory of a field's gradient."""
+    gradients = [set(storages_of(each.grad)) for each in with_derivatives("grad")]
+
+    def is_gradient(memory: object) -> bool:
+        found = set(storages_of(memory)) if isinstance(memory, FieldMemory) else set()
+        return bool(found) and any(found <= each for each in gradients)
+
+    return [each for each in arrays if not is_gradient(each)]
 
 
 def _is_placed(field: Any) -> bool:

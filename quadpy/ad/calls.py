@@ -8,7 +8,7 @@ from weakref import WeakSet
 
 import numpy as np
 
-from quadpy.ad.arrays import Bytes, bytes_of, copy_of, is_gradient, overlap, storages_of
+from quadpy.ad.arrays import Bytes, bytes_of, copy_of, overlap, storages_of, without_gradients
 from quadpy.ad.entries import Touch
 from quadpy.core.light import dataclass
 from quadpy.core.public import call_site
@@ -118,17 +118,16 @@ def backward_launch(
             f"{forward.kernel.source.name} gets an array of another library, which may change without a tape's knowledge",
             call_site(), hint="copy it into a qp.ndarray first",
         )  # fmt: skip
-    primal = {bytes_of(each) for each in forward.arrays}
+    primal, arrays = {bytes_of(each) for each in forward.arrays}, back.arrays
+    kept = set(map(id, without_gradients(arrays)))  # gradients may be between the numbers of their fields
     reads: dict[Bytes, tuple[Storage, ...]] = {}
     changed: dict[Bytes, tuple[Storage, ...]] = {}
     touches: list[Touch] = []
     for access in back.touched:
-        array = back.arrays[access.array]
+        array = arrays[access.array]
         where = bytes_of(array)
         touches.append((where, access.kind != "read"))
-        if is_gradient(array):  # perhaps between the numbers of its field
-            continue
-        if any(overlap(where, each) for each in primal):  # else it is a copy
+        if id(array) in kept and any(overlap(where, each) for each in primal):  # else it is a gradient, or a copy
             reads[where] = storages_of(array)
             if access.kind != "read":
                 changed[where] = storages_of(array)

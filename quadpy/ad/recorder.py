@@ -95,9 +95,8 @@ class Recorder(Following):
                 self._note_unnoted(kernel, launch.arrays, written)
             noted, from_before = len(self.entries), backward is not None and backward[0].from_before
             if backward is not None and from_before:
-                self.add(
-                    *backward, map(bytes_of, launch.arrays)
-                )  # as if it had been called before: what it reads is kept
+                # As if it had been called before: what it reads is kept.
+                self.add(*backward, map(bytes_of, launch.arrays))
             self.keep([bytes_of(each) for each in written], on)
             try:
                 with as_launch(number) if number else nullcontext():

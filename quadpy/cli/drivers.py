@@ -70,7 +70,7 @@ def answer(backend: str) -> None:
     tell(events, "places", places=[*places("amdhip64")] if backend == "amdgpu" else [])
     probe = probe_hip() if backend == "amdgpu" else probe_cuda()
     tell(events, "answer", finding=found_of(probe), probe=dataclasses.asdict(probe))
-    os._exit(0)  # what the driver does at the end of a process concerns nobody here
+    os._exit(0)  # without the driver's clean-up, which may hang
 
 
 def found_of(probe: Probe) -> Finding:

@@ -109,6 +109,6 @@ class Child:
 
 
 def _ending(code: int) -> str:
-    with suppress(ValueError):  # a status is no signal, and real-time signals have no names
+    with suppress(ValueError):  # an exit status, or a real-time signal, which has no name
         return f"signal {-code} ({signal.Signals(-code).name})"
     return f"exit status {code}" if code >= 0 else f"signal {-code}"

@@ -28,7 +28,7 @@ def pass_derivatives(t: Trace, args: Mapping[str, ArgType]) -> None:
     Raises:
         KernelTypeError: an array or field of a kind that is not differentiated.
     """
-    span = t.frame.source.span
+    span, asked = t.frame.source.span, _asked(t)
     if has_checkpoints(t):
         t.fail_type("a kernel with checkpoints is not differentiated", span, "leave the checkpoints out")
     for name, arg in args.items():
@@ -37,16 +37,13 @@ def pass_derivatives(t: Trace, args: Mapping[str, ArgType]) -> None:
     for ref, field in list(t.signature.fields.values()):
         if getattr(field, "__quadpy_distributed__", False):
             _refuse(t, _called(t, ref.name), "is distributed", "differentiate on one rank")
-        asked = _asked(t)
         for path in asked.paths:
             found = _derivative_of(t, field, path)
             passed = None if found is None else import_value(t, found)
-            more = asked.directions is not None and path.endswith("dual")  # an axis of directions
-            if (
-                isinstance(passed, ArrayRef)
-                and passed.type != ref.type
-                and not (more and passed.type.ndim == ref.type.ndim + 1)
-            ):
+            if not isinstance(passed, ArrayRef) or passed.type == ref.type:
+                continue
+            has_directions = asked.directions is not None and path.endswith("dual")  # an axis of its own
+            if not has_directions or passed.type.ndim != ref.type.ndim + 1:
                 _refuse(t, _called(t, ref.name), f"has a {path} with another layout", f"place x and x.{path} together")
 
 

@@ -6,7 +6,6 @@ import functools
 
 import numpy as np
 import pytest
-from backends import backends
 
 import quadpy as qp
 from quadpy.ad.steps import kept_first, segments
@@ -16,11 +15,7 @@ from quadpy.runtime.memory.accounting import Accounting
 F64 = qp.Array1D[qp.f64]
 
 
-@pytest.fixture(params=[*backends(), "python"], autouse=True)
-def _arch(request):
-    qp.init(arch=request.param)
-    yield
-    qp.init(arch=qp.cpu)
+pytestmark = pytest.mark.usefixtures("each_backend")
 
 
 @qp.kernel

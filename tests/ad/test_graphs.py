@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
-from backends import backends
 
 import quadpy as qp
 from quadpy.runtime.device.current import current_config
@@ -12,11 +13,7 @@ from quadpy.runtime.device.current import current_config
 F64 = qp.Array1D[qp.f64]
 
 
-@pytest.fixture(params=[*backends(), "python"], autouse=True)
-def _arch(request):
-    qp.init(arch=request.param)
-    yield
-    qp.init(arch=qp.cpu)
+pytestmark = pytest.mark.usefixtures("each_backend")
 
 
 @qp.kernel
@@ -32,6 +29,12 @@ def drift(x: F64, v: F64) -> None:
 
 
 @qp.kernel
+def noisy(x: F64, y: F64) -> None:
+    for i in x:
+        y[i] = x[i] * qp.random(qp.f64)
+
+
+@qp.kernel
 def square(a: F64, b: F64) -> None:
     for i in a:
         b[i] = a[i] * a[i]
@@ -41,6 +44,13 @@ def square(a: F64, b: F64) -> None:
 def add_up(a: F64, total: qp.Array0D[qp.f64]) -> None:
     for i in a:
         total[None] += a[i]
+
+
+def noisy_step(x, y, loss):
+    loss.fill(0)
+    with qp.ad.Tape(loss):
+        noisy(x, y)
+        add_up(y, loss)
 
 
 def arrays(*numbers):
@@ -276,11 +286,6 @@ def test_host_functions_are_refused():
 def test_random_numbers_in_a_graph_are_drawn_again():
     x, y, loss = arrays(1, 2, 3)
 
-    @qp.kernel
-    def noisy(x: F64, y: F64) -> None:
-        for i in x:
-            y[i] = x[i] * qp.random(qp.f64)
-
     with qp.graph.capture() as graph:
         noisy(x, y)
         add_up(y, loss)
@@ -301,16 +306,7 @@ def test_random_numbers_in_a_graph_are_drawn_again():
 def test_random_numbers_on_captured_and_replayed_tapes():
     x, y, loss = arrays(1, 2, 3)
 
-    @qp.kernel
-    def noisy(x: F64, y: F64) -> None:
-        for i in x:
-            y[i] = x[i] * qp.random(qp.f64)
-
-    def step():
-        loss.fill(0)
-        with qp.ad.Tape(loss):
-            noisy(x, y)
-            add_up(y, loss)
+    step = partial(noisy_step, x, y, loss)
 
     def result():
         assert x.grad.to_numpy() @ x.to_numpy() == pytest.approx(loss[None], rel=1e-12)
@@ -336,16 +332,7 @@ def test_random_numbers_on_captured_and_replayed_tapes():
 def test_what_a_captured_tape_draws_is_what_calls_draw():
     x, y, loss = arrays(1, 2, 3)
 
-    @qp.kernel
-    def noisy(x: F64, y: F64) -> None:
-        for i in x:
-            y[i] = x[i] * qp.random(qp.f64)
-
-    def step():
-        loss.fill(0)
-        with qp.ad.Tape(loss):
-            noisy(x, y)
-            add_up(y, loss)
+    step = partial(noisy_step, x, y, loss)
 
     def found(call):
         qp.init(arch=current_config().arch, random_seed=5)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from backends import backends
 
 import quadpy as qp
 from quadpy.ad.implicit import gmres
@@ -12,11 +11,7 @@ from quadpy.ad.implicit import gmres
 F64, F64x2 = qp.Array1D[qp.f64], qp.Array2D[qp.f64]
 
 
-@pytest.fixture(params=[*backends(), "python"], autouse=True)
-def _arch(request):
-    qp.init(arch=request.param)
-    yield
-    qp.init(arch=qp.cpu)
+pytestmark = pytest.mark.usefixtures("each_backend")
 
 
 @qp.kernel

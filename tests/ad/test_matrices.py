@@ -6,7 +6,6 @@ import sys
 
 import numpy as np
 import pytest
-from backends import backends
 
 import quadpy as qp
 from quadpy.ad.matrices import SparsityError, coloured
@@ -15,11 +14,7 @@ from quadpy.errors import ArgumentError
 N = 24
 
 
-@pytest.fixture(params=[*backends(), "python"], autouse=True)
-def _arch(request):
-    qp.init(arch=request.param)
-    yield
-    qp.init(arch=qp.cpu)
+pytestmark = pytest.mark.usefixtures("each_backend")
 
 
 @qp.kernel

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from backends import backends
 
 import quadpy as qp
 
 F64 = qp.Array1D[qp.f64]
 
 
-@pytest.fixture(params=[*backends(), "python"], autouse=True)
-def _arch(request):
-    qp.init(arch=request.param)
-    yield
-    qp.init(arch=qp.cpu)
+pytestmark = pytest.mark.usefixtures("each_backend")
 
 
 @qp.kernel

@@ -6,7 +6,6 @@ import inspect
 
 import numpy as np
 import pytest
-from backends import backends
 
 import quadpy as qp
 
@@ -14,11 +13,7 @@ F64 = qp.Array1D[qp.f64]
 N = 7
 
 
-@pytest.fixture(params=[*backends(), "python"], autouse=True)
-def _arch(request):
-    qp.init(arch=request.param)
-    yield
-    qp.init(arch=qp.cpu)
+pytestmark = pytest.mark.usefixtures("each_backend")
 
 
 @qp.kernel

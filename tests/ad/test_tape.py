@@ -7,16 +7,10 @@ import threading
 
 import numpy as np
 import pytest
-from backends import backends
 
 import quadpy as qp
 
-
-@pytest.fixture(params=[*backends(), "python"], autouse=True)
-def _arch(request):
-    qp.init(arch=request.param)
-    yield
-    qp.init(arch=qp.cpu)
+pytestmark = pytest.mark.usefixtures("each_backend")
 
 
 def field(shape=(), dtype=qp.f64):

@@ -10,11 +10,11 @@ import pytest
 
 import quadpy as qp
 
-PROGRAM = """
+COUNTING = """
 import sys
 import dataclasses
 import quadpy as qp
-from quadpy.jit import compiler
+from quadpy.jit import compilation, compiler
 qp.init()
 traces = 0
 trace = compiler.trace_kernel
@@ -25,7 +25,12 @@ def counted(*args, **kwargs):
     return trace(*args, **kwargs)
 
 compiler.trace_kernel = counted
+"""
+"""Counts how often a kernel is traced."""
 
+PROGRAM = (
+    COUNTING
+    + """
 SCALE = 2
 
 @qp.dataclass
@@ -95,6 +100,7 @@ a.fill(5.0)
 print(by_field(), by_argument(Heavy(m=2.0)), by_array(array), by_dataclass(Args(a, Inner(2.0))), Solver().run())
 print(traces)
 """
+)
 
 
 @pytest.fixture
@@ -130,21 +136,9 @@ def test_a_change_is_seen(run):
     assert run(k=("self.k = 2", "self.k = 5"))[0] == [20.0, 40.0, 2.0, 10.0, 15.0]
 
 
-CONFIGURED = """
-import sys
-import dataclasses
-import quadpy as qp
-from quadpy.jit import compilation, compiler
-qp.init()
-traces = 0
-trace = compiler.trace_kernel
-
-def counted(*args, **kwargs):
-    global traces
-    traces += 1
-    return trace(*args, **kwargs)
-
-compiler.trace_kernel = counted
+CONFIGURED = (
+    COUNTING
+    + """
 if sys.argv[2] == "together":
     compilation._known_members = lambda *_: []
 
@@ -173,6 +167,7 @@ for array, value in zip(arrays, (1, 2, 10)):
     array.fill(value)
 print(k(State(*arrays), Config(int(sys.argv[1]))), traces)
 """
+)
 
 
 @pytest.mark.parametrize("first", ["in turn", "together"])

@@ -316,7 +316,7 @@ def test_a_damaged_library_is_named_and_the_next_place_is_tried(tmp_path, bindin
 
 
 def test_a_library_that_the_loader_finds_and_cannot_open_is_not_absent(tmp_path):
-    """Half of an installation, found by LD_LIBRARY_PATH; a broken file of that name in the current folder is no matter."""
+    """Half of an installation, found by LD_LIBRARY_PATH; a broken file of that name in the current folder does not count."""
     reason = "from quadpy.runtime.device.probe import probe_hip; print(probe_hip().reason)"
     (tmp_path / "lib").mkdir()
     for content, why in {b"": "file too short", b"no library" * 99: "invalid ELF header"}.items():

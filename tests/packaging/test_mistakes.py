@@ -158,7 +158,7 @@ VALUES = {
     "hazards": (lambda: qp.init(hazards="yess"), "hazards must be True, False or 'collect', not 'yess'"),
     "template_primitives": (lambda: qp.data_oriented(template_primitives=3), "template_primitives must be True or False"),
     "needs_grad": (lambda: qp.field(qp.f32, 3, needs_grad="yes"), "needs_grad must be True or False"),
-    "needs_dual": (lambda: qp.field(qp.f32, 3, needs_dual="yes"), "needs_dual=.yes. is no number of directions"),
+    "needs_dual": (lambda: qp.field(qp.f32, 3, needs_dual="yes"), "needs_dual must be True, False or a number of directions, not .yes."),
     "gradient of an array": (lambda: qp.ndarray(qp.f32, 3, needs_grad=7), "needs_grad must be True or False, not 7"),
     "a shape": (lambda: qp.ndarray(qp.f32, -3), "the shape -3 has a negative extent"),
     "timing": (lambda: qp.create_event(timing="yes"), "timing must be True or False, not 'yes'"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 import random
+from functools import partial
 
 import numpy as np
 
@@ -24,7 +25,7 @@ class Writer:
 
     def number(self, depth: int = 2) -> str:
         pick = self.choose.randrange(12 if depth else 4)
-        part = lambda: self.number(depth - 1)  # noqa: E731
+        part = partial(self.number, depth - 1)
         match pick:
             case 0 | 1:
                 return self.choose.choice(self.names)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -58,7 +59,7 @@ class Rich(Writer):
     def number(self, depth: int = 2) -> str:
         if self.choose.random() > 0.25:
             return super().number(depth)
-        part = lambda: super(Rich, self).number(max(depth - 1, 0))  # noqa: E731
+        part = partial(super().number, max(depth - 1, 0))
         at = self.choose.choice(self.places)
         return self.choose.choice(
             [
@@ -172,7 +173,10 @@ def _at(runs: list[Runnable], seed: int, what: str) -> bool:
     slopes = [differences(run, given, ways, step) for step in (1e-3, 1e-4, 1e-5)]
     flat = [np.concatenate([np.ravel(slope[name]) for name in NAMES]) for slope in slopes]
     tangents = np.concatenate([np.ravel(duals[f"{name}.dual"]) for name in NAMES])
-    near = lambda a, b: np.abs(a - b).max() <= 1e-6 * (1 + np.abs(b).max())  # noqa: E731
+
+    def near(a, b):
+        return np.abs(a - b).max() <= 1e-6 * (1 + np.abs(b).max())
+
     if any(near(each, tangents) for each in flat):
         return True
     assert not (near(flat[0], flat[1]) and near(flat[1], flat[2])), (

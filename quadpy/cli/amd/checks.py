@@ -11,10 +11,9 @@ from typing import Final, NamedTuple
 from quadpy.cli.amd import commands
 from quadpy.cli.amd.machine import Machine, Node, known
 from quadpy.runtime.device.probe import Probe
-from quadpy.runtime.drivers.rocm_library import INSTALL, Place, is_path
+from quadpy.runtime.drivers.rocm_library import INSTALL, OLDEST, SOUND, Place, is_path
 
 _VISIBLE: Final = ("HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL")
-_OLDEST: Final = 70_000_000
 _OVERRIDE: Final = "HSA_OVERRIDE_GFX_VERSION"
 
 
@@ -164,9 +163,9 @@ def library_checks(machine: Machine, probe: Probe, places: Sequence[Place]) -> I
     if not (version := _version(probe)):
         if not probe.runtime:  # else it is there, and does not answer: the last check says so
             yield Check(False, "ROCm", f"{probe.reason}: {_searched(places, probe)}", _install(machine, version))
-    elif version < _OLDEST:
+    elif version < OLDEST:
         yield Check(False, "ROCm", f"{probe.runtime} is too old: quadpy needs HIP 7.0", _install(machine, version))
-    elif version < 70_253_211:
+    elif version < SOUND:
         text = f"{probe.runtime} has bugs in event queries and captures, which 7.2.1 fixed"
         yield Check(None, "ROCm", text, _install(machine, version))
     else:
@@ -212,7 +211,7 @@ def _environment(machine: Machine, probe: Probe) -> Iterator[Check]:
             if (value := machine.environ.get(name)) is not None and not _shows(value, len(nodes)):
                 yield Check(False, name, f"{value!r} hides every GPU", (f"unset {name}",))
     if probe.devices:
-        yield Check(True if _version(probe) >= _OLDEST else None, "devices", "; ".join(probe.devices))
+        yield Check(True if _version(probe) >= OLDEST else None, "devices", "; ".join(probe.devices))
     elif probe.runtime:
         mend = () if _version(probe) else ("sudo dmesg | grep -e amdgpu -e kfd",)
         yield Check(False, "devices", f"HIP finds none: {probe.reason}", mend)

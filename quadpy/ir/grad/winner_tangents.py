@@ -138,7 +138,7 @@ class Winners:
             return [ir.Store(ir.Element("$site", index, 0, e.type, span=e.span), e, span=e.span) for e in values]
 
         kernel = self.of.kernel
-        live = live_part(replace(kernel, body=self.at.block([replace(self.loop, body=visit(self.body))])))  # type: ignore[arg-type]
+        live = live_part(replace(kernel, body=self.at.block([replace(self.loop, body=visit(self.body))])))  # type: ignore[arg-type]  # a block for a block
         loaded = {node.var for node in walk(live.body) if isinstance(node, ir.Load)}
         all_accesses, kept = list(accesses_in(self.body)), Kept(self.body)
         writes = [

@@ -159,7 +159,7 @@ def directions_in(needs_dual: Any) -> int | None:
         return None
     if not hasattr(needs_dual, "__index__") or needs_dual < 1:
         raise ArgumentError(
-            f"needs_dual={needs_dual!r} is no number of directions",
+            f"needs_dual must be True, False or a number of directions, not {needs_dual!r}",
             hint="True is for one direction, 4 for four at once",
         )
     return int(needs_dual)

@@ -17,14 +17,8 @@ from quadpy.runtime.drivers.gpu_api import CALLS, GpuApi
 from quadpy.runtime.drivers.hip_binding import hip_binding
 from quadpy.runtime.drivers.hip_graph_api import hip_graph_api
 from quadpy.runtime.drivers.hip_parts import Parts
-from quadpy.runtime.drivers.rocm_library import INSTALL, LibraryMissing
+from quadpy.runtime.drivers.rocm_library import INSTALL, OLDEST, SOUND, LibraryMissing
 from quadpy.runtime.drivers.vendor_calls import named
-
-_OLDEST: Final = 70_000_000
-"""HIP 7.0, since which frees no longer wait and handles are no longer validated."""
-
-_SOUND: Final = 70_253_211
-"""ROCm 7.2.1, by its build number, which fixed event queries during captures."""
 
 _NO_DEVICE: Final = (
     "check that the amdgpu kernel driver is loaded, that /dev/kfd can be opened, and that HIP_VISIBLE_DEVICES does not hide "
@@ -75,12 +69,12 @@ def _require_device(hip: Any) -> None:
     """Raise NoDeviceError if the library is too old, or there is no device."""
     status, version = hip.hipRuntimeGetVersion()
     found, count = hip.hipGetDeviceCount()
-    if status == hip.hipError_t.hipSuccess and version < _OLDEST:
+    if status == hip.hipError_t.hipSuccess and version < OLDEST:
         raise NoDeviceError(f"HIP {version} is too old: quadpy needs 7.0 or newer", hint="install a newer ROCm")
     if found != hip.hipError_t.hipSuccess or not count:
         reason = found.name if found != hip.hipError_t.hipSuccess else "0 devices"
         raise NoDeviceError(f"HIP finds no device: {reason}", hint=_NO_DEVICE)
-    if version < _SOUND:
+    if version < SOUND:
         warnings.warn(
             f"HIP {version} has bugs in event queries and captures, which ROCm 7.2.1 fixed",
             RuntimeWarning,

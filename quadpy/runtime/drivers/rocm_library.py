@@ -20,13 +20,17 @@ from typing import Final, NamedTuple
 
 INSTALL: Final = "pip install --index-url https://stable.repo.amd.com/rocm/whl-next/ rocm"
 """ROCm from AMD's own index, without its mathematical libraries, which quadpy does not need.  PyPI's ``rocm`` is empty."""
+OLDEST: Final = 70_000_000
+"""HIP 7.0, since which frees no longer wait and handles are no longer validated."""
+SOUND: Final = 70_253_211
+"""ROCm 7.2.1, by its build number, which fixed event queries during captures."""
 _VARIABLES: Final = ("ROCM_PATH", "ROCM_HOME", "HIP_PATH")
 _FOLDERS: Final = ("/opt/rocm", "/opt/rocm/core-*", "/opt/rocm-*")
 _SONAMES: Final = {"amdhip64": 7, "rccl": 1, "rocprofiler-sdk-roctx": 1, "roctx64": 4}
 """The libraries that quadpy uses, and the version in the name of the file whose calls it knows."""
 
 _CALLS: Final = {"amdhip64": "hipRuntimeGetVersion"}
-"""A call of each library that shows that it is no other one."""
+"""A function by which a file shows that it is this library."""
 
 
 class Place(NamedTuple):
@@ -74,14 +78,14 @@ def open_rocm_library(name: str) -> Opened:
 
 
 def _absent(file: str, why: str) -> bool:
-    """Whether an error means that there is no such file, rather than that it, or another one that it needs, is broken."""
+    """Whether an error means that the file does not exist; otherwise it, or a library that it needs, is broken."""
     if is_path(file) or sys.platform != "linux":
         return not Path(file).exists()
     return file in why and "No such file" in why
 
 
 def is_path(file: str) -> bool:
-    """Whether ``file`` is no mere name, which the system's loader looks for in places of its own."""
+    """Whether ``file`` has a folder; a bare name is left to the system's loader."""
     return Path(file).name != file
 
 
