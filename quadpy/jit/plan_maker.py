@@ -247,8 +247,8 @@ class PlanMaker:
         return [span for _, span in found]
 
     def _traced(self, options: Options) -> Kernel:
-        traced: Traced = import_late("quadpy.jit.compiler").traced_for(replace(self._request(options), again=True))
-        return traced.kernel
+        request = replace(self._request(options), again=True)
+        return import_late("quadpy.jit.compiler").kernel_again(request)  # type: ignore[no-any-return]  # a kernel
 
 
 def _footprints_of(code: CodeObject, kernel: Callable[[], Kernel]) -> KernelFootprints:
