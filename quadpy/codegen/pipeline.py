@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from quadpy.codegen.plans.branches import choose_branches
-from quadpy.codegen.plans.coarsen import move_stores
+from quadpy.codegen.plans.frame import move_stores
 from quadpy.codegen.plans.loads import move_loads
 from quadpy.codegen.plans.stores import select_stores
 from quadpy.core.faults import Site

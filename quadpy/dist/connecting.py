@@ -1,6 +1,8 @@
 """Which ranks there are, and which transport connects them for arrays of a backend.
 
 A program that runs alone has a transport, too: its rank sends to itself.
+
+``World`` is all ranks of a program, as seen by one of them.
 """
 
 from __future__ import annotations
@@ -9,9 +11,11 @@ import importlib.util
 import os
 import socket
 import sys
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from quadpy.dist.members import World
+from quadpy.core.copying import OneProcess
+from quadpy.core.public import made_by
+from quadpy.dist.calls import Calls
 from quadpy.dist.transport.checked import CheckedTransport
 from quadpy.dist.transport.gpu.nccl import load_nccl
 from quadpy.dist.transport.gpu.rccl import load_rccl
@@ -19,10 +23,12 @@ from quadpy.dist.transport.gpu.transport import GpuTransport
 from quadpy.dist.transport.host import HostTransport, RankEngine
 from quadpy.dist.transport.mpi.device_memory import takes_device_memory
 from quadpy.dist.transport.parts import copy_part, pairs_of
-from quadpy.dist.transport.protocol import NO_CALL, FlatPart, Operator, Receive, Send
-from quadpy.errors import TransportError
+from quadpy.dist.transport.protocol import NO_CALL, FlatPart, Operator, Receive, Send, Transport
+from quadpy.errors import DistributedError, QuadpyError, TransportError
+from quadpy.runtime.device.current import current_config
 from quadpy.runtime.device.devices import current_device
 from quadpy.runtime.device.launched import Launched, launched_as
+from quadpy.runtime.device.locks import new_lock
 from quadpy.settings import settings
 
 if TYPE_CHECKING:
@@ -30,7 +36,6 @@ if TYPE_CHECKING:
 
     from quadpy.dist.calls import Call
     from quadpy.dist.transport.gpu.library import GpuLibrary
-    from quadpy.dist.transport.protocol import Transport
     from quadpy.runtime.streams.stream import Stream
 
 
@@ -208,3 +213,46 @@ class AloneTransport:
 
     def close(self) -> None:
         """Has nothing to end."""
+
+
+@made_by("qp.dist.world() returns it")
+class World(OneProcess):
+    """All ranks of the program, as seen by one of them.
+
+    rank        the number of this process, from 0
+    size        the number of ranks
+    local_rank  the number of this process on its host, from 0, which is the number of its GPU
+    """
+
+    error: ClassVar[type[QuadpyError]] = DistributedError
+    instead: ClassVar[str] = "each process has its own: call quadpy.dist.world()"
+
+    __slots__ = ("_lock", "_make", "_transports", "calls", "local_rank", "rank", "size")
+
+    def __init__(
+        self, rank: int, size: int, local_rank: int, make: Callable[[str], Transport], calls: Calls | None = None
+    ) -> None:
+        """``make`` connects the ranks for arrays of a backend; all of them call it together.  ``calls`` are its own."""
+        self.rank, self.size, self.local_rank = rank, size, local_rank
+        self.calls = calls or Calls()
+        self._make, self._transports, self._lock = make, dict[str, Transport](), new_lock()
+
+    def __repr__(self) -> str:
+        return f"<rank {self.rank} of {self.size}, number {self.local_rank} on its host>"
+
+    @property
+    def transport(self) -> Transport:
+        """The transport between the ranks, for arrays of the backend that ``qp.init`` chose.
+
+        At the first access, all ranks must access it together.
+
+        Raises:
+            TransportError: the engine that connects GPUs failed.
+        """
+        arch = current_config().arch
+        transport = self._transports.get(arch)
+        if transport is None:
+            with self._lock:
+                transport = self._transports.get(arch) or self._make(arch)
+                self._transports[arch] = transport
+        return transport

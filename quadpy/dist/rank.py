@@ -31,7 +31,7 @@ from quadpy.settings import settings
 if TYPE_CHECKING:
     from types import FrameType
 
-    from quadpy.dist.members import World
+    from quadpy.dist.connecting import World
 
 _PASSED_ON: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 _ONE_CTRL_C: Final = 0.5

@@ -6,8 +6,7 @@ import threading
 from typing import Final
 
 from quadpy.core.public import public
-from quadpy.dist.connecting import connect
-from quadpy.dist.members import World
+from quadpy.dist.connecting import World, connect
 from quadpy.runtime.device.locks import new_lock
 
 __all__ = ["World", "use_world", "world"]

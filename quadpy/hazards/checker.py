@@ -9,7 +9,7 @@ from __future__ import annotations
 import weakref
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from quadpy.core.conflicts import Hazard
 from quadpy.hazards.calls import Calls, node_entries
@@ -20,7 +20,6 @@ from quadpy.hazards.notes import Notes
 from quadpy.hazards.operations import ALLOCATION, FREE, READ, Entry, Operation
 from quadpy.hazards.regions import Region
 from quadpy.hazards.sites import call_place
-from quadpy.hazards.submissions import Submitted
 from quadpy.runtime.device.devices import current_device
 
 if TYPE_CHECKING:
@@ -32,7 +31,14 @@ if TYPE_CHECKING:
     from quadpy.runtime.device.life import Life
     from quadpy.runtime.drivers.driver import EventHandle
     from quadpy.runtime.launch.host_access import HostMemory
-    from quadpy.runtime.launch.observing import ObservedCall, ObservedNode, ObservedStream, Submission
+    from quadpy.runtime.launch.observing import (
+        NodeTimer,
+        ObservedCall,
+        ObservedNode,
+        ObservedStream,
+        Submission,
+        TaskTimes,
+    )
     from quadpy.runtime.memory.allocators.block import Block
     from quadpy.runtime.streams.owned import OwnerRef
     from quadpy.runtime.streams.timeline import Timeline
@@ -286,3 +292,22 @@ class Checker(HostNotes, GraphNotes):
             lane, handle = self._lane(consumer, life), self._name(memory)
             for user in handle.ledger.users(handle):
                 self._clocks.follow(lane, user.point())
+
+
+class Submitted:
+    """Operations that are in doubt until ``done``, which then calls ``complete``, if the host has waited for them."""
+
+    __slots__ = ("_complete", "_operations")
+
+    task_times: ClassVar[TaskTimes | None] = None
+    node_timer: ClassVar[NodeTimer | None] = None
+
+    def __init__(self, operations: Sequence[Operation], complete: Callable[[], None] | None = None) -> None:
+        self._operations, self._complete = operations, complete
+
+    def done(self) -> None:
+        """Like ``Submission.done``."""
+        for operation in self._operations:
+            operation.done()
+        if self._complete is not None:
+            self._complete()

@@ -1,9 +1,12 @@
-"""The host's access to arrays whose elements are structs stored as in C."""
+"""The host's access to arrays whose elements are structs stored as in C.
+
+Structs are stored as the members of structured NumPy arrays.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NoReturn
 
 import numpy as np
@@ -14,13 +17,14 @@ from quadpy.core.messages import one_of
 from quadpy.core.public import shortened
 from quadpy.core.records import Plain, RecordType
 from quadpy.errors import ArgumentError, QuadpyError
-from quadpy.hostmath.struct_storage import from_stored, to_stored
-from quadpy.hostmath.struct_types import StructType
-from quadpy.hostmath.structs import Struct
+from quadpy.hostmath.struct_types import StructType, struct_type_of
+from quadpy.hostmath.structs import Struct, inside, made_of
 from quadpy.runtime.arrays.dense import DenseArray
 from quadpy.runtime.arrays.field import Field
 from quadpy.runtime.arrays.parts import part_of
-from quadpy.runtime.elements.numpy_types import STORAGE, Numbers, address_of, numpy_dtype
+from quadpy.runtime.elements.numpy_types import STORAGE, Numbers, address_of, admit, decode, encode, numpy_dtype
+from quadpy.runtime.elements.types import element_of
+from quadpy.runtime.elements.values import Elements, wrap
 from quadpy.runtime.memory.device_storage import DeviceStorage
 from quadpy.runtime.memory.host_storage import HostPart, HostStorage, Storage
 from quadpy.runtime.memory.strided_layout import StridedLayout
@@ -312,3 +316,28 @@ def members_to_numpy(owner: Any, dtype: Any = None, **options: Any) -> dict[str,
         nested = not isinstance(member, (Field, ArrayMember))
         found[name] = members_to_numpy(member, dtype, **options) if nested else member.to_numpy(dtype, **options)
     return found
+
+
+def from_stored(type: StructType, stored: Any, store: Callable[[tuple[str, ...], Any], None] | None = None) -> Struct:
+    """A value from the stored form of its members, by name; ``store`` writes a member back."""
+    values: dict[str, Any] = {}
+    for name, dtype in type.members.items():
+        if isinstance(dtype, StructType):
+            values[name] = from_stored(dtype, stored[name], inside(store, name))
+        else:
+            scalar, _ = element_of(dtype)
+            part = None if store is None else lambda *_, name=name: store((name,), values[name])
+            values[name] = wrap(decode(np.asarray(stored[name]), scalar), scalar, part)
+    return made_of(type, values, store)
+
+
+def to_stored(value: Struct, out: Any) -> None:
+    """Writes the members of ``value`` to ``out``, a structured array."""
+    for name, dtype in struct_type_of(value).members.items():
+        part = value[name]
+        if isinstance(part, Struct):
+            to_stored(part, out[name])
+        else:
+            scalar, _ = element_of(dtype)
+            numbers = part.to_numpy() if isinstance(part, Elements) else part
+            out[name] = encode(admit(numbers, scalar), scalar)

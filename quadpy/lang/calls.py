@@ -1,4 +1,7 @@
-"""``f(…)``, by the kind of value that is called."""
+"""``f(…)``, by the kind of value that is called.
+
+``v.fill(x)`` sets all numbers of a vector, matrix or struct where it is: in a variable, in memory, or in a part of these.
+"""
 
 from __future__ import annotations
 
@@ -6,29 +9,33 @@ import ast
 import math
 from collections.abc import Callable, Mapping
 from types import FunctionType, MappingProxyType
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from quadpy.core.dtypes import Scalar
 from quadpy.core.messages import misfit
-from quadpy.core.records import RecordType
 from quadpy.core.source import Span
 from quadpy.intrinsics import BUILTINS, Builtin
 from quadpy.intrinsics.rows import Row, Update
 from quadpy.ir import nodes as ir
 from quadpy.lang.array_slices import subview
+from quadpy.lang.arrays import element_ref, is_element, load_element, store_element, struct_element
 from quadpy.lang.atomics import atomic_call, volatile_load
 from quadpy.lang.called_functions import call_real
 from quadpy.lang.compile_time import evaluated, python_call
+from quadpy.lang.components import variable_named, write_part
 from quadpy.lang.context import Trace
 from quadpy.lang.decorators import Func, Method, RealFunc
 from quadpy.lang.displays import display_items
 from quadpy.lang.fills import filled
+from quadpy.lang.frames import ChosenPart, Items, MutableVar
 from quadpy.lang.functions import inline
 from quadpy.lang.intrinsics import RULES
 from quadpy.lang.lambdas import Lambda, call_lambda
 from quadpy.lang.library import traced
 from quadpy.lang.made_objects import call_while_made
-from quadpy.lang.methods import changing_method
+from quadpy.lang.methods import changing_method, record_at
+from quadpy.lang.names import base_name
+from quadpy.lang.promotion import literal
 from quadpy.lang.python_calls import (
     attribute_by_name,
     call_at_compile_time,
@@ -47,6 +54,7 @@ from quadpy.lang.supers import make_super
 from quadpy.lang.values import (
     ArrayRef,
     BoundMethod,
+    ElementRef,
     Record,
     Value,
     Vec,
@@ -54,11 +62,14 @@ from quadpy.lang.values import (
     is_number,
     is_struct_type,
     shape_text,
+    shaped,
 )
 from quadpy.lang.vecmethods import METHODS
-from quadpy.lang.vector_fills import check_filled, store_filled, vector_to_fill
 from quadpy.lang.vectors import as_items, make_vector, vec_of
 from quadpy.mathlib.library import LibraryFunction
+
+if TYPE_CHECKING:
+    from quadpy.core.records import RecordType
 
 Call: TypeAlias = Callable[[Trace, Any, list[Value], dict[str, Value], Span], Value]
 # ``Any``: a rule takes what it is for, which a mapping cannot express.
@@ -314,3 +325,50 @@ CALLS: Final[Mapping[type, Call]] = {
     Lambda: call_lambda,
 }
 """What a call does, by the class of what is called; any other object is Python's own."""
+
+
+Place: TypeAlias = ElementRef | MutableVar | ChosenPart
+
+
+def vector_to_fill(t: Trace, node: ast.expr) -> tuple[Place, Vec | Record] | None:
+    """The place whose ``fill`` the expression ``node`` is, and a vector or struct of its type; None for all else."""
+    if not isinstance(node, ast.Attribute) or node.attr != "fill":
+        return None
+    owner, span = node.value, t.span(node)
+    struct = struct_element(t, owner) or record_at(t, owner)
+    if struct is not None and ("fill" in struct.names or struct.method("fill") is not None):
+        return None  # its own
+    place: Place
+    if is_element(t, owner):
+        place = element_ref(t, owner)
+        zeros = [literal(0, type, span) for type in place.types]
+        held: Value = load_element(t, place, span) if place.steps else shaped(place.shape, zeros)
+    elif isinstance(t.frame.env.get(name := _name_of(owner)), (MutableVar, Items, Vec, Record)):
+        place = variable_named(t, name, owner)
+        part = place.parts[0] if isinstance(place, ChosenPart) else place
+        held = part.stand_in(span)
+    else:
+        return None
+    return (place, held) if isinstance(held, (Vec, Record)) else None
+
+
+def _name_of(node: ast.expr) -> str:
+    return node.id if isinstance(node, ast.Name) else base_name(node) or ""
+
+
+def store_filled(t: Trace, node: ast.expr, place: Place, value: Value, span: Span) -> None:
+    """Stores what ``node``, the expression ``v.fill``, makes of what is at ``place``."""
+    assert isinstance(node, ast.Attribute)
+    if isinstance(place, ElementRef):
+        store_element(t, place, value, span)
+    else:
+        write_part(t, _name_of(node.value), place, value, span)
+
+
+def check_filled(t: Trace, node: ast.expr, method: BoundMethod) -> None:
+    """Refuses ``v.fill`` where ``v`` names a vector that cannot change: the change would be lost."""
+    if not (isinstance(node, ast.Attribute) and isinstance(method.receiver, Vec) and method.name == "fill"):
+        return
+    if name := _name_of(node.value):
+        variable_named(t, name, node.value)
+        t.fail_type(f"{ast.unparse(node.value)!r} cannot change here", t.span(node), "copy it to a variable first")

@@ -2,23 +2,55 @@
 
 A warm start finds compiled code by the text of the kernel's file, and uses it if every read of the log still gives the
 same result; nothing is parsed.  Later compilations for the same signature use the values of the first one.
+
+It also says what the language knows of an annotation.
 """
 
 from __future__ import annotations
 
 import copy
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import ModuleType
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from quadpy.core.dtypes import Scalar, meant
 from quadpy.core.records import RecordType, function_of
-from quadpy.lang.annotations import understood
 from quadpy.lang.arguments import ArgType, ArrayArg, ContainerArg, MemberPath, StaticArg, StructArg
-from quadpy.lang.decorators import Func, Method
+from quadpy.lang.decorators import Func, Method, Template, is_template
 from quadpy.lang.fingerprints import Fingerprints, is_our_module
 from quadpy.lang.python_reads import reads_of_call
-from quadpy.lang.source import FunctionSource
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from quadpy.lang.source import FunctionSource
+
+
+def understood(annotation: Any) -> Any:
+    """``annotation`` without what has no meaning to the language, so that records of warm starts depend on nothing else.
+
+    ``Template`` stands for every template parameter, None for ``Any``, a tuple for what other types have in brackets,
+    and ``object`` for any other class or object.
+    """
+    annotation = meant(annotation)
+    if annotation is None or annotation is Any:
+        return None
+    if is_template(annotation):
+        return Template
+    if (
+        isinstance(annotation, Scalar)
+        or any(annotation is each for each in (float, int, bool))
+        or _has_fingerprint(annotation)
+    ):
+        return annotation
+    parts = annotation if isinstance(annotation, tuple) else getattr(annotation, "__args__", None)
+    return tuple(map(understood, parts)) if isinstance(parts, tuple) else object
+
+
+def _has_fingerprint(annotation: Any) -> bool:
+    kind = type(annotation)
+    return hasattr(kind, "__quadpy_fingerprint__") and is_our_module(kind.__module__)
+
 
 MISSING: Final[Any] = type("Missing", (), {"__repr__": lambda self: "MISSING"})()
 """The result of a read of something that does not exist."""

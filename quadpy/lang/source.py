@@ -1,24 +1,29 @@
-"""Python functions as syntax trees with source locations."""
+"""Python functions as syntax trees with source locations.
+
+Python does not keep the text of functions that ``exec`` defines; while it runs, its caller has it.
+"""
 
 from __future__ import annotations
 
 import ast
 import inspect
 import linecache
+import sys
 import tokenize
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import CodeType
-from typing import Any
+from types import CodeType, FrameType
+from typing import TYPE_CHECKING, Any
 
 from quadpy.core.copying import Recipe
 from quadpy.core.dtypes import meant
 from quadpy.core.source import Span
 from quadpy.errors import KernelNameError, KernelSourceError, KernelTypeError
-from quadpy.lang.executed import executed_file
 from quadpy.lang.fingerprints import is_our_module, text_digest
 from quadpy.lang.names import item_targets, local_names, reads, statics
 from quadpy.lang.parsing import parse
 from quadpy.lang.running import is_text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 _DIGESTS: dict[str, tuple[list[str], str]] = {}
 """File -> its lines, shared by all functions from one version of the file, and their digest."""
@@ -316,3 +321,42 @@ def _places(code: CodeType) -> Iterator[tuple[int | None, int | None]]:
     """Where the expressions of ``code`` begin; nothing before Python 3.11."""
     if hasattr(code, "co_positions"):
         yield from ((line, column) for line, _, column, _ in code.co_positions())
+
+
+def executed_file(fn: Callable[..., Any]) -> str:
+    """The name by which ``linecache`` knows the text of ``fn`` from now on; that of its file where no text is found."""
+    text = _kept_by_python(fn) or next((text for text in _of_callers(fn) if _has(text, fn)), "")
+    if not text:
+        return fn.__code__.co_filename
+    file = f"<exec {text_digest(text)[:8]}>"
+    linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
+    return file
+
+
+def _kept_by_python(fn: Callable[..., Any]) -> str:
+    """From Python 3.13 on, the text of ``python -c`` and of the prompt."""
+    try:
+        return "".join(inspect.findsource(fn)[0])
+    except (OSError, TypeError):
+        return ""
+
+
+def _of_callers(fn: Callable[..., Any]) -> Iterator[str]:
+    """The texts that name the function, where the code that defines it was started from."""
+    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - as inspect.currentframe
+    while frame is not None:
+        caller = frame.f_back
+        if frame.f_code.co_filename == fn.__code__.co_filename and caller is not None:
+            values = (*caller.f_code.co_consts, *list(caller.f_locals.values()), *list(caller.f_globals.values()))
+            yield from (value for value in values if isinstance(value, str) and f"def {fn.__name__}" in value)
+        frame = caller
+
+
+def _has(text: str, fn: Callable[..., Any]) -> bool:
+    """Whether ``fn`` is what Python makes of the definition at its line in ``text``."""
+    first = fn.__code__.co_firstlineno
+    try:
+        block = inspect.getblock(text.splitlines(keepends=True)[first - 1 :])
+    except (IndexError, SyntaxError):
+        return False
+    return bool(block) and is_text_of("".join(block), fn.__code__, first, exact=True)

@@ -9,8 +9,7 @@ from quadpy.codegen.lower.cpu.tasks import lower_cpu_task
 from quadpy.codegen.lower.expressions import function_symbol, result_type
 from quadpy.codegen.lower.gpu.fast_math import fast_body
 from quadpy.codegen.lower.gpu.fused import lower_fused
-from quadpy.codegen.lower.gpu.latch import lower_latch
-from quadpy.codegen.lower.gpu.tasks import lower_gpu_task
+from quadpy.codegen.lower.gpu.tasks import lower_gpu_task, lower_latch
 from quadpy.codegen.lower.polls import Fuel
 from quadpy.codegen.lower.scope import FAST_FLAGS, Scope
 from quadpy.codegen.lower.statements import declare_variables, lower_block, zero_variables

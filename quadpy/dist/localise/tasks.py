@@ -17,6 +17,7 @@ may not do with distributed arrays, as far as their code alone shows.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -36,7 +37,6 @@ from quadpy.dist.localise.model import (
     partial_name,
     slot_array,
 )
-from quadpy.dist.terms import array_parameter, lets, resolved
 from quadpy.errors import KernelSyntaxError
 from quadpy.ir import nodes as ir
 from quadpy.ir.build import At, converted, maximum, minimum
@@ -50,7 +50,7 @@ from quadpy.ir.types import array_of
 from quadpy.ir.walk import walk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from quadpy.core.dtypes import Scalar
     from quadpy.core.source import Span
@@ -323,3 +323,24 @@ def require_loop(kernel: ir.Kernel, task: ir.Task, touched: ir.Element | None) -
                 f"{name} is set in iterations of a loop over a distributed grid, so each rank would have its own {name}",
                 node.span, hint=f"accumulate, for example with {name} += …, qp.atomic_min({name}, …) or qp.atomic_max({name}, …), whose result is not used",
             )  # fmt: skip
+
+
+def lets(task: ir.Task) -> dict[ir.Var, ir.Expr]:
+    """The values of variables that are bound once."""
+    return {node.var: node.value for node in walk(task) if isinstance(node, ir.Let)}
+
+
+def resolved(e: ir.Expr, values: Mapping[ir.Var, ir.Expr]) -> ir.Expr:
+    """``e``, or the value of the variable that it reads."""
+    for _ in itertools.repeat(None):
+        if isinstance(e, ir.VarRead) and e.var in values:
+            e = values[e.var]
+        elif isinstance(e, ir.Cast) and not e.type.is_float and not e.operand.type.is_float and e.type.bits >= 32:
+            e = e.operand
+        else:
+            break
+    return e
+
+
+def array_parameter(name: str, type: Scalar, ndim: int, span: Span, called: str = "") -> ir.ArrayParam:
+    return ir.ArrayParam(name, array_of(type, ndim), called=called, span=span)

@@ -7,8 +7,7 @@ collide, or neither.
 
 from __future__ import annotations
 
-from quadpy.ir.races.find import definite_races, races_of
-from quadpy.ir.races.verdicts import AccessPoint, Definite, Proved, Unknown, Verdict
+from quadpy.ir.races.find import AccessPoint, Definite, Proved, Unknown, Verdict, definite_races, races_of
 from quadpy.ir.races.witnesses import orders_itself
 
 __all__ = [

@@ -1,11 +1,11 @@
-"""The verdict about each array of a task."""
+"""The verdict about races of each array of a parallel task."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import combinations_with_replacement
-from typing import Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
+from quadpy.core.light import dataclass
 from quadpy.ir import nodes as ir
 from quadpy.ir.effects import effects_of
 from quadpy.ir.index.polynomials import text_of
@@ -14,10 +14,14 @@ from quadpy.ir.passes.atomics import private_arrays
 from quadpy.ir.races.accesses import Facts, Iteration, MemoryAccess
 from quadpy.ir.races.proofs import Space, are_apart
 from quadpy.ir.races.terms import Atom, Term, Terms
-from quadpy.ir.races.verdicts import AccessPoint, Definite, Proved, Unknown, Verdict
 from quadpy.ir.races.witnesses import Collision, Point, collisions, counts_of
 from quadpy.ir.touches import changed_in, name_of, touched_in
 from quadpy.ir.walk import walk
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from quadpy.core.source import Span
 
 _VERBS = {ir.Access.READ: "reads", ir.Access.WRITE: "writes", ir.Access.ATOMIC: "updates"}
 
@@ -190,3 +194,49 @@ def _atom_text(terms: Terms, atom: Atom) -> str:
         return f"{atom.name[5:].partition('.')[0]}[{', '.join(operands)}]"
     name = atom.name.partition(".")[0]
     return f"{name}({', '.join(operands)})" if operands else name
+
+
+@dataclass(frozen=True, slots=True)
+class Proved:
+    """No two iterations touch one element, unless both only read it, or both only update it atomically.
+
+    This holds for all arguments for which no arithmetic of an index overflows and nothing is divided by 0, which
+    ``debug=True`` reports.  Casts to 8 and 16 bits may wrap.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class AccessPoint:
+    """One of two accesses: ``verb`` says what it does, ``iteration`` has the loop's variables, as text, if they are known."""
+
+    verb: str
+    iteration: tuple[str, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Definite:
+    """Two iterations touch one element, whatever the data; at least one writes, and not both update atomically.
+
+    element   the indices, as text
+    needs     what the launch needs for that, as text: empty if every launch has it
+    is_slot   whether it is a variable from before the loop, and not an array
+    """
+
+    first: AccessPoint
+    second: AccessPoint
+    element: tuple[str, ...]
+    needs: str = ""
+    is_slot: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """Neither was shown for these two accesses, because of ``reason``; their iterations are not known."""
+
+    reason: str
+    first: AccessPoint
+    second: AccessPoint
+
+
+Verdict: TypeAlias = Proved | Definite | Unknown
