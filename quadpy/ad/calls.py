@@ -59,6 +59,11 @@ class Launch(NamedTuple):
         """Whether it draws random numbers."""
         return any(each.name == "launch" for each in self.plan.code.hidden)
 
+    @property
+    def numbers(self) -> Sequence[Any]:
+        """The arguments that are passed by value and have derivatives."""
+        return [each for each in self.args if hasattr(each, "__quadpy_number__")]
+
     def derivative(self, kind: str, args: tuple[Any, ...] | None = None) -> Launch:
         """The same call of the derivative of the kernel."""
         args = self.args if args is None else args

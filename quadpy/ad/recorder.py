@@ -167,7 +167,7 @@ class Recorder(Following):
                     f"{given.kernel.source.name} gets a part of {whole!r}, or its memory as another array, without the gradient",
                     call_site(), hint="pass the array itself",
                 )  # fmt: skip
-        return bool(found)
+        return bool(found) or bool(given.plan.code.results and given.numbers)
 
     def _launch_number(self, launch: Launch) -> int:
         """The number of a launch that draws random numbers, by which the backward kernel draws them again; otherwise 0."""
