@@ -12,6 +12,8 @@ from quadpy.runtime.streams.stream import Stream
 class SecondOrder(Recorder):
     """Notes calls as a tape does, and runs them as forward mode does: values and duals are kept alike."""
 
+    takes_tensors = False
+
     def __init__(self, forward: ForwardRunner) -> None:
         super().__init__()
         self.takes_graphs = False
