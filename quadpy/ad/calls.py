@@ -59,11 +59,18 @@ class Launch(NamedTuple):
         """Whether it draws random numbers."""
         return any(each.name == "launch" for each in self.plan.code.hidden)
 
+    @property
+    def numbers(self) -> Sequence[Any]:
+        """The arguments that are passed by value and have derivatives."""
+        return [each for each in self.args if hasattr(each, "__quadpy_number__")]
+
     def derivative(self, kind: str, args: tuple[Any, ...] | None = None) -> Launch:
         """The same call of the derivative of the kernel."""
-        args = self.args if args is None else args
+        return self.again(self.kernel.derivative(kind), self.args if args is None else args)
+
+    def again(self, made: Kernel, args: tuple[Any, ...]) -> Launch:
+        """The same call of ``made``, with ``args``."""
         given, named = self.kernel.as_given(args)
-        made = self.kernel.derivative(kind)
         return made.planned(given, named, lambda *found: Launch(made, found[0], args, found[1], found[2]))
 
     def run(self, stream: object) -> object:
@@ -166,10 +173,5 @@ def _kept(given: Any, *, is_captured: bool) -> Any:
             )  # fmt: skip
         return given.copy()
     if type(given).__module__.partition(".")[0] == "torch" and hasattr(given, "detach"):
-        if given.requires_grad:
-            raise ArgumentError(
-                "a tensor of torch that requires a gradient is passed on a tape, which gives it none", call_site(),
-                hint='pass x.detach(), or let torch differentiate: qp.torch.custom_op(…, backward="auto")',
-            )  # fmt: skip
         return given if given.is_cuda else given.clone()
     return given

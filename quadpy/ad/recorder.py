@@ -25,6 +25,7 @@ from quadpy.ad.lost import Following
 from quadpy.ad.number import Number
 from quadpy.ad.order import Order
 from quadpy.ad.switch import begin, end
+from quadpy.ad.tensors import Tensors
 from quadpy.core.dtypes import f64
 from quadpy.core.importing import import_late
 from quadpy.core.public import call_site
@@ -47,6 +48,8 @@ from quadpy.runtime.streams.stream import Stream
 class Recorder(Following):
     """Notes the calls of one run of a tape, and goes back through them; ``unnoted`` says that calls are not differentiated."""
 
+    takes_tensors = True
+
     def __init__(self, several: int | None = None) -> None:
         """Take back ``several`` adjoints at once; None for one."""
         super().__init__("grad")
@@ -57,7 +60,7 @@ class Recorder(Following):
         self.calls: list[Call] | None = None  # those of graphs are noted
         self._touched: dict[Bytes, tuple[Storage, ...]] | None = None  # inside a function with a derivative of its own
         self._session = session_of(current_device().stream_for(None))
-        self.unnoted = False
+        self.unnoted, self.tensors = False, Tensors()
 
     def use_everything(self) -> None:
         """Go on as if calls had used all memory; note calls."""
@@ -76,6 +79,7 @@ class Recorder(Following):
         self.require_here(on, kernel.source.name)
         given = Launch(kernel, plan, args, values, views)
         with quietly(self):
+            given = self._with_arrays(given)
             is_noted = self.is_noted(given)
             self.follow(Call(kernel, given.arrays, given.touched, is_noted))
             launch, backward_kind = self.chosen(given)
@@ -108,6 +112,18 @@ class Recorder(Following):
             if backward is not None and not from_before:
                 self.add(*backward, map(bytes_of, launch.arrays))
             return Number.of(result, returned) if returned is not None and isinstance(result, float) else result
+
+    def _with_arrays(self, given: Launch) -> Launch:
+        """The call with arrays in place of torch's tensors that require gradients."""
+        args = self.tensors.arrays_in(given.args, given.views)
+        if args is given.args:
+            return given
+        if self._session is not None or self.several is not None:
+            raise ArgumentError(
+                "a tensor of torch that requires a gradient is passed on a tape that a graph records, or of several adjoints, which gives it none",
+                call_site(), hint="copy it into a qp.ndarray first",
+            )  # fmt: skip
+        return given.again(given.kernel, args)
 
     def chosen(self, given: Launch) -> tuple[Launch, str]:
         """What runs for this call, and the kind of its backward kernel."""
@@ -167,7 +183,7 @@ class Recorder(Following):
                     f"{given.kernel.source.name} gets a part of {whole!r}, or its memory as another array, without the gradient",
                     call_site(), hint="pass the array itself",
                 )  # fmt: skip
-        return bool(found)
+        return bool(found) or bool(given.plan.code.results and given.numbers)
 
     def _launch_number(self, launch: Launch) -> int:
         """The number of a launch that draws random numbers, by which the backward kernel draws them again; otherwise 0."""
@@ -302,6 +318,7 @@ class Noting(Block):
 
     def __enter__(self) -> Recorder:
         recorder = Recorder()
+        recorder.takes_tensors = False
         recorder.use_everything()
         begin(recorder, self._begin(recorder))
         return recorder

@@ -92,6 +92,7 @@ class VectorParameter:
         """The components of ``given``, row-major."""
         if isinstance(given, Elements) and given.dtype == self.type and given.shape == self.shape and not self._as_bits:
             return list(given.entries)  # they are numbers of this type
+        given = getattr(given, "__quadpy_bare__", given)
         try:
             components = np.asarray(given.to_numpy() if isinstance(given, Elements) else given)
         except ValueError:
@@ -118,6 +119,7 @@ class StructParameter:
 
     def values(self, given: Argument) -> list[ArgumentValue]:
         """The numbers of ``given``, a struct or a dict, member by member."""
+        given = getattr(given, "__quadpy_bare__", given)
         if not isinstance(given, (Struct, Mapping)):
             raise ArgumentError(
                 f"{self.name} takes {self.type!r}, not {type(given).__name__}", hint="pass a struct or a dict"

@@ -101,11 +101,17 @@ def differentiated(t: Trace, kernel: ir.Kernel) -> ir.Kernel:
 def _derivatives(t: Trace, kernel: ir.Kernel, path: str) -> dict[str, str]:
     """The names of the derivatives at ``path`` that the kernel has, by the name of what they are of."""
     names = [*kernel.arrays, *(param.name for param in kernel.params if isinstance(param, ir.ScalarParam))]
-    found = {name: other for name in names if (other := f"{name}.{path}") in kernel.arrays}
+    found = {name: other for name in names for other in _called_for(name, path) if other in kernel.arrays}
     for ref, field in t.signature.fields.values():
         if (derivative := _derivative_of(t, field, path)) is not None:
             found[ref.name] = t.signature.fields[id(derivative)][0].name
     return found
+
+
+def _called_for(name: str, path: str) -> list[str]:
+    """What the derivative of a parameter may be called: that of ``v`` has those of its components, ``v.0`` and so on."""
+    whole, _, component = name.rpartition(".")
+    return [f"{name}.{path}", *([f"{whole}.{path}"] if component.isdecimal() else [])]
 
 
 def _repeating(node: ir.Node) -> ir.Node:

@@ -16,6 +16,7 @@ from quadpy.runtime.arrays.foreign_host import (
     HOST_KINDS,
     TypeKey,
     describe_host_array,
+    detached,
     device_kind,
     layout_of,
     refused_if_broken,
@@ -89,6 +90,7 @@ def describe_device_array(obj: Any, device: Device, element: tuple[int, ...] = (
         DeviceError: the memory is on another device.
         ArgumentError: a masked array, an invalid stream, or anything that ``describe_host_array`` refuses.
     """
+    obj = detached(obj)
     if hasattr(obj, "__dlpack__") and hasattr(obj, "__dlpack_device__"):
         tensor = _import(obj, device)
         return _describe(device, layout_of(tensor), tensor.scalar, tensor, element)

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 
 from quadpy.core.dtypes import Scalar, bf16
+from quadpy.core.importing import import_late
 from quadpy.core.narrow import MOST_NARROW_BYTES
 from quadpy.errors import ArgumentError
 from quadpy.runtime.arrays.dlpack_import import ImportedTensor, import_tensor
@@ -225,8 +226,17 @@ def _from_dlpack(obj: Any) -> tuple[Numbers, Scalar | None]:
     return layout_of(tensor), (bf16 if tensor.scalar == bf16 else None)
 
 
+def detached(given: Any) -> Any:
+    """A tensor of torch that requires a gradient, without it, if a tape takes care of that; other objects as they are."""
+    if type(given).__module__.partition(".")[0] == "torch" and getattr(given, "requires_grad", False):
+        taker = import_late("quadpy.runtime.launch.capturing").differentiating_here()  # which knows arrays
+        return given.detach() if taker is not None and taker.takes_tensors else given
+    return given
+
+
 def _from_torch(tensor: Any) -> tuple[Numbers, Scalar | None]:
     """A CPU tensor's memory; torch itself refuses tensors on a device and tensors that record gradients."""
+    tensor = detached(tensor)
     if str(tensor.dtype) == "torch.bfloat16":
         return _from_dlpack(tensor)
     try:

@@ -17,7 +17,7 @@ from quadpy.core.public import public
 from quadpy.errors import ArgumentError, BoundsError
 from quadpy.runtime.device.current import current_config
 from quadpy.runtime.elements.arithmetic import Typed, apply, meeting_type
-from quadpy.runtime.elements.numpy_types import SCALAR_OF, Numbers, admit, cast
+from quadpy.runtime.elements.numpy_types import SCALAR_OF, Numbers, admit, cast, refuse_derivatives
 from quadpy.runtime.elements.types import ScalarLike, scalar_of
 
 MOST_COMPONENTS: Final = 65_536
@@ -300,6 +300,7 @@ def _typed(x: object) -> Typed:
     """The numbers of ``x`` and their type: an array has its own type, Python numbers have the default types."""
     if isinstance(x, Elements):
         return x._data, x.dtype  # noqa: SLF001 - of the same class
+    refuse_derivatives(x)
     try:
         numbers = np.asarray(x)
     except ValueError:
