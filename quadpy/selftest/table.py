@@ -19,7 +19,7 @@ Status: TypeAlias = Literal["passed", "failed", "crashed", "hung", "skipped", "n
 BAD: Final[tuple[Status, ...]] = ("failed", "crashed", "hung")
 WORKS: Final[tuple[Status, ...]] = ("passed", "skipped")
 
-_MODULES: Final = ("language", "blocks", "memory", "streams", "graphs", "features", "costs")
+_MODULES: Final = ("language", "blocks", "data", "algorithms", "memory", "streams", "graphs", "features", "costs")
 
 
 class Skip(Exception):

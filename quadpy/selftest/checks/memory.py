@@ -11,7 +11,7 @@ import quadpy as qp
 from quadpy.errors import QuadpyError
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers.driver import PoolPointer, StreamHandle
-from quadpy.selftest import kernels
+from quadpy.selftest.kernels import work as kernels
 from quadpy.selftest.place import Place, counted, require, require_same
 from quadpy.selftest.table import Skip, check
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 import quadpy as qp
-from quadpy.selftest import kernels
+from quadpy.selftest.kernels import work as kernels
 from quadpy.selftest.place import Place, counted, require, require_same
 from quadpy.selftest.table import Figures, Skip, check
 
