@@ -101,6 +101,10 @@ def check(
     return register
 
 
+slow_check: Final = functools.partial(check, seconds=180.0)
+"""Most of the time is the compiler's, also on a busy machine."""
+
+
 @functools.cache
 def table() -> Mapping[str, Check]:
     """All checks by name, in the order in which they run."""

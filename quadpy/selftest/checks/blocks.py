@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -12,13 +11,10 @@ from quadpy.core.target import amd_arch, parse_target
 from quadpy.selftest.checks.language import array_of, edges
 from quadpy.selftest.kernels import blocks as kernels
 from quadpy.selftest.place import Place, require, require_same
-from quadpy.selftest.table import Skip, check
+from quadpy.selftest.table import Skip, slow_check
 
 _SUBNORMAL: Final = np.float32(1e-42)
 _WAYS: Final = "none is needed: quadpy uses loops that compare and exchange, which are slower; send the report"
-
-slow_check = partial(check, seconds=180.0)
-"""Most of the time is the compiler's, also on a busy machine."""
 
 
 @slow_check("integer atomics of 32 and 64 bits: every operation, and their old values", "atomics")

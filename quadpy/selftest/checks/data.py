@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 import quadpy as qp
 from quadpy.selftest.kernels import data as kernels
 from quadpy.selftest.place import Place, counted
-from quadpy.selftest.table import check
-
-slow_check = partial(check, seconds=180.0)
-"""Most of the time is the compiler's, also on a busy machine."""
+from quadpy.selftest.table import slow_check
 
 
 @slow_check("structs with vectors and methods, in fields of both layouts", "data")
 def structs(place: Place) -> None:
     def made() -> list[Any]:
-        found = []
+        found, body = list[Any](), cast("Any", kernels.Body)
         for layout in (qp.Layout.AOS, qp.Layout.SOA):
-            bodies, energies = kernels.Body.field(70, layout=layout), np.zeros(70, np.float32)
+            bodies, energies = body.field(70, layout=layout), np.zeros(70, np.float32)
             bodies.fill({"at": (1, 2, 3), "mass": 2.0, "kind": 100})
             kernels.move(bodies, energies)
             found += [energies, *bodies.to_numpy().values()]
@@ -58,7 +54,8 @@ def trees(place: Place) -> None:
 def quantised(place: Place) -> None:
     def made() -> list[Any]:
         quant, tree = qp.types.quant, qp.FieldsBuilder()
-        v, level = qp.Vector.field(3, quant.float(exp=6, frac=8)), qp.field(quant.fixed(12, max_value=4.0))
+        floats: Any = quant.float(exp=6, frac=8)
+        v, level = qp.Vector.field(3, floats), qp.field(quant.fixed(12, max_value=4.0))
         kind, bits = (qp.field(quant.int(width, signed=False)) for width in (2, 1))
         word, wide = qp.BitpackedFields(max_num_bits=32), qp.BitpackedFields(max_num_bits=64)
         word.place(v, shared_exponent=True)

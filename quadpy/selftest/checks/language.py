@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -11,14 +10,11 @@ import numpy as np
 import quadpy as qp
 from quadpy.selftest.kernels import language as kernels
 from quadpy.selftest.place import Place
-from quadpy.selftest.table import check
+from quadpy.selftest.table import slow_check
 
 _INTEGERS: Final = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
 _FLOATS: Final = ("f16", "f32", "f64", "bf16")
 _BY_TYPE: Final = "compare kernels of this type with the CPU before you rely on them, and send the report"
-
-slow_check = partial(check, seconds=180.0)
-"""Most of the time is the compiler's, also on a busy machine."""
 
 
 def edges(name: str) -> Any:

@@ -11,21 +11,6 @@ _I32: Final = qp.types.ndarray(dtype=qp.i32, ndim=1)
 
 
 @qp.kernel
-def work(x: _F32, rounds: qp.i32):
-    for i in x:
-        v = x[i]
-        for _ in range(rounds):
-            v = v * 0.5 + 1.0
-        x[i] = v
-
-
-@qp.kernel
-def fill_with(x: _F32, v: qp.f32):
-    for i in x:
-        x[i] = v
-
-
-@qp.kernel
 def total(x: _F32) -> qp.f32:
     found = 0.0
     for i in x:
@@ -33,13 +18,27 @@ def total(x: _F32) -> qp.f32:
     return found
 
 
+@qp.func
+def spun(v, rounds):
+    for _ in range(rounds):
+        v = v * 0.5 + 1.0
+    return v
+
+
 @qp.kernel
 def spin(x: _F32, rounds: qp.i32):
     for i in x:
-        v = x[i]
-        for _ in range(rounds):
-            v = v * 0.5 + 1.0
-        x[i] = v
+        x[i] = spun(x[i], rounds)
+
+
+@qp.kernel
+def spin_both(x: _F32, y: _F32, rounds: qp.i32):
+    with qp.stream_parallel():
+        for i in x:
+            x[i] = spun(x[i], rounds)
+    with qp.stream_parallel():
+        for i in y:
+            y[i] = spun(y[i], rounds)
 
 
 @qp.kernel
