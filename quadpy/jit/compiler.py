@@ -27,7 +27,6 @@ from quadpy.lang.dependencies import Dependencies
 from quadpy.lang.fingerprints import is_our_module
 from quadpy.lang.trace import Traced, trace_kernel
 
-
 _RECENT: Final[deque[tuple[weakref.ref[Dependencies], Options, Kernel]]] = deque(maxlen=8)
 """The last kernels, with the reads of their first code: what watches calls asks for a kernel soon after its code is made."""
 
