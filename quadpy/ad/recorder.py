@@ -27,12 +27,14 @@ from quadpy.ad.order import Order
 from quadpy.ad.switch import begin, end
 from quadpy.ad.tensors import Tensors
 from quadpy.core.dtypes import f64
+from quadpy.core.flow import conditions_of
 from quadpy.core.importing import import_late
 from quadpy.core.public import call_site
 from quadpy.errors import ArgumentError
 from quadpy.jit.kernel import Kernel
 from quadpy.jit.plan import Plan, Values, Views
 from quadpy.jit.results import result_has
+from quadpy.lang.arguments import Derivative
 from quadpy.runtime.arrays.ndarray import ndarray
 from quadpy.runtime.arrays.view import ArrayMemory
 from quadpy.runtime.device.blocks import Block
@@ -80,6 +82,11 @@ class Recorder(Following):
         given = Launch(kernel, plan, args, values, views)
         with quietly(self):
             given = self._with_arrays(given)
+            repeats = bool(conditions_of(plan.code.flow)) and self.is_noted(given)
+        if repeats:
+            import_late("quadpy.ad.turns").call_turns(given, on, is_captured=self._session is not None)
+            return None
+        with quietly(self):
             is_noted = self.is_noted(given)
             self.follow(Call(kernel, given.arrays, given.touched, is_noted))
             launch, backward_kind = self.chosen(given)
@@ -169,7 +176,7 @@ class Recorder(Following):
         Raises:
             ArgumentError: it has none, or a derivative would be lost.
         """
-        if self.unnoted or given.kernel.options.derivative:
+        if self.unnoted or Derivative.of(given.kernel.options.derivative).kind:
             return False
         found = [(each, whole) for each in given.arrays for whole in self.lost.having(bytes_of(each))]
         given.refuse_ours(
