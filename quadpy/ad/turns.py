@@ -27,6 +27,7 @@ def call_turns(given: Launch, on: Stream, *, is_captured: bool) -> None:
     for refused, what, hint in (
         (is_captured, "is on a tape that a graph records, or in a graph that a tape launches", "call it on a tape outside of graphs"),
         (len(conditions) > 1 or is_turn, "another one", "write each loop as a kernel of its own"),
+        (not any(a.name in conditions and a.kind != "read" for a in given.touched), "never changes its condition", "let it end"),
         (given.draws, "draws random numbers", "draw them before, into an array"),
         (bool(given.plan.code.results), "returns a number", "write it to an array"),
     ):  # fmt: skip

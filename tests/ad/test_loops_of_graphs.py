@@ -127,11 +127,19 @@ def test_what_is_refused():
                 inner[0] -= 1
             left[0] -= 1
 
+    @qp.kernel(graph=True)
+    def once(x: F64, left: COUNT):
+        while qp.graph.do_while(left):
+            for i in x:
+                x[i] *= 0.5
+
     fill(x, w, left, loss)
     inner = qp.ndarray(qp.i32, 1)
     with qp.ad.Tape(loss):
         with pytest.raises(qp.ArgumentError, match="a do-while loop and another one"):
             nested(x, left, inner)
+        with pytest.raises(qp.ArgumentError, match="never changes its condition"):
+            once(x, left)
         with pytest.raises(qp.KernelTypeError, match="beside other statements"):
             more(x, left)
         with pytest.raises(qp.ArgumentError, match="draws random numbers"):
