@@ -203,7 +203,7 @@ def example_checkpoint() -> None:
         drift()
 
     with qp.ad.Tape(loss):
-        qp.ad.checkpoint(step, 1000, slots=10)
+        qp.ad.checkpoint(step, 100, slots=5)
         squares()
 
 

@@ -1,15 +1,18 @@
-"""How each task of a kernel runs on a target: decided here once, and read by lowering, the report and the host."""
+"""How each task of a kernel runs on a target: decided here once, and read by lowering, the report and the host.
+
+It refuses kernels that a target cannot run: loops that the host cannot count, or too many arguments.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import astuple
 from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, Final
 
 from quadpy.codegen.abi import layout_of
+from quadpy.codegen.extent import extent_of
 from quadpy.codegen.frames import CpuFrame, GpuFrame, GridStride
 from quadpy.codegen.launches import cpu_launch, fused_launch, gpu_launches, latch_launch, task_symbol
-from quadpy.codegen.limits import require_counts, require_parameters
 from quadpy.codegen.plans.frame import cpu_frame, cpu_grain, fused_frame, gpu_frame
 from quadpy.codegen.plans.fusion import fusion_of
 from quadpy.codegen.plans.joining import Joined, joined_tasks
@@ -17,16 +20,21 @@ from quadpy.codegen.plans.phases import Step, meetings_of, segments_of, steps_of
 from quadpy.codegen.predication import Latch, predicated_flow, predication_of
 from quadpy.codegen.reduction import MOST_CHUNKS, reduction_rows
 from quadpy.codegen.targets import rules_for
-from quadpy.codegen.targets.rules import GpuRules, TargetRules
-from quadpy.core.artifact import AbiLayout, Limit, TaskInfo
 from quadpy.core.flow import Flow, loops_of, map_tasks
 from quadpy.core.light import dataclass
-from quadpy.core.target import TargetSpec
+from quadpy.errors import KernelTypeError
 from quadpy.ir import nodes as ir
-from quadpy.ir.blocks import has_barrier
+from quadpy.ir.blocks import has_barrier, needs_whole_blocks
 from quadpy.ir.effects import effects_of
 from quadpy.ir.nodes import Access
 from quadpy.ir.walk import walk
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from quadpy.codegen.targets.rules import GpuRules, TargetRules
+    from quadpy.core.artifact import AbiLayout, Limit, TaskInfo
+    from quadpy.core.target import TargetSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,3 +266,31 @@ def _exchanged(task: ir.Task) -> frozenset[str]:
 
 def _written(kernel: ir.Kernel) -> Iterator[str]:
     return (name for task in kernel.tasks for name, access in effects_of(task) if access != Access.READ)
+
+
+_MOST_PARAMETERS: Final = {"amdgpu": 32_764, "nvptx": 32_764}
+"""Bytes of arguments that a launch takes: PTX's limit from sm_70 on; AMD documents none, and gets the same."""
+
+
+def require_counts(kernel: ir.Kernel, layout: AbiLayout) -> None:
+    """The host must be able to count the blocks of a loop whose iterations wait for each other."""
+    for task in kernel.tasks:
+        if not isinstance(task, ir.ParallelTask) or not needs_whole_blocks(task.body):
+            continue
+        if extent_of(task, layout) is None:
+            raise KernelTypeError(
+                "the number of iterations of this loop must follow from arguments and shapes: its iterations wait for each "
+                "other, so the loop runs in whole blocks", task.axes[0].span,
+                hint="pass the number as an argument, or compute it from arguments with only + - * // % min and max, "
+                     "outside run-time branches and loops",
+            )  # fmt: skip
+
+
+def require_parameters(kernel: ir.Kernel, layout: AbiLayout, spec: TargetSpec) -> None:
+    """The arguments must fit into a launch."""
+    size, most = layout.size + 8, _MOST_PARAMETERS.get(spec.family)
+    if most is not None and size > most:
+        raise KernelTypeError(
+            f"{kernel.name} takes {len(kernel.params):,} parameters of {size:,} bytes; a launch on {spec} takes at most {most:,}",
+            kernel.span, hint="combine arrays of the same shape into one array with one more axis",
+        )  # fmt: skip

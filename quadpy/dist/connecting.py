@@ -1,19 +1,38 @@
-"""Which ranks there are, and what connects them."""
+"""Which ranks there are, and which transport connects them for arrays of a backend.
+
+A program that runs alone has a transport, too: its rank sends to itself.
+"""
 
 from __future__ import annotations
 
 import importlib.util
 import os
+import socket
 import sys
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from quadpy.dist.members import World
-from quadpy.dist.transport.alone import AloneTransport
 from quadpy.dist.transport.checked import CheckedTransport
-from quadpy.dist.transport.choosing import choose_transport
+from quadpy.dist.transport.gpu.nccl import load_nccl
+from quadpy.dist.transport.gpu.rccl import load_rccl
+from quadpy.dist.transport.gpu.transport import GpuTransport
+from quadpy.dist.transport.host import HostTransport, RankEngine
+from quadpy.dist.transport.mpi.device_memory import takes_device_memory
+from quadpy.dist.transport.parts import copy_part, pairs_of
+from quadpy.dist.transport.protocol import NO_CALL, FlatPart, Operator, Receive, Send
 from quadpy.errors import TransportError
+from quadpy.runtime.device.devices import current_device
 from quadpy.runtime.device.launched import Launched, launched_as
 from quadpy.settings import settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from quadpy.dist.calls import Call
+    from quadpy.dist.transport.gpu.library import GpuLibrary
+    from quadpy.dist.transport.protocol import Transport
+    from quadpy.runtime.streams.stream import Stream
+
 
 _NO_MPI: Final = "pip install 'quadpy-lang[mpi]' brings mpi4py and MPICH; on a cluster, install mpi4py with its own MPI"
 
@@ -108,3 +127,84 @@ def _connect_by_mpi(mpi: Any, launched: Launched | None) -> World:
         lambda arch: choose_transport(engine, arch, mpi),
         engine.calls,
     )
+
+
+_LIBRARIES: Final[dict[str, Callable[[], GpuLibrary]]] = {"cuda": load_nccl, "amdgpu": load_rccl}
+_VISIBLE: Final = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")
+"""Environment variables that change which GPU a number means."""
+
+
+def choose_transport(engine: RankEngine, arch: str, mpi: Any | None) -> Transport:
+    """The transport for arrays of ``arch``, over ``engine``; all ranks call it together.
+
+    GPUs are connected by NCCL or RCCL if every rank has the library and a separate GPU, else by the engine: directly if
+    that is ``mpi``, the module ``mpi4py.MPI``, and supports it, else through pinned memory.
+    """
+    load = _LIBRARIES.get(arch)
+    if load is not None and (library := _library_of_all(engine, load)) is not None:
+        return CheckedTransport(GpuTransport(library, engine, current_device()))
+    return CheckedTransport(HostTransport(engine, in_place=mpi is not None and takes_device_memory(mpi, arch)))
+
+
+def _library_of_all(engine: RankEngine, load: Callable[[], GpuLibrary]) -> GpuLibrary | None:
+    """The library that connects GPUs, or None on every rank if one has none, or if two share a GPU."""
+    try:
+        library: GpuLibrary | None = load()
+    except TransportError:
+        library = None
+    mine = "" if library is None else _name_of_gpu(os.environ, current_device().driver.ordinal)
+    names = engine.share(mine.encode())
+    return library if all(names) and len(set(names)) == len(names) else None
+
+
+def _name_of_gpu(environ: Mapping[str, str], ordinal: int) -> str:
+    """A name that two ranks share only if they use the same GPU."""
+    visible = ",".join(environ.get(name, "") for name in _VISIBLE)
+    return f"{socket.gethostname()} {visible} {ordinal}"
+
+
+class _Finished:
+    """An exchange whose copies are on the stream."""
+
+    __slots__ = ()
+
+    def finish(self) -> None:
+        """Has nothing left to do."""
+
+
+_FINISHED: Final = _Finished()
+
+
+class AloneTransport:
+    """One rank: messages to itself are copies on the stream, and the rest has nothing to do."""
+
+    name = "alone"
+    rank = 0
+    size = 1
+    capturable = True
+    timeout = 0.0
+
+    def start_exchange(
+        self, sends: Sequence[Send], receives: Sequence[Receive], stream: Stream, call: Call = NO_CALL
+    ) -> _Finished:
+        for send, receive in pairs_of(sends, receives):
+            copy_part(receive.part, send.part, stream)
+        return _FINISHED
+
+    def all_gather(self, send: FlatPart, receive: FlatPart, stream: Stream, call: Call = NO_CALL) -> None:
+        copy_part(receive, send, stream)
+
+    def all_reduce(self, part: FlatPart, operator: Operator, stream: Stream) -> None:
+        """Has nothing to do: the result is the only rank's part."""
+
+    def broadcast(self, part: FlatPart, root: int, stream: Stream) -> None:
+        """Has nothing to do: the only rank has the part."""
+
+    def share(self, value: bytes) -> list[bytes]:
+        return [value]
+
+    def barrier(self) -> None:
+        """Has nothing to wait for."""
+
+    def close(self) -> None:
+        """Has nothing to end."""

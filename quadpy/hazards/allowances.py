@@ -40,7 +40,7 @@ class allow(Block):  # noqa: N801 - used like a statement, so lower case
     the loop, too: quadpy does not warn of them, and ``debug=True`` does not look for them.
     """
 
-    __quadpy_allows_races__ = True  # ``lang.allowed_races`` gives it its meaning in kernels
+    __quadpy_allows_races__ = True  # ``lang.flows`` gives it its meaning in kernels
 
     @public
     def __init__(self, array: Any, *, reason: object) -> None:

@@ -2,12 +2,14 @@
 
 If NumPy gives a different result (float minima of zeros, casts of numbers that do not fit), the expression spells out
 the right one in place: a debugger that steps into calls should find only the user's functions.
+
+Vectors and structs are objects that debuggers can show.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -24,12 +26,15 @@ from quadpy.interpreter.numbers import (
     odd_single,
     odd_single_of_integer,
 )
-from quadpy.interpreter.scopes import Scope
-from quadpy.interpreter.seen import Struct, Vector
 from quadpy.interpreter.text import MARK, OWN
 from quadpy.ir import nodes as ir
 from quadpy.ir.printer import COMPARISONS
 from quadpy.ir.walk import unhandled
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from quadpy.interpreter.scopes import Scope
 
 _SYMBOLS: Final = {
     ir.BinOp.ADD: "+", ir.BinOp.SUB: "-", ir.BinOp.MUL: "*", ir.BinOp.DIV: "/", ir.BinOp.FLOORDIV: "//",
@@ -286,3 +291,29 @@ INTRINSICS: Final[dict[str, Callable[[Expressions, list[str], Scalar, Scalar], s
     "rsqrt_seed": _rsqrt_seed,
 }  # fmt: skip
 """``(expressions, operands, their type, the type of the result)``, for each instruction of ``quadpy.intrinsics``."""
+
+
+class Vector(np.ndarray[Any, Any]):
+    """A vector or matrix of a kernel, as it was when its name was last bound."""
+
+    @property
+    def x(self) -> Any:
+        return self[0]
+
+    @property
+    def y(self) -> Any:
+        return self[1]
+
+    @property
+    def z(self) -> Any:
+        return self[2]
+
+    @property
+    def w(self) -> Any:
+        return self[3]
+
+    r, g, b, a = x, y, z, w
+
+
+class Struct(SimpleNamespace):
+    """A struct of a kernel, as it was when its name was last bound."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from quadpy.core.completion import shows
 from quadpy.core.importing import import_late
@@ -52,6 +52,9 @@ _ON_HOST: Final[Mapping[str, Callable[..., Any]]] = {
 class Builtin:
     """An object that users name, such as ``qp.sin``: a function of the kernel language, defined by its row."""
 
+    on_host: ClassVar[Callable[[Builtin, tuple[Any, ...], Mapping[str, Any]], Any]]
+    """Calls it outside kernels; set by ``jit``, which has the compiler."""
+
     def __init__(self, row: Row) -> None:
         self.row = row
         self.__name__ = self.__qualname__ = row.name
@@ -66,8 +69,7 @@ class Builtin:
             raise KernelSyntaxError(
                 f"{self.__name__} exists inside kernels only", hint="call it from a @qp.kernel or a @qp.func function"
             )
-        # loads LLVM, so only where it is needed
-        return import_late("quadpy.jit.host_calls").call_on_host(self.__name__, self, args, kwargs)
+        return Builtin.on_host(self, args, kwargs)
 
     def __repr__(self) -> str:
         return f"<quadpy builtin {self.__name__}>"

@@ -92,7 +92,7 @@ class Llvm(NamedTuple):
 
 
 class Emitted(NamedTuple):
-    """Instructions that the function of the row's name in ``codegen.lower.intrinsics`` writes."""
+    """Instructions that the function of the row's name in ``codegen.lower.expressions`` writes."""
 
 
 class Traced(NamedTuple):

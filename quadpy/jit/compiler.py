@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import sys
+import weakref
+from collections import deque
 from collections.abc import Callable
+from typing import Final
 
 from quadpy.cache.keys import CacheKey
 from quadpy.codegen.compile import compile_kernel, lower
@@ -20,8 +23,12 @@ from quadpy.jit.dumps import Dumps
 from quadpy.jit.kernel_cache import TOOLCHAIN, load_code, store_code, target_text
 from quadpy.jit.races import races_in
 from quadpy.lang.arguments import Options
+from quadpy.lang.dependencies import Dependencies
 from quadpy.lang.fingerprints import is_our_module
 from quadpy.lang.trace import Traced, trace_kernel
+
+_RECENT: Final[deque[tuple[weakref.ref[Dependencies], Options, Kernel]]] = deque(maxlen=8)
+"""The last kernels, with the reads of their first code: what watches calls asks for a kernel soon after its code is made."""
 
 
 def compile_traced(request: Request) -> Compiled:
@@ -37,7 +44,18 @@ def compile_traced(request: Request) -> Compiled:
 
 def traced_for(request: Request) -> Traced:
     """The traced kernel for ``request``."""
-    return trace_kernel(request.source, request.args, request.options, request.before, again=request.again)
+    traced = trace_kernel(request.source, request.args, request.options, request.before, again=request.again)
+    _RECENT.append((weakref.ref(request.before or traced.dependencies), request.options, traced.kernel))
+    return traced
+
+
+def kernel_again(request: Request) -> Kernel:
+    """The kernel that other code of the signature was made from; it is traced if that is long ago."""
+    if request.before and request.before.complete:
+        for reads, options, kernel in tuple(_RECENT):
+            if reads() is request.before and options == request.options:
+                return kernel
+    return traced_for(request).kernel
 
 
 def form_of(options: Options) -> Form:

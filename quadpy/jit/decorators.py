@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal, overload
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from quadpy.core.importing import import_late
 from quadpy.core.public import public, require_switch
 from quadpy.errors import KernelSourceError
+from quadpy.intrinsics import Builtin
 from quadpy.jit.kernel import Kernel
 from quadpy.jit.options import KernelOptions
+from quadpy.lang.decorators import Func
 from quadpy.runtime.launch.fusion import Fuse
 
 if TYPE_CHECKING:
@@ -70,3 +72,10 @@ def kernel(
         raise KernelSourceError(f"{fn!r} is not a Python function", hint=hint)
     made: type[Kernel] = import_late("quadpy.jit.checkpoints").CheckpointKernel if checkpoints else Kernel
     return made(fn, options)
+
+
+def _on_host(called: Builtin | Func, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    return import_late("quadpy.jit.host_calls").call_on_host(called, args, kwargs)  # loads LLVM, so only now
+
+
+Builtin.on_host = Func.on_host = _on_host

@@ -15,6 +15,7 @@ from quadpy.errors import ArgumentError, CompilationError, KernelFault
 from quadpy.hostmath import Elements, Struct
 from quadpy.hostmath.struct_types import StructType
 from quadpy.hostmath.structs import type_of_struct
+from quadpy.intrinsics import Builtin
 from quadpy.jit.cpu_plan import CpuPlan
 from quadpy.jit.dispatcher import options_of
 from quadpy.jit.parameters import ScalarParameter, StructParameter, VectorParameter
@@ -22,6 +23,7 @@ from quadpy.jit.plan import Values
 from quadpy.jit.specialisation import Specialisation
 from quadpy.lang.arguments import ArgType, StaticArg
 from quadpy.lang.decorators import Func
+from quadpy.lang.fingerprints import is_our_module
 from quadpy.lang.source import FunctionSource
 from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.device.current import Config, current_config
@@ -73,7 +75,16 @@ _FORMS: Final[tuple[Callable[..., Any], ...]] = (
 _NAMES: Final = ("a", "b", "c", "d", "e", "g", "h", "k")
 
 
-def call_on_host(name: str, fn: object, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+def call_on_host(called: Builtin | Func, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """The value of a builtin or a function, called outside kernels."""
+    if isinstance(called, Builtin):
+        return _call_ours(called.__name__, called, args, kwargs)
+    if is_our_module(called.source.fn.__module__):
+        return _call_ours(called.source.name, called, args, kwargs)
+    return _call_function(called, args, kwargs)
+
+
+def _call_ours(name: str, fn: object, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     """The value of ``fn(*args)`` in a kernel, as a Python number, a vector, a matrix or a tuple of these.
 
     A Python number has the default type of ``qp.init``, a NumPy number or a host vector its own.
@@ -100,10 +111,10 @@ def call_on_host(name: str, fn: object, args: tuple[Any, ...], kwargs: Mapping[s
         raise
 
 
-def call_function(func: Func, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+def _call_function(func: Func, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     """The value of a user's function, as a kernel on the CPU has it; as Python code under ``arch=qp.python``.
 
-    Numbers, vectors and structs are passed as in ``call_on_host``; anything else (fields, functions, objects) is a
+    Numbers, vectors and structs are passed as in ``_call_ours``; anything else (fields, functions, objects) is a
     compile-time value.
 
     Raises:

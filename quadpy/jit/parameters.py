@@ -22,17 +22,10 @@ from quadpy.ir.types import Array, Layout, Member, array_of
 from quadpy.jit.plan import ArgumentValue
 from quadpy.lang.arguments import ArgType, ArrayArg, ScalarArg, StructArg, VecArg
 from quadpy.runtime.arrays.foreign_device import describe_device_array, is_on_gpu
-from quadpy.runtime.arrays.foreign_host import (
-    ALIGNED,
-    ALIGNED_ROWS,
-    DEVICE_KINDS,
-    DISTRIBUTED,
-    TypeKey,
-    describe_host_array,
-)
+from quadpy.runtime.arrays.foreign_host import ALIGNED, ALIGNED_ROWS, DEVICE_KINDS, DISTRIBUTED, describe_host_array
 from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.arrays.ordered import OrderedNDArray
-from quadpy.runtime.arrays.view import ArrayView
+from quadpy.runtime.arrays.view import ArrayView, TypeKey
 from quadpy.runtime.device.current import current_config
 from quadpy.runtime.device.devices import current_device
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Protocol, TypeAlias
 
 from quadpy.core.artifact import CodeObject
 from quadpy.core.importing import import_late
@@ -82,3 +82,9 @@ class Plan(Protocol):
 
     def fusion(self, values: Values) -> Fusion:
         """Whether ``run`` is one launch, and why."""
+
+
+class PlansOfRanks:
+    """How plans for distributed arrays are made; set by ``quadpy.dist``, which is written on top of kernels."""
+
+    make: ClassVar[Callable[..., Plan]]

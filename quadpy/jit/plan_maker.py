@@ -18,7 +18,7 @@ from quadpy.jit.compilation import Compiled, Request, compile_request
 from quadpy.jit.cpu_plan import CpuPlan
 from quadpy.jit.gpu_plan import GpuPlan
 from quadpy.jit.launch_memory import cpu_plan_class, gpu_plan_class, has_memory
-from quadpy.jit.plan import Plan
+from quadpy.jit.plan import Plan, PlansOfRanks
 from quadpy.lang.arguments import ArgType, ArrayArg, ContainerArg, Options
 from quadpy.lang.dependencies import Dependencies
 from quadpy.lang.source import FunctionSource
@@ -124,11 +124,10 @@ class PlanMaker:
         self._require_there(plain, device)
         args = (name for name, arg in self._args.items() if isinstance(arg, ArrayArg) and arg.distributed)
         pairs = zip(traced.field_names, traced.fields, strict=True)
-        plan: Plan = import_late("quadpy.dist.plan").DistributedPlan(
+        return PlansOfRanks.make(
             traced.unwatched, tuple(args), {name: field for name, field in pairs if _is_distributed(field)},
             functools.partial(self._part, options, device, traced.outline, plain), tuple(map(FieldMemory.of, plain)),
         )  # fmt: skip
-        return plan
 
     def _part(
         self, options: Options, device: Device | None, outline: ResultShape, used: tuple[Field, ...], kernel: Kernel, last: bool,
@@ -248,8 +247,8 @@ class PlanMaker:
         return [span for _, span in found]
 
     def _traced(self, options: Options) -> Kernel:
-        traced: Traced = import_late("quadpy.jit.compiler").traced_for(replace(self._request(options), again=True))
-        return traced.kernel
+        request = replace(self._request(options), again=True)
+        return import_late("quadpy.jit.compiler").kernel_again(request)  # type: ignore[no-any-return]  # a kernel
 
 
 def _footprints_of(code: CodeObject, kernel: Callable[[], Kernel]) -> KernelFootprints:

@@ -1,40 +1,46 @@
-"""The plans of one call signature, and what makes later calls fast."""
+"""The plans of one call signature, and what makes later calls fast.
+
+For replays, the arguments of calls on the CPU are packed; calls themselves are resolved one by one.  Parallel sections are
+checked for each set of arrays and extents when they are first called.
+"""
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from quadpy.core.target import TargetSpec
+from quadpy.core.flow import Flow, Fork, steps_of, tasks_of
+from quadpy.core.importing import import_late
 from quadpy.jit.array_arguments import Overlaps
 from quadpy.jit.cpu_plan import CpuPlan
-from quadpy.jit.fast_call.arguments import REFUSALS, Bind, FastCall
-from quadpy.jit.fast_call.bind_on_cpu import bind_on_cpu
+from quadpy.jit.fast_call.arguments import REFUSALS, Arguments, Bind, FastCall, define
 from quadpy.jit.fast_call.generate import GpuCalls
 from quadpy.jit.fast_call.observed import ObservedCalls, Tell, forms_of
 from quadpy.jit.fast_call.repeated import RepeatedCalls
 from quadpy.jit.gpu_plan import GpuPlan
 from quadpy.jit.launch_memory import has_memory
 from quadpy.jit.parameters import Argument, ArrayParameter, Parameter
-from quadpy.jit.plan import Plan, Values, Views
 from quadpy.jit.plan_maker import PlanMaker
-from quadpy.jit.sections import Sections, has_sections
-from quadpy.lang.arguments import ArgType, Options
-from quadpy.lang.source import FunctionSource
 from quadpy.runtime.arrays.ndarray import NDArray
-from quadpy.runtime.device.current import Config
 from quadpy.runtime.device.devices import current_device
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.device.synchronous import complete
 from quadpy.runtime.launch.capturing import CAPTURES
-from quadpy.runtime.launch.fusion import Fuse
 from quadpy.runtime.launch.launch import Binder, Bound
 from quadpy.runtime.memory.device_storage import stream_of
 from quadpy.runtime.memory.host_storage import is_exported
 
 if TYPE_CHECKING:
-    from quadpy.runtime.arrays.view import ArrayView
+    from quadpy.core.target import TargetSpec
+    from quadpy.jit.plan import Plan, Values, Views
+    from quadpy.lang.arguments import ArgType, Options
+    from quadpy.lang.source import FunctionSource
+    from quadpy.runtime.arrays.view import ArrayMemory, ArrayView
+    from quadpy.runtime.device.current import Config
+    from quadpy.runtime.launch.fusion import Fuse
+
 
 T = TypeVar("T")
 
@@ -172,3 +178,76 @@ class Specialisation:
             if self._overlapping is None:
                 self._overlapping = self.plans.plan(replace(self._options, noalias=False))
         return self._overlapping
+
+
+def bind_on_cpu(
+    parameters: Sequence[Parameter], args: Sequence[Argument], plan: CpuPlan, pairs: Sequence[tuple[int, int]]
+) -> Bind | None:
+    """A function that packs the arguments of calls with the types of ``args``; None if each call must be resolved.
+
+    ``pairs`` are arrays, by number, that must not overlap; none may overlap a field.
+    """
+    arguments = Arguments(parameters, args, plan.hidden)
+    arrays, names = arguments.arrays, arguments.names
+    if plan.checks_values or any(type(args[k]) is not NDArray for k in arrays):
+        return None
+    names |= {"NDArray": NDArray, "pack": struct.Struct(plan.code.layout.format).pack}
+
+    def guard(k: int) -> str:
+        names[f"key{k}"] = arguments.view(k).type_key
+        different = f"type(a{k}) is not NDArray or a{k}.type_key is not key{k}"
+        exported = f"a{k}._storage.exported"  # other libraries have the memory: then a replay defers nothing
+        return f"{different} or a{k}.wide is not {arguments.view(k).wide} or {exported}"
+
+    fields = [(field.pointer, field.nbytes) for field in plan.fields]
+    values = [[f"*a{k}.abi"] if k in arrays else texts for k, texts in enumerate(arguments.values)]
+    packed = ", ".join([*(text for texts in values for text in texts), *arguments.hidden])
+    lines = [
+        arguments.head("_"),
+        "    try:",
+        f"        if {arguments.guards(guard)}: return None",
+        *arguments.overlaps([(arrays[i], arrays[j]) for i, j in pairs], arrays, fields),
+        *arguments.components(),
+        f"        return Bound(pack({packed}), (), ({''.join(f'a{k}, ' for k in arrays)}))",
+        "    except refusals: return None",
+    ]
+    return define(lines, names)  # type: ignore[return-value]  # by its text
+
+
+_MOST = 256
+"""Most calls that are remembered as checked."""
+
+
+def has_sections(flow: Flow) -> bool:
+    """Whether a kernel of this flow has sections that run at once."""
+    return any(isinstance(step, Fork) for step in steps_of(flow))
+
+
+class Sections:
+    """The sections of one specialised kernel."""
+
+    def __init__(self, source: FunctionSource) -> None:
+        self._source = source
+        self._checked: dict[tuple[int, ...], object] = {}
+
+    def check(self, plan: Plan, values: Sequence[float], views: Sequence[ArrayView]) -> None:
+        """Compare what the sections of a call of ``plan`` touch, unless that was done before.
+
+        Raises:
+            HazardError: two of them certainly touch one element, which one of them writes.
+        """
+        observed = import_late("quadpy.jit.observed_call")
+        tasks = observed.task_accesses(plan, values)
+        arrays: Sequence[ArrayMemory] = (*views, *plan.fields)
+        key = (id(tasks), *[array.pointer for array in arrays])
+        if self._checked.get(key) is tasks:
+            return
+        forks = [step for step in steps_of(plan.code.flow) if isinstance(step, Fork)]
+        sections = [
+            [[(arrays[a.array], a) for number in tasks_of(branch) for a in tasks[number]] for branch in fork.branches]
+            for fork in forks
+        ]
+        import_late("quadpy.hazards.sections").check_sections(self._source.name, self._source.span, sections)
+        if len(self._checked) >= _MOST:
+            self._checked.clear()
+        self._checked[key] = tasks

@@ -1,19 +1,23 @@
-"""Assignment statements, and what each kind of target means."""
+"""Assignment statements, and what each kind of target means.
+
+A target may be ``obj[i, j]``, where ``obj`` is a Python object that collects what kernels add to it.
+"""
 
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from quadpy.core.dtypes import Scalar
-from quadpy.core.source import Span
 from quadpy.ir import nodes as ir
-from quadpy.lang.arrays import element_ref, is_element, load_element, store_element
+from quadpy.lang.access import chained
+from quadpy.lang.arrays import element_ref, index_values, is_element, load_element, store_element
 from quadpy.lang.atomics import atomic_update
-from quadpy.lang.collectors import add_to_collector, collector
 from quadpy.lang.components import assign_component, place_of, read_part, variable_named, write_part
-from quadpy.lang.context import Trace
+from quadpy.lang.decorators import Method
 from quadpy.lang.displays import unpacked
 from quadpy.lang.frames import ChosenPart, MutableVar
+from quadpy.lang.functions import inline
 from quadpy.lang.items import assign_list
 from quadpy.lang.names import base_name
 from quadpy.lang.operators import binary
@@ -25,6 +29,7 @@ from quadpy.lang.structs import record_of
 from quadpy.lang.tiles import assign_tile, subtract_from_tile
 from quadpy.lang.values import (
     ElementRef,
+    Kind,
     Record,
     Value,
     Vec,
@@ -32,10 +37,15 @@ from quadpy.lang.values import (
     is_numeric,
     is_struct_type,
     is_vector_type,
+    kind_of,
     shape_text,
 )
 from quadpy.lang.variables import assign_name, check_type, freeze_all
 from quadpy.lang.vectors import make_vector
+
+if TYPE_CHECKING:
+    from quadpy.core.source import Span
+    from quadpy.lang.context import Trace
 
 _CONTAINERS = (list, tuple, dict, set, str)
 _ATOMIC_OPERATORS: dict[type[ast.operator], ir.AtomicOp] = {
@@ -142,3 +152,35 @@ def _change_plainly(
         case _:
             old = t.expr(node.target)
             assign_target(t, node.target, binary(t, type(node.op), old, t.expr(node.value), span), span)
+
+
+def collector(t: Trace, target: ast.expr) -> Method | None:
+    """``obj.__quadpy_add__``, a function of the kernel language, where ``target`` is ``obj[…]``; None where there is none."""
+    if not isinstance(target, ast.Subscript) or not isinstance(target.value, (ast.Name, ast.Attribute)):
+        return None
+    owner: ast.expr = target.value
+    while isinstance(owner, ast.Attribute):
+        owner = owner.value
+    bound = t.frame.env.get(owner.id) if isinstance(owner, ast.Name) else None
+    if not isinstance(owner, ast.Name) or isinstance(bound, MutableVar) or kind_of(bound) is not Kind.OBJECT:
+        return None
+    value = chained(t, target.value)
+    add = getattr(value, "__quadpy_add__", None) if kind_of(value) is Kind.OBJECT else None
+    return add if isinstance(add, Method) else None
+
+
+def add_to_collector(t: Trace, node: ast.AugAssign, add: Method, span: Span) -> None:
+    """Calls ``add`` with the indices and what is added.
+
+    Raises:
+        KernelSyntaxError: another operator than ``+=`` and ``-=``.
+    """
+    assert isinstance(node.target, ast.Subscript)
+    if not isinstance(node.op, (ast.Add, ast.Sub)):
+        name = type(add.instance).__name__
+        t.fail_syntax(f"a {name} only takes += and -=", span, "add the final value")
+    index = index_values(t, node.target.slice)
+    value = t.expr(node.value)
+    if isinstance(node.op, ast.Sub):
+        value = binary(t, ast.Sub, 0, value, span)
+    inline(t, add.func, [add.instance, *index, value], {}, span)

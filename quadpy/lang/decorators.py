@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import Any, Final, TypeVar, overload
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Final, TypeVar, overload
 
 from quadpy.core.completion import shows
 from quadpy.core.copying import ByName, Recipe
-from quadpy.core.importing import import_late
 from quadpy.core.public import public, require_switch
 from quadpy.errors import ArgumentError, KernelSourceError
-from quadpy.lang.fingerprints import is_our_module
 from quadpy.lang.source import FunctionSource
 
 C = TypeVar("C", bound=type)
@@ -23,6 +21,8 @@ class Func(ByName):
 
     requires_top_level = False
     """Whether a call must be where loops are parallel."""
+    on_host: ClassVar[Callable[[Func, tuple[Any, ...], Mapping[str, Any]], Any]]
+    """Calls one outside kernels; set by ``jit``, which has the compiler."""
 
     def __init__(self, fn: Callable[..., Any]) -> None:
         functools.update_wrapper(self, fn)
@@ -31,10 +31,7 @@ class Func(ByName):
     @public
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Outside kernels: what the call gives in a kernel on the CPU, as Python numbers, vectors, structs and tuples."""
-        host_calls = import_late("quadpy.jit.host_calls")  # loads LLVM, so only where it is needed
-        if is_our_module(self.source.fn.__module__):
-            return host_calls.call_on_host(self.source.name, self, args, kwargs)
-        return host_calls.call_function(self, args, kwargs)
+        return Func.on_host(self, args, kwargs)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else Method(self, instance)

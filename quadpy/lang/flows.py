@@ -1,21 +1,29 @@
-"""Tasks that do not follow the order of the text: concurrent sections, and loops over tasks."""
+"""Tasks that do not follow the order of the text: concurrent sections, and loops over tasks.
+
+Under ``with qp.hazards.allow(x, reason="…"):``, iterations of the loops inside may race on ``x``.
+"""
 
 from __future__ import annotations
 
 import ast
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from quadpy.core.source import Span
+from quadpy.core.messages import shown
 from quadpy.intrinsics import Builtin
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import walk
-from quadpy.lang.allowed_races import is_allowance, with_allowed_races
 from quadpy.lang.checkpoints import has_checkpoints, pausing, require_checkpoint
 from quadpy.lang.concurrent import OpenFork, use_of
-from quadpy.lang.context import Trace
+from quadpy.lang.frames import MutableVar
 from quadpy.lang.graph_blocks import FORMS, checkpoint, do_while, parallel, parallel_context, stream_parallel
 from quadpy.lang.scope import static_object
-from quadpy.lang.values import ArrayRef, shape_text
+from quadpy.lang.values import ArrayRef, holds_runtime, shape_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from quadpy.core.source import Span
+    from quadpy.lang.context import Trace
 
 _SECTIONS: Final = (stream_parallel, parallel)
 
@@ -188,3 +196,54 @@ def do_while_loop(t: Trace, node: ast.While) -> bool:
     t.tasks.fork = None
     t.build.emit(ir.DoWhile(condition, ir.Block(tuple(stmts), span=t.span(node)), span=span))
     return False
+
+
+_FORM = 'with qp.hazards.allow(x, reason="why the races of x do no harm"):'
+
+
+def is_allowance(t: Trace, node: ast.With) -> bool:
+    """Whether ``node`` begins with ``qp.hazards.allow``."""
+    call = node.items[0].context_expr
+    found = static_object(t, call.func if isinstance(call, ast.Call) else call)
+    return isinstance(found, type) and getattr(found, "__quadpy_allows_races__", False)
+
+
+def with_allowed_races(t: Trace, node: ast.With) -> bool:
+    """Traces the body; True where control does not reach its end."""
+    if not t.at_top_level():
+        t.fail_syntax("hazards.allow must enclose parallel loops", t.span(node.items[0].context_expr),
+                      "at the top level of a kernel, or of a function that is called there")  # fmt: skip
+    before = t.tasks.allowed
+    t.tasks.allowed = (*before, *(each for item in node.items for each in _allowed(t, node, item)))
+    try:
+        return t.block(node.body)
+    finally:
+        t.tasks.allowed = before
+
+
+def _allowed(t: Trace, node: ast.With, item: ast.withitem) -> Iterator[tuple[str | ir.Var, str]]:
+    """What ``item`` names, an array or the variables of a name, each with the reason."""
+    call = item.context_expr
+    span = t.span(call)
+    if item.optional_vars is not None or not is_allowance(t, ast.With([item], node.body)):
+        t.fail_syntax("hazards.allow must be the only item of its with statement, without as", span, f"write {_FORM}")
+    if (
+        not isinstance(call, ast.Call)
+        or len(call.args) != 1
+        or [keyword.arg for keyword in call.keywords] != ["reason"]
+    ):
+        t.fail_syntax("hazards.allow takes an array and a reason", span, f"write {_FORM}")
+    reason = t.expr(call.keywords[0].value)
+    if not isinstance(reason, str) or not reason.strip():
+        what = "a run-time text" if holds_runtime(reason) else shown(reason)
+        t.fail_type(f"hazards.allow takes the reason as a string, not {what}", span, f"write {_FORM}")
+    target = call.args[0]
+    variable = t.frame.env.get(target.id) if isinstance(target, ast.Name) else None
+    if isinstance(variable, MutableVar):
+        yield from ((var, reason) for var in variable.vars)
+        return
+    value = t.expr(target)
+    if not isinstance(value, ArrayRef):
+        t.fail_type(f"hazards.allow takes an array, a field or a variable that a loop assigns, not {shape_text(value)}",
+                    t.span(target), "name the whole array, without an index")  # fmt: skip
+    yield value.name, reason

@@ -1,4 +1,4 @@
-"""``qp.profile``: the work of a program in a block, with the time of each piece."""
+"""``qp.profile``: the work of a program in a block, with the time of each piece; and its picture."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from quadpy.core.completion import shows
+from quadpy.core.importing import import_late
 from quadpy.core.public import public, require_switch
-from quadpy.errors import ArgumentError
+from quadpy.errors import ArgumentError, QuadpyError
 from quadpy.profiler.chrome import write_chrome
-from quadpy.profiler.plot import plot_records
 from quadpy.profiler.recorder import RECORDER, Log
-from quadpy.profiler.records import Record, Work
 from quadpy.profiler.table import Sort, rows_of, table_of
+from quadpy.profiler.tracks import tracks_of
 from quadpy.profiler.watcher import Watcher
 from quadpy.runtime.device.blocks import Block, whole
 from quadpy.runtime.device.devices import open_devices
@@ -25,7 +25,11 @@ from quadpy.runtime.launch.capturing import CAPTURES
 from quadpy.runtime.memory.accounting import Accounting
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from typing_extensions import Self
+
+    from quadpy.profiler.records import Record, Work
 
 
 class _Switch:
@@ -184,3 +188,43 @@ class profile(Block, contextlib.ContextDecorator):  # noqa: N801 - used like a s
     def __repr__(self) -> str:
         state = "open, " if self.is_open else ""
         return f"<profile, {state}{len(self._works)} records>"
+
+
+_MOST: Final = 10
+"""Colours of names; the rest is grey."""
+
+
+def plot_records(records: Sequence[Record], ax: Any = None) -> Any:
+    """Like ``profile.plot``."""
+    try:
+        plt = import_late("matplotlib.pyplot")
+    except ImportError as error:
+        hint = "pip install matplotlib; table() and to_chrome() need nothing"
+        raise QuadpyError("a profile is plotted with matplotlib, which is not installed", hint=hint) from error
+    tracks = tracks_of(records)
+    if ax is None:
+        _, ax = plt.subplots(figsize=(12, 1 + 0.5 * max(1, len(tracks))), layout="constrained")
+    colours: dict[str, Any] = {}
+    for name in _longest(records):
+        colours[name] = plt.get_cmap("tab10")(len(colours))
+    for line, track in enumerate(tracks):
+        for record in track.records:
+            bars = [(record.start, record.duration)]
+            colour = colours.get(record.label, "0.7") if record.on_device else "0.85"
+            ax.broken_barh(bars, (line - 0.4, 0.8), facecolors=colour, edgecolor="white", linewidth=0.3)
+    ax.set_yticks(range(len(tracks)), [f"{track.device}, {track.name}" for track in tracks])
+    ax.invert_yaxis()
+    ax.set_xlabel("ms")
+    if colours:
+        patches = [plt.Rectangle((0, 0), 1, 1, color=colour) for colour in colours.values()]
+        ax.legend(patches, colours, loc="upper left", bbox_to_anchor=(1, 1))
+    return ax
+
+
+def _longest(records: Sequence[Record]) -> list[str]:
+    """The names that take the most time on devices."""
+    totals: dict[str, float] = {}
+    for record in records:
+        if record.on_device:
+            totals[record.label] = totals.get(record.label, 0) + (record.duration or 0)
+    return sorted(totals, key=lambda name: -totals[name])[:_MOST]

@@ -12,8 +12,7 @@ from hypothesis import given, settings, strategies as st
 from quadpy.codegen.emit import compile_amdgpu, emit_amdgpu
 from quadpy.codegen.objects import elf
 from quadpy.codegen.objects.elf import read_elf
-from quadpy.codegen.objects.metadata import KernelArg, read_metadata
-from quadpy.codegen.objects.msgpack import unpack
+from quadpy.codegen.objects.metadata import KernelArg, read_metadata, unpack
 from quadpy.core.target import TargetSpec, amd_arch, parse_target
 from quadpy.errors import LinkError, QuadpyError
 

@@ -11,7 +11,7 @@ import pytest
 
 from quadpy.codegen.emit import AMDGPU_TRIPLE, compile_amdgpu
 from quadpy.codegen.objects.metadata import KernelInfo, read_metadata
-from quadpy.codegen.occupancy import occupancy
+from quadpy.codegen.report import occupancy
 from quadpy.core.target import TargetSpec, amd_arch, parse_target
 from quadpy.errors import CodegenError
 

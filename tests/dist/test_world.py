@@ -9,9 +9,8 @@ import quadpy as qp
 from quadpy import api
 from quadpy.cli import main
 from quadpy.dist import launching, world
-from quadpy.dist.connecting import connect
-from quadpy.dist.transport.choosing import choose_transport
-from quadpy.dist.transport.torch.notices import StoreNotices
+from quadpy.dist.connecting import choose_transport, connect
+from quadpy.dist.transport.torch.engine import StoreNotices
 from quadpy.errors import DistributedError, TransportError
 from quadpy.runtime.device import probe
 from quadpy.runtime.device.launched import Launched, launched_as

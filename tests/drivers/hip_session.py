@@ -16,7 +16,7 @@ if binding == "ctypes":
 from quadpy.errors import QuadpyError  # noqa: E402
 from quadpy.runtime.device.callbacks import THUNK  # noqa: E402
 from quadpy.runtime.device.probe import probe_hip  # noqa: E402
-from quadpy.runtime.drivers import direct_calls, gpu_launches, hip_api  # noqa: E402
+from quadpy.runtime.drivers import gpu, gpu_launches, hip_api  # noqa: E402
 from quadpy.runtime.drivers.graph_driver import (  # noqa: E402
     AllocWork,
     ChildWork,
@@ -34,7 +34,7 @@ from quadpy.runtime.drivers.graph_driver import (  # noqa: E402
 from quadpy.runtime.drivers.hip_binding import hip_binding  # noqa: E402
 
 if way == "binding":  # as where no machine code can be made, and the library cannot be called directly
-    direct_calls._finder = lambda *_: lambda call, count=0, version="": None
+    gpu._finder = lambda *_: lambda call, count=0, version="": None
     gpu_launches.direct = lambda *_: None
 
 driver = hip_api.open_hip_driver()

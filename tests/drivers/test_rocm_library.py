@@ -61,19 +61,29 @@ def wheels(tmp_path):
     return tmp_path
 
 
+OF_ROCM = ("rocm_sdk", "_rocm_sdk_core")
+
+
 @pytest.fixture
 def packages(monkeypatch):
-    """``packages(folder)``: lets Python import what is there."""
+    """``packages(folder)``: lets Python import what is there, and forgets at the end what was imported."""
+
+    def imported():
+        return {
+            name: module for name, module in sys.modules.items() if name == "torch" or name.partition(".")[0] in OF_ROCM
+        }
 
     def add(folder):
         monkeypatch.syspath_prepend(str(folder))
         importlib.invalidate_caches()
-        for name in [
-            name for name in sys.modules if name.partition(".")[0] in ("rocm_sdk", "_rocm_sdk_core") or name == "torch"
-        ]:
-            monkeypatch.delitem(sys.modules, name)
+        for name in imported():
+            del sys.modules[name]
 
-    return add
+    before = imported()
+    yield add
+    for name in imported():
+        del sys.modules[name]
+    sys.modules.update(before)
 
 
 def by_name(name="amdhip64", environ=(), root=Path("/nowhere")):

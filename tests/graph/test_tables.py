@@ -11,7 +11,7 @@ from quadpy.errors import DriverError
 from quadpy.runtime.device.callbacks import THUNK, Failures, HostCall, Runs, forget, register, run_ticket
 from quadpy.runtime.drivers.cuda_graph_api import cuda_graph_api
 from quadpy.runtime.drivers.cuda_parts import Parts
-from quadpy.runtime.drivers.gpu_graphs import GpuGraphs
+from quadpy.runtime.drivers.gpu import GpuGraphs
 from quadpy.runtime.drivers.graph_driver import (
     AllocWork,
     ChildWork,

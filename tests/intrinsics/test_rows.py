@@ -12,8 +12,8 @@ import pytest
 
 import quadpy as qp
 from quadpy.codegen.compile import lower
+from quadpy.codegen.lower.expressions import EMITTED
 from quadpy.codegen.lower.gpu.fast_math import APPROXIMATED
-from quadpy.codegen.lower.intrinsics import EMITTED
 from quadpy.core.dtypes import f32, f64, i32
 from quadpy.core.source import NOWHERE
 from quadpy.core.target import Family, parse_target

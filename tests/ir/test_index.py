@@ -10,14 +10,14 @@ from quadpy.core.dtypes import bounds_of, i32
 from quadpy.core.source import Span
 from quadpy.ir import nodes as ir
 from quadpy.ir.footprints.accesses import Reached
-from quadpy.ir.footprints.boxes import box_of
+from quadpy.ir.footprints.find import box_of
 from quadpy.ir.footprints.loops import enter_loop
 from quadpy.ir.footprints.model import BoxFormula
 from quadpy.ir.index.reader import Known, Reader
 from quadpy.ir.index.telling import tells
 from quadpy.ir.races.accesses import Facts, Iteration
 from quadpy.ir.races.terms import Atom, Terms
-from quadpy.lang.known_ranges import Ranges
+from quadpy.lang.trace_state import Ranges
 
 
 def box(made: RandomIndex) -> BoxFormula | None:

@@ -8,7 +8,7 @@ from simulated import F32, add, gpu, simulated
 from simulated_gpu.driver import RecordingDriver
 
 import quadpy as qp
-from quadpy.profiler import device_timer
+from quadpy.profiler import driver_probe
 
 BETWEEN = 2.0
 """Milliseconds of one operation between two events: the operation, and the second event."""
@@ -180,7 +180,7 @@ def test_a_device_that_is_closed_in_the_block():
 
 
 def test_long_programs_do_not_gather_events(recording, monkeypatch):
-    monkeypatch.setattr(device_timer, "_MANY", 16)
+    monkeypatch.setattr(driver_probe, "_MANY", 16)
     x, y = arrays()
     recording.synchronize()
     before = recording.driver.left_open()["events"]

@@ -1,10 +1,10 @@
-"""Statements."""
+"""Statements, and the records that they write for the host: prints in the launch's ring, and the first failed check."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from quadpy.codegen.lower.atomics import lower_atomic
+from quadpy.codegen.lower.atomics import atomic_update, lower_atomic
 from quadpy.codegen.lower.casts import resize
 from quadpy.codegen.lower.chosen import cell_of_one, declare_families, zero_family
 from quadpy.codegen.lower.expressions import lower_call, lower_expr, natural_sum, result_type, wide_twin
@@ -12,13 +12,19 @@ from quadpy.codegen.lower.gpu.threads import barrier
 from quadpy.codegen.lower.gpu.waves import lower_wave
 from quadpy.codegen.lower.interleave import loads_ahead, lower_in_groups
 from quadpy.codegen.lower.loops import lower_for, lower_while, position, trip_count
-from quadpy.codegen.lower.memory import address, load, memory_of, store, store_at
-from quadpy.codegen.lower.records import lower_fault, lower_print
+from quadpy.codegen.lower.memory import address, load, memory_in, memory_of, store, store_at
 from quadpy.codegen.lower.scope import Family, Scope
 from quadpy.codegen.lower.text import constant, llvm_type
 from quadpy.core.dtypes import Scalar, u64
+from quadpy.core.faults import CLAIMED, DONE, FIRST_VALUE, SITE
+from quadpy.core.output import CAPACITY_WORD, HEADER_WORDS, LOST_WORD, NEXT_WORD
 from quadpy.ir import nodes as ir
+from quadpy.ir.nodes import AtomicOp
+from quadpy.ir.types import Space
 from quadpy.ir.walk import unhandled, walk
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def _mutable_vars(node: ir.Node) -> dict[str, ir.Var]:
@@ -218,3 +224,64 @@ def returned(s: Scope, values: list[tuple[str, Scalar]]) -> str:
     for number, (value, t) in enumerate(values):
         packed = s.text.op(f"insertvalue {ty} {packed}, {llvm_type(t)} {value}, {number}")
     return f"{ty} {packed}"
+
+
+def lower_print(s: Scope, stmt: ir.Print) -> None:
+    """One atomic addition reserves room for the record; a record without room is counted as lost.
+
+    ``runtime.printing.records`` describes its format.
+
+    A record that the end of the ring would cut off writes 0 in place of its key; the host stops reading there.
+    """
+    out, pointer, memory = s.text, s.rules.pointer, memory_in(s, Space.GLOBAL)
+    words = [lower_expr(s, word) for word in stmt.words]
+    ring = out.op(f"inttoptr i64 {lower_expr(s, stmt.ring)} to {pointer}")
+
+    def at(number: str) -> str:
+        return out.op(f"getelementptr i64, {pointer} {ring}, i64 {number}")
+
+    def put(number: str, value: str) -> None:
+        out.do(f"store i64 {value}, {pointer} {at(number)}, align 8")
+
+    first = atomic_update(s, AtomicOp.ADD, at(str(NEXT_WORD)), str(1 + len(words)), u64, memory)
+    end = out.op(f"add i64 {first}, {1 + len(words)}")
+    capacity = out.op(f"load i64, {pointer} {at(str(CAPACITY_WORD))}, align 8")
+    room, full, cut, counted, done = (out.label(f"print.{name}") for name in ("room", "full", "cut", "lost", "done"))
+    out.branch(out.op(f"icmp ule i64 {end}, {capacity}"), room, full)
+    out.start(room)
+    start = out.op(f"add i64 {first}, {HEADER_WORDS}")
+    for number, word in enumerate((_signed(stmt.message.key), *words)):
+        put(out.op(f"add i64 {start}, {number}"), word)
+    out.jump(done)
+    out.start(full)
+    out.branch(out.op(f"icmp ult i64 {first}, {capacity}"), cut, counted)
+    out.start(cut)
+    put(out.op(f"add i64 {first}, {HEADER_WORDS}"), "0")
+    out.start(counted)
+    if not stmt.message.begins:
+        atomic_update(s, AtomicOp.ADD, at(str(LOST_WORD)), "1", u64, memory)
+    out.start(done)
+
+
+def _signed(key: int) -> str:
+    """``key`` as LLVM writes 64 bits."""
+    return str(key - (1 << 64) if key >> 63 else key)
+
+
+def lower_fault(s: Scope, stmt: ir.Fault) -> None:
+    """Claim the record, and fill it if this was the first."""
+    out, pointer = s.text, s.rules.pointer
+    first, done = out.label("fault"), out.label("fault.done")
+    record = out.op(f"inttoptr i64 {lower_expr(s, stmt.record)} to {pointer}")
+    words = {SITE: lower_expr(s, stmt.check)}
+    words |= {FIRST_VALUE + number: lower_expr(s, value) for number, value in enumerate(stmt.values)}
+    claimed = out.op(f"getelementptr i64, {pointer} {record}, i64 {CLAIMED}")
+    order = f"{s.rules.scope} monotonic"  # on success, and on failure
+    pair = out.op(f"cmpxchg {pointer} {claimed}, i64 0, i64 1 {order}, align 8")
+    out.branch(out.op(f"extractvalue {{ i64, i1 }} {pair}, 1"), first, done)
+    out.start(first)
+    for number, value in (words | {DONE: "1"}).items():
+        at = out.op(f"getelementptr i64, {pointer} {record}, i64 {number}")
+        out.do(f"store volatile i64 {value}, {pointer} {at}, align 8")
+    out.jump(done)
+    out.start(done)

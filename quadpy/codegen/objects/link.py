@@ -2,18 +2,22 @@
 
 It does what ``ld.lld -shared`` does for one AMDGPU object, and only that: no archives, no merging of sections, no
 COMDAT, no undefined symbols.  A JIT needs no more, and starting a linker takes a hundred times as long.
+
+The tables that make an image a shared object are .dynsym, .hash, .dynstr, .rela.dyn, .dynamic and .got.  Their sizes are known before the layout, their contents only after it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+import struct
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from quadpy.codegen.objects import elf
-from quadpy.codegen.objects.dynamic_tables import DynamicTables, symbol_table
 from quadpy.codegen.objects.elf import ElfFile, Section, Symbol, read_elf
 from quadpy.codegen.objects.image import PAGE, Chunk, Strings, place, serialize
 from quadpy.errors import LinkError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
 
 
 class _Field(NamedTuple):
@@ -182,3 +186,75 @@ def _symtab(names: Sequence[_Name], number: Mapping[Chunk, int]) -> list[Chunk]:
         ),
         strtab,
     ]  # fmt: skip
+
+
+R_AMDGPU_RELATIVE64: Final = 13  # add the load address
+_DT_NULL, _DT_HASH, _DT_STRTAB, _DT_SYMTAB, _DT_RELA, _DT_RELASZ, _DT_RELAENT, _DT_STRSZ, _DT_SYMENT = 0, *range(4, 12)
+
+
+class DynamicTables:
+    """The tables for ``exported`` symbol names, ``pointers`` load-time relocations and ``slots`` GOT entries."""
+
+    def __init__(self, exported: Sequence[str], pointers: int, slots: int) -> None:
+        read, write = elf.SHF_ALLOC, elf.SHF_ALLOC | elf.SHF_WRITE
+        strings, count = Strings(), len(exported) + 1
+        self._names = [strings.add(name) for name in exported]
+        self._hashes = [_sysv_hash(name) for name in exported]
+        self.dynstr = Chunk(".dynstr", elf.SHT_STRTAB, read, 1, strings.data)
+        self.dynsym = _table(".dynsym", elf.SHT_DYNSYM, read, elf.SYM.size, count=count, link=self.dynstr)
+        self.dynsym.info = 1  # the first symbol that is not local
+        self.hash = _table(".hash", elf.SHT_HASH, read, 4, count=2 + 2 * count, link=self.dynsym)
+        self.rela = _table(".rela.dyn", elf.SHT_RELA, read, elf.RELA.size, count=pointers, link=self.dynsym)
+        self.dynamic = _table(".dynamic", elf.SHT_DYNAMIC, write, 16, count=9 if pointers else 6, link=self.dynstr)
+        self.got = _table(".got", elf.SHT_PROGBITS, write, 8, count=slots, link=None)
+
+    @property
+    def chunks(self) -> list[Chunk]:
+        """The sections; those that only some images need are left out when empty."""
+        optional = (chunk for chunk in (self.rela, self.got) if chunk.size)
+        return [self.dynsym, self.hash, self.dynstr, self.dynamic, *optional]
+
+    def fill(self, symbols: Sequence[Symbol], pointers: Mapping[int, int]) -> None:
+        """Writes the tables: ``symbols`` in the order of their names; ``pointers`` maps the address of each pointer to
+        the address it points to.  The GOT stays zero: its slots are pointers, which the loader writes.
+        """
+        self.dynsym.data[:] = symbol_table(s._replace(name=n) for s, n in zip(symbols, self._names, strict=True))
+        self.hash.data[:] = _hash_table(self._hashes)
+        self.rela.data[:] = b"".join(elf.RELA.pack(at, R_AMDGPU_RELATIVE64, to) for at, to in pointers.items())
+        entries = [
+            (_DT_SYMTAB, self.dynsym.address), (_DT_SYMENT, elf.SYM.size), (_DT_STRTAB, self.dynstr.address),
+            (_DT_STRSZ, self.dynstr.size), (_DT_HASH, self.hash.address),
+        ]  # fmt: skip
+        if pointers:
+            entries += [(_DT_RELA, self.rela.address), (_DT_RELASZ, self.rela.size), (_DT_RELAENT, elf.RELA.size)]
+        self.dynamic.data[:] = b"".join(struct.pack("<QQ", *entry) for entry in (*entries, (_DT_NULL, 0)))
+
+
+def _table(name: str, kind: int, flags: int, entsize: int, *, count: int, link: Chunk | None) -> Chunk:
+    align = min(entsize, 8)
+    return Chunk(name, kind, flags, align, bytearray(entsize * count), link=link, entsize=entsize)
+
+
+def symbol_table(symbols: Iterable[Symbol]) -> bytes:
+    """The records, the null symbol in front."""
+    return bytes(elf.SYM.size) + b"".join(elf.SYM.pack(*symbol) for symbol in symbols)
+
+
+def _sysv_hash(name: str) -> int:
+    """The hash of the System V ABI, chapter 5."""
+    value = 0
+    for byte in name.encode("utf-8", "surrogateescape"):
+        value = (value << 4) + byte
+        high = value & 0xF0000000
+        value = (value ^ (high >> 24)) & 0x0FFFFFFF
+    return value
+
+
+def _hash_table(hashes: Sequence[int]) -> bytes:
+    """One bucket per symbol, the null symbol included; a bucket's symbols are chained through ``chain``."""
+    count = len(hashes) + 1
+    buckets, chain = [0] * count, [0] * count
+    for index, value in enumerate(hashes, 1):
+        bucket = value % count
+        chain[index], buckets[bucket] = buckets[bucket], index
+    return struct.pack(f"<{2 + 2 * count}I", count, count, *buckets, *chain)

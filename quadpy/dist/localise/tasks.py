@@ -10,40 +10,50 @@ Each task becomes a separate kernel, in which
 - under ``debug=True``, the arrays that are not proved free of races are watched, in the memory of the rank.
 
 Nothing here depends on a rank: the same code runs on all of them.
+
+It finds along which axes of the grid a loop runs, where, and what its iterations accumulate; and it refuses what kernels
+may not do with distributed arrays, as far as their code alone shows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
 from quadpy.core.artifact import HIDDEN
-from quadpy.core.dtypes import Scalar
 from quadpy.dist.localise.indices import Indices
-from quadpy.dist.localise.loops import accumulating, axes_of, limited, marked
 from quadpy.dist.localise.model import (
+    CELLS,
     PARAMETERS,
     Geometry,
     LocalKernel,
     LocalTask,
     Reduced,
     field_name,
+    identity,
     origin_name,
     parameter,
     partial_name,
     slot_array,
 )
-from quadpy.dist.localise.refusals import require_loop, require_tasks_in_order
-from quadpy.dist.terms import array_parameter
+from quadpy.dist.terms import array_parameter, lets, resolved
 from quadpy.errors import KernelSyntaxError
 from quadpy.ir import nodes as ir
+from quadpy.ir.build import At, converted, maximum, minimum
 from quadpy.ir.expressions import slot_name
 from quadpy.ir.footprints import with_numbers
 from quadpy.ir.index.numbers import Given
 from quadpy.ir.passes.atomics import demote_atomics
 from quadpy.ir.passes.watch_races import watched_in, with_watches
+from quadpy.ir.touches import changed_in, name_of
 from quadpy.ir.types import array_of
 from quadpy.ir.walk import walk
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from quadpy.core.dtypes import Scalar
+    from quadpy.core.source import Span
 
 
 def localised(kernel: ir.Kernel, arrays: Sequence[str], geometry: Geometry) -> LocalKernel:
@@ -176,3 +186,140 @@ class _Localiser:
         assert isinstance(param, ir.ArrayParam)
         type = array_of(param.type.elem, param.type.ndim, param.type.element)
         return ir.ArrayParam(self.fields[param.name], type, called=param.called, span=param.span)
+
+
+def axes_of(task: ir.ParallelTask, is_distributed: Callable[[str], bool], ndim: int) -> tuple[int | None, ...]:
+    """The axis of the grid that each axis of the loop runs along; None for one that runs whole on every rank.
+
+    Raises:
+        KernelSyntaxError: the axis is not known.
+    """
+    found: dict[ir.Var, int] = {}
+    places = [place for place in changed_in(task.body) if isinstance(place, ir.Element) and is_distributed(place.array)]
+    if not places:  # it only reads
+        places = [node for node in walk(task) if isinstance(node, ir.Element) and is_distributed(node.array)]
+    values = lets(task)
+    for place in places:
+        for axis, index in enumerate(place.index):
+            plain = resolved(index, values)
+            if isinstance(plain, ir.VarRead):
+                found.setdefault(plain.var, axis)
+    axes = tuple(found.get(axis.var) for axis in task.axes)
+    if any(axis is not None for axis in axes) and len(set(axes) - {None}) == sum(axis is not None for axis in axes):
+        return axes
+    if len(task.axes) == ndim:
+        return tuple(range(ndim))
+    raise KernelSyntaxError(
+        "it is not known which rank runs an iteration of this loop", task.span,
+        hint="loop over the array, or use the loop's variables as indices of what it writes",
+    )  # fmt: skip
+
+
+def limited(axis: ir.Axis, along: int, indices: Indices) -> ir.Axis:
+    """``axis`` from ``low`` up to ``high``; an axis that is not divided among ranks stays as it is."""
+    span, type = axis.span, axis.var.type
+    low, high = (indices.number(name, along, type, span) for name in ("low", "high"))
+    if not (isinstance(axis.step, ir.Const) and axis.step.value >= 1):
+        raise KernelSyntaxError("the step of a loop over a distributed grid must be a positive constant", span)
+    if not indices.geometry.split[along]:
+        return axis
+    start = maximum(axis.start, low)
+    if axis.step.value > 1:  # the first of its numbers that is not below ``low``
+        steps = (start - axis.start + (int(axis.step.value) - 1)) // axis.step
+        start = axis.start + steps * axis.step
+    return replace(axis, start=start, stop=minimum(axis.stop, high))
+
+
+def accumulating(
+    task: ir.ParallelTask, axes: Sequence[int | None], reduced: Sequence[Reduced], indices: Indices
+) -> ir.Block:
+    """The body of ``task``, which writes what it accumulates into arrays.
+
+    It runs as a loop of one iteration, so that a ``continue`` goes to its end.
+    """
+    at, index = At(task.span), indices.index
+    start = [at.assign(each.var, _identity(each, at.span)) for each in task.reductions]
+    zero, one = (at.const(n, index) for n in (0, 1))
+    once = ir.For(ir.Var("once.", index), zero, one, one, task.body, span=at.span)
+    cell = _cell(task, axes, indices)
+    stores = [
+        at.store(at.element(each.partial, cell, each.type), at.read(own.var))
+        for each, own in zip(reduced, task.reductions, strict=True)
+    ]
+    return at.block([*start, once, *stores])
+
+
+def marked(task: ir.ParallelTask, axes: Sequence[int | None], indices: Indices) -> ir.ParallelTask:
+    """``task``, which writes an element of ``CELLS`` in each iteration: its footprint says where the loop runs."""
+    at = At(task.span)
+    store = at.store(at.element(CELLS, _cell(task, axes, indices), indices.index), at.const(0, indices.index))
+    return replace(task, body=replace(task.body, stmts=(store, *task.body.stmts)))
+
+
+def _cell(task: ir.ParallelTask, axes: Sequence[int | None], indices: Indices) -> tuple[ir.Expr, ...]:
+    """The cell of an iteration, counted from the first cell of the rank's block."""
+    span, by_axis = task.span, dict(zip(axes, task.axes, strict=True))
+
+    def at(axis: int) -> ir.Expr:
+        if axis not in by_axis:
+            return At(span).const(0, indices.index)
+        own = converted(ir.VarRead(by_axis[axis].var, span=span), indices.index)
+        return own - indices.number("first", axis, indices.index, span)
+
+    return tuple(map(at, range(indices.geometry.ndim)))
+
+
+def _identity(reduction: ir.Reduction, span: Span) -> ir.Const:
+    return ir.Const(identity(reduction.op, reduction.var.type), reduction.var.type, span=span)
+
+
+_RANDOM: Final = ("$seed", "$launch")
+_OF_BLOCKS: Final = "blocks and waves of a loop over a distributed grid differ between ranks"
+_WITHOUT_BLOCKS: Final = "write the loop without shared arrays, and let iterations read what they need from the grid"
+
+
+def require_tasks_in_order(kernel: ir.Kernel) -> None:
+    """Refuses parallel sections, checkpoints and loops over tasks, and random numbers.
+
+    Raises:
+        KernelSyntaxError: as all of this module.
+    """
+    if kernel.flow or any(task.gate for task in kernel.tasks):
+        raise KernelSyntaxError(
+            f"{kernel.name}: kernels with parallel sections, checkpoints or loops over tasks cannot take distributed arrays",
+            kernel.span, hint="make a kernel of each task, and call them in a Python loop; qp.dist.capture makes graphs of them",
+        )  # fmt: skip
+    if any(param.name in _RANDOM for param in kernel.params):
+        raise KernelSyntaxError(
+            f"{kernel.name}: random numbers would depend on the number of ranks", kernel.span,
+            hint="make them from the global indices and a seed",
+        )  # fmt: skip
+
+
+def require_loop(kernel: ir.Kernel, task: ir.Task, touched: ir.Element | None) -> None:
+    """Refuses ``task`` if it is not a loop that ranks can divide; ``touched`` is what it does with a distributed array."""
+    if any(isinstance(node, ir.SlotRead) for node in walk(task)):
+        raise KernelSyntaxError(
+            "the bounds of a loop that the kernel computes may differ between ranks", task.span,
+            hint="pass them as arguments",
+        )  # fmt: skip
+    if touched is None:
+        return
+    if isinstance(task, ir.SerialTask):
+        raise KernelSyntaxError(
+            f"{kernel.called(touched.array)} is distributed, and this is not in a loop over the grid", touched.span,
+            hint="loop over the array at the top level of the kernel, with a condition on the indices if only one cell is meant",
+        )  # fmt: skip
+    if task.shared:
+        raise KernelSyntaxError(_OF_BLOCKS, task.span, hint=_WITHOUT_BLOCKS)
+    for node in walk(task.body):
+        if not ir.MEETINGS.isdisjoint(node.ORDERS) or isinstance(node, (ir.ThreadIndex, ir.BlockIndex)):
+            raise KernelSyntaxError(_OF_BLOCKS, node.span, hint=_WITHOUT_BLOCKS)
+        for place in changed_in(node) if node.WRITES else ():
+            if isinstance(place, ir.Element):
+                continue
+            name = kernel.called(name_of(place))
+            raise KernelSyntaxError(
+                f"{name} is set in iterations of a loop over a distributed grid, so each rank would have its own {name}",
+                node.span, hint=f"accumulate, for example with {name} += …, qp.atomic_min({name}, …) or qp.atomic_max({name}, …), whose result is not used",
+            )  # fmt: skip

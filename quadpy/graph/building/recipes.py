@@ -1,23 +1,38 @@
-"""Recipes by which another process makes a graph again: the calls that made its nodes, with their arguments."""
+"""Recipes by which another process makes a graph again: the calls that made its nodes, with their arguments.
+
+A pickled graph takes arrays along, if they can be made again as they are here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
 from dataclasses import replace
-from typing import Any, NamedTuple
+from itertools import combinations
+from types import FunctionType, ModuleType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
+
+import numpy as np
 
 from quadpy.core.dtypes import u8
-from quadpy.core.public import public
-from quadpy.core.source import Span
+from quadpy.core.public import call_site, public
+from quadpy.errors import ArgumentError, GraphError
 from quadpy.graph.building.graph import Graph
 from quadpy.graph.model.arguments import integer_of
-from quadpy.graph.model.extents import extent_of, written_extent_of
+from quadpy.graph.model.extents import extent_of, memory_text, overlap, written_extent_of
 from quadpy.graph.model.makers import MAKERS
-from quadpy.graph.model.nodes import Call, ChildNode, EmptyNode, KernelNode, MemcpyNode, MemsetNode, Node
-from quadpy.graph.model.travelling import Travelling, in_order, refuse, travelling_arrays
+from quadpy.graph.model.nodes import Call, ChildNode, EmptyNode, KernelNode, MemcpyNode, MemsetNode, Node, with_inner
 from quadpy.runtime.arrays.dense import DenseArray
+from quadpy.runtime.arrays.foreign_device import describe_device_array, is_on_gpu
+from quadpy.runtime.arrays.foreign_host import describe_host_array
 from quadpy.runtime.arrays.ndarray import ndarray
-from quadpy.runtime.device.device import Device
+from quadpy.runtime.device.devices import current_device
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from quadpy.core.source import Span
+    from quadpy.graph.model.order import MemoryRange
+    from quadpy.runtime.device.device import Device
 
 
 class Part(NamedTuple):
@@ -157,3 +172,153 @@ def _require_arrays(node: Node, call: Call) -> None:
 def _require_order(node: Node, memory: object, *, whole: bool) -> None:
     if isinstance(memory, DenseArray) and not (whole or in_order(memory)):
         refuse(node, f"it touches bytes of {memory!r}, whose copy would have another order of axes in memory")
+
+
+_INSTEAD: Final = "pickle the function that builds the graph, or one with @qp.graph.replay"
+_INTERFACES: Final = ("__array_interface__", "__cuda_array_interface__", "__dlpack__")
+_CLOSED: Final = (FunctionType, ModuleType, type, str, bytes, int, float, complex)
+
+
+class _Piece(NamedTuple):
+    """A range of memory of an array, or of its derivative."""
+
+    range: MemoryRange
+    array: Any
+    is_own: bool
+
+
+class Travelling:
+    """The arrays among the arguments of all nodes of a graph."""
+
+    def __init__(self, pieces: Iterable[_Piece]) -> None:
+        self.pieces = sorted(
+            {(each.range, id(each.array)): each for each in pieces}.values(), key=lambda each: each.range
+        )
+
+    def at(self, address: int, nbytes: int) -> tuple[Any, int] | None:
+        """The array with these bytes and where they begin in it; None if no array, or none of quadpy's, has them."""
+        for (start, size), array, is_own in self.pieces:
+            if is_own and isinstance(array, DenseArray) and start <= address and address + nbytes <= start + size:
+                return array, address - start
+        return None
+
+
+def travelling_arrays(nodes: Iterable[Node]) -> Travelling:
+    """The arrays of ``nodes``.
+
+    Raises:
+        GraphError: two arrays share memory, which their copies would not; or a kernel names one that is also an argument.
+    """
+    inner = [node for _, node in with_inner(nodes)]
+    of_nodes = [(node, list(_pieces_of(node))) for node in inner]
+    found = Travelling(piece for _, pieces in of_nodes for piece in pieces)
+    for left, right in combinations(found.pieces, 2):
+        if overlap(left.range, right.range) and not _are_apart(left.array, right.array):
+            raise GraphError(
+                f"the graph cannot be pickled: its nodes use {memory_text(left.array)} and {memory_text(right.array)}, which share memory; "
+                "their copies would not",
+                call_site(),
+                hint="pass one of the two to all nodes; or " + _INSTEAD,
+            )
+    for node, pieces in of_nodes:
+        _require_no_named(node, pieces, found)
+    return found
+
+
+def refuse(node: Node, why: str) -> NoReturn:
+    """Raise the error of a graph that cannot travel because of ``node``."""
+    raise GraphError(
+        f"the graph cannot be pickled because of its node {node.name!r}: {why}", node.span or call_site(), hint=_INSTEAD
+    )
+
+
+def in_order(array: DenseArray) -> bool:
+    """Whether its numbers are in C order without gaps, as those of the copy will be."""
+    strides, extents = getattr(array, "strides", None), (*array.shape, math.prod(array.element_shape))
+    if strides is None:
+        return True
+    dense = tuple(math.prod(extents[axis + 1 :]) for axis in range(len(extents)))
+    return not getattr(array, "blocks", ()) and strides == dense
+
+
+def _require_no_named(node: Node, pieces: list[_Piece], found: Travelling) -> None:
+    """A field that a kernel names is that of the other process; refuse one that another node has as an argument."""
+    if not isinstance(node, KernelNode):
+        return
+    for touched in dict.fromkeys((*node.reads, *node.writes)):
+        if any(overlap(touched, piece.range) for piece in pieces):
+            continue
+        for piece in found.pieces:
+            if overlap(touched, piece.range):
+                refuse(node, f"it names {memory_text(piece.array)}, which another node has as an argument; elsewhere, "
+                             "these would be two")  # fmt: skip
+
+
+def _pieces_of(node: Node) -> Iterator[_Piece]:
+    if node.call is None:
+        return
+    for array in _arrays_in((node.call.args, dict(node.call.kwargs)), {}):
+        for number, found in enumerate(_ranges(array)):
+            if found[1]:
+                yield _Piece(found, array, number == 0)
+
+
+def _arrays_in(value: Any, seen: dict[int, Any]) -> Iterator[Any]:
+    """The arrays in ``value``: in lists, dicts and the attributes of objects too."""
+    if value is None or isinstance(value, _CLOSED) or id(value) in seen:
+        return
+    seen[id(value)] = value
+    if _is_array(value):
+        yield value
+    elif isinstance(value, (list, tuple, set, frozenset)):
+        for item in value:
+            yield from _arrays_in(item, seen)
+    elif isinstance(value, dict):
+        yield from _arrays_in(list(value.values()), seen)
+    elif getattr(value, "__quadpy_kernel__", False):
+        yield from _arrays_in(value.receiver, seen)  # what the kernel itself names is found in the other process
+    else:
+        yield from _arrays_in(getattr(value, "__dict__", None), seen)
+
+
+def _is_array(value: Any) -> bool:
+    if isinstance(value, np.generic):
+        return False
+    kind = type(value)
+    return getattr(kind, "__quadpy_field__", False) or any(hasattr(kind, name) for name in _INTERFACES)
+
+
+def _ranges(array: Any) -> Iterator[MemoryRange]:
+    """The memory of ``array``; then that of its derivatives, which are pickled with it."""
+    leaves = array.leaves() if hasattr(array, "leaves") else (array,)
+    for leaf in leaves:
+        yield _range(leaf)
+        for derivative in _derivatives(leaf):
+            yield _range(derivative)
+
+
+def _are_apart(left: Any, right: Any) -> bool:
+    """Whether they have no element in common, though their ranges overlap."""
+    both = left, right
+    return left is right or all(getattr(each, "__quadpy_field__", False) and not _is_part(each) for each in both)
+
+
+def _is_part(field: Any) -> bool:
+    return bool(field.is_member or field.is_component or field.derivative)
+
+
+def _derivatives(array: Any) -> Iterable[Any]:
+    if (known := getattr(array, "derivatives", None)) is not None:
+        return [found for found in known.values() if hasattr(found, "shape")]
+    grad = getattr(array, "grad", None) if isinstance(array, DenseArray) else None
+    return () if grad is None else (grad,)
+
+
+def _range(array: Any) -> MemoryRange:
+    if isinstance(array, DenseArray):
+        return array.pointer, array.nbytes  # type: ignore[attr-defined]  # which arrays and fields have
+    try:
+        view = describe_device_array(array, current_device()) if is_on_gpu(array) else describe_host_array(array)
+    except ArgumentError:  # no kernel has it as an array
+        return 0, 0
+    return view.pointer, view.nbytes

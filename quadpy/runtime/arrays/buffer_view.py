@@ -1,8 +1,11 @@
-"""Parts of ndarrays as separate arrays, without a copy."""
+"""Parts of ndarrays as separate arrays, without a copy, with NumPy's operators and methods."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from quadpy.core.completion import shows
 from quadpy.core.importing import import_late
@@ -10,15 +13,43 @@ from quadpy.core.messages import shown
 from quadpy.core.public import public, public_init
 from quadpy.errors import ArgumentError
 from quadpy.runtime.arrays.dense import DenseArray
-from quadpy.runtime.arrays.like_numpy import LikeNumPy
 from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.arrays.ordered import OrderedNDArray
 from quadpy.runtime.arrays.parts import SlicedPart, part_of
 from quadpy.runtime.arrays.reinterpret import storage_over
-from quadpy.runtime.elements.numpy_types import Numbers
 from quadpy.runtime.memory.device_storage import DeviceStorage
 from quadpy.runtime.memory.host_storage import HostPart, HostStorage, Storage
 from quadpy.runtime.memory.strided_layout import StridedLayout
+
+if TYPE_CHECKING:
+    from quadpy.runtime.elements.numpy_types import Numbers
+
+
+class LikeNumPy(NDArrayOperatorsMixin, DenseArray):
+    """Operators give NumPy arrays, and methods of NumPy arrays are those of a copy that cannot be written.
+
+    ``view += 1`` and functions of NumPy with ``out=view`` write the memory of the view.
+    """
+
+    __slots__ = ()
+    __hash__ = object.__hash__  # NumPy's ``==`` compares elements
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *given: Any, out: tuple[Any, ...] = (), **options: Any) -> Any:
+        values = [np.asarray(each) if isinstance(each, DenseArray) else each for each in given]
+        if not any(isinstance(each, DenseArray) for each in out):
+            return getattr(ufunc, method)(*values, **({"out": out} if out else {}), **options)
+        target = out[0]
+        target.from_numpy(
+            np.broadcast_to(getattr(ufunc, method)(*values, **options), target.shape + target.element_shape)
+        )
+        return target
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or not hasattr(np.ndarray, name):
+            raise self.missing(name)
+        copy = self.to_numpy()
+        copy.flags.writeable = False
+        return getattr(copy, name)
 
 
 @public_init

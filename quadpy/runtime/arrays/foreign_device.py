@@ -14,7 +14,6 @@ from quadpy.runtime.arrays.dlpack import DEVICE_KINDS, EXTENSION, export
 from quadpy.runtime.arrays.dlpack_import import ImportedTensor, import_tensor
 from quadpy.runtime.arrays.foreign_host import (
     HOST_KINDS,
-    TypeKey,
     describe_host_array,
     detached,
     device_kind,
@@ -24,6 +23,7 @@ from quadpy.runtime.arrays.foreign_host import (
     row_bytes,
     type_key,
 )
+from quadpy.runtime.arrays.view import TypeKey
 from quadpy.runtime.drivers.driver import DEFAULT_STREAM
 from quadpy.runtime.elements.numpy_types import Numbers
 from quadpy.runtime.launch.capturing import CAPTURES, session_of

@@ -6,7 +6,7 @@ import contextlib
 import ctypes
 from collections.abc import Callable, Iterator
 from functools import cache, partial
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -15,13 +15,8 @@ from quadpy.core.importing import import_late
 from quadpy.core.narrow import MOST_NARROW_BYTES
 from quadpy.errors import ArgumentError
 from quadpy.runtime.arrays.dlpack_import import ImportedTensor, import_tensor
+from quadpy.runtime.arrays.view import TypeKey
 from quadpy.runtime.elements.numpy_types import SCALAR_OF, STORAGE, Numbers, decode
-
-TypeKey: TypeAlias = tuple[str, str, int, tuple[int, ...]]
-"""``(kind, scalar name, ndim, element shape)``; there is one object per type, so ``is`` compares types.
-
-The kind is ``nd`` or ``strided``, for an ndarray in GPU memory one of DEVICE_KINDS, or DISTRIBUTED.
-"""
 
 ALIGNED: Final = "device"
 ALIGNED_ROWS: Final = "device rows"

@@ -1,6 +1,9 @@
 """The driver of a GPU, over a vendor's name table.
 
 Nothing here depends on the vendor: the differences between HIP and CUDA are in the table.
+
+The most frequent calls of a vendor's library go without the binding.  For most of them, a binding takes longer to convert arguments and results than the driver takes to run.  Machine
+code passes numbers as they are: all as 64 bits, and the call reads those that it needs.
 """
 
 from __future__ import annotations
@@ -8,11 +11,13 @@ from __future__ import annotations
 import ctypes
 import functools
 import itertools
-from collections.abc import Sequence
-from typing import Final
+import sys
+from collections.abc import Callable, Sequence
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from quadpy.errors import DeviceError, NoDeviceError
-from quadpy.runtime.drivers.direct_calls import DirectCalls
+from quadpy.core.importing import import_late
+from quadpy.errors import DeviceError, NoDeviceError, QuadpyError
 from quadpy.runtime.drivers.driver import (
     Address,
     AllocatorName,
@@ -22,11 +27,27 @@ from quadpy.runtime.drivers.driver import (
     PoolPointer,
     StreamHandle,
 )
-from quadpy.runtime.drivers.gpu_api import GpuApi
-from quadpy.runtime.drivers.gpu_graphs import GpuGraphs
+from quadpy.runtime.drivers.gpu_calls import address_of_function, direct
 from quadpy.runtime.drivers.gpu_launches import GpuLaunches
-from quadpy.runtime.drivers.graph_driver import GraphDriver
-from quadpy.runtime.drivers.vendor_calls import Call
+from quadpy.runtime.drivers.graph_driver import (
+    AllocWork,
+    ConditionHandle,
+    ExecHandle,
+    GraphHandle,
+    GraphMemory,
+    Groups,
+    NodeHandle,
+    SemaphoreHandle,
+    Work,
+)
+
+if TYPE_CHECKING:
+    from quadpy.runtime.drivers.gpu_api import GpuApi
+    from quadpy.runtime.drivers.gpu_calls import GpuCalls
+    from quadpy.runtime.drivers.graph_api import GraphApi
+    from quadpy.runtime.drivers.graph_driver import GraphDriver
+    from quadpy.runtime.drivers.vendor_calls import Call
+
 
 _NON_BLOCKING: Final = 1  # a stream without implicit order against the null stream
 _DISABLE_TIMING: Final = 2
@@ -183,3 +204,148 @@ class GpuDriver(GpuLaunches):
             return False
         self._refuse(number, call)
         return self._done(call, handle)
+
+
+Ask: TypeAlias = Callable[..., int]
+
+
+class DirectCalls:
+    """Each call returns the number of the vendor's status, 0 for success; ``alloc_async`` the address, or the negative status.
+
+    UNTRIED stands for the status of a call that was not made: the device is lost, or cannot be selected.  A call that the
+    library lacks goes through the binding, by ``call`` and ``done``, which raise errors.
+    """
+
+    __slots__ = (
+        "alloc_async", "copy_in", "copy_out", "event_query", "event_record", "event_synchronize", "fill", "free_async",
+        "not_ready", "stream_query", "stream_synchronize", "stream_wait",
+    )  # fmt: skip
+
+    def __init__(
+        self, api: GpuApi, ordinal: int, lost: int, call: Callable[..., Any], done: Callable[[Call, int], bool]
+    ) -> None:
+        """``lost`` is the address of the mark of a lost device."""
+        find = _finder(api, ordinal, lost)
+        self.not_ready = int(api.not_ready)  # type: ignore[call-overload]
+
+        def asked(binding: Call) -> Ask:
+            def ask(*arguments: int) -> int:
+                call(binding, *arguments)
+                return 0
+
+            return ask
+
+        def queried(binding: Call) -> Ask:
+            return lambda handle: 0 if done(binding, handle) else self.not_ready
+
+        def allocated(nbytes: int, stream: int) -> int:
+            return int(call(api.alloc_async, nbytes, stream))
+
+        self.stream_synchronize = find(api.stream_synchronize, 1) or asked(api.stream_synchronize)
+        self.stream_query = find(api.stream_query, 1) or queried(api.stream_query)
+        self.stream_wait = find(api.stream_wait, 3) or asked(api.stream_wait)
+        self.event_record = find(api.event_record, 2) or asked(api.event_record)
+        self.event_synchronize = find(api.event_synchronize, 1) or asked(api.event_synchronize)
+        self.event_query = find(api.event_query, 1) or queried(api.event_query)
+        self.alloc_async = find(api.alloc_async) or allocated
+        self.free_async = find(api.free_async, 2) or asked(api.free_async)
+        self.copy_in = find(api.copy_in, 4, api.copy_version) or asked(api.copy_in)
+        self.copy_out = find(api.copy_out, 4, api.copy_version) or asked(api.copy_out)
+        self.fill = find(api.fill, 4) or asked(api.fill)
+
+
+def _finder(api: GpuApi, ordinal: int, lost: int) -> Callable[..., Ask | None]:
+    """A function that looks up a call of the table in the vendor's library, by its name and ``version``, or returns None.
+
+    The call takes ``count`` words; without a count, it allocates.  A call that is written in Python does more than the
+    library's, and is not looked up.  On systems where no machine code can be made, it finds nothing.
+    """
+    symbol, selects = api.selection(ordinal)
+    select = direct(api, symbol)
+    if select is None or sys.implementation.name != "cpython":
+        return lambda call, count=0, version="": None
+    try:
+        module = import_late("quadpy.runtime.cpu.native_calls")  # imports LLVM
+        native = module.NativeCalls(lost, address_of_function(select), selects)
+    except (QuadpyError, ImportError, OSError, RuntimeError):  # a system where no machine code can be made
+        return lambda call, count=0, version="": None
+
+    def find(call: Call, count: int = 0, version: str = "") -> Ask | None:
+        found = None if isinstance(call, FunctionType) else direct(api, call.__name__ + version)
+        if found is None:
+            return None
+        made: Ask = native.call(found, count) if count else native.alloc(found)
+        return made
+
+    return find
+
+
+class GpuGraphs:
+    """A ``GraphDriver`` for the device of ``driver``; it checks each status before it uses the values that come with it."""
+
+    def __init__(self, driver: GpuCalls, api: GraphApi) -> None:
+        self._call, self._attempt, self._ordinal = driver.call, driver.attempt, driver.ordinal
+        self._api, self.features = api, api.features
+
+    def graph_create(self) -> GraphHandle:
+        return GraphHandle(int(self._call(self._api.create, 0)))
+
+    def graph_destroy(self, graph: GraphHandle) -> None:
+        self._call(self._api.destroy, graph)
+
+    def add(self, graph: GraphHandle, dependencies: Sequence[NodeHandle], work: Work) -> NodeHandle:
+        return NodeHandle(int(self._call(self._api.add[type(work)], graph, dependencies, work)))
+
+    def add_alloc(
+        self, graph: GraphHandle, dependencies: Sequence[NodeHandle], work: AllocWork
+    ) -> tuple[NodeHandle, Address]:
+        node, pointer = self._call(self._api.add_alloc, self._ordinal, graph, dependencies, work)
+        return NodeHandle(int(node)), int(pointer)
+
+    def condition_create(self, graph: GraphHandle, groups: Groups = None) -> ConditionHandle:
+        assert self._api.condition_create is not None
+        return ConditionHandle(int(self._call(self._api.condition_create, graph, groups)))
+
+    def add_loop(
+        self, graph: GraphHandle, dependencies: Sequence[NodeHandle], condition: ConditionHandle, groups: Groups = None
+    ) -> tuple[NodeHandle, GraphHandle]:
+        assert self._api.add_loop is not None
+        node, body = self._call(self._api.add_loop, graph, dependencies, condition, groups)
+        return NodeHandle(int(node)), GraphHandle(int(body))
+
+    def nodes(self, graph: GraphHandle) -> list[NodeHandle]:
+        return [NodeHandle(node) for node in self._call(self._api.nodes, graph)]
+
+    def edges(self, graph: GraphHandle) -> list[tuple[NodeHandle, NodeHandle]]:
+        return [(NodeHandle(before), NodeHandle(after)) for before, after in self._call(self._api.edges, graph)]
+
+    def instantiate(self, graph: GraphHandle, *, auto_free: bool = False, priorities: bool = False) -> ExecHandle:
+        return ExecHandle(int(self._call(self._api.instantiate, graph, auto_free, priorities)))
+
+    def exec_destroy(self, exec_: ExecHandle) -> None:
+        self._call(self._api.exec_destroy, exec_)
+
+    def upload(self, exec_: ExecHandle, stream: StreamHandle) -> None:
+        self._call(self._api.upload, exec_, stream)
+
+    def launch(self, exec_: ExecHandle, stream: StreamHandle) -> None:
+        self._call(self._api.launch, exec_, stream)
+
+    def update(self, exec_: ExecHandle, node: NodeHandle, work: Work) -> bool:
+        change = self._api.change.get(type(work))
+        return change is not None and self._attempt(self._api.refused, change, exec_, node, work)
+
+    def enable(self, exec_: ExecHandle, node: NodeHandle, *, enabled: bool) -> None:
+        self._call(self._api.enable, exec_, node, int(enabled))
+
+    def memory(self) -> GraphMemory:
+        return GraphMemory(*self._call(self._api.memory, self._ordinal))
+
+    def trim_memory(self) -> None:
+        self._call(self._api.trim, self._ordinal)
+
+    def semaphore_import(self, descriptor: int, kind: int) -> SemaphoreHandle:
+        return SemaphoreHandle(int(self._call(self._api.semaphore_import, descriptor, kind)))
+
+    def semaphore_destroy(self, semaphore: SemaphoreHandle) -> None:
+        self._call(self._api.semaphore_destroy, semaphore)

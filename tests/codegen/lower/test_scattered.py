@@ -8,7 +8,7 @@ import pytest
 
 from quadpy.codegen.compile import compile_kernel, lower
 from quadpy.codegen.host import HOST_TRIPLE, resolve_cpu
-from quadpy.codegen.plans.scattered import is_scattered
+from quadpy.codegen.plans.frame import is_scattered
 from quadpy.core.dtypes import f32, i32
 from quadpy.core.target import parse_target
 from quadpy.ir import nodes as ir

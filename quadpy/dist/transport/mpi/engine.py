@@ -5,24 +5,23 @@ Every call is started without waiting and then polled, so that a rank that never
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Callable, Collection, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from quadpy.dist.calls import Call, Calls
+from quadpy.dist.calls import Call
 from quadpy.dist.transport.arrivals import DeviceNumbers
 from quadpy.dist.transport.host import Exchanged, Message
-from quadpy.dist.transport.mpi.notices import Notices
 from quadpy.dist.transport.parts import require_same_size
-from quadpy.dist.transport.processes import Process, this_process
 from quadpy.dist.transport.protocol import TAGS, Operator
-from quadpy.dist.transport.waiting import closed, lost
-from quadpy.dist.transport.waits import Waits
-from quadpy.errors import DistributedError, QuadpyError, RankLostError, TransportError
-from quadpy.runtime.elements.numpy_types import Numbers
+from quadpy.dist.transport.waits import Notices, ProcessEngine, Waits
+from quadpy.errors import QuadpyError, RankLostError, TransportError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+    from quadpy.runtime.elements.numpy_types import Numbers
 
 
 class Requests:
@@ -63,25 +62,20 @@ _KINDS: Final = ("exchange", "share", "gather", "reduce", "broadcast", "notices"
 """Each kind of call has its own communicator: calls of different kinds, from ranks that disagree, never pair."""
 
 
-class MpiEngine:
+class MpiEngine(ProcessEngine):
     """One rank of ``MPI.COMM_WORLD``."""
 
     name = "mpi"
 
     def __init__(self, mpi: Any, timeout: float) -> None:
         """Connect to all ranks, which all do the same; ``mpi`` is the module ``mpi4py.MPI``."""
-        self._mpi, self.timeout, self.calls = mpi, timeout, Calls()
-        self.rank, self.size = mpi.COMM_WORLD.Get_rank(), mpi.COMM_WORLD.Get_size()
+        super().__init__(mpi.COMM_WORLD.Get_rank(), mpi.COMM_WORLD.Get_size(), timeout)
+        self._mpi = mpi
         self.rooms = (mpi.COMM_WORLD.Get_attr(mpi.TAG_UB) + 1) // TAGS // 2
-        self._everyone: Final = [rank for rank in range(self.size) if rank != self.rank]
         self._comms: Final = dict(zip(_KINDS, _connected(mpi, len(_KINDS), timeout), strict=True))
-        self.notices: Final = Notices(mpi, self._comms["notices"])
-        self.waits: Final = Waits(self.notices, self.rank, self.size, timeout, self.calls)
+        self.begin(MpiNotices(mpi, self._comms["notices"]))
         self.requests: Final = Requests(mpi, self.waits)
-        self._closed, self._process = False, os.getpid()
-        texts = self.share(this_process().to_text().encode())
-        self.processes: Final = [Process.from_text(text.decode()) for text in texts]
-        self.waits.processes = {rank: self.processes[rank] for rank in self._everyone}
+        self.meet()
 
     def start(self, call: Call, sends: Sequence[Message], receives: Sequence[Message]) -> _Messages:
         comm = self._comm("exchange")
@@ -115,34 +109,16 @@ class MpiEngine:
         ends = np.cumsum(lengths).tolist()
         return [together[end - count : end].tobytes() for count, end in zip(counts, ends, strict=True)]
 
-    def wait_for(self, done: Callable[[], bool], call: str) -> None:
-        self.waits.until(done, self._everyone, call)
-
-    def lost(self) -> DistributedError | None:
-        gone = self.waits.gone(())
-        return None if gone is None else lost(*gone, self.rank, self.timeout)
-
     @property
     def has_ended(self) -> bool:
         """Whether MPI can no longer be called."""
         return bool(self._mpi.Is_finalized())
 
-    def diagnosis(self, call: str) -> DistributedError:
-        return self.waits.diagnosis(call)
-
-    def answer(self, call: str) -> None:
-        self.waits.answer(call)
-
-    def close(self) -> None:
-        """Refuse later calls.  MPI itself ends with the process: other libraries may use it."""
-        self._closed = True
-
     def _complete(self, requests: Sequence[Any], call: str) -> None:
-        self.requests.complete(requests, self._everyone, call)
+        self.requests.complete(requests, self.everyone, call)
 
     def _comm(self, kind: str) -> Any:
-        if self._closed:
-            raise closed(self.rank, self._process)
+        self.require_open()
         return self._comms[kind]
 
     def _bytes(self, numbers: Numbers | DeviceNumbers) -> list[Any]:
@@ -181,3 +157,31 @@ def _connected(mpi: Any, count: int, timeout: float) -> list[Any]:
     for comm in comms:
         comm.Set_errhandler(mpi.ERRORS_RETURN)
     return comms
+
+
+class MpiNotices(Notices):
+    """One rank's notices over a separate communicator."""
+
+    def __init__(self, mpi: Any, comm: Any) -> None:
+        super().__init__(comm.Get_rank())
+        self._mpi, self._comm = mpi, comm
+        self._sent: list[tuple[Any, Numbers]] = []  # the requests, and what they send
+        self._killed: set[int] = set()
+
+    def note_killed(self, rank: int, reason: str) -> None:
+        """As for all notices; nothing is sent to it any more."""
+        self._killed.add(rank)
+        super().note_killed(rank, reason)
+
+    def received(self) -> Iterator[tuple[int, str]]:
+        status = self._mpi.Status()
+        while self._comm.Iprobe(source=self._mpi.ANY_SOURCE, tag=self._mpi.ANY_TAG, status=status):
+            text, rank = np.empty(status.Get_count(self._mpi.BYTE), np.uint8), status.Get_source()
+            self._comm.Recv([text, self._mpi.BYTE], source=rank, tag=status.Get_tag())
+            yield rank, text.tobytes().decode(errors="replace")
+
+    def send(self, notice: str) -> None:
+        data = np.frombuffer(notice.encode(), np.uint8)
+        for rank in range(self._comm.Get_size()):
+            if rank != self.rank and rank not in self._killed:
+                self._sent.append((self._comm.Isend([data, self._mpi.BYTE], dest=rank), data))

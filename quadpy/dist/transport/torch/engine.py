@@ -6,27 +6,28 @@ that one, so that a rank that never answers is found.
 
 from __future__ import annotations
 
-import os
+import contextlib
 import threading
 import time
-from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from quadpy.dist.calls import Call, Calls
+from quadpy.dist.calls import Call
 from quadpy.dist.transport.arrivals import DeviceNumbers
 from quadpy.dist.transport.host import Exchanged, Message
 from quadpy.dist.transport.parts import require_same_size
-from quadpy.dist.transport.processes import Process, this_process
 from quadpy.dist.transport.protocol import TAGS, Operator
-from quadpy.dist.transport.torch.notices import StoreNotices
 from quadpy.dist.transport.verdict import different_calls
-from quadpy.dist.transport.waiting import FUNCTIONS, closed, lost
-from quadpy.dist.transport.waits import Waits
-from quadpy.errors import DistributedError, QuadpyError, RankLostError, TransportError
-from quadpy.runtime.elements.numpy_types import Numbers
+from quadpy.dist.transport.waiting import FUNCTIONS, lost
+from quadpy.dist.transport.waits import Notices, ProcessEngine
+from quadpy.errors import QuadpyError, RankLostError, TransportError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from quadpy.runtime.elements.numpy_types import Numbers
 
 _LATER: Final = 60.0
 """Seconds after which gloo ends a wait that quadpy has given up earlier."""
@@ -38,7 +39,7 @@ _SIZES: Final = 65521
 """A prime: sizes that differ by less, or by a power of two, have different remainders."""
 
 
-class TorchEngine:
+class TorchEngine(ProcessEngine):
     """One rank of those that meet at ``MASTER_ADDR`` and ``MASTER_PORT``."""
 
     name = "gloo"
@@ -51,17 +52,14 @@ class TorchEngine:
         Raises:
             RankLostError: a rank does not connect in time.
         """
-        self._torch, self.rank, self.size, self.timeout = torch, rank, size, timeout
-        self.calls = Calls()
-        self._everyone: Final = [other for other in range(size) if other != rank]
-        self._closed, self._process = False, os.getpid()
+        super().__init__(rank, size, timeout)
+        self._torch = torch
         limit = timedelta(seconds=timeout + _LATER)
         distributed = torch.distributed
         try:
             found, _, _ = next(distributed.rendezvous("env://", rank, size, timeout=timedelta(seconds=timeout)))
             store = distributed.PrefixStore("quadpy", found)
-            self.notices: Final = StoreNotices(store, rank)
-            self.waits: Final = Waits(self.notices, rank, size, timeout, self.calls)
+            self.begin(StoreNotices(store, rank))
             groups = [distributed.PrefixStore(name, store) for name in ("messages", "calls")]
             self._messages, self._calls = (distributed.ProcessGroupGloo(each, rank, size, limit) for each in groups)
         except RuntimeError as error:  # torch's errors of stores and of gloo
@@ -69,13 +67,10 @@ class TorchEngine:
                 f"not every rank has called quadpy.dist.world() within {timeout:g} s: {str(error).splitlines()[0]}",
                 hint="all ranks must call it, with the MASTER_ADDR and MASTER_PORT of rank 0",
             ) from error
-        self.processes: Final = [
-            Process.from_text(text.decode()) for text in self.share(this_process().to_text().encode())
-        ]
-        self.waits.processes = {other: self.processes[other] for other in self._everyone}
+        self.meet()
 
     def start(self, call: Call, sends: Sequence[Message], receives: Sequence[Message]) -> _Messages:
-        self._require_open()
+        self.require_open()
         own = {message.tag: _bits(message) for message in sends if message.peer == self.rank}
         for message in receives:
             if message.peer == self.rank:
@@ -105,23 +100,6 @@ class TorchEngine:
     def share(self, value: bytes) -> list[bytes]:
         return self._called("share or barrier", value)
 
-    def wait_for(self, done: Callable[[], bool], call: str) -> None:
-        self.waits.until(done, self._everyone, call)
-
-    def lost(self) -> DistributedError | None:
-        gone = self.waits.gone(())
-        return None if gone is None else lost(*gone, self.rank, self.timeout)
-
-    def diagnosis(self, call: str) -> DistributedError:
-        return self.waits.diagnosis(call)
-
-    def answer(self, call: str) -> None:
-        self.waits.answer(call)
-
-    def close(self) -> None:
-        """Refuse later calls.  The store and gloo's connections end with the process."""
-        self._closed = True
-
     def wait_for_works(self, works: Sequence[Any], peers: Sequence[int], call: object) -> None:
         """Wait until gloo's ``works``, which need ``peers``, are complete."""
         failures: list[Exception] = []
@@ -150,7 +128,7 @@ class TorchEngine:
 
     def _called(self, call: str, mine: bytes) -> list[bytes]:
         """What each rank passes to a collective call; RanksDisagreeError if ranks make different calls."""
-        self._require_open()
+        self.require_open()
         sent = f"{call}\0".encode() + mine
         lengths = [int.from_bytes(part, "little") for part in self._gathered(len(sent).to_bytes(8, "little"), call)]
         padded = self._gathered(sent.ljust(max(lengths), b"\0"), call)
@@ -166,10 +144,10 @@ class TorchEngine:
         received = [self._torch.empty_like(sent) for _ in range(self.size)]
         try:
             work = self._calls.allgather([received], [sent])
-            self.waits.until(work.is_completed, self._everyone, call)
+            self.waits.until(work.is_completed, self.everyone, call)
             work.wait()
         except RuntimeError as error:
-            raise self._failed(error, self._everyone, call) from error
+            raise self._failed(error, self.everyone, call) from error
         return [part.numpy().tobytes() for part in received]
 
     def _tensor(self, message: Message) -> Any:
@@ -178,10 +156,6 @@ class TorchEngine:
 
     def _travels(self, message: Message) -> bool:
         return message.peer != self.rank and message.numbers.nbytes > 0
-
-    def _require_open(self) -> None:
-        if self._closed:
-            raise closed(self.rank, self._process)
 
 
 class _Messages:
@@ -205,3 +179,29 @@ def _tag(message: Message) -> int:
 def _bits(message: Message) -> Numbers:
     assert not isinstance(message.numbers, DeviceNumbers)  # gloo reads no device memory
     return message.numbers.view(np.uint8)
+
+
+class StoreNotices(Notices):
+    """One rank's notices: those of all ranks are in the store, numbered in the order in which they were told."""
+
+    def __init__(self, store: Any, rank: int) -> None:
+        super().__init__(rank)
+        self._store, self._read = store, 0
+
+    def received(self) -> Iterator[tuple[int, str]]:
+        try:
+            while self._store.check([_name(self._read + 1)]):
+                self._read += 1
+                rank, _, notice = self._store.get(_name(self._read)).decode().partition(" ")
+                if int(rank) != self.rank:
+                    yield int(rank), notice
+        except RuntimeError as error:  # torch's, of a connection that is broken
+            self.failures.setdefault(0, f"the store at MASTER_ADDR does not answer: {str(error).splitlines()[0]}")
+
+    def send(self, notice: str) -> None:
+        with contextlib.suppress(RuntimeError):  # the store has ended, and so have the others
+            self._store.set(_name(self._store.add("notices", 1)), f"{self.rank} {notice}")
+
+
+def _name(number: int) -> str:
+    return f"notice {number}"
