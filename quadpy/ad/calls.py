@@ -17,6 +17,7 @@ from quadpy.jit.kernel import Kernel
 from quadpy.jit.observed_call import accesses_of
 from quadpy.jit.plan import Plan, Values, Views
 from quadpy.jit.watched import watched
+from quadpy.lang.arguments import Derivative
 from quadpy.lang.fingerprints import is_our_module
 from quadpy.runtime.arrays.foreign_device import DeviceView
 from quadpy.runtime.arrays.foreign_host import HostView
@@ -103,7 +104,7 @@ class BackwardLaunch:
     @property
     def from_before(self) -> bool:
         """Whether it runs on what was there before the forward one."""
-        return self.launch.kernel.options.derivative.endswith("@before")
+        return Derivative.of(self.launch.kernel.options.derivative).from_before
 
     def back(self) -> None:
         before = [copy_of(storage, self.stream) for storage in self.changed]

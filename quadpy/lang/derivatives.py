@@ -77,6 +77,10 @@ def differentiated(t: Trace, kernel: ir.Kernel) -> ir.Kernel:
         CompilationError: it cannot be differentiated, with the line that prevents it.
     """
     asked = _asked(t)
+    if asked.of_turn:
+        kernel = replace(kernel, body=_turn_of(kernel), name=f"{kernel.name}_turn")
+    if not asked.kind:
+        return kernel
     kind, found = asked.kind, {path: _derivatives(t, kernel, path) for path in asked.paths}
     if "return.grad" in kernel.arrays:
         found["grad"][f"{RESULT}0"] = "return.grad"
@@ -96,6 +100,17 @@ def differentiated(t: Trace, kernel: ir.Kernel) -> ir.Kernel:
             adjoint(kernel, found["grad"], with_callees, duals, asked.directions, from_before=asked.from_before)
         )
     return replace(made, name=f"{kernel.name}_{kind.replace('.', '_')}")  # type: ignore[no-any-return]  # a kernel
+
+
+def _turn_of(kernel: ir.Kernel) -> ir.Block:
+    """The body of the loop that the kernel is."""
+    first, *others = [stmt for stmt in kernel.body.stmts if not isinstance(stmt, ir.Mark)]
+    if others or not isinstance(first, ir.DoWhile):
+        raise KernelTypeError(
+            "quadpy knows no adjoint of a do-while loop beside other statements of a kernel", (others or [first])[0].span,
+            hint="write what comes before the loop, and after it, as kernels of their own",
+        )  # fmt: skip
+    return first.body
 
 
 def _derivatives(t: Trace, kernel: ir.Kernel, path: str) -> dict[str, str]:
