@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from quadpy.cli.amd import commands
-from quadpy.cli.amd.machine import Machine, Node, known
+from quadpy.cli.amd.machine import Machine, Node
+from quadpy.core.target import AMD_ARCHS
 from quadpy.runtime.device.probe import Probe
 from quadpy.runtime.drivers.rocm_library import INSTALL, OLDEST, SOUND, Place, is_path
 
@@ -51,15 +52,13 @@ def _chip(machine: Machine) -> Iterator[Check]:
                     "installed there, and ROCDXG here", () if machine.there("/dev/dxg") else ("wsl.exe --update",))  # fmt: skip
     elif not (chips or nodes):
         yield Check(False, "chip", "no AMD GPU on the PCI bus: in a virtual machine, pass it through")
-    elif unknown := [node.target for node in nodes if not known(node.target)]:
-        yield Check(
-            False,
-            "target",
-            f"quadpy has no target {', '.join(unknown)}: docs/reference/targets.md lists those it has",
-        )
     else:
         yield Check(
             True, "chip", "; ".join(filter(None, (", ".join(f"{c.number} at {c.where}" for c in chips), targets)))
+        )
+    if unknown := sorted({node.target for node in nodes} - AMD_ARCHS.keys()):
+        yield Check(
+            False, "target", f"quadpy cannot compile for {', '.join(unknown)}: use one of {', '.join(AMD_ARCHS)}"
         )
 
 
@@ -92,7 +91,7 @@ def _driver(machine: Machine, wanted: bool) -> Check:
     """Why the kernel module is not loaded."""
     of, text = _family(machine), f"the kernel module amdgpu is not loaded (Linux {machine.kernel or '?'})"
     if not wanted:
-        return Check(False, "driver", f"{text}: it is not needed before there is a GPU")
+        return Check(False, "driver", f"{text}; you need it only once there is a GPU")
     if machine.container:
         return Check(False, "driver", f"{text}: load it on the host of this container", ("sudo modprobe amdgpu",))
     if "nomodeset" in machine.text("/proc/cmdline").split():
@@ -246,7 +245,7 @@ def _notes(machine: Machine, probe: Probe, places: Sequence[Place]) -> Iterator[
         state = (
             "on: kernels may touch the host's memory, and are slower"
             if xnack[1] == "+"
-            else "off, as quadpy needs no page faults"
+            else "off; quadpy does not need it"
         )
         yield Check(None, "XNACK", state)
     torch = next((place for place in places if place.name == "torch" and place.files), None)
