@@ -183,14 +183,10 @@ def _settings() -> Iterator[tuple[str, str]]:
     """The settings that are not the default ones; of a folder or a file, only that it is set."""
     own = settings()
     for knob in dataclasses.fields(own):
-        match value := getattr(own, knob.name):
-            case _ if value == knob.default:
-                continue
-            case Path():
-                value = "set"
-            case tuple():
-                value = ",".join(value)
-        yield variable(knob.name), str(value)
+        value = getattr(own, knob.name)
+        if value != knob.default:
+            text = ",".join(value) if isinstance(value, tuple) else str(value)
+            yield variable(knob.name), "set" if isinstance(value, Path) else text
 
 
 def _cpu() -> str:
