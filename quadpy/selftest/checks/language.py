@@ -110,7 +110,7 @@ def mathematics(place: Place) -> None:
         a = np.concatenate([edges(name), some.astype(edges(name).dtype)])
 
         def made(a: Any = a) -> list[Any]:
-            out = np.zeros((len(kernels.FUNCTIONS), a.size), a.dtype)
+            out = np.zeros((len(kernels.FUNCTIONS + kernels.OF_TWO), a.size), a.dtype)
             kernels.functions(a, out)
             return [out]
 

@@ -87,33 +87,8 @@ def truth(a: _A, b: _A, out: _ROWS):
 
 
 @qp.func
-def power(x):
-    return x**2.5
-
-
-@qp.func
-def angle(x):
-    return qp.atan2(x, 0.7)
-
-
-@qp.func
 def multiplied(x):
     return qp.fma(x, x, 0.1)
-
-
-@qp.func
-def hypotenuse(x):
-    return qp.hypot(x, 0.3)
-
-
-@qp.func
-def remainder(x):
-    return qp.fmod(x, 0.7)
-
-
-@qp.func
-def signed(x):
-    return qp.copysign(1.5, x)
 
 
 @qp.func
@@ -129,11 +104,14 @@ def parts(x):
 
 
 FUNCTIONS: Final = (
-    qp.sqrt, qp.rsqrt, qp.cbrt, power, qp.exp, qp.exp2, qp.exp10, qp.expm1, qp.log, qp.log2, qp.log10, qp.log1p,
-    qp.sin, qp.cos, sine_and_cosine, qp.tan, qp.asin, qp.acos, qp.atan, angle, hypotenuse,
+    qp.sqrt, qp.rsqrt, qp.cbrt, qp.exp, qp.exp2, qp.exp10, qp.expm1, qp.log, qp.log2, qp.log10, qp.log1p,
+    qp.sin, qp.cos, sine_and_cosine, qp.tan, qp.asin, qp.acos, qp.atan,
     qp.sinh, qp.cosh, qp.tanh, qp.asinh, qp.acosh, qp.atanh, qp.erf, qp.erfc, qp.lgamma, qp.tgamma, qp.j0, qp.j1,
-    qp.floor, qp.ceil, qp.round, qp.trunc, remainder, multiplied, signed, parts,
+    qp.floor, qp.ceil, qp.round, qp.trunc, multiplied, parts,
 )  # fmt: skip
+
+
+OF_TWO: Final = (qp.atan2, qp.hypot, qp.fmod, qp.copysign, qp.pow)
 
 
 @qp.kernel
@@ -141,6 +119,8 @@ def functions(a: _A, out: _ROWS):
     for i in a:
         for k, function in qp.static(enumerate(FUNCTIONS)):
             out[k, i] = function(a[i])
+        for k, function in qp.static(enumerate(OF_TWO)):
+            out[len(FUNCTIONS) + k, i] = function(a[i], a[a.shape[0] - 1 - i])
 
 
 @qp.kernel
@@ -149,13 +129,8 @@ def casts(
     u1: _A,
 ):  # fmt: skip
     for i in a:
-        for to, dtype in qp.static(
-            (
-                (i8, qp.i8), (i16, qp.i16), (i32, qp.i32), (i64, qp.i64), (u8, qp.u8), (u16, qp.u16), (u32, qp.u32),
-                (u64, qp.u64), (f16, qp.f16), (f32, qp.f32), (f64, qp.f64), (bf16, qp.bf16), (u1, qp.u1),
-            )
-        ):  # fmt: skip
-            to[i] = qp.cast(a[i], dtype)
+        for to in qp.static((i8, i16, i32, i64, u8, u16, u32, u64, f16, f32, f64, bf16, u1)):
+            to[i] = qp.cast(a[i], to.dtype)
 
 
 @qp.func
