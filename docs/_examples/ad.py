@@ -158,6 +158,20 @@ def example_Number() -> None:
     print(k.grad[None])  # 27.0
 
 
+def example_Value() -> None:
+    x, loss, _ = _squares()
+    weights = qp.ad.Value(qp.Vector([0.5, 2.0]))
+
+    @qp.kernel
+    def stretch(weights: qp.types.vector(2, qp.f32)):
+        for i in x:
+            loss[None] += weights[i % 2] * x[i] ** 2
+
+    with qp.ad.Tape(loss):
+        stretch(weights)
+    print(weights.grad[None].to_list())  # [18.0, 9.0]
+
+
 def example_stop() -> None:
     x, loss, _ = _squares()
 
@@ -189,7 +203,7 @@ def example_checkpoint() -> None:
         drift()
 
     with qp.ad.Tape(loss):
-        qp.ad.checkpoint(step, 1000, slots=10)
+        qp.ad.checkpoint(step, 100, slots=5)
         squares()
 
 

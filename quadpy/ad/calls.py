@@ -17,6 +17,7 @@ from quadpy.jit.kernel import Kernel
 from quadpy.jit.observed_call import accesses_of
 from quadpy.jit.plan import Plan, Values, Views
 from quadpy.jit.watched import watched
+from quadpy.lang.arguments import Derivative
 from quadpy.lang.fingerprints import is_our_module
 from quadpy.runtime.arrays.foreign_device import DeviceView
 from quadpy.runtime.arrays.foreign_host import HostView
@@ -59,11 +60,18 @@ class Launch(NamedTuple):
         """Whether it draws random numbers."""
         return any(each.name == "launch" for each in self.plan.code.hidden)
 
+    @property
+    def numbers(self) -> Sequence[Any]:
+        """The arguments that are passed by value and have derivatives."""
+        return [each for each in self.args if hasattr(each, "__quadpy_number__")]
+
     def derivative(self, kind: str, args: tuple[Any, ...] | None = None) -> Launch:
         """The same call of the derivative of the kernel."""
-        args = self.args if args is None else args
+        return self.again(self.kernel.derivative(kind), self.args if args is None else args)
+
+    def again(self, made: Kernel, args: tuple[Any, ...]) -> Launch:
+        """The same call of ``made``, with ``args``."""
         given, named = self.kernel.as_given(args)
-        made = self.kernel.derivative(kind)
         return made.planned(given, named, lambda *found: Launch(made, found[0], args, found[1], found[2]))
 
     def run(self, stream: object) -> object:
@@ -96,7 +104,7 @@ class BackwardLaunch:
     @property
     def from_before(self) -> bool:
         """Whether it runs on what was there before the forward one."""
-        return self.launch.kernel.options.derivative.endswith("@before")
+        return Derivative.of(self.launch.kernel.options.derivative).from_before
 
     def back(self) -> None:
         before = [copy_of(storage, self.stream) for storage in self.changed]
@@ -166,10 +174,5 @@ def _kept(given: Any, *, is_captured: bool) -> Any:
             )  # fmt: skip
         return given.copy()
     if type(given).__module__.partition(".")[0] == "torch" and hasattr(given, "detach"):
-        if given.requires_grad:
-            raise ArgumentError(
-                "a tensor of torch that requires a gradient is passed on a tape, which gives it none", call_site(),
-                hint='pass x.detach(), or let torch differentiate: qp.torch.custom_op(…, backward="auto")',
-            )  # fmt: skip
         return given if given.is_cuda else given.clone()
     return given

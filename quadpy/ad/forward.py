@@ -138,6 +138,7 @@ class ForwardRunner(Following):
             ArgumentError: a derivative would be lost.
         """
         found = [whole for each in given.arrays for whole in self.lost.having(bytes_of(each))]
+        found += [each for each in given.numbers if each.has_dual()]
         have = [bytes_of(each) for whole in with_derivatives("dual") for each in (whole, whole.dual)]
         is_taken = bool(found) and not given.kernel.options.derivative
         self.lost.call(given.kernel, given.arrays, given.touched, have, differentiated=is_taken)

@@ -7,6 +7,7 @@ from typing import Any
 
 from quadpy.ad.forward import FwdMode, listed
 from quadpy.ad.tape import Tape
+from quadpy.ad.tensors import requires_grad
 from quadpy.core.public import call_site, public
 from quadpy.errors import ArgumentError
 
@@ -80,11 +81,14 @@ def hvp(function: Callable[..., Any], args: Sequence[Any], directions: Sequence[
 
 
 def number_in(loss: Any) -> float:
-    return float(loss if isinstance(loss, float) else loss.to_numpy().reshape(()))
+    loss = loss.detach() if requires_grad(loss) else loss
+    return float(loss.to_numpy().reshape(()) if hasattr(loss, "has_grad") and not isinstance(loss, float) else loss)
 
 
 def has(given: Any, kind: str) -> bool:
     """Whether an argument has a gradient or a dual."""
+    if requires_grad(given):
+        return kind == "grad"
     return hasattr(given, f"has_{kind}") and bool(getattr(given, f"has_{kind}")())
 
 

@@ -85,7 +85,7 @@ class Following:
     """The part of tapes and forward mode that refuses what would lose derivatives, which is ``lost``."""
 
     quiet = False
-    takes_graphs = False
+    takes_graphs = takes_tensors = False
 
     def __init__(self, kind: str) -> None:
         self.lost = Lost(kind)

@@ -1,4 +1,4 @@
-"""Numbers with gradients: scalar arguments of kernels, and what kernels return on a tape."""
+"""Values with derivatives: arguments that kernels take by value, and what kernels return on a tape."""
 
 from __future__ import annotations
 
@@ -7,26 +7,65 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from quadpy.core.dtypes import f64
 from quadpy.core.public import call_site, public
 from quadpy.errors import ArgumentError
+from quadpy.hostmath import Elements, Struct
+from quadpy.hostmath.descriptors import type_of
+from quadpy.hostmath.struct_types import struct_type_of
 from quadpy.runtime.arrays.ndarray import NDArray, ndarray
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-class Number(float):
+class Carrier:
+    """A value whose derivatives are those of ``array``, an array of one element."""
+
+    __quadpy_number__ = True
+    size, shape = 1, ()
+    array: NDArray
+
+    @property
+    def grad(self) -> NDArray | None:
+        """The gradient, an array of one element."""
+        return self.array.grad
+
+    @property
+    def dual(self) -> NDArray | None:
+        """The derivative along a direction, or several, of values made with ``needs_dual``."""
+        return self.array.dual
+
+    def has_grad(self) -> bool:
+        """Always true."""
+        return True
+
+    def has_dual(self) -> bool:
+        """Whether it was made with ``needs_dual``."""
+        return self.dual is not None
+
+    def refuse(self, *others: Any) -> NoReturn:
+        """Raise ArgumentError: the derivative would be lost."""
+        raise ArgumentError(
+            f"{self!r} has a gradient, which Python would lose", call_site(),
+            hint="compute with it in a kernel; or with float(number) or value.bare, which are constants",
+        )  # fmt: skip
+
+    for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "divmod", "pow", "matmul"):
+        locals()[f"__{_name}__"] = locals()[f"__r{_name}__"] = refuse
+    __neg__ = __abs__ = __array__ = __array_ufunc__ = refuse
+
+
+class Number(Carrier, float):
     """``k = qp.ad.Number(0.3)``: a number to pass to kernels as a scalar argument, with a gradient ``k.grad[None]``.
 
     A kernel that returns a float returns one on a tape.  Arithmetic of Python with it is an error, as its derivative would be
-    lost: ``float(k)`` is the bare number.  Functions such as ``math.sin(k)`` also take it as a bare number.
+    lost: ``float(k)`` is the bare number.  Functions such as ``math.sin(k)`` also take it as a bare number.  With
+    ``needs_dual``, as for ``qp.ndarray``, it also has a derivative in forward mode, ``k.dual``.
     """
 
-    __quadpy_number__ = True
-    size, shape, element_shape = 1, (), ()
-    array: NDArray
+    element_shape = ()
 
     @public
-    def __new__(cls, value: float = 0.0) -> Self:
-        return cls.of(value, ndarray(f64, (), needs_grad=True))
+    def __new__(cls, value: float = 0.0, *, needs_dual: bool | int = False) -> Self:
+        return cls.of(value, ndarray(f64, (), needs_grad=True, needs_dual=needs_dual))
 
     @classmethod
     def of(cls, value: float, array: NDArray) -> Self:
@@ -35,27 +74,43 @@ class Number(float):
         made.array = array
         return made
 
-    @property
-    def grad(self) -> NDArray | None:
-        """The gradient, an array of one number."""
-        return self.array.grad
-
-    def has_grad(self) -> bool:
-        """Always true."""
-        return True
-
     def __float__(self) -> float:
         return float.__add__(self, 0.0) if self else float.__abs__(self)
 
     def __repr__(self) -> str:
         return f"Number({float.__repr__(self)})"
 
-    def _refuse(self, *others: Any) -> NoReturn:
-        raise ArgumentError(
-            f"{self!r} has a gradient, which arithmetic of Python would lose", call_site(),
-            hint="compute with it in a kernel; or with float(number), which is a constant",
-        )  # fmt: skip
 
-    for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "divmod", "pow"):
-        locals()[f"__{_name}__"] = locals()[f"__r{_name}__"] = _refuse
-    __neg__ = __abs__ = _refuse
+class Value(Carrier):
+    """``v = qp.ad.Value(qp.Vector([1.0, 2.0]))``: a vector, matrix or struct to pass to kernels by value, with a gradient.
+
+    ``v.grad[None]`` is a vector or matrix of f64, or a struct of the same type.  ``v.bare`` is the vector itself.  It does not
+    change: it holds what ``held`` was.
+
+    Raises:
+        ArgumentError: ``held`` is something else, or has no floats.
+    """
+
+    @public
+    def __init__(self, held: Any, *, needs_dual: bool | int = False) -> None:
+        if isinstance(held, Struct):
+            dtype: Any = struct_type_of(held)
+        elif isinstance(held, Elements) and held.dtype.is_float:
+            dtype = type_of(f64, held.shape)
+        else:
+            raise ArgumentError(f"{held!r} is not a vector, matrix or struct of floats", call_site())
+        self.__quadpy_bare__ = _copy_of(held)
+        self.array = ndarray(dtype, (), needs_grad=True, needs_dual=needs_dual)
+        self.element_shape = self.array.element_shape
+
+    @property
+    def bare(self) -> Any:
+        """A copy of what it holds."""
+        return _copy_of(self.__quadpy_bare__)
+
+    def __repr__(self) -> str:
+        return f"Value({self.__quadpy_bare__!r})"
+
+
+def _copy_of(held: Elements | Struct) -> Any:
+    return struct_type_of(held)(held) if isinstance(held, Struct) else held.cast(held.dtype)

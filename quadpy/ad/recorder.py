@@ -25,13 +25,16 @@ from quadpy.ad.lost import Following
 from quadpy.ad.number import Number
 from quadpy.ad.order import Order
 from quadpy.ad.switch import begin, end
+from quadpy.ad.tensors import Tensors
 from quadpy.core.dtypes import f64
+from quadpy.core.flow import conditions_of
 from quadpy.core.importing import import_late
 from quadpy.core.public import call_site
 from quadpy.errors import ArgumentError
 from quadpy.jit.kernel import Kernel
 from quadpy.jit.plan import Plan, Values, Views
 from quadpy.jit.results import result_has
+from quadpy.lang.arguments import Derivative
 from quadpy.runtime.arrays.ndarray import ndarray
 from quadpy.runtime.arrays.view import ArrayMemory
 from quadpy.runtime.device.blocks import Block
@@ -47,6 +50,8 @@ from quadpy.runtime.streams.stream import Stream
 class Recorder(Following):
     """Notes the calls of one run of a tape, and goes back through them; ``unnoted`` says that calls are not differentiated."""
 
+    takes_tensors = True
+
     def __init__(self, several: int | None = None) -> None:
         """Take back ``several`` adjoints at once; None for one."""
         super().__init__("grad")
@@ -57,7 +62,7 @@ class Recorder(Following):
         self.calls: list[Call] | None = None  # those of graphs are noted
         self._touched: dict[Bytes, tuple[Storage, ...]] | None = None  # inside a function with a derivative of its own
         self._session = session_of(current_device().stream_for(None))
-        self.unnoted = False
+        self.unnoted, self.tensors = False, Tensors()
 
     def use_everything(self) -> None:
         """Go on as if calls had used all memory; note calls."""
@@ -74,40 +79,54 @@ class Recorder(Following):
     ) -> object:
         on = stream_of(current_device(), stream)
         self.require_here(on, kernel.source.name)
-        given = Launch(kernel, plan, args, values, views)
         with quietly(self):
-            is_noted = self.is_noted(given)
-            self.follow(Call(kernel, given.arrays, given.touched, is_noted))
-            launch, backward_kind = self.chosen(given)
-            touched = launch.touched
-            written = [launch.arrays[each.array] for each in touched if each.kind != "read"]
-            returned = ndarray(f64, (), needs_grad=True) if is_noted and plan.code.results else None
-            number = self._launch_number(launch) if is_noted else 0
+            given = self._with_arrays(Launch(kernel, plan, args, values, views))
+            if not (conditions_of(plan.code.flow) and self.is_noted(given)):
+                return self._noted(given, on, stream)
+        import_late("quadpy.ad.turns").call_turns(given, on, is_captured=self._session is not None)
+        return None
+
+    def _noted(self, given: Launch, on: Stream, stream: object) -> object:
+        """Run the call, and note what takes it back."""
+        kernel, is_noted = given.kernel, self.is_noted(given)
+        self.follow(Call(kernel, given.arrays, given.touched, is_noted))
+        launch, kind = self.chosen(given)
+        written = [launch.arrays[each.array] for each in launch.touched if each.kind != "read"]
+        returned = ndarray(f64, (), needs_grad=True) if is_noted and given.plan.code.results else None
+        number, backward = self._launch_number(launch) if is_noted else 0, None
+        if is_noted:
+            is_captured = self._session is not None
             with result_has(None if returned is None else returned.grad):
-                backward = (
-                    backward_launch(
-                        launch._replace(kernel=kernel), backward_kind, on, number, is_captured=self._session is not None
-                    )
-                    if is_noted
-                    else None
-                )
-            if self.unnoted:
-                self._note_unnoted(kernel, launch.arrays, written)
-            noted, from_before = len(self.entries), backward is not None and backward[0].from_before
-            if backward is not None and from_before:
-                # As if it had been called before: what it reads is kept.
-                self.add(*backward, map(bytes_of, launch.arrays))
-            self.keep([bytes_of(each) for each in written], on)
-            try:
-                with as_launch(number) if number else nullcontext():
-                    result = launch.run(stream)
-            except BaseException:
-                if from_before:
-                    del self.entries[noted]
-                raise
-            if backward is not None and not from_before:
-                self.add(*backward, map(bytes_of, launch.arrays))
-            return Number.of(result, returned) if returned is not None and isinstance(result, float) else result
+                backward = backward_launch(launch._replace(kernel=kernel), kind, on, number, is_captured=is_captured)
+        if self.unnoted:
+            self._note_unnoted(kernel, launch.arrays, written)
+        noted, from_before = len(self.entries), backward is not None and backward[0].from_before
+        if backward is not None and from_before:
+            # As if it had been called before: what it reads is kept.
+            self.add(*backward, map(bytes_of, launch.arrays))
+        self.keep([bytes_of(each) for each in written], on)
+        try:
+            with as_launch(number) if number else nullcontext():
+                result = launch.run(stream)
+        except BaseException:
+            if from_before:
+                del self.entries[noted]
+            raise
+        if backward is not None and not from_before:
+            self.add(*backward, map(bytes_of, launch.arrays))
+        return Number.of(result, returned) if returned is not None and isinstance(result, float) else result
+
+    def _with_arrays(self, given: Launch) -> Launch:
+        """The call with arrays in place of torch's tensors that require gradients."""
+        args = self.tensors.arrays_in(given.args, given.views)
+        if args is given.args:
+            return given
+        if self._session is not None or self.several is not None:
+            raise ArgumentError(
+                "a tensor of torch that requires a gradient is passed on a tape that a graph records, or of several adjoints, which gives it none",
+                call_site(), hint="copy it into a qp.ndarray first",
+            )  # fmt: skip
+        return given.again(given.kernel, args)
 
     def chosen(self, given: Launch) -> tuple[Launch, str]:
         """What runs for this call, and the kind of its backward kernel."""
@@ -153,7 +172,7 @@ class Recorder(Following):
         Raises:
             ArgumentError: it has none, or a derivative would be lost.
         """
-        if self.unnoted or given.kernel.options.derivative:
+        if self.unnoted or Derivative.of(given.kernel.options.derivative).kind:
             return False
         found = [(each, whole) for each in given.arrays for whole in self.lost.having(bytes_of(each))]
         given.refuse_ours(
@@ -167,7 +186,7 @@ class Recorder(Following):
                     f"{given.kernel.source.name} gets a part of {whole!r}, or its memory as another array, without the gradient",
                     call_site(), hint="pass the array itself",
                 )  # fmt: skip
-        return bool(found)
+        return bool(found) or bool(given.plan.code.results and given.numbers)
 
     def _launch_number(self, launch: Launch) -> int:
         """The number of a launch that draws random numbers, by which the backward kernel draws them again; otherwise 0."""
@@ -302,6 +321,7 @@ class Noting(Block):
 
     def __enter__(self) -> Recorder:
         recorder = Recorder()
+        recorder.takes_tensors = False
         recorder.use_everything()
         begin(recorder, self._begin(recorder))
         return recorder

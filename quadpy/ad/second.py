@@ -5,14 +5,14 @@ from __future__ import annotations
 from quadpy.ad.calls import Launch
 from quadpy.ad.forward import ForwardRunner, of
 from quadpy.ad.recorder import Recorder
-from quadpy.core.public import call_site
-from quadpy.errors import ArgumentError
 from quadpy.runtime.launch.host_access import ObservedAccess
 from quadpy.runtime.streams.stream import Stream
 
 
 class SecondOrder(Recorder):
     """Notes calls as a tape does, and runs them as forward mode does: values and duals are kept alike."""
+
+    takes_tensors = False
 
     def __init__(self, forward: ForwardRunner) -> None:
         super().__init__()
@@ -27,11 +27,6 @@ class SecondOrder(Recorder):
         self.require_duals(given, directions)
         if launch is given:
             return given, "grad"
-        if any(hasattr(each, "__quadpy_number__") for each in given.args):
-            raise ArgumentError(
-                f"{given.kernel.source.name} gets a qp.ad.Number on a tape in forward mode, which gives it no gradient", call_site(),
-                hint="pass float(number), which is a constant, or an array of one number",
-            )  # fmt: skip
         return launch, f"grad.dual{of(directions)}"
 
     def wrote(self, on: Stream, target: ObservedAccess) -> None:

@@ -9,6 +9,7 @@ from quadpy.ad.forward import ForwardRunner, listed, numbers_of, seeds_of
 from quadpy.ad.recorder import Recorder
 from quadpy.ad.second import SecondOrder
 from quadpy.ad.switch import begin, end, refuse_inner
+from quadpy.ad.tensors import requires_grad
 from quadpy.core.public import call_site, public, require_switch
 from quadpy.errors import ArgumentError
 from quadpy.runtime.device.blocks import Block
@@ -59,8 +60,12 @@ class Tape(Block):
     def loss(self, loss: Any) -> None:
         """Raise ArgumentError if it is not one number with a gradient, or an array for which there is a seed."""
         for each in () if loss is None else listed(loss):
-            is_one = getattr(each, "size", 0) == 1 and getattr(each, "element_shape", None) == ()
-            if hasattr(each, "has_grad") and each.has_grad() and (is_one or self._seed is not None):
+            if requires_grad(each):
+                is_one, has_grad = each.numel() == 1, True
+            else:
+                is_one = getattr(each, "size", 0) == 1 and getattr(each, "element_shape", None) == ()
+                has_grad = hasattr(each, "has_grad") and each.has_grad()
+            if has_grad and (is_one or self._seed is not None):
                 continue
             raise ArgumentError(
                 f"the loss of a tape is a field or an ndarray of one number with a gradient, or what a kernel returns on it, not {each!r}",
@@ -88,10 +93,13 @@ class Tape(Block):
                     call_site(),
                     hint="pass it to qp.ad.Tape; or set tape.loss in the block",
                 )
+            losses = [about.tensors.array_of(e) if requires_grad(e) else e for e in listed(self._loss)]
+            about.tensors.require_unchanged()
             if self._clears:
                 clear_all_gradients()
-            seeds = seeds_of(listed(self._loss), self._seed if isinstance(self._loss, (list, tuple)) else [self._seed])
+            seeds = seeds_of(losses, self._seed if isinstance(self._loss, (list, tuple)) else [self._seed])
             for each, seed in seeds:
                 adjoint = each.grad if about.several is None else each.grad.dual
                 adjoint.from_numpy(numbers_of(seed, each, adjoint))
             about.go_back()
+            about.tensors.give(clears=self._clears)

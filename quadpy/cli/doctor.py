@@ -7,13 +7,14 @@ import json
 import platform
 import sys
 import warnings
+from collections.abc import Sequence
 from typing import Final, TextIO
 
 from quadpy._version import __version__
 from quadpy.cache.cache import open_cache
 from quadpy.cli.amd.checks import Check, concerns_amd, examine, library_checks
 from quadpy.cli.amd.machine import Machine
-from quadpy.cli.drivers import Finding, ask_drivers
+from quadpy.cli.drivers import Answer, Finding, ask_drivers
 from quadpy.dist.probing import mpi_found
 from quadpy.errors import CacheError, TransportError
 from quadpy.settings import Settings, settings
@@ -35,11 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, out: TextIO) -> int:
     """Print one line for each part, and what an AMD GPU needs; the exit status is 0 if kernels run on the CPU."""
-    ((amd, probe, places), (nvidia, *_)), cpu, machine = ask_drivers(), _cpu(), Machine()
-    findings = (cpu, amd, nvidia, _mpi(), _cache(settings()))
-    check = {"linux": examine, "win32": library_checks}.get(sys.platform)
-    wanted = concerns_amd(machine) or not nvidia.works
-    checks = [*check(machine, probe, places)] if check and wanted else []
+    findings, checks = examined(ask_drivers())
     versions = {"quadpy": __version__, "python": platform.python_version(), "platform": platform.platform()}
     if args.json:
         parts = {each.subject: {"works": each.works, "text": each.text, "off": each.off} for each in findings}
@@ -53,7 +50,16 @@ def run(args: argparse.Namespace, out: TextIO) -> int:
             for name, why in off.items():
                 print(f"      {'':<7} without {name}: {why}", file=out)
         print_checks(checks, out)
-    return 0 if cpu.works else 1
+    return 0 if findings[0].works else 1
+
+
+def examined(answers: Sequence[Answer]) -> tuple[list[Finding], list[Check]]:
+    """What was found about each part, the CPU first, and the checks for AMD GPUs; ``answers`` are the drivers'."""
+    (amd, probe, places), (nvidia, *_) = answers
+    machine, check = Machine(), {"linux": examine, "win32": library_checks}.get(sys.platform)
+    wanted = concerns_amd(machine) or not nvidia.works
+    checks = [*check(machine, probe, places)] if check and wanted else []
+    return [_cpu(), amd, nvidia, _mpi(), _cache(settings())], checks
 
 
 def print_checks(checks: list[Check], out: TextIO) -> None:

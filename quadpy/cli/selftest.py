@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import itertools
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, TextIO
 
-from quadpy.cli.drivers import ask_drivers
+from quadpy.cli.drivers import Answer, ask_drivers
 from quadpy.core.importing import import_late
 from quadpy.core.messages import counted
 from quadpy.errors import ArgumentError
@@ -24,7 +25,11 @@ _SLOWEST: Final = 1000
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     depth = parser.add_mutually_exclusive_group()
-    depth.add_argument("--quick", action="store_true", help="small sizes, no costs that take long: under a minute")
+    depth.add_argument(
+        "--quick",
+        action="store_true",
+        help="small sizes, no costs that take long: half a minute of processor time on the CPU",
+    )
     depth.add_argument("--full", action="store_true", help="everything, in minutes (the default)")
     parser.add_argument("--arch", choices=("cpu", "amdgpu", "cuda"), help="by default, a GPU if there is one")
     parser.add_argument("--device", type=int, default=0, metavar="N", help="which of several GPUs; 0 by default")
@@ -34,10 +39,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         default=[],
         metavar="CHECK",
-        help="run these checks, or all of these subjects (graphs); stores nothing",
+        help="run only these checks or subjects, such as memory.pool or graphs; results are not stored",
     )
     parser.add_argument(
-        "--slow", type=float, default=1.0, metavar="FACTOR", help="multiply the time limits, for emulators"
+        "--slow",
+        type=float,
+        default=1.0,
+        metavar="FACTOR",
+        help="multiply the time limits, for emulators; a number above 0",
     )
     parser.add_argument("--list", action="store_true", help="print what is checked, and end")
     parser.add_argument(
@@ -70,7 +79,10 @@ def _run(args: argparse.Namespace, checks: list[object], out: TextIO) -> int:
     if args.out is not None:
         reports.require_writable(args.out)
     shows = progress.Progress(out, len(checks), patient=args.out is not None)
-    arch = args.arch or _default_arch(shows.say)
+    wish = args.arch or _wished_arch()
+    answers = [] if wish and args.out is None else ask_drivers()
+    arch = wish or _default_arch(answers, shows.say)
+    found = [*itertools.chain(*import_late("quadpy.cli.doctor").examined(answers))] if args.out is not None else []
     run = import_late("quadpy.selftest.runner").Run(
         arch, args.device, args.quick, args.slow, told=shows.ended, begun=shows.begun
     )
@@ -78,7 +90,7 @@ def _run(args: argparse.Namespace, checks: list[object], out: TextIO) -> int:
     session = import_late("quadpy.selftest.session").Session(run, checks, whole=not args.only)
     with _interrupted_by_any_end():
         session.go(shows.say)
-    report = reports.report_of(session)
+    report = reports.report_of(session, [each[:3] for each in found])
     shows.summary(report, session)
     if args.out is not None:
         reports.write(report, args.out)
@@ -103,11 +115,14 @@ def _interrupted_by_any_end() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _default_arch(say: Callable[[str], object]) -> str:
+def _wished_arch() -> str:
+    """What QUADPY_ARCH asks for; empty if it leaves the choice."""
     wish = (settings().arch or "").partition(":")[0]
-    if wish in ("cpu", "amdgpu", "cuda"):
-        return wish
-    probes = [answer.probe for answer in ask_drivers()]
+    return wish if wish in ("cpu", "amdgpu", "cuda") else ""
+
+
+def _default_arch(answers: Sequence[Answer], say: Callable[[str], object]) -> str:
+    probes = [answer.probe for answer in answers]
     for probe in probes:
         if probe.available:
             return probe.backend

@@ -39,4 +39,4 @@ def mpi_found() -> str:
     if asked.returncode:
         why = (asked.stderr.strip().splitlines() or [f"exit status {asked.returncode}"])[-1]
         raise TransportError(f"mpi4py cannot load an MPI library: {why}", hint=INSTALL)
-    return f"{' '.join(asked.stdout.split())}; {mpiexec}"
+    return f"{asked.stdout.strip().splitlines()[-1]}; {mpiexec}"  # libraries may print before it

@@ -15,8 +15,9 @@ from quadpy.hostmath.struct_access import StructAccess
 from quadpy.hostmath.struct_types import StructType
 from quadpy.runtime.arrays.dense import shape_of
 from quadpy.runtime.arrays.derivatives import DIFFERENTIATED
-from quadpy.runtime.arrays.foreign_host import HostView, TypeKey, describe_host_array, type_key
+from quadpy.runtime.arrays.foreign_host import HostView, describe_host_array, type_key
 from quadpy.runtime.arrays.ndarray import NDArray, array_layout
+from quadpy.runtime.arrays.view import TypeKey
 from quadpy.runtime.elements.numpy_types import SCALAR_OF, Numbers, numpy_dtype
 from quadpy.runtime.memory.placement import allocate, storage_at
 

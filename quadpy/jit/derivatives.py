@@ -5,6 +5,7 @@ from __future__ import annotations
 from quadpy.errors import ArgumentError
 from quadpy.jit.kernel import BoundKernel, Kernel
 from quadpy.jit.options import KernelOptions
+from quadpy.lang.arguments import TURN, Derivative
 
 
 def derivative_of(kernel: Kernel, kind: str) -> Kernel:
@@ -23,10 +24,12 @@ def derivative_of(kernel: Kernel, kind: str) -> Kernel:
 
 
 def _of_function(kernel: Kernel, kind: str) -> Kernel:
+    if Derivative.of(kernel.options.derivative).of_turn:
+        kind += TURN
     name = f"_{kind}"
     found: Kernel | None = vars(kernel).get(name)
     if found is None:
-        if kernel.options.derivative:
+        if Derivative.of(kernel.options.derivative).kind:
             raise ArgumentError(
                 f"{kernel!r} is a derivative already",
                 hint="derivatives of second order are those of a tape inside qp.ad.FwdMode",

@@ -15,8 +15,8 @@ import numpy as np
 from quadpy.core.light import dataclass
 from quadpy.jit.array_arguments import ArrayArguments
 from quadpy.jit.plan import Values, Views
-from quadpy.runtime.arrays.foreign_host import HostView, TypeKey
-from quadpy.runtime.arrays.view import ArrayView
+from quadpy.runtime.arrays.foreign_host import HostView
+from quadpy.runtime.arrays.view import ArrayView, TypeKey
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.elements.numpy_types import address_of
 from quadpy.runtime.launch.captured_work import Copy

@@ -22,17 +22,10 @@ from quadpy.ir.types import Array, Layout, Member, array_of
 from quadpy.jit.plan import ArgumentValue
 from quadpy.lang.arguments import ArgType, ArrayArg, ScalarArg, StructArg, VecArg
 from quadpy.runtime.arrays.foreign_device import describe_device_array, is_on_gpu
-from quadpy.runtime.arrays.foreign_host import (
-    ALIGNED,
-    ALIGNED_ROWS,
-    DEVICE_KINDS,
-    DISTRIBUTED,
-    TypeKey,
-    describe_host_array,
-)
+from quadpy.runtime.arrays.foreign_host import ALIGNED, ALIGNED_ROWS, DEVICE_KINDS, DISTRIBUTED, describe_host_array
 from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.arrays.ordered import OrderedNDArray
-from quadpy.runtime.arrays.view import ArrayView
+from quadpy.runtime.arrays.view import ArrayView, TypeKey
 from quadpy.runtime.device.current import current_config
 from quadpy.runtime.device.devices import current_device
 
@@ -92,6 +85,7 @@ class VectorParameter:
         """The components of ``given``, row-major."""
         if isinstance(given, Elements) and given.dtype == self.type and given.shape == self.shape and not self._as_bits:
             return list(given.entries)  # they are numbers of this type
+        given = getattr(given, "__quadpy_bare__", given)
         try:
             components = np.asarray(given.to_numpy() if isinstance(given, Elements) else given)
         except ValueError:
@@ -118,6 +112,7 @@ class StructParameter:
 
     def values(self, given: Argument) -> list[ArgumentValue]:
         """The numbers of ``given``, a struct or a dict, member by member."""
+        given = getattr(given, "__quadpy_bare__", given)
         if not isinstance(given, (Struct, Mapping)):
             raise ArgumentError(
                 f"{self.name} takes {self.type!r}, not {type(given).__name__}", hint="pass a struct or a dict"

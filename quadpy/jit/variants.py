@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from operator import attrgetter
 from types import MethodType, ModuleType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -30,7 +31,7 @@ from quadpy.jit.dispatcher import Dispatcher
 from quadpy.jit.fast_call.arguments import define
 from quadpy.jit.fast_call.owners import read_once
 from quadpy.jit.options import KernelOptions
-from quadpy.jit.parameters import Argument, ArrayParameter, Parameter, ScalarParameter
+from quadpy.jit.parameters import Argument, ArrayParameter, Parameter
 from quadpy.jit.results import adjoint_of_result
 from quadpy.lang.arguments import ArgType, Derivative, MemberPath
 from quadpy.lang.decorators import Method
@@ -131,7 +132,7 @@ class Variant:
             if isinstance(parameter, ArrayParameter):
                 for derivative in self._derivative.paths:
                     self._add_derivative(path, given, derivative)
-            if self._derivative.kind == "grad" and isinstance(parameter, ScalarParameter) and parameter.type.is_float:
+            elif self._derivative.kind:
                 self._add_number(path, given)
             return
         self._fixed[path] = parameter
@@ -155,12 +156,17 @@ class Variant:
             self._passed.append(f"{text}.{derivative}")
 
     def _add_number(self, path: MemberPath, given: Argument) -> None:
-        """The gradient of a number that has one."""
-        text = self._text(path)
-        self._guard(f"{text}.__class__", type(given))
-        if hasattr(given, "__quadpy_number__"):
-            self._parameters.append(ArrayParameter(str(path.attribute("grad")), None, (), None))
-            self._passed.append(f"{text}.grad")
+        """The derivatives of a value that has some."""
+        self._guard(f"{self._text(path)}.__class__", type(given))
+        for derivative in self._derivative.paths if hasattr(given, "__quadpy_number__") else ():
+            self._add_derivative(path, given, derivative)
+            found, directions = attrgetter(derivative)(given), self._derivative.directions
+            axes = () if directions is None or not derivative.endswith("dual") else (directions,)
+            if self._derivative.kind != "dual" if found is None else found.shape != axes:
+                raise ArgumentError(
+                    f"{path} is {given!r}, which has no {derivative} in {directions or 1} directions",
+                    hint=f"make it with needs_dual={directions or True}, or pass what it holds, which is a constant",
+                )
 
     def _add_member(self, path: MemberPath) -> None:
         """A member that the kernel uses."""

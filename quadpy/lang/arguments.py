@@ -140,22 +140,25 @@ class Derivative(NamedTuple):
     ``paths`` are the attributes of arrays that it needs; "dual:4" and "grad.dual:4" are for 4 ``directions`` at once.
     "grads:4" are 4 gradients at once, from 4 adjoints: a backward kernel is linear in adjoints, so these are its tangents.
     With "@before" at the end, the kernel runs on what arrays held before the one that it is a derivative of, and not on what
-    that has left (``from_before``).
+    that has left (``from_before``).  With "/turn", it is of one turn of the kernel's ``do_while`` loop.
     """
 
     kind: str
     directions: int | None
     paths: tuple[str, ...]
     from_before: bool
+    of_turn: bool
 
     @staticmethod
     def of(option: str) -> Derivative:
+        option, _, turn = option.partition("/")
         what, _, before = option.partition("@")
         kind, _, count = what.partition(":")
         paths = _PATHS.get(kind, (kind,) if kind else ())
-        return Derivative(kind, int(count) if count else None, paths, bool(before))
+        return Derivative(kind, int(count) if count else None, paths, bool(before), bool(turn))
 
 
+TURN: Final = "/turn"
 _PATHS: Final = {"grad.dual": ("grad", "dual", "grad.dual"), "grads": ("grad", "grad.dual")}
 
 

@@ -77,6 +77,10 @@ def differentiated(t: Trace, kernel: ir.Kernel) -> ir.Kernel:
         CompilationError: it cannot be differentiated, with the line that prevents it.
     """
     asked = _asked(t)
+    if asked.of_turn:
+        kernel = replace(kernel, body=_turn_of(kernel), name=f"{kernel.name}_turn")
+    if not asked.kind:
+        return kernel
     kind, found = asked.kind, {path: _derivatives(t, kernel, path) for path in asked.paths}
     if "return.grad" in kernel.arrays:
         found["grad"][f"{RESULT}0"] = "return.grad"
@@ -98,14 +102,31 @@ def differentiated(t: Trace, kernel: ir.Kernel) -> ir.Kernel:
     return replace(made, name=f"{kernel.name}_{kind.replace('.', '_')}")  # type: ignore[no-any-return]  # a kernel
 
 
+def _turn_of(kernel: ir.Kernel) -> ir.Block:
+    """The body of the loop that the kernel is."""
+    first, *others = [stmt for stmt in kernel.body.stmts if not isinstance(stmt, ir.Mark)]
+    if others or not isinstance(first, ir.DoWhile):
+        raise KernelTypeError(
+            "quadpy knows no adjoint of a do-while loop beside other statements of a kernel", (others or [first])[0].span,
+            hint="write what comes before the loop, and after it, as kernels of their own",
+        )  # fmt: skip
+    return first.body
+
+
 def _derivatives(t: Trace, kernel: ir.Kernel, path: str) -> dict[str, str]:
     """The names of the derivatives at ``path`` that the kernel has, by the name of what they are of."""
     names = [*kernel.arrays, *(param.name for param in kernel.params if isinstance(param, ir.ScalarParam))]
-    found = {name: other for name in names if (other := f"{name}.{path}") in kernel.arrays}
+    found = {name: other for name in names for other in _called_for(name, path) if other in kernel.arrays}
     for ref, field in t.signature.fields.values():
         if (derivative := _derivative_of(t, field, path)) is not None:
             found[ref.name] = t.signature.fields[id(derivative)][0].name
     return found
+
+
+def _called_for(name: str, path: str) -> list[str]:
+    """What the derivative of a parameter may be called: that of ``v`` has those of its components, ``v.0`` and so on."""
+    whole, _, component = name.rpartition(".")
+    return [f"{name}.{path}", *([f"{whole}.{path}"] if component.isdecimal() else [])]
 
 
 def _repeating(node: ir.Node) -> ir.Node:

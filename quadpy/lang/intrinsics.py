@@ -274,12 +274,13 @@ def _stop(t: Trace, span: Span, x: Value) -> Value:
 
 def _is_differentiated(t: Trace, span: Span) -> bool:
     """Whether the kernel computes derivatives; formulas that ask for this are right to first order."""
-    if Derivative.of(t.options.derivative).kind == "grad.dual":
+    kind = Derivative.of(t.options.derivative).kind
+    if kind == "grad.dual":
         t.fail_type(
             "quadpy knows no second derivative of svd, polar_decompose, sym_eig and make_spd", span,
             "write the iteration yourself, or take first derivatives",
         )  # fmt: skip
-    return bool(t.options.derivative)
+    return bool(kind)
 
 
 TRACED: Final[Mapping[str, Rule]] = {

@@ -210,6 +210,11 @@ def _is_outer(t: Trace, name: str) -> bool:
 
 def import_value(t: Trace, value: Any) -> Value:
     """A Python object as a value of the kernel: NumPy numbers become Python numbers."""
+    if t.options.derivative and hasattr(type(value), "__quadpy_number__"):
+        t.fail_type(
+            f"{value!r} is a value of the compiled code here, and its derivative would be lost", t.here(),
+            "pass it as an argument that is annotated with its type",
+        )  # fmt: skip
     if type(value).__module__ == "numpy" and hasattr(value, "item") and getattr(value, "ndim", 1) == 0:
         return value.item()
     if getattr(type(value), "__quadpy_field__", False):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 Report = Mapping[str, Any]
-_RUN: Final = ("quick", "backend", "date", "status", "interrupted", "lost")
+_RUN: Final = ("quick", "whole", "slow", "backend", "ordinal", "date", "toolchain", "status", "interrupted", "lost")
 """What is compared of the run itself."""
 
 
@@ -23,6 +23,7 @@ def differences(one: Report, other: Report) -> list[str]:
 def _facts(one: Report, other: Report) -> Iterator[tuple[str, str, str, str]]:
     both = [
         {**{name: each.get(name) for name in _RUN}, **_flat(each["host"]), **_flat(each["device"]),
+         **_flat(each.get("settings", {})), **{row["part"]: row["text"] for row in each.get("doctor", ())},
          "quadpy": each["quadpy"], "off": ", ".join(each["off"]) or "nothing"}
         for each in (one, other)
     ]  # fmt: skip

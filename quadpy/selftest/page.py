@@ -43,6 +43,11 @@ def page(report: Mapping[str, Any]) -> str:
             _table(failures, ("check", "what it proves", "what happened", "what you can do")),
         ]
     parts += ["<h2>Checks</h2>", _checks(report["checks"])]
+    if report["doctor"]:
+        rows = [
+            ({True: "ok", False: "--"}.get(each["works"], ""), each["part"], each["text"]) for each in report["doctor"]
+        ]
+        parts += ["<h2>quadpy doctor</h2>", _table(rows)]
     parts += ["<h2>Costs</h2>", *map(_figures, report["checks"])]
     return f"<!doctype html><html lang='en'><meta charset='utf-8'><title>{_text(title)}</title><style>{_STYLE}</style>{''.join(parts)}</html>"
 
@@ -54,10 +59,17 @@ def _facts(report: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("device", f"{device.get('name', '')}, {device.get('arch', '')}, {device.get('memory', 0) / 2**30:.1f} GiB"),
         ("library", f"{world.get('library', '')}, kernel driver {world.get('kernel driver', '')}"),
         ("host", f"{host['cpu']}, {host['threads']} threads, {host['system']} {host['release']} {host['machine']}"),
-        ("quadpy", f"{report['quadpy']} on Python {host['python']}"),
+        ("quadpy", f"{report['toolchain']}, Python {host['python']}, NumPy {host['numpy']}"),
         *([("ended by", report["lost"])] if report["lost"] else ()),
-        ("run", f"{'--quick' if report['quick'] else '--full'}, {report['date']}, {report['seconds']} s"),
+        ("run", f"{_options(report)}, {report['date']}, {report['seconds']} s"),
+        *report["settings"].items(),
     ]
+
+
+def _options(report: Mapping[str, Any]) -> str:
+    """The command line of the run, in short."""
+    depth, only = "--quick" if report["quick"] else "--full", "" if report["whole"] else " --only"
+    return f"{depth}{only} --device {report['ordinal']} --slow {report['slow']:g}"
 
 
 def _checks(rows: Iterable[Mapping[str, Any]]) -> str:

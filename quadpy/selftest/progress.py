@@ -52,11 +52,11 @@ class Progress:
         """What the results mean, and what to do."""
         counts = Counter(row["status"] for row in report["checks"])
         self.say(", ".join(f"{count} {status}" for status, count in counts.items()) + f" in {session.seconds:.0f} s")
-        names, then = ",".join(report["off"]), "does without it"
+        wish = f"to do without it, set QUADPY_WITHOUT={','.join(report['off'])}"
         if not session.trouble:
-            names, then = "nothing", "uses it all the same"
+            wish = "to use it anyway, set QUADPY_WITHOUT=nothing"
         for name, off in report["off"].items():
-            self.say(f"off: {name}, because {off['why']}\n     {off['instead']}; QUADPY_WITHOUT={names} {then}")
+            self.say(f"off: {name}, because {off['why']}\n     {off['instead']}; {wish}")
         for row in report["checks"]:
             result = session.results.get(row["name"])
             if result is not None and result.unmended and result.status != "not run":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import getpass
 import io
 import json
@@ -12,15 +13,19 @@ import socket
 import time
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+
 from quadpy._version import __version__
 from quadpy.errors import ArgumentError
+from quadpy.jit.kernel_cache import TOOLCHAIN
 from quadpy.selftest.page import page
 from quadpy.selftest.session import INSTEAD, Session
+from quadpy.settings import settings, variable
 
 FORMAT: Final = 1
 _DATA: Final = "report.json"
@@ -48,13 +53,18 @@ _COMMON: Final = {"root", "user", "home", "true", "false", "localhost", "linux",
 Report = dict[str, Any]
 
 
-def report_of(session: Session) -> Report:
-    """The report: the kinds of the machine's parts, what quadpy's own checks say, and scrubbed texts of others."""
-    device, clean = dict(session.run.device), scrubber()
+def report_of(session: Session, found: Sequence[tuple[bool | None, str, str]] = ()) -> Report:
+    """The report: the kinds of the machine's parts, what quadpy's own checks say, and scrubbed texts of others.
+
+    ``found`` is what ``quadpy doctor`` found: whether each part works, its name, and a text.
+    """
+    device, clean, run = dict(session.run.device), scrubber(), session.run
     device.pop("event", None)
     return {
-        "format": FORMAT, "quadpy": __version__, "date": time.strftime("%Y-%m-%d", time.gmtime()),
-        "quick": session.run.quick, "backend": session.run.arch, "device": device, "host": _host(),
+        "format": FORMAT, "quadpy": __version__, "toolchain": TOOLCHAIN, "date": time.strftime("%Y-%m-%d", time.gmtime()),
+        "quick": run.quick, "whole": session.whole, "slow": run.slow, "backend": run.arch, "ordinal": run.ordinal,
+        "device": device, "host": _host(), "settings": {name: clean(value) for name, value in _settings()},
+        "doctor": [{"part": part, "works": works, "text": clean(text)} for works, part, text in found],
         "interrupted": session.interrupted, "status": session.status, "seconds": round(session.seconds, 1),
         "lost": clean(session.lost.message) if session.lost else "",
         "off": {name: {"why": clean(why), "instead": INSTEAD[name]} for name, why in session.off.items()},
@@ -165,8 +175,18 @@ def _private() -> set[str]:
 def _host() -> dict[str, object]:
     return {
         "system": platform.system(), "release": platform.release(), "machine": platform.machine(),
-        "python": platform.python_version(), "threads": os.cpu_count(), "cpu": _cpu(),
+        "python": platform.python_version(), "numpy": np.__version__, "threads": os.cpu_count(), "cpu": _cpu(),
     }  # fmt: skip
+
+
+def _settings() -> Iterator[tuple[str, str]]:
+    """The settings that are not the default ones; of a folder or a file, only that it is set."""
+    own = settings()
+    for knob in dataclasses.fields(own):
+        value = getattr(own, knob.name)
+        if value != knob.default:
+            text = ",".join(value) if isinstance(value, tuple) else str(value)
+            yield variable(knob.name), "set" if isinstance(value, Path) else text
 
 
 def _cpu() -> str:

@@ -19,7 +19,7 @@ Status: TypeAlias = Literal["passed", "failed", "crashed", "hung", "skipped", "n
 BAD: Final[tuple[Status, ...]] = ("failed", "crashed", "hung")
 WORKS: Final[tuple[Status, ...]] = ("passed", "skipped")
 
-_MODULES: Final = ("language", "blocks", "memory", "streams", "graphs", "features", "costs")
+_MODULES: Final = ("language", "blocks", "data", "algorithms", "memory", "streams", "graphs", "features", "costs")
 
 
 class Skip(Exception):
@@ -99,6 +99,10 @@ def check(
         return run
 
     return register
+
+
+slow_check: Final = functools.partial(check, seconds=180.0)
+"""Most of the time is the compiler's, also on a busy machine."""
 
 
 @functools.cache

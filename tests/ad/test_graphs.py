@@ -397,22 +397,6 @@ def test_parallel_sections(captured):
         assert w.grad.to_numpy().tolist() == of_w
 
 
-def test_loops_that_the_device_ends_are_refused():
-    x, _, loss = arrays(1, 2, 3)
-    left = qp.ndarray(qp.i32, 1)
-
-    @qp.kernel(graph=True)
-    def halve(a: F64, n: qp.Array1D[qp.i32]) -> None:
-        while qp.graph.do_while(n):
-            for i in a:
-                a[i] = 0.5 * a[i]
-            n[0] -= 1
-
-    line = halve.source.span.line + 2
-    with qp.ad.Tape(loss), pytest.raises(qp.KernelTypeError, match=f":{line}:.*do-while"):
-        halve(x, left)
-
-
 def test_structs_in_a_captured_tape():
     body = qp.types.struct(position=qp.types.vector(2, qp.f64), mass=qp.f64, number=qp.i32)
     bodies, loss = body.field(shape=3, needs_grad=True), qp.field(qp.f64, (), needs_grad=True)

@@ -99,7 +99,7 @@ def test_without_a_tape_it_is_a_number():
 def test_arithmetic_of_python_is_refused():
     k = qp.ad.Number(2)
     for lost in (lambda: k * 2, lambda: 1 - k, lambda: k**2, lambda: -k):
-        with pytest.raises(qp.ArgumentError, match="arithmetic of Python would lose"):
+        with pytest.raises(qp.ArgumentError, match="Python would lose"):
             lost()
     assert float(k) * 2 == 4
     assert type(float(k)) is float

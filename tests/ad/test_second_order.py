@@ -341,7 +341,7 @@ def test_what_is_refused():
         for i in x:
             y[i] = k * x[i]
 
-    with pytest.raises(ArgumentError, match="gets a qp"), qp.ad.FwdMode(loss, x, [1, 1]), qp.ad.Tape(loss):
+    with pytest.raises(ArgumentError, match="has no dual"), qp.ad.FwdMode(loss, x, [1, 1]), qp.ad.Tape(loss):
         scale(x, k, y)
     with pytest.raises(ArgumentError, match="is a derivative already"):
         scale.grad.grad  # noqa: B018 - the look itself raises

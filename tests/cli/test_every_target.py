@@ -37,7 +37,7 @@ EXAMPLES = sorted(
     if module.name not in WITHOUT_KERNELS and module.name not in OBJECTS
 )
 TARGETS = [*AMD_ARCHS, "gfx1030:w64", "gfx1100:w64", "gfx1201:w64"]
-ALWAYS = {"gfx942", "gfx1100", "gfx1201"}
+ALWAYS = {"gfx942"}
 SHARE = 8
 """Examples share the other targets out, unless ``--every-processor`` asks for all."""
 WITHOUT_F32_ADD = {"gfx1030", "gfx1030:w64", "gfx9-generic", "gfx10-1-generic", "gfx10-3-generic"}

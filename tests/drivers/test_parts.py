@@ -61,7 +61,7 @@ def test_fractions_that_fill_the_device_share_no_unit(parts):
      itertools.count(), range(10**9), object(), 1j],
 )  # fmt: skip
 def test_what_is_no_part_of_any_device(device, wanted):
-    with pytest.raises(StreamError, match="compute_units of a stream are"):
+    with pytest.raises(StreamError, match="compute_units is"):
         device.create_stream(compute_units=wanted)
     with pytest.raises(StreamError, match="compute_units"):
         device.streams.create_stream(0, wanted)

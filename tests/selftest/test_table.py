@@ -13,7 +13,7 @@ from quadpy.ir import nodes as ir
 from quadpy.ir.walk import walk
 from quadpy.jit.offline import trace_for
 from quadpy.runtime.device.current import Config, current_config
-from quadpy.selftest import kernels
+from quadpy.selftest.kernels import blocks as kernels
 from quadpy.selftest.place import Place, require_same
 from quadpy.selftest.session import INSTEAD
 from quadpy.selftest.table import chosen, table

@@ -20,6 +20,7 @@ from quadpy.ir import nodes as ir
 from quadpy.ir.grad.forward import tangent
 from quadpy.ir.grad.reverse import adjoint
 from quadpy.ir.pipeline import TASK_PASSES, TRACE, run_passes
+from quadpy.ir.types import array_of
 from quadpy.ir.verify import verify
 from quadpy.jit.limits import Limits
 from quadpy.jit.offline import trace_for
@@ -54,7 +55,7 @@ class Runnable:
 
     def __call__(self, **given: Any) -> list[float]:
         given["$shadow"] = np.full(1 << 12, 3, np.uint64)  # the words of the launch, if the kernel has any
-        values = [self.part(value, given[value.param]) for value in self.layout.values]
+        values = [self.part(value, _given_for(value.param, given)) for value in self.layout.values]
         scratch = (ctypes.c_uint64 * max(1, self.slots))()
         task = 0
         while task != -1:  # where the machine is busy, it comes back between tasks
@@ -80,10 +81,22 @@ class Runnable:
                 return given
 
 
+def _given_for(param: str, given: Mapping[str, Any]) -> Any:
+    """The argument of a parameter; that of ``c.1`` is a component of ``c``."""
+    whole, _, component = param.rpartition(".")
+    return given[whole][int(component)] if component.isdecimal() and whole in given else given[param]
+
+
 def with_twins(kernel: ir.Kernel, names: list[str], suffix: str) -> tuple[ir.Kernel, dict[str, str]]:
-    """``kernel`` with a second parameter for each of ``names``, and what is whose."""
+    """``kernel`` with a second parameter for each of ``names``, and what is whose; for a vector, an array of one."""
     twins = {name: name + suffix for name in names}
-    more = [replace(p, name=twins[p.name]) for p in kernel.params if p.name in twins]
+    more: list[ir.Param] = [replace(p, name=twins[p.name]) for p in kernel.params if p.name in twins]
+    scalars = [p for p in kernel.params if isinstance(p, ir.ScalarParam)]
+    for name in names:
+        if components := [p for p in scalars if p.name.rpartition(".")[0] == name]:
+            array = array_of(components[0].type, 0, (len(components),))
+            more.append(ir.ArrayParam(name + suffix, array, span=kernel.span))
+            twins |= {p.name: name + suffix for p in components}
     return replace(kernel, params=(*kernel.params, *more)), twins
 
 

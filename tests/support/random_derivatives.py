@@ -18,14 +18,14 @@ from differentiable import Writer, kernel_of
 import quadpy as qp
 from quadpy.errors import KernelTypeError
 
-NAMES = ["x", "w", "v", "y", "u", "z", "m", "p"]
+NAMES = ["x", "w", "v", "y", "u", "z", "m", "p", "c"]
 _RIGHT_REFUSALS = (
     "overwrites it",
     "depends on the order of iterations",
     "do not touch the same element",
     "an atomic mul",
 )
-_HEAD = "def k(x: vec, w: vec, v: vec, y: vec, u: vec, z: vec, m: mat, p: pairs, n: ints):"
+_HEAD = "def k(x: vec, w: vec, v: vec, y: vec, u: vec, z: vec, m: mat, p: pairs, n: ints, c: pair):"
 _FUNCTIONS = """
 @qp.func
 def early(a, b):
@@ -66,7 +66,7 @@ class Rich(Writer):
                 lambda: f"m[{at}, {self.choose.randrange(4)}]", lambda: f"m[({at} + 1) % 5, n[{at}] % 4]", lambda: f"p[{at}].x",
                 lambda: f"p[n[{at}] % 5].y", lambda: "q.dot(q)", lambda: f"q[{self.choose.choice(self.counters or ['i'])} % 2]",
                 lambda: "s.one * s.two", lambda: f"early({part()}, {part()})", lambda: f"called({part()}, {part()})",
-                lambda: f"turned(q, {part()}).x",
+                lambda: f"turned(q, {part()}).x", lambda: "c[0]", lambda: f"c.dot(q) * {part()}",
             ]
         )()  # fmt: skip
 
@@ -118,7 +118,7 @@ def made(seed: int) -> Any:
     pair = qp.types.struct(one=qp.f64, two=qp.f64)
     text = Rich(seed).text()
     scope = {
-        "mat": qp.types.ndarray(qp.f64, ndim=2), "pairs": qp.types.ndarray(qp.types.vector(2, qp.f64), ndim=1), "Pair": pair,
+        "pair": qp.types.vector(2, qp.f64), "mat": qp.types.ndarray(qp.f64, ndim=2), "pairs": qp.types.ndarray(qp.types.vector(2, qp.f64), ndim=1), "Pair": pair,
     }  # fmt: skip
     return _FUNCTIONS.strip() + "\n\n" + text, kernel_of(
         _FUNCTIONS.strip() + "\n\n" + text, f"<derivatives {seed}>", **scope
@@ -127,7 +127,7 @@ def made(seed: int) -> Any:
 
 def data_of(seed: int) -> dict[str, np.ndarray]:
     data = np.random.default_rng(seed)
-    shapes = {"x": 5, "w": 4, "v": 5, "y": 8, "u": 5, "z": 5, "m": (5, 4), "p": (5, 2)}
+    shapes = {"x": 5, "w": 4, "v": 5, "y": 8, "u": 5, "z": 5, "m": (5, 4), "p": (5, 2), "c": 2}
     given = {name: data.uniform(-1, 1, size) for name, size in shapes.items()}
     return {**given, "n": data.integers(0, 5, 5).astype(np.int32)}
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from quadpy.cli.amd import commands
-from quadpy.cli.amd.machine import Machine, Node, known
+from quadpy.cli.amd.machine import Machine, Node
+from quadpy.core.target import AMD_ARCHS
 from quadpy.runtime.device.probe import Probe
 from quadpy.runtime.drivers.rocm_library import INSTALL, OLDEST, SOUND, Place, is_path
 
@@ -51,16 +52,13 @@ def _chip(machine: Machine) -> Iterator[Check]:
                     "installed there, and ROCDXG here", () if machine.there("/dev/dxg") else ("wsl.exe --update",))  # fmt: skip
     elif not (chips or nodes):
         yield Check(False, "chip", "no AMD GPU on the PCI bus: in a virtual machine, pass it through")
-    elif unknown := [node.target for node in nodes if not known(node.target)]:
-        yield Check(
-            False,
-            "target",
-            f"quadpy has no target {', '.join(unknown)}: docs/reference/targets.md lists those it has",
-        )
     else:
         yield Check(
             True, "chip", "; ".join(filter(None, (", ".join(f"{c.number} at {c.where}" for c in chips), targets)))
         )
+    if unknown := sorted({node.target for node in nodes} - AMD_ARCHS.keys()):
+        text = f"quadpy cannot compile for {', '.join(unknown)}: use one of {', '.join(AMD_ARCHS)}"
+        yield Check(False, "target", text)
 
 
 def _devices(machine: Machine) -> Iterator[Check]:
@@ -92,25 +90,17 @@ def _driver(machine: Machine, wanted: bool) -> Check:
     """Why the kernel module is not loaded."""
     of, text = _family(machine), f"the kernel module amdgpu is not loaded (Linux {machine.kernel or '?'})"
     if not wanted:
-        return Check(False, "driver", f"{text}: it is not needed before there is a GPU")
+        return Check(False, "driver", f"{text}; you need it only once there is a GPU")
     if machine.container:
         return Check(False, "driver", f"{text}: load it on the host of this container", ("sudo modprobe amdgpu",))
     if "nomodeset" in machine.text("/proc/cmdline").split():
-        return Check(
-            False,
-            "driver",
-            f"{text}: Linux was started with nomodeset",
-            commands.kernel_argument(of, "nomodeset", remove=True),
-        )
+        mends = commands.kernel_argument(of, "nomodeset", remove=True)
+        return Check(False, "driver", f"{text}: Linux was started with nomodeset", mends)
     blacklist = re.compile(r"^\s*(blacklist\s+amdgpu|install\s+amdgpu\s)", re.MULTILINE)
     if files := [file for file in machine.names("/etc/modprobe.d/*.conf") if blacklist.search(machine.text(file))]:
         mend = f"sudo sed -i '/^ *blacklist  *amdgpu/d; /^ *install  *amdgpu /d' {shlex.join(files)}"
-        return Check(
-            False,
-            "driver",
-            f"{text}: {', '.join(files)} forbid{'s' * (len(files) == 1)} it",
-            (mend, "sudo modprobe amdgpu"),
-        )
+        why = f"{', '.join(files)} forbid{'s' * (len(files) == 1)} it"
+        return Check(False, "driver", f"{text}: {why}", (mend, "sudo modprobe amdgpu"))
     module = machine.names(f"/lib/modules/{machine.kernel}/**/amdgpu.ko*") or machine.names(
         f"/usr/lib/modules/{machine.kernel}/**/amdgpu.ko*"
     )
@@ -134,21 +124,13 @@ def _closed(machine: Machine, device: str) -> Check:
         return Check(False, device, "belongs to root alone: a udev rule is missing", commands.UDEV)
     if kind := machine.container:
         flags = commands.CONTAINERS[kind].format(group=number)
-        return Check(
-            False,
-            device,
-            f"may not be opened: it belongs to group {group}, which this container's user is not in",
-            (flags,),
-        )
+        text = f"may not be opened: it belongs to group {group}, which this container's user is not in"
+        return Check(False, device, text, (flags,))
     if number in machine.groups():
         return Check(False, device, f"may not be opened, though {user} is in its group {group}", commands.UDEV)
     if user in machine.members(group):
-        return Check(
-            False,
-            device,
-            f"{user} was added to group {group} after this session began",
-            (f"newgrp {group}  # or log in again",),
-        )
+        text = f"{user} was added to group {group} after this session began"
+        return Check(False, device, text, (f"newgrp {group}  # or log in again",))
     text = f"may not be opened: {user} is not in its group {group}"
     named = (f"sudo groupadd --gid {number} gpu",) if group.isdigit() else ()  # usermod takes no group without a name
     group = "gpu" if named else group
@@ -246,7 +228,7 @@ def _notes(machine: Machine, probe: Probe, places: Sequence[Place]) -> Iterator[
         state = (
             "on: kernels may touch the host's memory, and are slower"
             if xnack[1] == "+"
-            else "off, as quadpy needs no page faults"
+            else "off; quadpy does not need it"
         )
         yield Check(None, "XNACK", state)
     torch = next((place for place in places if place.name == "torch" and place.files), None)

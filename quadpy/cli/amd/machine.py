@@ -15,8 +15,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from quadpy.core.target import AMD_ARCHS
-
 _MOST: Final = 1 << 18
 """Bytes of a file that are read."""
 _CLASSES: Final = ("0x03", "0x12")
@@ -145,8 +143,3 @@ class Machine:
     def members(self, group: str) -> list[str]:
         found = re.search(rf"^{re.escape(group)}:[^:\n]*:\d+:(.*)$", self.text("/etc/group"), re.MULTILINE)
         return found[1].split(",") if found else []
-
-
-def known(target: str) -> bool:
-    """Whether quadpy compiles for ``target``."""
-    return target in AMD_ARCHS

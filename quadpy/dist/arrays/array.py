@@ -16,7 +16,8 @@ from quadpy.dist.arrays.memory import again, allocated, kept_of
 from quadpy.dist.boxes import Widths
 from quadpy.dist.division import Division
 from quadpy.errors import ArgumentError, CaptureError
-from quadpy.runtime.arrays.foreign_host import DISTRIBUTED, TypeKey, is_wide, type_key
+from quadpy.runtime.arrays.foreign_host import DISTRIBUTED, is_wide, type_key
+from quadpy.runtime.arrays.view import TypeKey
 from quadpy.runtime.elements.types import DType, element_of
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from quadpy.ir.grad.activity import Activity
 from quadpy.ir.grad.exact import Memory
 from quadpy.ir.grad.extremes import EXTREMES, contested, extremes_in
 from quadpy.ir.grad.inline import inline_called
-from quadpy.ir.grad.maths import Functions, Guard, Library, Maths, Names, both, cast, zero
+from quadpy.ir.grad.maths import Functions, Guard, Library, Maths, Names, both, cast, first_of, zero
 from quadpy.ir.grad.plain import SUMS, plain_updates
 from quadpy.ir.grad.rules import Changes, changes_of
 from quadpy.ir.grad.winner_tangents import Winners
@@ -208,6 +208,13 @@ class Tangents:
                 return e, [zero(e.type, e.span)] * len(self.ways)
             case ir.VarRead(var=var):
                 return e, [ir.VarRead(each, span=e.span) for each in self.variables[var]]
+            case ir.ParamRead(name=name) if (dual := self.arrays[name]) in self.types:
+                found = []
+                for k in self.ways:
+                    place = first_of(self.types, dual, name, self.kernel.index, e.span, k)
+                    found.append(self.names.fresh("dual", e.type))
+                    out += self.bound(found[-1], place, e.span)
+                return e, [ir.VarRead(var, span=e.span) for var in found]
             case ir.ParamRead(name=name):
                 return e, [replace(e, name=self.arrays[name])] * len(self.ways)
         operands: list[ir.Expr] = list(children(e))  # type: ignore[arg-type]  # of an expression: expressions

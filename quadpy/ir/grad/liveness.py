@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from quadpy.ir import nodes as ir
@@ -11,9 +11,12 @@ from quadpy.ir.variables import bound_by, reads_of
 from quadpy.ir.walk import children, map_children
 
 
-def live_part(kernel: ir.Kernel) -> ir.Kernel:
-    """``kernel`` without statements whose results nothing reads; loops that then do nothing go too."""
-    needed = _needed(kernel)
+def live_part(kernel: ir.Kernel, read: Iterable[ir.Var] = ()) -> ir.Kernel:
+    """``kernel`` without statements whose results nothing reads; loops that then do nothing go too.
+
+    What comes after it reads the variables ``read``.
+    """
+    needed = _needed(kernel, read)
 
     def keeps(stmt: ir.Stmt) -> bool:
         if isinstance(stmt, ir.AssignOne):
@@ -41,10 +44,10 @@ def _set_by(stmt: ir.Stmt) -> tuple[ir.Var, ...]:
     return (stmt.var,) if isinstance(stmt, ir.Assign) else bound_by(stmt)
 
 
-def _needed(kernel: ir.Kernel) -> set[ir.Var]:
-    """The variables on which an effect on arrays depends."""
+def _needed(kernel: ir.Kernel, read: Iterable[ir.Var]) -> set[ir.Var]:
+    """The variables on which an effect on arrays, or what is ``read`` afterwards, depends."""
     needs: dict[ir.Var, set[ir.Var]] = {}
-    waiting: list[ir.Var] = []
+    waiting = list(read)
     for stmt, around in _simple(kernel.body, frozenset()):
         reads = around.union(*(reads_of(child) for child in children(stmt) if not isinstance(child, ir.Block)))
         sets: tuple[ir.Var, ...] = ()

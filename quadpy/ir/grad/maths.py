@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from itertools import count
 from typing import TypeAlias
@@ -11,6 +11,7 @@ from quadpy.core.dtypes import Scalar, f32, u1
 from quadpy.core.light import dataclass
 from quadpy.core.source import Span
 from quadpy.ir import nodes as ir
+from quadpy.ir.types import Array
 
 Library: TypeAlias = Callable[[str, tuple[Scalar, ...]], Iterable[ir.Function]]
 """The math library: the function of this name for operands of these types, after those that it calls."""
@@ -65,6 +66,17 @@ def is_number(e: ir.Expr, value: float) -> bool:
 
 def zero(type: Scalar, span: Span) -> ir.Const:
     return ir.Const(0.0 if type.is_float else False if type.bits == 1 else 0, type, span=span)
+
+
+def first_of(types: Mapping[str, Array], array: str, param: str, index: Scalar, span: Span, way: int = 0) -> ir.Element:
+    """The derivative of a scalar parameter in ``array``, which has one element: for ``v.2``, the component 2 of that.
+
+    With several directions, the elements are those of each ``way``.
+    """
+    component = param.rpartition(".")[2]
+    number = int(component) if component.isdecimal() else 0
+    at = (ir.Const(way, index, span=span),) * types[array].ndim
+    return ir.Element(array, at, number, types[array].layout.at(number)[0].scalar, span=span)
 
 
 def both(a: ir.Expr, b: ir.Expr) -> ir.Expr:

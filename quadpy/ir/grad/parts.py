@@ -35,7 +35,7 @@ def part_for(kernel: ir.Kernel, loop: ir.ParallelFor, kept: Container[int]) -> i
         return map_children(node, visit)
 
     body = ir.Block((visit(loop),), span=loop.span)  # type: ignore[arg-type]  # a loop for a loop
-    live = live_part(replace(kernel, body=body)).body.stmts
+    live = live_part(replace(kernel, body=body), kernel.crossing).body.stmts
     return live[0] if live else None  # type: ignore[return-value]  # as above
 
 

@@ -20,7 +20,7 @@ from quadpy.ir.grad.inline import inline_called
 from quadpy.ir.grad.keep import check_kept
 from quadpy.ir.grad.liveness import live_part
 from quadpy.ir.grad.loops import Loop
-from quadpy.ir.grad.maths import Functions, Library, Names, cast, zero
+from quadpy.ir.grad.maths import Functions, Library, Names, cast, first_of, zero
 from quadpy.ir.grad.plain import SUMS, plain_updates
 from quadpy.ir.grad.rules import library_name
 from quadpy.ir.grad.structured import structured
@@ -87,7 +87,7 @@ class Reverse(Extremes, Values):
         span = self.kernel.span
         with self.adjoints.around() as owned:
             for param in self.kernel.params:
-                if isinstance(param, ir.ScalarParam) and param.name in self.grads:
+                if isinstance(param, ir.ScalarParam) and param.type.is_float and param.name in self.grads:
                     given = ir.ParamRead(param.name, param.type, span=span)
                     self.parameters[param.name] = self.version(given, out, active=True)
             tape = self.recorded(self.kernel.body, {}, out)
@@ -104,14 +104,8 @@ class Reverse(Extremes, Values):
     def give_parameters(self, out: list[ir.Stmt]) -> None:
         for name, version in self.parameters.items():
             if (d := self.adjoints.of(version)) is not None:
-                place = self.first_of(self.grads[name], d.span)
+                place = first_of(self.types, self.grads[name], name, self.kernel.index, d.span)
                 out.append(ir.Atomic(ir.AtomicOp.ADD, place, cast(d, place.type), in_launch=True, span=d.span))
-
-    def first_of(self, name: str, span: Span) -> ir.Element:
-        """The first element of an array."""
-        array = self.types[name]
-        first = (ir.Const(0, self.kernel.index, span=span),) * array.ndim
-        return ir.Element(name, first, 0, array.layout.at(0)[0].scalar, span=span)
 
     # ------------------------------------------------------------------- blocks
 
@@ -361,7 +355,7 @@ class Reverse(Extremes, Values):
             for number, value in enumerate(values):
                 if (name := self.grads.get(f"{RESULT}{number}")) is not None:
                     d = (
-                        self.read_adjoint(self.first_of(name, stmt.span), stmt.span, out)
+                        self.read_adjoint(first_of(self.types, name, "", self.kernel.index, stmt.span), stmt.span, out)
                         if name in self.types
                         else ir.ParamRead(name, value.type, span=stmt.span)
                     )

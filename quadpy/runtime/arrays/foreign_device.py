@@ -14,8 +14,8 @@ from quadpy.runtime.arrays.dlpack import DEVICE_KINDS, EXTENSION, export
 from quadpy.runtime.arrays.dlpack_import import ImportedTensor, import_tensor
 from quadpy.runtime.arrays.foreign_host import (
     HOST_KINDS,
-    TypeKey,
     describe_host_array,
+    detached,
     device_kind,
     layout_of,
     refused_if_broken,
@@ -23,6 +23,7 @@ from quadpy.runtime.arrays.foreign_host import (
     row_bytes,
     type_key,
 )
+from quadpy.runtime.arrays.view import TypeKey
 from quadpy.runtime.drivers.driver import DEFAULT_STREAM
 from quadpy.runtime.elements.numpy_types import Numbers
 from quadpy.runtime.launch.capturing import CAPTURES, session_of
@@ -89,6 +90,7 @@ def describe_device_array(obj: Any, device: Device, element: tuple[int, ...] = (
         DeviceError: the memory is on another device.
         ArgumentError: a masked array, an invalid stream, or anything that ``describe_host_array`` refuses.
     """
+    obj = detached(obj)
     if hasattr(obj, "__dlpack__") and hasattr(obj, "__dlpack_device__"):
         tensor = _import(obj, device)
         return _describe(device, layout_of(tensor), tensor.scalar, tensor, element)

@@ -6,21 +6,17 @@ import contextlib
 import ctypes
 from collections.abc import Callable, Iterator
 from functools import cache, partial
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from quadpy.core.dtypes import Scalar, bf16
+from quadpy.core.importing import import_late
 from quadpy.core.narrow import MOST_NARROW_BYTES
 from quadpy.errors import ArgumentError
 from quadpy.runtime.arrays.dlpack_import import ImportedTensor, import_tensor
+from quadpy.runtime.arrays.view import TypeKey
 from quadpy.runtime.elements.numpy_types import SCALAR_OF, STORAGE, Numbers, decode
-
-TypeKey: TypeAlias = tuple[str, str, int, tuple[int, ...]]
-"""``(kind, scalar name, ndim, element shape)``; there is one object per type, so ``is`` compares types.
-
-The kind is ``nd`` or ``strided``, for an ndarray in GPU memory one of DEVICE_KINDS, or DISTRIBUTED.
-"""
 
 ALIGNED: Final = "device"
 ALIGNED_ROWS: Final = "device rows"
@@ -225,8 +221,17 @@ def _from_dlpack(obj: Any) -> tuple[Numbers, Scalar | None]:
     return layout_of(tensor), (bf16 if tensor.scalar == bf16 else None)
 
 
+def detached(given: Any) -> Any:
+    """A tensor of torch that requires a gradient, without it, if a tape takes care of that; other objects as they are."""
+    if type(given).__module__.partition(".")[0] == "torch" and getattr(given, "requires_grad", False):
+        taker = import_late("quadpy.runtime.launch.capturing").differentiating_here()  # which knows arrays
+        return given.detach() if taker is not None and taker.takes_tensors else given
+    return given
+
+
 def _from_torch(tensor: Any) -> tuple[Numbers, Scalar | None]:
     """A CPU tensor's memory; torch itself refuses tensors on a device and tensors that record gradients."""
+    tensor = detached(tensor)
     if str(tensor.dtype) == "torch.bfloat16":
         return _from_dlpack(tensor)
     try:

@@ -16,7 +16,8 @@ from quadpy.runtime.arrays.dense import DenseArray, shape_of
 from quadpy.runtime.arrays.derivatives import DIFFERENTIATED, directions_in, require_floats
 from quadpy.runtime.arrays.element_types import I_contra, T_co
 from quadpy.runtime.arrays.foreign_device import DeviceView, cuda_array_interface, describe_device_array, is_on_gpu
-from quadpy.runtime.arrays.foreign_host import TypeKey, describe_host_array, device_kind, is_wide, row_bytes, type_key
+from quadpy.runtime.arrays.foreign_host import describe_host_array, device_kind, is_wide, row_bytes, type_key
+from quadpy.runtime.arrays.view import TypeKey
 from quadpy.runtime.device.current import State, current_config
 from quadpy.runtime.device.devices import current_device
 from quadpy.runtime.device.locks import new_lock

@@ -9,7 +9,8 @@ from quadpy.core.dtypes import BY_NAME, Scalar
 from quadpy.core.importing import import_late
 from quadpy.errors import ArgumentError
 from quadpy.runtime.arrays.dense import DenseArray
-from quadpy.runtime.arrays.foreign_host import TypeKey, is_wide, type_key
+from quadpy.runtime.arrays.foreign_host import is_wide, type_key
+from quadpy.runtime.arrays.view import TypeKey
 from quadpy.runtime.elements.numpy_types import STORAGE, Numbers
 from quadpy.runtime.memory.allocators.block import Block
 from quadpy.runtime.memory.host_storage import Storage

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 if TYPE_CHECKING:
-    from quadpy.runtime.arrays.foreign_host import TypeKey
     from quadpy.runtime.memory.allocators.block import Block
     from quadpy.runtime.streams.owned import OwningDevice
+
+TypeKey: TypeAlias = tuple[str, str, int, tuple[int, ...]]
+"""``(kind, scalar name, ndim, element shape)``; there is one object per type, so ``is`` compares types.
+
+The kind is ``nd`` or ``strided``, for an ndarray in GPU memory one of DEVICE_KINDS, or DISTRIBUTED.
+"""
 
 
 class ArrayMemory(Protocol):

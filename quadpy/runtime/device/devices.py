@@ -106,8 +106,8 @@ def create_stream(priority: int = 0, compute_units: ComputeUnits = None) -> Stre
     With ``compute_units``, kernels on the stream run only on a part of the GPU: CUs of AMD's CDNA, WGPs of RDNA, NVIDIA's
     multiprocessors.  It is a count, an int: at least so many units; a fraction, a float: at most that part of all units;
     or the numbers of units, such as ``range(0, 64)``.  A count and a fraction take units that the fewest live streams
-    have: two streams with 0.5 share none.  Hardware gives units in groups, and ``Stream.compute_units`` says which the
-    stream got.  On the CPU, where kernels run at once on all threads, it has no effect.
+    have: two streams with 0.5 share none, unless the GPU is a single group.  Hardware gives units in whole groups, at least
+    one, and ``Stream.compute_units`` says which the stream got.  On the CPU, where kernels run at once on all threads, it has no effect.
 
     Raises:
         StreamError: the device has no such units, or its driver no such streams, or ``quadpy selftest`` switched them off.

@@ -48,6 +48,7 @@ def admit(data: object, scalar: Scalar) -> Numbers:
     plain = _PLAIN.get((type(data), scalar))  # type: ignore[arg-type]  # other types are not found
     if plain is not None and plain[0] <= data <= plain[1]:  # type: ignore[operator]  # a number
         return np.asarray(data, VALUES[scalar])
+    refuse_derivatives(data)
     try:
         values = np.asarray(data)
     except ValueError:
@@ -66,6 +67,13 @@ def admit(data: object, scalar: Scalar) -> Numbers:
             hint=f"to wrap them, cast with .astype(numpy.{STORAGE[scalar]}) first",
         )
     return cast(values, scalar)
+
+
+def refuse_derivatives(given: Any) -> None:
+    """Raise ArgumentError if ``given``, or what a list has, is a number with a derivative, which would be lost."""
+    for each in given if isinstance(given, (list, tuple)) else (given,):
+        if hasattr(type(each), "__quadpy_number__"):
+            each.refuse()
 
 
 def encode(values: Numbers, scalar: Scalar) -> Numbers:

@@ -16,7 +16,7 @@ from quadpy.core.messages import shown
 from quadpy.core.public import public
 from quadpy.errors import ArgumentError, BoundsError
 from quadpy.runtime.device.current import current_config
-from quadpy.runtime.elements.numpy_types import SCALAR_OF, VALUES, Numbers, admit, cast
+from quadpy.runtime.elements.numpy_types import SCALAR_OF, VALUES, Numbers, admit, cast, refuse_derivatives
 from quadpy.runtime.elements.types import ScalarLike, scalar_of
 
 MOST_COMPONENTS: Final = 65_536
@@ -301,6 +301,7 @@ def _typed(x: object) -> Typed:
     """The numbers of ``x`` and their type: an array has its own type, Python numbers have the default types."""
     if isinstance(x, Elements):
         return x._data, x.dtype  # noqa: SLF001 - of the same class
+    refuse_derivatives(x)
     try:
         numbers = np.asarray(x)
     except ValueError:

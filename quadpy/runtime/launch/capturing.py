@@ -99,6 +99,8 @@ class Differentiating(Protocol):
     quiet: bool
     takes_graphs: bool
     """Whether it takes launches of graphs, too."""
+    takes_tensors: bool
+    """Whether it gives tensors of torch gradients."""
 
     def taken(self, kernel: Any, plan: Any, args: tuple[Any, ...]) -> Callable[[Any, Any, object], object]:
         """What runs in place of ``plan.run`` for a call of ``kernel`` with ``args``."""

@@ -69,6 +69,6 @@ def checked_units(wanted: ComputeUnits) -> float | frozenset[int] | None:
         except TypeError:
             pass  # not of integers
     raise StreamError(
-        f"the compute_units of a stream are {shown(wanted)}",
+        f"compute_units is {shown(wanted)}",
         hint="pass a count of units (an int), a fraction from 0.0 to 1.0, or the numbers of units, such as range(0, 64)",
     )

@@ -14,7 +14,8 @@ import quadpy as qp
 from quadpy.errors import QuadpyError
 from quadpy.runtime.device.known import Measured
 from quadpy.runtime.drivers.graph_driver import KernelWork
-from quadpy.selftest import kernels, vendor_program
+from quadpy.selftest import vendor_program
+from quadpy.selftest.kernels import work as kernels
 from quadpy.selftest.place import Place, counted, require_same
 from quadpy.selftest.table import Figures, Skip, check
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import quadpy as qp
-from quadpy.selftest import kernels
+from quadpy.selftest.kernels import work as kernels
 from quadpy.selftest.place import Place, counted, require, require_same
 from quadpy.selftest.table import Skip, check
 

@@ -8,7 +8,7 @@ import numpy as np
 
 import quadpy as qp
 from quadpy.graph.device_graphs import graphs_of
-from quadpy.selftest import kernels
+from quadpy.selftest.kernels import work as kernels
 from quadpy.selftest.place import Place, counted, require, require_same
 from quadpy.selftest.table import Skip, check
 

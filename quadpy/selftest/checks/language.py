@@ -1,49 +1,42 @@
-"""The language: every type and operation, compared with the reference to the bit."""
+"""The language: its types and operations, compared with the reference to the bit."""
 
 from __future__ import annotations
 
 import itertools
-from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
-from quadpy.selftest import kernels
+import quadpy as qp
+from quadpy.selftest.kernels import language as kernels
 from quadpy.selftest.place import Place
-from quadpy.selftest.table import check
+from quadpy.selftest.table import slow_check
 
 _INTEGERS: Final = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
-_FLOATS: Final = ("f16", "f32", "f64")
+_FLOATS: Final = ("f16", "f32", "f64", "bf16")
 _BY_TYPE: Final = "compare kernels of this type with the CPU before you rely on them, and send the report"
-
-slow_check = partial(check, seconds=180.0)
-"""Most of the time is the compiler's, also on a busy machine."""
 
 
 def edges(name: str) -> Any:
-    """Values of a type at which operations go wrong."""
+    """Values of a type at which operations go wrong; those of bf16, which NumPy lacks, as f32."""
+    if name == "u1":
+        return np.array([False, True])
+    if name == "bf16":
+        return _BF16.view(np.float32)
     dtype = np.dtype({"i": "int", "u": "uint", "f": "float"}[name[0]] + name[1:])
     if dtype.kind == "f":
         info = np.finfo(dtype)
-        values = [
-            0.0,
-            -0.0,
-            1.0,
-            -1.5,
-            3.0,
-            0.1,
-            info.smallest_subnormal,
-            -info.tiny / 2,
-            info.max,
-            np.inf,
-            -np.inf,
-            np.nan,
-        ]
-    else:
-        limits = np.iinfo(dtype)
-        values = [0, 1, 2, 7, 33, limits.max, limits.max - 1, limits.min, limits.min + 1, limits.max // 3]
-        values += [-1, -7] if dtype.kind == "i" else []
-    return np.array(values).astype(dtype) if dtype.kind != "f" else np.array(values, dtype)
+        extremes = [info.smallest_subnormal, -info.tiny / 2, info.max, np.inf, -np.inf, np.nan]
+        return np.array([0.0, -0.0, 1.0, -1.5, 3.0, 0.1, *extremes], dtype)
+    limits = np.iinfo(dtype)
+    values = [0, 1, 2, 7, 33, limits.max, limits.max - 1, limits.min, limits.min + 1, limits.max // 3]
+    return np.array(values + ([-1, -7] if dtype.kind == "i" else []), dtype)
+
+
+_BF16: Final = np.array(
+    [0, 0x8000, 0x3F80, 0xBFC0, 0x4040, 0x3DCD, 1, 0x8040, 0x7F7F, 0x7F80, 0xFF80, 0x7FC0], np.uint32
+) << np.uint32(16)  # fmt: skip
+"""The bits of the same numbers as those of the other floats."""
 
 
 def pairs(name: str) -> tuple[Any, Any]:
@@ -53,42 +46,55 @@ def pairs(name: str) -> tuple[Any, Any]:
     return np.array(left, values.dtype), np.array(right, values.dtype)
 
 
+def array_of(name: str, values: Any) -> Any:
+    """``values`` as an array that kernels take as one of this type."""
+    if name != "bf16":
+        return values
+    made = qp.ndarray(qp.bf16, values.shape)
+    made.from_numpy(values)
+    return made
+
+
+def _compare(place: Place, name: str, kernel: Any, rows: int, *counts: int) -> None:
+    """``kernel`` of each edge with each other: it makes so many rows of this type, and so many of i32."""
+    a, b = pairs(name)
+
+    def made() -> list[Any]:
+        out = [array_of(name, np.zeros((rows, a.size), a.dtype)), *(np.zeros((n, a.size), np.int32) for n in counts)]
+        kernel(array_of(name, a), array_of(name, b), *out)
+        return out
+
+    place.compare(made)
+
+
 @slow_check("integers of every width: arithmetic, bits, shifts, comparisons", "language", remedy=_BY_TYPE)
 def integers(place: Place) -> None:
     for name in _INTEGERS:
-        a, b = pairs(name)
-
-        def made(a: Any = a, b: Any = b) -> tuple[Any, ...]:
-            out, found = np.zeros((15, a.size), a.dtype), np.zeros(a.size, np.int32)
-            kernels.integer_operations(a, b, out)
-            kernels.comparisons(a, b, found)
-            return out, found
-
-        place.compare(made)
+        _compare(place, name, kernels.integer_operations, 17, 4)
 
 
-@slow_check("floats of every width: arithmetic with rounding, subnormals, infinities, NaN", "language", remedy=_BY_TYPE)
+@slow_check(
+    "f16, bf16, f32 and f64: arithmetic with rounding, subnormals, infinities, NaN", "language", remedy=_BY_TYPE
+)
 def floats(place: Place) -> None:
     for name in _FLOATS:
-        a, b = pairs(name)
+        _compare(place, name, kernels.float_operations, 11, 1)
 
-        def made(a: Any = a, b: Any = b) -> tuple[Any, ...]:
-            out, found = np.zeros((11, a.size), a.dtype), np.zeros(a.size, np.int32)
-            kernels.float_operations(a, b, out)
-            kernels.comparisons(a, b, found)
-            return out, found
 
-        place.compare(made)
+@slow_check("truth values: their operations, and arrays of them", "language", remedy=_BY_TYPE)
+def truth(place: Place) -> None:
+    _compare(place, "u1", kernels.truth, 8)
 
 
 @slow_check("casts between all types, out of range and of NaN", "language", remedy=_BY_TYPE)
 def casting(place: Place) -> None:
-    for name in (*_INTEGERS, *_FLOATS):
+    types = (*_INTEGERS, *_FLOATS, "u1")
+    for name in types:
         a = edges(name)
 
-        def made(a: Any = a) -> list[Any]:
-            out = [np.zeros(a.size, edges(to).dtype) for to in (*_INTEGERS, *_FLOATS)]
-            kernels.casts(a, *out)
+        def made(name: str = name, a: Any = a) -> list[Any]:
+            out = [array_of(to, np.zeros(a.size, edges(to).dtype)) for to in types]
+            kernels.casts(array_of(name, a), *out)
             return out
 
         place.compare(made)
@@ -104,7 +110,7 @@ def mathematics(place: Place) -> None:
         a = np.concatenate([edges(name), some.astype(edges(name).dtype)])
 
         def made(a: Any = a) -> list[Any]:
-            out = np.zeros((18, a.size), a.dtype)
+            out = np.zeros((len(kernels.FUNCTIONS + kernels.OF_TWO), a.size), a.dtype)
             kernels.functions(a, out)
             return [out]
 

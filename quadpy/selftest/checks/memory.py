@@ -11,7 +11,7 @@ import quadpy as qp
 from quadpy.errors import QuadpyError
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers.driver import PoolPointer, StreamHandle
-from quadpy.selftest import kernels
+from quadpy.selftest.kernels import work as kernels
 from quadpy.selftest.place import Place, counted, require, require_same
 from quadpy.selftest.table import Skip, check
 
@@ -42,8 +42,8 @@ def _reused(device: Device, quick: bool) -> None:
             with qp.use_stream(stream):
                 size = 1000 + 37 * ((turn + number) % 5)
                 x = qp.ndarray(qp.f32, size)
-                kernels.fill_with(x, 10.0 * turn + number)
-                kernels.work(x, 0)
+                kernels.put(10.0 * turn + number, x)
+                kernels.spin(x, 0)
                 y = qp.ndarray(qp.f32, size)
                 y.copy_from(x)
                 kept.append((y, 10.0 * turn + number, size))
@@ -124,7 +124,7 @@ def exhaustion(place: Place) -> None:
 def room(place: Place) -> None:
     count = 1 << (20 if place.quick else 24)
     x = qp.ndarray(qp.f32, count)
-    kernels.fill_with(x, 2.0)
+    kernels.put(2.0, x)
     require(x[0] == x[count - 1] == 2.0, "the ends of a large array differ from what a kernel wrote")
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 import quadpy as qp
-from quadpy.selftest import kernels
+from quadpy.selftest.kernels import work as kernels
 from quadpy.selftest.place import Place, counted, require, require_same
 from quadpy.selftest.table import Figures, Skip, check
 
@@ -141,7 +141,7 @@ def _fewer_take_longer(place: Place, half: Any) -> Figures:
     return {"units": units, "whole_us": whole_us, "half_us": half_us}
 
 
-@check("streams overlap: small kernels on two streams take less than twice the time of one", "overlap",
+@check("streams overlap, and sections: two small kernels take less than twice the time of one", "overlap",
        remedy=_QUEUES, quick=False)  # fmt: skip
 def overlap(place: Place) -> Figures:
     place.needs_gpu("on the CPU, calls run one after another")
@@ -152,10 +152,17 @@ def overlap(place: Place) -> Figures:
         rounds *= 2
     alone = place.best_us(lambda: _spun(place, streams[:1], arrays, rounds))
     together = place.best_us(lambda: _spun(place, streams, arrays, rounds))
+
+    def both() -> None:
+        kernels.spin_both(arrays[0], arrays[1], rounds)
+        place.device.synchronize()
+
+    sections = place.best_us(both)
     for stream in streams:
         stream.destroy()
-    require(together < 1.7 * alone, f"two streams take {together / alone:.2f} times as long as one")
-    return {"alone_us": alone, "together_us": together}
+    for what, time_us in {"streams": together, "sections": sections}.items():
+        require(time_us < 1.7 * alone, f"two {what} take {time_us / alone:.2f} times as long as one kernel")
+    return {"alone_us": alone, "together_us": together, "sections_us": sections}
 
 
 def _spun(place: Place, streams: list[Any], arrays: list[Any], rounds: int) -> None:

@@ -104,7 +104,7 @@ STEPS = """
     for n in range(8):
         if n == 4 and rank == 1:
             if how == "slow":
-                time.sleep(9)
+                time.sleep(5)
             if how == "stopped":
                 os.kill(os.getpid(), signal.SIGSTOP)
             while how == "endless":

@@ -1,0 +1,1 @@
+"""The kernels of the checks, as users write them."""
