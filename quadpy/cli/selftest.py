@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, TextIO
 
+from quadpy.cache.cache import open_cache
 from quadpy.cli.drivers import Answer, ask_drivers
 from quadpy.core.importing import import_late
 from quadpy.core.messages import counted
@@ -78,6 +79,7 @@ def _run(args: argparse.Namespace, checks: list[object], out: TextIO) -> int:
     progress, reports = import_late("quadpy.selftest.progress"), import_late("quadpy.selftest.report")
     if args.out is not None:
         reports.require_writable(args.out)
+    open_cache(settings())  # a folder that cannot be written fails no check
     shows = progress.Progress(out, len(checks), patient=args.out is not None)
     wish = args.arch or _wished_arch()
     answers = [] if wish and args.out is None else ask_drivers()

@@ -25,10 +25,15 @@ def test_a_device_without_defects_passes(on_simulated):
     [
         ("graphs", "graphs", "graphs.captured", GRAPHS),
         ("pool", "pool", "memory.pool", ("memory", "graphs.explicit", "features.programs")),
-        ("stale", "large-graphs", "graphs.large", ("graphs.large", "graphs.captured")),
-        ("updates", "graph-updates", "graphs.updates", ("graphs.updates", "graphs.replay", "graphs.graph-kernels")),
-        ("branches", "graph-branches", "graphs.branches", ("graphs.branches", "graphs.captured")),
-        ("cooperative", "cooperative", "graphs.fused", ("graphs.fused", "graphs.loops")),
+        ("stale", "large-graphs", "graphs.large", ("graphs.large", "graphs.captured", "features.programs")),
+        (
+            "updates",
+            "graph-updates",
+            "graphs.updates",
+            ("graphs.updates", "graphs.replay", "graphs.graph-kernels", "features.programs"),
+        ),
+        ("branches", "graph-branches", "graphs.branches", ("graphs.branches", "graphs.captured", "features.programs")),
+        ("cooperative", "cooperative", "graphs.fused", ("graphs.fused", "graphs.loops", "features.programs")),
         ("flushing", "float-atomics", "blocks.atomics-of-floats", ("blocks.atomics-of-floats", "language.reductions")),
         ("refused-parts", "parts", "streams.parts", ("streams.parts", "streams.order")),
         ("lost-parts", "parts", "streams.parts", ("streams.parts", "streams.sections")),
@@ -83,8 +88,16 @@ def test_a_wait_for_one_stream_must_not_wait_for_another(on_simulated, fault, fo
     assert bad(on_simulated(fault, "streams.waits", quick=False)) == found
 
 
+def test_streams_that_run_one_after_another_are_named(on_simulated):
+    """As those of a simulated GPU do."""
+    session = on_simulated("none", "streams.overlap", quick=False)
+    assert bad(session) == {"streams.overlap"}
+    assert "times as long as one kernel" in session.results["streams.overlap"].text
+    assert (session.off, session.status) == ({}, 1)
+
+
 def test_too_little_memory_is_named_and_switches_nothing_off(on_simulated):
-    session = on_simulated("small", "memory", "graphs.captured")
+    session = on_simulated("small", "memory", "graphs.captured", "features.programs")
     assert bad(session) == {"memory.room"}
     assert session.results["memory.room"].lacked_memory
     assert (session.off, session.status) == ({}, 1)

@@ -367,3 +367,12 @@ def test_a_device_that_is_not_there_is_named_and_the_report_says_so(capsys, tmp_
     assert main(["selftest", "--quick", "--arch", "cpu", "--device", "3", "--only", "memory", "--out", str(file)]) == 1
     assert "there is no cpu device 3" in capsys.readouterr().err
     assert "there is no cpu device 3" in reports.read(file)["lost"]
+
+
+def test_a_cache_that_cannot_be_written_is_no_failed_check(monkeypatch, capsys):
+    monkeypatch.setenv("QUADPY_CACHE_DIR", "/proc/x")
+    settings.cache_clear()
+    assert main(["selftest", "--arch", "cpu", "--only", "features.programs"]) == 1
+    out, err = capsys.readouterr()
+    assert "features.programs" not in out
+    assert "the kernel cache in /proc/x" in err

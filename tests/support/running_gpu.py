@@ -151,8 +151,8 @@ class Running:
 
 
 def _memory(scalar, pointer, *extents):
-    kind = {"i": "int", "u": "uint", "f": "float"}[scalar.name[0]]
-    dtype = np.dtype(kind + scalar.name[1:])
+    own = {"bf16": "uint16", "u1": "bool"}  # NumPy has no bf16
+    dtype = np.dtype(own.get(scalar.name) or {"i": "int", "u": "uint", "f": "float"}[scalar.name[0]] + scalar.name[1:])
     count = int(np.prod(extents, dtype=int))
     return np.ctypeslib.as_array((ctypes.c_uint8 * (count * dtype.itemsize)).from_address(pointer)).view(dtype)
 
