@@ -1,5 +1,6 @@
 """Derivatives of kernels: tapes for gradients, forward mode, functions with derivatives of their own."""
 
+import quadpy.ad.turns  # noqa: F401 - tapes call it
 from quadpy.ad.arrays import clear_all_gradients
 from quadpy.ad.checkpoints import checkpoint
 from quadpy.ad.checks import gradcheck

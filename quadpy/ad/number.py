@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 class Carrier:
     """A value whose derivatives are those of ``array``, an array of one element."""
 
-    __quadpy_number__ = True
     size, shape = 1, ()
     array: NDArray
 
@@ -41,16 +40,16 @@ class Carrier:
         """Whether it was made with ``needs_dual``."""
         return self.dual is not None
 
-    def refuse(self, *others: Any) -> NoReturn:
-        """Raise ArgumentError: the derivative would be lost."""
+    def __quadpy_number__(self, *others: Any) -> NoReturn:
+        """Marks values with derivatives; raises ArgumentError, where these would be lost."""
         raise ArgumentError(
             f"{self!r} has a gradient, which Python would lose", call_site(),
             hint="compute with it in a kernel; or with float(number) or value.bare, which are constants",
         )  # fmt: skip
 
     for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "divmod", "pow", "matmul"):
-        locals()[f"__{_name}__"] = locals()[f"__r{_name}__"] = refuse
-    __neg__ = __abs__ = __array__ = __array_ufunc__ = refuse
+        locals()[f"__{_name}__"] = locals()[f"__r{_name}__"] = __quadpy_number__
+    __neg__ = __abs__ = __array__ = __array_ufunc__ = __quadpy_number__
 
 
 class Number(Carrier, float):

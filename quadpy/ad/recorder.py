@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from quadpy.ad.arrays import (
     Bytes,
@@ -51,6 +51,8 @@ class Recorder(Following):
     """Notes the calls of one run of a tape, and goes back through them; ``unnoted`` says that calls are not differentiated."""
 
     takes_tensors = True
+    call_turns: ClassVar[Callable[..., None]]
+    """``ad.turns.call_turns``, whose calls come back here: it sets this."""
 
     def __init__(self, several: int | None = None) -> None:
         """Take back ``several`` adjoints at once; None for one."""
@@ -83,7 +85,7 @@ class Recorder(Following):
             given = self._with_arrays(Launch(kernel, plan, args, values, views))
             if not (conditions_of(plan.code.flow) and self.is_noted(given)):
                 return self._noted(given, on, stream)
-        import_late("quadpy.ad.turns").call_turns(given, on, is_captured=self._session is not None)
+        self.call_turns(given, on, is_captured=self._session is not None)
         return None
 
     def _noted(self, given: Launch, on: Stream, stream: object) -> object:

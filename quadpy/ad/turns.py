@@ -5,6 +5,7 @@ from __future__ import annotations
 from quadpy.ad.arrays import bytes_of, copy_of, storages_of
 from quadpy.ad.calls import Launch
 from quadpy.ad.checkpoints import checkpoint
+from quadpy.ad.recorder import Recorder
 from quadpy.core.flow import conditions_of
 from quadpy.core.public import call_site
 from quadpy.errors import ArgumentError
@@ -57,3 +58,6 @@ def _turns_of(turn: Launch, conditions: tuple[str, ...], on: Stream) -> int:
         for each in before:
             each.restore(on)
     return count
+
+
+Recorder.call_turns = staticmethod(call_turns)

@@ -73,7 +73,7 @@ def refuse_derivatives(given: Any) -> None:
     """Raise ArgumentError if ``given``, or what a list has, is a number with a derivative, which would be lost."""
     for each in given if isinstance(given, (list, tuple)) else (given,):
         if hasattr(type(each), "__quadpy_number__"):
-            each.refuse()
+            each.__quadpy_number__()
 
 
 def encode(values: Numbers, scalar: Scalar) -> Numbers:
