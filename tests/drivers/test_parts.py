@@ -6,6 +6,7 @@ import gc
 import itertools
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -30,6 +31,7 @@ def groups_of(wanted, *others):
     [
         (1, (0,)), (8, (0,)), (9, (0, 1)), (24, (0, 1, 2)), (25, (0, 1, 2, 3)), (28, (0, 1, 2, 3)), (np.int64(9), (0, 1)),
         (0.5, (0,)), (0.6, (0, 1)), (1e-9, (0,)), (1.0, (0, 1, 2, 3)), (0.999, (0, 1, 2)),
+        (np.float32(0.5), (0,)), (Fraction(3, 5), (0, 1)),
         ([0], (0,)), ({7, 8}, (0, 1)), (range(8, 16), (1,)), (range(15, 17), (1, 2)), ((27,), (3,)), (np.arange(4), (0,)),
         (iter([5, 5, 5]), (0,)),
     ],
@@ -58,7 +60,7 @@ def test_fractions_that_fill_the_device_share_no_unit(parts):
 @pytest.mark.parametrize(
     "wanted",
     [0, -1, True, False, 0.0, -0.5, 1.5, float("nan"), float("inf"), "8", b"8", [], [-1], [0.5], ["0"], range(0),
-     itertools.count(), range(10**9), object(), 1j],
+     itertools.count(), range(10**9), object(), 1j, np.float32(1.5), Fraction(-1, 2)],
 )  # fmt: skip
 def test_what_is_no_part_of_any_device(device, wanted):
     with pytest.raises(StreamError, match="compute_units is"):

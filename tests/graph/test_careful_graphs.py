@@ -13,7 +13,8 @@ import quadpy as qp
 from quadpy.errors import DriverError
 from quadpy.graph import Semaphore
 from quadpy.runtime.device.device import Device
-from quadpy.runtime.drivers.careful_graphs import MOST_NODES
+from quadpy.runtime.drivers.careful_graphs import MOST_NODES, CarefulGraphs
+from quadpy.runtime.drivers.graph_driver import EmptyWork
 
 from .conftest import On
 
@@ -157,6 +158,22 @@ def test_chains_have_one_edge_from_node_to_node():
             built = run._owner.engine.graph
             nodes = built.graphs.nodes(built.handle)
             assert built.graphs.edges(built.handle) == list(itertools.pairwise(nodes))
+
+
+def test_what_follows_a_loop_and_what_is_in_it_is_a_chain_too():
+    driver = RecordingDriver(loops=True)
+    graphs = CarefulGraphs(driver, driver.graphs, ["graph-branches"])
+    graph = graphs.graph_create()
+    before = [graphs.add(graph, (), EmptyWork()) for _ in range(2)]
+    loop, body = graphs.add_loop(graph, (), graphs.condition_create(graph))
+    after = [graphs.add(graph, (), EmptyWork()) for _ in range(2)]
+    inner, innermost = graphs.add_loop(body, (), graphs.condition_create(body))
+    within = [inner, *(graphs.add(body, (), EmptyWork()) for _ in range(2))]
+    assert graphs.edges(graph) == list(itertools.pairwise([*before, loop, *after]))
+    assert graphs.edges(body) == list(itertools.pairwise(within))
+    graphs.exec_destroy(graphs.instantiate(graph))
+    graphs.graph_destroy(graph)
+    assert graphs._known.keys().isdisjoint({graph, body, innermost})
 
 
 def test_what_needs_the_drivers_graphs_says_so(launching):

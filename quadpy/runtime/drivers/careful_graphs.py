@@ -47,15 +47,22 @@ _HINT: Final = "see `quadpy selftest`; QUADPY_WITHOUT=nothing uses them all the 
 
 @dataclass(slots=True)
 class _Known:
-    """A graph as it was made: its nodes in order, with those of child graphs."""
+    """A graph as it was made: its nodes in order, with those of child graphs.
+
+    ``whole`` says that only the driver launches it: it has loops, whose ``bodies`` are here, or is such a body.
+    """
 
     nodes: dict[NodeHandle, Work] = field(default_factory=dict)
     edges: list[tuple[NodeHandle, NodeHandle]] = field(default_factory=list)
     last: tuple[NodeHandle, ...] = ()
     children: dict[NodeHandle, list[Work]] = field(default_factory=dict)
+    bodies: list[GraphHandle] = field(default_factory=list)
+    whole: bool = False
 
     def works(self) -> list[tuple[NodeHandle, Work]]:
         """What is launched, in order."""
+        if self.whole:
+            return []
         return [(node, each) for node, work in self.nodes.items() for each in self.children.get(node, [work])]
 
 
@@ -80,15 +87,14 @@ class CarefulGraphs:
         return graph
 
     def graph_destroy(self, graph: GraphHandle) -> None:
-        self._known.pop(graph, None)
+        self._forget(graph)
         if self._inner is not None:
             self._inner.graph_destroy(graph)
 
     def add(self, graph: GraphHandle, dependencies: Sequence[NodeHandle], work: Work) -> NodeHandle:
-        known, after = self._known.get(graph), self._after(graph, dependencies)
+        after = self._after(graph, dependencies)
         node = NodeHandle(next(self._handles)) if self._inner is None else self._inner.add(graph, after, work)
-        if known is not None:  # the body of a loop is the driver's alone
-            self._note(known, node, after, work)
+        self._note(graph, node, after, work)
         return node
 
     def add_alloc(
@@ -96,7 +102,7 @@ class CarefulGraphs:
     ) -> tuple[NodeHandle, Address]:
         after = self._after(graph, dependencies)
         node, address = self._graphs("memory of graphs").add_alloc(graph, after, work)
-        self._note(self._known[graph], node, after, work)
+        self._note(graph, node, after, work)
         return node, address
 
     def condition_create(self, graph: GraphHandle, groups: Groups = None) -> ConditionHandle:
@@ -107,8 +113,10 @@ class CarefulGraphs:
     ) -> tuple[NodeHandle, GraphHandle]:
         after = self._after(graph, dependencies)
         node, body = self._graphs("loops in graphs").add_loop(graph, after, condition, groups)
-        if (known := self._known.pop(graph, None)) is not None:  # it can only be launched as a whole
-            known.nodes.clear()
+        known = self._known[graph]
+        known.last, known.whole = (node,), True
+        known.bodies.append(body)
+        self._known[body] = _Known(whole=True)
         return node, body
 
     def nodes(self, graph: GraphHandle) -> list[NodeHandle]:
@@ -120,8 +128,7 @@ class CarefulGraphs:
     # executable graphs
 
     def instantiate(self, graph: GraphHandle, *, auto_free: bool = False, priorities: bool = False) -> ExecHandle:
-        known = self._known.get(graph)
-        works = [] if known is None else known.works()
+        works = self._known[graph].works()
         if self._inner is not None and len(works) <= self._most:
             return self._inner.instantiate(graph, auto_free=auto_free, priorities=priorities)
         if foreign := [
@@ -188,14 +195,21 @@ class CarefulGraphs:
         return self._inner
 
     def _after(self, graph: GraphHandle, dependencies: Sequence[NodeHandle]) -> Sequence[NodeHandle]:
-        known = self._known.get(graph)
-        return known.last if self._chained and known is not None else dependencies
+        return self._known[graph].last if self._chained else dependencies
 
-    def _note(self, known: _Known, node: NodeHandle, after: Sequence[NodeHandle], work: Work) -> None:
+    def _note(self, graph: GraphHandle, node: NodeHandle, after: Sequence[NodeHandle], work: Work) -> None:
+        known = self._known[graph]
         known.nodes[node], known.last = work, (node,)
         known.edges += [(before, node) for before in after]
         if isinstance(work, ChildWork):
-            known.children[node] = [each for _, each in self._known[work.graph].works()]
+            child = self._known[work.graph]
+            known.whole |= child.whole
+            known.children[node] = [each for _, each in child.works()]
+
+    def _forget(self, graph: GraphHandle) -> None:
+        known = self._known.pop(graph, None)
+        for body in () if known is None else known.bodies:
+            self._forget(body)
 
 
 class _Launches:

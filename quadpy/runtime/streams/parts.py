@@ -6,7 +6,8 @@ import itertools
 import operator
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple, TypeAlias
+from numbers import Integral, Real
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from quadpy.core.messages import counted, shown
 from quadpy.errors import StreamError
@@ -52,11 +53,14 @@ def part_of(wanted: float | frozenset[int], groups: Sequence[range], others: Ite
     return Part(tuple(itertools.chain.from_iterable(groups[number] for number in found)), found)
 
 
-def checked_units(wanted: ComputeUnits) -> float | frozenset[int] | None:
+def checked_units(wanted: Any) -> float | frozenset[int] | None:
     """``wanted`` as an int, a float or a set; StreamError if it would be refused on every device."""
-    if wanted is None or (isinstance(wanted, float) and 0 < wanted <= 1):
-        return wanted
-    if not isinstance(wanted, (bool, float, str, bytes)):
+    if wanted is None:
+        return None
+    if isinstance(wanted, Real) and not isinstance(wanted, Integral):  # also a number of NumPy or of fractions
+        if 0 < (fraction := float(wanted)) <= 1:
+            return fraction
+    elif not isinstance(wanted, (bool, float, str, bytes)):
         try:
             if not isinstance(wanted, Iterable):
                 count = operator.index(wanted)
