@@ -51,7 +51,9 @@ def _chip(machine: Machine) -> Iterator[Check]:
         yield Check(machine.there("/dev/dxg"), "chip", "WSL: the GPU is Windows' /dev/dxg; AMD's driver for Windows must be "
                     "installed there, and ROCDXG here", () if machine.there("/dev/dxg") else ("wsl.exe --update",))  # fmt: skip
     elif not (chips or nodes):
-        yield Check(False, "chip", "no AMD GPU on the PCI bus: in a virtual machine, pass it through")
+        seen = "no AMD GPU on the PCI bus: in a virtual machine, pass it through"
+        hidden = "unknown: /sys has no PCI bus, as in some sandboxes"
+        yield Check(False, "chip", seen if machine.there("/sys/bus/pci/devices") else hidden)
     else:
         yield Check(
             True, "chip", "; ".join(filter(None, (", ".join(f"{c.number} at {c.where}" for c in chips), targets)))
