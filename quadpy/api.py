@@ -55,7 +55,7 @@ def init(
 ) -> None:
     """Choose the backend and the defaults of kernels, and load the compiler.
 
-    Kernels are specialised again, and random numbers start again; arrays and fields do not change.
+    Discards specialisations and restarts the random number sequence; arrays and fields do not change.
 
     Args:
         arch: one name, or several of which the first available one is used; ``QUADPY_ARCH`` overrides it.  A number

@@ -1,4 +1,4 @@
-"""``quadpy doctor``: shows what works on this machine, and why the rest does not."""
+"""``quadpy doctor``: shows which backends work here and why the others do not."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from quadpy.errors import CacheError, TransportError
 from quadpy.settings import Settings, settings
 
 NAME: Final = "doctor"
-HELP: Final = "show what works on this machine, and why the rest does not"
+HELP: Final = "show which backends work here and why the others do not"
 
 _NOTABLE: Final = ("sse4.2", "avx", "avx2", "fma", "f16c", "avx512f", "avx512bf16", "avx512fp16", "neon", "sve")
 """The CPU features that decide how wide and fast loops are."""

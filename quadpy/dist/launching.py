@@ -62,7 +62,7 @@ def find_mpiexec() -> str:
     """The mpiexec of a wheel of an MPI, else the system's; TransportError if there is none."""
     found = _file_of_wheel("mpiexec") or shutil.which("mpiexec") or shutil.which("mpirun")
     if found is None:
-        raise TransportError("there is no mpiexec: neither a wheel of an MPI nor one in PATH", hint=INSTALL)
+        raise TransportError("mpiexec was found neither in an installed MPI wheel nor on PATH", hint=INSTALL)
     return found
 
 

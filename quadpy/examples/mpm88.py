@@ -1,4 +1,4 @@
-"""Water and jelly by the material point method, after the 88 lines that Taichi users know.
+"""Water and jelly: a port of Taichi's well-known 88-line material point method.
 
 Particles carry mass, momentum and deformation; a grid, rebuilt in each step, carries the forces (MLS-MPM: Hu et al., "A
 Moving Least Squares Material Point Method", SIGGRAPH 2018).  The box has length 1, with (0, 0) at its lower left corner.

@@ -82,7 +82,7 @@ class GraphExec(OneProcess):
 
     @called_often
     def launch(self, stream: object = None, *, overlap: bool = False) -> None:
-        """Put one run of the graph on ``stream``, by default the calling thread's; on the CPU it runs now.
+        """Launch the graph on ``stream`` (default: the thread's current stream).  On the CPU it runs immediately.
 
         It comes after earlier launches of the same graph that are pending on other streams, whose memory it shares;
         with ``overlap`` it does not.  Where the stream is captured, the nodes as they are now become a node there.

@@ -47,8 +47,11 @@ def broadcast(t: Trace, a: Value, b: Value, span: Span) -> tuple[Value, Value]:
     """Lists and tuples as vectors; shapes must agree unless one side is a scalar."""
     a, b = (make_vector(t, v, span) if isinstance(v, (tuple, list)) or _is_array(v) else v for v in (a, b))
     if isinstance(a, Vec) and isinstance(b, Vec) and a.shape != b.shape:
-        t.fail_type(f"shapes do not agree: {shape_text(a)} and {shape_text(b)}", span,
-                    "slices have fewer components: v[:2], v.xy")  # fmt: skip
+        fewest = min(a.shape[0], b.shape[0])
+        t.fail_type(
+            f"shapes do not agree: {shape_text(a)} and {shape_text(b)}", span,
+            f"take the first {counted(fewest, 'component')}: v[:{fewest}]" if len(a.shape) == len(b.shape) == 1 else "",
+        )  # fmt: skip
     return a, b
 
 

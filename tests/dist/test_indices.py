@@ -465,7 +465,7 @@ def test_refused_with_its_line(kernel: Any, words: str, line: str, hint: str):
 def test_structs_are_refused():
     pair = qp.types.struct(a=qp.f32, b=qp.i32)
     for make in (Grid((8,)).ndarray, Grid((8,)).field):
-        with pytest.raises(qp.ArgumentError, match="distributed arrays of structs do not exist") as caught:
+        with pytest.raises(qp.ArgumentError, match="distributed arrays cannot hold structs") as caught:
             make(pair)
         assert "one array for each member" in str(caught.value)
 

@@ -138,7 +138,7 @@ def test_run_without_an_mpi(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(launching, "_file_of_wheel", lambda name: None)
     monkeypatch.setenv("PATH", str(tmp_path))
     assert main(["run", "-n", "2", str(program)]) == 1
-    assert "there is no mpiexec: neither a wheel of an MPI nor one in PATH" in capsys.readouterr().err
+    assert "mpiexec was found neither in an installed MPI wheel nor on PATH" in capsys.readouterr().err
     assert main(["run", "-n", "0", str(program)]) == 1
     assert "0 ranks cannot run a program" in capsys.readouterr().err
     assert main(["run", "-n", "2", str(tmp_path / "missing.py")]) == 1

@@ -124,7 +124,7 @@ def test_init_refuses_what_cannot_be(init, options):
         (
             "v = qp.Vector([1, 2]) + qp.Vector([1, 2, 3])",
             "shapes do not agree",
-            "slices have fewer components: v[:2], v.xy",
+            "take the first 2 components: v[:2]",
         ),
         ("qp.atomic_add(3, 4)", "needs a target that can be assigned", "such as an element, x[i], or a variable"),
         ("x[0] = 3j", "no complex literals", "use vectors of two numbers with qp.math.cmul and similar functions"),

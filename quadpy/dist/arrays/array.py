@@ -86,7 +86,7 @@ class DistributedArray(HostAccess):
     def of(cls, grid: Division, dtype: DType) -> Self:
         """An array of zeros; ArgumentError for structs."""
         if getattr(dtype, "__quadpy_constructor__", None) == "struct":
-            raise ArgumentError("distributed arrays of structs do not exist", hint="use one array for each member")
+            raise ArgumentError("distributed arrays cannot hold structs", hint="use one array for each member")
         return cls(grid, *element_of(dtype))
 
     # ------------------------------------------------------------------- halos
