@@ -37,6 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, metavar="FILE", help="write a report to this zip file; it can be sent")
     parser.add_argument(
         "--only",
+        action="extend",
         nargs="+",
         default=[],
         metavar="CHECK",
