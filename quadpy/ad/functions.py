@@ -7,9 +7,9 @@ from typing import Any
 
 from quadpy.ad.forward import FwdMode, listed
 from quadpy.ad.tape import Tape
-from quadpy.ad.tensors import requires_grad
 from quadpy.core.public import call_site, public
 from quadpy.errors import ArgumentError
+from quadpy.runtime.arrays.foreign_host import requires_grad
 
 
 @public

@@ -9,9 +9,9 @@ from quadpy.ad.forward import ForwardRunner, listed, numbers_of, seeds_of
 from quadpy.ad.recorder import Recorder
 from quadpy.ad.second import SecondOrder
 from quadpy.ad.switch import begin, end, refuse_inner
-from quadpy.ad.tensors import requires_grad
 from quadpy.core.public import call_site, public, require_switch
 from quadpy.errors import ArgumentError
+from quadpy.runtime.arrays.foreign_host import requires_grad
 from quadpy.runtime.device.blocks import Block
 from quadpy.runtime.launch.capturing import differentiating_here
 

@@ -10,12 +10,8 @@ from typing import Any
 from quadpy.core.public import call_site
 from quadpy.errors import ArgumentError
 from quadpy.runtime.arrays.derivatives import DIFFERENTIATED
+from quadpy.runtime.arrays.foreign_host import requires_grad
 from quadpy.runtime.arrays.ndarray import NDArray, from_dlpack
-
-
-def requires_grad(given: object) -> bool:
-    """Whether it is a tensor of torch that requires a gradient."""
-    return type(given).__module__.partition(".")[0] == "torch" and bool(getattr(given, "requires_grad", False))
 
 
 class Tensors:

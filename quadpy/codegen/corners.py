@@ -238,7 +238,7 @@ class Quotient:
         return any(var in product for product, _ in parts_of(self.over))
 
     def rises(self, var: Given) -> bool:
-        """Whether it rises with the loop variable, where everything else is positive: a guess, if it is no linear function."""
+        """Whether it rises with the loop variable if all other factors are positive; a guess if it is not linear."""
         return sum(factor for product, factor in parts_of(self.over) if var in product) > 0
 
     def put(self, var: Given, value: Quotient) -> Quotient:

@@ -295,7 +295,7 @@ class Run:
         return self.lane.clocks.host.get(self.lane.number, 0)
 
     def _shorten(self) -> None:
-        """Forget calls that are no longer needed; if many are left, the older half becomes one access of each kind."""
+        """Drops calls that are no longer needed; if many remain, merges the older half into one access of each kind."""
         after = max(
             self._complete, min((ledger.runs[self] for ledger in self.ledgers if self in ledger.runs), default=0)
         )

@@ -221,9 +221,14 @@ def _from_dlpack(obj: Any) -> tuple[Numbers, Scalar | None]:
     return layout_of(tensor), (bf16 if tensor.scalar == bf16 else None)
 
 
+def requires_grad(given: object) -> bool:
+    """Whether it is a tensor of torch that requires a gradient."""
+    return type(given).__module__.partition(".")[0] == "torch" and bool(getattr(given, "requires_grad", False))
+
+
 def detached(given: Any) -> Any:
     """A tensor of torch that requires a gradient, without it, if a tape takes care of that; other objects as they are."""
-    if type(given).__module__.partition(".")[0] == "torch" and getattr(given, "requires_grad", False):
+    if requires_grad(given):
         taker = import_late("quadpy.runtime.launch.capturing").differentiating_here()  # which knows arrays
         return given.detach() if taker is not None and taker.takes_tensors else given
     return given

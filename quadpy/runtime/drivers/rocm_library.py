@@ -21,7 +21,7 @@ from typing import Final, NamedTuple
 INSTALL: Final = "pip install --index-url https://stable.repo.amd.com/rocm/whl-next/ rocm"
 """ROCm from AMD's own index, without its mathematical libraries, which quadpy does not need.  PyPI's ``rocm`` is empty."""
 OLDEST: Final = 70_000_000
-"""HIP 7.0, since which frees no longer wait and handles are no longer validated."""
+"""HIP 7.0.  From this version on, frees do not wait and handles are not validated."""
 SOUND: Final = 70_253_211
 """ROCm 7.2.1, by its build number, which fixed event queries during captures."""
 _VARIABLES: Final = ("ROCM_PATH", "ROCM_HOME", "HIP_PATH")

@@ -214,7 +214,7 @@ class _Waves(Sections):
         self.give(result, lambda lane: values.load(source(lane)))
 
     def own_unless(self, there: str, lane: str) -> str:
-        """The lane ``there``, or ``lane`` itself if there is no such lane."""
+        """Lane ``there`` if it exists, else ``lane``."""
         out = self.s.text
         exists = out.op(f"icmp ult i64 {there}, {self.lanes}")
         return out.op(f"select i1 {exists}, i64 {there}, i64 {lane}")
