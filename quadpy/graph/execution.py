@@ -225,7 +225,8 @@ class GraphExec(OneProcess):
             ArgumentError: the arguments are wrong.
         """
         refuse_in_host_function()
-        before = self._live.node(name)
+        with self._lock:  # another thread may destroy the graph
+            before = self._live.node(name)
         maker = MAKERS.get(before.kind)
         if maker is None:
             raise GraphUpdateError(f"{name!r} is a node of kind {before.kind}: there is nothing to change")
