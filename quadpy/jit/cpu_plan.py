@@ -22,7 +22,6 @@ from quadpy.jit.results import ResultReader
 from quadpy.jit.timed_entry import TimedEntry
 from quadpy.runtime.arrays.field_memory import FieldMemory
 from quadpy.runtime.arrays.view import ArrayMemory
-from quadpy.runtime.cpu.pool import raise_kept
 from quadpy.runtime.device.devices import current_device
 from quadpy.runtime.device.faults import CheckedEntry
 from quadpy.runtime.launch.capturing import CAPTURES, session_of
@@ -160,7 +159,7 @@ class CpuPlan:
     def _go_on(self, block: bytes, scratch: Scratch, task: int) -> int:
         """Continues from ``task``, which the entry function returned; gives its next return value."""
         if task == INTERRUPTED:
-            raise_kept()
+            import_late("quadpy.runtime.cpu.pool").raise_kept()
         if task == OUT_OF_BOUNDS:
             self.limits.require(self._unpack(block))
             task, self._checked = CHECKED, block

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from quadpy.core.completion import shows
 from quadpy.core.copying import OneProcess
@@ -181,11 +181,11 @@ class SavedGraph(OneProcess):
         return f"<SavedGraph of {counted(len(self._nodes), 'work')} for {self.target} on {self.device}>"
 
 
-class _Places:
-    """What copies of host arrays need to know of the arrays of a run: ``ArrayArguments`` has the same of a kernel."""
+class _Places(NamedTuple):
+    """What copies of the host's arrays need to know of the arrays of a run."""
 
-    def __init__(self, pointers: Sequence[int], written: Sequence[bool]) -> None:
-        self.pointers, self.written = pointers, written
+    pointers: Sequence[int]
+    written: Sequence[bool]
 
 
 def _graph_of(device: Device, nodes: Sequence[Node]) -> Graph:

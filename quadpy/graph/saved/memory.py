@@ -23,6 +23,7 @@ from quadpy.hostmath.struct_ndarray import record_of_key
 from quadpy.jit.array_views import view_of
 from quadpy.runtime.arrays.dense import DenseArray
 from quadpy.runtime.device.device import Device
+from quadpy.runtime.drivers.driver import DEFAULT_STREAM
 from quadpy.runtime.elements.numpy_types import address_of
 
 ALIGNED: Final = 16
@@ -84,7 +85,7 @@ class SavedMemory:
         if not isinstance(bind, Mapping):
             raise ArgumentError(f"bind= takes a dict of arrays by name, not {type(bind).__name__}", call_site())
         for name, array in bind.items():
-            if not isinstance(name, str) or not name.isidentifier() or name in _TAKEN:
+            if not str(name).isidentifier() or name in _TAKEN:
                 raise ArgumentError(
                     f"{name!r} cannot be the name of a bound array: run takes it as a keyword", call_site()
                 )
@@ -157,7 +158,7 @@ class SavedMemory:
         else:
             self.device.synchronize()
             there = np.empty(array.nbytes, np.uint8)
-            self.device.staging.download(address_of(there), array.start, array.nbytes, 0)
+            self.device.staging.download(address_of(there), array.start, array.nbytes, DEFAULT_STREAM)
             data = there.tobytes()
         return data if array.memory == "constant" or any(data) else None
 

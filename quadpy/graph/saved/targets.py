@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from quadpy.core.artifact import CodeObject
 from quadpy.core.flow import conditions_of, has_loop
@@ -20,6 +20,7 @@ from quadpy.runtime.device.current import current_config
 
 if TYPE_CHECKING:
     from quadpy.jit.array_arguments import LaunchedCall
+    from quadpy.runtime.arrays.view import ArrayView
     from quadpy.runtime.device.device import Device
 
 _SETTER: Final = "setter"
@@ -88,7 +89,7 @@ class Targets:
             arrays = dict(
                 zip((v.param for v in call.plan.code.layout.values if v.part == "pointer"), call.arrays, strict=False)
             )
-            sizes = [(each, item_bytes(arrays[each])) for each in conditions]
+            sizes = [(each, item_bytes(cast("ArrayView", arrays[each]))) for each in conditions]
             independent = getattr(call.plan, "effects", None) is not None
             self._kernels[key] = KernelCode(len(self._kernels), name, place, sizes, independent, codes)
         return self._kernels[key]
