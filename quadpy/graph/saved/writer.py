@@ -45,14 +45,15 @@ class Writer:
         self._own_fields()
         numbers: dict[str, int] = {}
         for node in self._nodes:
-            work = {"name": node.name, "place": place_of(node.span), "after": [numbers[name] for name in node.after],
-                    "derived": node.derived}  # fmt: skip
-            self._works.append(work | self._work(node))
+            work = self._work(node)
+            after = [numbers[name] for name in node.after]
+            work |= {"name": node.name, "place": place_of(node.span), "after": after, "derived": node.derived}
+            self._works.append(work)
             numbers[node.name] = len(numbers)
         arrays = self._memory.arrays
         for array in arrays:
-            if array.memory == "bound" and not array.letters:
-                raise GraphError(f"no node of the graph uses {array.name!r}", call_site(), hint="leave it out of bind=")
+            if array.memory != "internal" and not array.letters:
+                raise GraphError(f"no node of the graph uses {array.name!r}", call_site(), hint="leave it out")
             if array.memory == "constant" and array.letters != "r":
                 raise GraphError(
                     f"the graph writes {array.name!r} of constants=", call_site(), hint="pass it in internal="
@@ -64,7 +65,7 @@ class Writer:
         return {
             "format": FORMAT, "quadpy": __version__, "arrays": self._memory.to_json(sizes, self.entries),
             "sizes": [list(size) for size in sizes], "kernels": self._targets.kernels_to_json(self.entries),
-            "works": self._works, "guards": guards, "parameters": None,
+            "targets": self._targets.names, "works": self._works, "guards": guards, "parameters": None,
         }  # fmt: skip
 
     def _own_fields(self) -> None:
