@@ -69,9 +69,7 @@ def read_object(obj: bytes, machine: Machine) -> Input:
     source = read_elf(obj, machine.number, machine.osabi)
     if source.header.type != elf.ET_REL:
         raise LinkError("this is not a relocatable object, so there is nothing to link")
-    chunks = {
-        number: _chunk(s, machine) for number, s in enumerate(source.sections) if s.header.flags & elf.SHF_ALLOC
-    }
+    chunks = {number: _chunk(s, machine) for number, s in enumerate(source.sections) if s.header.flags & elf.SHF_ALLOC}
     names = [Name(text, symbol, chunks.get(symbol.section)) for text, symbol in source.symbols()]
     for name in names:
         if name.chunk and name.symbol.value > name.chunk.size:
@@ -85,16 +83,16 @@ def _chunk(section: Section, machine: Machine) -> Chunk:
     if header.type not in _LOADABLE or header.flags & elf.SHF_TLS:
         raise LinkError(f"section {section.name!r} is of a kind that code objects do not have")
     if align & (align - 1) or align > machine.page:
-        raise LinkError(f"section {section.name!r} requests an alignment of {align}; at most {machine.page} is possible")
+        raise LinkError(
+            f"section {section.name!r} requests an alignment of {align}; at most {machine.page} is possible"
+        )
     if header.type == elf.SHT_NOBITS and not header.flags & elf.SHF_WRITE:
         raise LinkError(f"section {section.name!r} is read-only and has no contents")
     flags = header.flags & (elf.SHF_ALLOC | elf.SHF_WRITE | elf.SHF_EXEC)
     return Chunk(section.name, header.type, flags, align, bytearray(section.data), size=header.size)
 
 
-def _fixups(
-    source: ElfFile, chunks: Mapping[int, Chunk], names: Sequence[Name], machine: Machine
-) -> list[Fixup]:
+def _fixups(source: ElfFile, chunks: Mapping[int, Chunk], names: Sequence[Name], machine: Machine) -> list[Fixup]:
     """The relocations of all sections that are loaded, each checked to lie inside its section."""
     fixups = []
     for table in source.of_type(elf.SHT_RELA):
