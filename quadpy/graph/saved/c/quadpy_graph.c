@@ -1119,7 +1119,7 @@ static void run_on_gpu(qpg_graph *graph, const work_t *w, void *stream) {
 
 static void run_on_cpu(qpg_graph *graph, const work_t *w) {
   if (w->kind == W_KERNEL) {
-    int32_t next = CHECKED; /* the limits were checked */
+    int32_t next = item(w->code->limits, 0) ? CHECKED : 0; /* the limits were checked */
     while ((next = w->code->entry(w->block, graph->scratch, next)) >= 0) {}
     if (next != DONE) fail(graph, next == -2 ? "kernel %s: there is no working memory" : "kernel %s was broken off", w->code->name);
   } else if (w->kind == W_COPY && w->size) {
