@@ -58,7 +58,7 @@ def link_library(parts: Sequence[Part], machine: Machine, imports: Mapping[str, 
     }  # fmt: skip
     wanted = {name.text: name for source in sources for name in source.names if name.undefined}
     _require(wanted.keys() - offered.keys() - imports.keys())
-    exported = {}
+    exported: dict[Name, str] = {}
     for part, source in zip(parts, sources, strict=True):
         own = {name.text: name for name in source.names if name.exported}
         _require(part.exports.keys() - own.keys())
