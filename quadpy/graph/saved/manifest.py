@@ -40,7 +40,7 @@ _WORKS: Final = {
 }
 _FILE: Final = {
     "format": int, "quadpy": str, "arrays": [_ARRAY], "sizes": [[int]], "kernels": [_KERNEL], "works": [dict],
-    "guards": [{"kind": str, "arrays": [[int]]}], "targets": [str], "parameters": (list, None),
+    "guards": [{"kind": str, "arrays": [[int]]}], "targets": [str], "parameters": ({"values": [[str]], "result": str}, None),
 }  # fmt: skip
 _DEPTH: Final = 60
 _MOST: Final = 1 << 63

@@ -104,7 +104,7 @@ class Writer:
         aligned = {name for name in pointers if values[name, "pointer", 0] % ALIGNED == 0}
         name, wave = node.launches[0].name.partition(",")[0], getattr(node.kernel, "wave_size", None)
         made = self._targets.kernel(call, aligned, name, place_of(node.launches[0].span), wave)
-        effects = _effects(made.code)
+        effects = effects_of(made.code)
         arguments = [self._source(node, value, values, memory, places, effects) for value in made.code.layout.values]
         return {"kind": "kernel", "kernel": made.number, "arguments": arguments, "priority": node.priority}
 
@@ -222,7 +222,7 @@ def _call_of(node: KernelNode) -> LaunchedCall | None:
     return call if isinstance(call, LaunchedCall) else None
 
 
-def _effects(code: CodeObject) -> dict[str, str]:
+def effects_of(code: CodeObject) -> dict[str, str]:
     """What the tasks do with each array; an atomic update reads and writes."""
     found: dict[str, str] = {}
     for task in code.tasks:

@@ -111,7 +111,26 @@ def test_mutated_bytes_are_named():
         assert read(bytes(file)).manifest == read(data).manifest  # a byte that nothing reads, such as a date
 
 
-SMALL = [None, True, -1, 0, 1, 2, 1 << 62, 1 << 70, 0.5, "", "x", "value", [], {}, ["value", 99], ["bits", 3], [0, 9], "cpu:arm64"]
+SMALL = [
+    None,
+    True,
+    -1,
+    0,
+    1,
+    2,
+    1 << 62,
+    1 << 70,
+    0.5,
+    "",
+    "x",
+    "value",
+    [],
+    {},
+    ["value", 99],
+    ["bits", 3],
+    [0, 9],
+    "cpu:arm64",
+]
 
 
 def mutated(value, chance):
