@@ -110,6 +110,7 @@ typedef struct {
 
 typedef struct chunk {
   struct chunk *next;
+  void *begin;
 } chunk;
 
 struct driver;
@@ -144,17 +145,18 @@ __attribute__((noreturn, format(printf, 2, 3))) static void fail(qpg_graph *grap
   longjmp(graph->leave, 1);
 }
 
-/* Zeroed memory that lives as long as the graph. */
+/* Zeroed memory that lives as long as the graph; pages that nothing touches cost nothing. */
 static void *take(qpg_graph *graph, size_t count, size_t size) {
   size_t bytes;
-  void *found = NULL;
-  if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX / 2 ||
-      posix_memalign(&found, ALIGNED, bytes + ALIGNED))
-    fail(graph, "there is no memory for %zu objects of %zu bytes", count, size);
-  memset(found, 0, bytes + ALIGNED);
-  ((chunk *)found)->next = graph->chunks;
-  graph->chunks = (chunk *)found;
-  return (char *)found + ALIGNED;
+  bool fits = !__builtin_mul_overflow(count, size, &bytes) && bytes < SIZE_MAX / 2;
+  char *begin = fits ? (char *)calloc(1, bytes + 2 * ALIGNED) : NULL;
+  if (!begin) fail(graph, "there is no memory for %zu objects of %zu bytes", count, size);
+  char *found = begin + ALIGNED + (ALIGNED - (uintptr_t)begin % ALIGNED) % ALIGNED;
+  chunk *header = (chunk *)(void *)(found - sizeof(chunk));
+  header->next = graph->chunks;
+  header->begin = begin;
+  graph->chunks = header;
+  return found;
 }
 
 /* Memory in small pieces of one block, for the parser. */
@@ -1061,7 +1063,9 @@ static void prepare(qpg_graph *graph) {
         check_range(graph, w, w->to, w->to_at, w->size);
         check_range(graph, w, w->from, w->from_at, w->size);
       } else if (w->height && w->size) {
-        check_range(graph, w, w->to, w->to_at, (wide)(w->height - 1) * w->pitch + (wide)w->size * w->element);
+        wide row = (wide)w->size * w->element;
+        if (w->height > 1 && row > w->pitch) fail(graph, "the rows of %s overlap", w->name);
+        check_range(graph, w, w->to, w->to_at, (wide)(w->height - 1) * w->pitch + row);
       }
     }
   }
@@ -1263,7 +1267,7 @@ void qpg_close(qpg_graph *graph) {
     if (graph->array[k].memory != BOUND && graph->array[k].pointer) driver->call->release(graph->array[k].pointer);
   while (graph->chunks) {
     chunk *next = graph->chunks->next;
-    free(graph->chunks);
+    free(graph->chunks->begin);
     graph->chunks = next;
   }
   free(graph);
