@@ -163,7 +163,7 @@ def test_bad_files_are_errors(saved, tmp_path):
     whole = saved.read_bytes()
     with pytest.raises(ValueError, match=r"cannot be read: No such file"):
         Reader(tmp_path / "none.qpg")
-    with pytest.raises(ValueError, match="cannot be read: Is a directory"):
+    with pytest.raises(ValueError, match="cannot be read"):
         Reader(tmp_path)
     with pytest.raises(ValueError, match="no code for arm7; it has code for cpu:arm64"):
         Reader(saved, "arm7")
