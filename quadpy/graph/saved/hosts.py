@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import hashlib
+import itertools
 import os
 import platform
 import sys
@@ -17,6 +18,10 @@ from quadpy.runtime.device.current import current_config
 
 _V3: Final = {"avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe", "xsave"}
 """What Linux calls the features of x86-64-v3 (x86-64 psABI, "Microarchitecture levels")."""
+
+
+_SLASHES: Final = itertools.count(1)
+"""How many stand in the path of the next library: to the C library, a path that it has seen is the library of then."""
 
 
 @functools.cache
@@ -44,7 +49,7 @@ def load_library(image: bytes) -> ctypes.CDLL:
     try:
         with open(handle, "wb", closefd=False) as file:
             file.write(image)
-        loaded = ctypes.CDLL(f"/proc/self/fd/{handle}")
+        loaded = ctypes.CDLL(f"/proc/self/fd{'/' * next(_SLASHES)}{handle}")
     except OSError as error:
         raise SavedGraphError(f"the system does not load the code of the saved graph: {error}") from error
     finally:

@@ -40,7 +40,7 @@ _WORKS: Final = {
 }
 _FILE: Final = {
     "format": int, "quadpy": str, "arrays": [_ARRAY], "sizes": [[int]], "kernels": [_KERNEL], "works": [dict],
-    "guards": [dict], "parameters": (list, None),
+    "guards": [{"kind": str, "arrays": [[int]]}], "targets": [str], "parameters": ({"values": [[str]], "result": str}, None),
 }  # fmt: skip
 _DEPTH: Final = 60
 _MOST: Final = 1 << 63
@@ -54,9 +54,8 @@ class SavedFile(NamedTuple):
 
     @property
     def targets(self) -> list[str]:
-        """The targets for which each kernel has code, in order."""
-        known = [set(kernel["code"]) for kernel in self.manifest["kernels"]]
-        return sorted(set.intersection(*known)) if known else []
+        """The targets for which the file has code, in order."""
+        return self.manifest["targets"]  # type: ignore[no-any-return]  # which ``read`` has checked
 
 
 def write(manifest: dict[str, Any], entries: dict[str, bytes]) -> bytes:
@@ -104,7 +103,7 @@ def _conform(value: Any, wanted: Any, where: str, depth: int = 0) -> None:
     elif isinstance(wanted, dict):
         _conform(value, dict, where)
         for key, inner in wanted.items():
-            _conform(value.get(key), inner, f"{where}.{key}", depth + 1)
+            _conform(value[key], inner, f"{where}.{key}", depth + 1)
     elif wanted == _FORMULA:
         _check_formula(value, where, depth)
     elif type(value) is not wanted or (wanted is int and not -_MOST <= value < _MOST):
@@ -141,6 +140,7 @@ def _check(manifest: dict[str, Any], entries: dict[str, bytes]) -> None:
     for array, axis in manifest["sizes"]:
         _require(0 <= axis < len(arrays[_number(array, arrays)]["shape"]), "sizes")
     for kernel in kernels:
+        _require(sorted(kernel["code"]) == manifest["targets"], f"the code of {kernel['name']}")
         _check_kernel(kernel, entries)
     for number, work in enumerate(works):
         where = f"works[{number}]"
@@ -149,6 +149,7 @@ def _check(manifest: dict[str, Any], entries: dict[str, bytes]) -> None:
         for array in _arrays_of(work, kernels):
             _number(array, arrays)
     for guard in manifest["guards"]:
+        _require(guard["kind"] == "same" and len(guard["arrays"]) == 2, "guards")
         for array, axis in guard["arrays"]:
             _require(0 <= axis < len(arrays[_number(array, arrays)]["shape"]), "guards")
 

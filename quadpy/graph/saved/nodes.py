@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from quadpy.core.formula import formula_from_json
 from quadpy.core.source import Span
-from quadpy.errors import ArgumentError
+from quadpy.errors import ArgumentError, QuadpyError
 from quadpy.graph.model.inspect import GraphInfo, NodeInfo
 from quadpy.graph.model.kernels import node_of_launches
 from quadpy.graph.model.nodes import EmptyNode, MemcpyNode, MemsetNode, Node
@@ -37,6 +37,8 @@ class SavedNodes:
             self._formulas = [
                 {key: _evaluator(work[key]) for key in ("bytes", "width") if key in work} for work in self._works
             ]
+        except QuadpyError:
+            raise
         except (KeyError, IndexError, TypeError, ValueError, AttributeError, struct.error) as error:
             raise damaged(f"the facts of its code cannot be read ({error})") from error
 
@@ -53,7 +55,9 @@ class SavedNodes:
         sizes = [arrays[number].shape[axis] for number, axis in self._arrays.sizes]
         try:
             return [self._node(number, arrays, sizes) for number in range(len(self._works))]
-        except (KeyError, IndexError, TypeError, struct.error) as error:
+        except QuadpyError:  # some are errors of Python's, too
+            raise
+        except (KeyError, IndexError, TypeError, ValueError, struct.error) as error:
             raise damaged(f"its works do not fit its kernels ({error})") from error
 
     def _node(self, number: int, arrays: Sequence[Bound], sizes: Sequence[int]) -> Node:

@@ -39,10 +39,15 @@ def file_of(path: str | os.PathLike[str]) -> Path:
 
 
 def store(file: Path, manifest: dict[str, Any], entries: dict[str, bytes]) -> None:
+    """Write a saved graph or kernel."""
+    write_whole(file, write(manifest, entries))
+
+
+def write_whole(file: Path, data: bytes) -> None:
     """Write the file in one step: a program that reads it meanwhile finds the old one, or the new one."""
     beside = file.with_name(f".{file.name}.{os.getpid()}")
     try:
-        beside.write_bytes(write(manifest, entries))
+        beside.write_bytes(data)
         beside.replace(file)
     finally:
         beside.unlink(missing_ok=True)

@@ -70,6 +70,7 @@ class Targets:
 
     def __init__(self, specs: Sequence[TargetSpec]) -> None:
         self._specs = specs
+        self.names = sorted(map(str, specs))
         self._kernels: dict[tuple[object, frozenset[str]], KernelCode] = {}
 
     def kernel(

@@ -45,14 +45,15 @@ class Writer:
         self._own_fields()
         numbers: dict[str, int] = {}
         for node in self._nodes:
-            work = {"name": node.name, "place": place_of(node.span), "after": [numbers[name] for name in node.after],
-                    "derived": node.derived}  # fmt: skip
-            self._works.append(work | self._work(node))
+            work = self._work(node)
+            after = [numbers[name] for name in node.after]
+            work |= {"name": node.name, "place": place_of(node.span), "after": after, "derived": node.derived}
+            self._works.append(work)
             numbers[node.name] = len(numbers)
         arrays = self._memory.arrays
         for array in arrays:
-            if array.memory == "bound" and not array.letters:
-                raise GraphError(f"no node of the graph uses {array.name!r}", call_site(), hint="leave it out of bind=")
+            if array.memory != "internal" and not array.letters:
+                raise GraphError(f"no node of the graph uses {array.name!r}", call_site(), hint="leave it out")
             if array.memory == "constant" and array.letters != "r":
                 raise GraphError(
                     f"the graph writes {array.name!r} of constants=", call_site(), hint="pass it in internal="
@@ -64,7 +65,7 @@ class Writer:
         return {
             "format": FORMAT, "quadpy": __version__, "arrays": self._memory.to_json(sizes, self.entries),
             "sizes": [list(size) for size in sizes], "kernels": self._targets.kernels_to_json(self.entries),
-            "works": self._works, "guards": guards, "parameters": None,
+            "targets": self._targets.names, "works": self._works, "guards": guards, "parameters": None,
         }  # fmt: skip
 
     def _own_fields(self) -> None:
@@ -103,7 +104,7 @@ class Writer:
         aligned = {name for name in pointers if values[name, "pointer", 0] % ALIGNED == 0}
         name, wave = node.launches[0].name.partition(",")[0], getattr(node.kernel, "wave_size", None)
         made = self._targets.kernel(call, aligned, name, place_of(node.launches[0].span), wave)
-        effects = _effects(made.code)
+        effects = effects_of(made.code)
         arguments = [self._source(node, value, values, memory, places, effects) for value in made.code.layout.values]
         return {"kind": "kernel", "kernel": made.number, "arguments": arguments, "priority": node.priority}
 
@@ -221,7 +222,7 @@ def _call_of(node: KernelNode) -> LaunchedCall | None:
     return call if isinstance(call, LaunchedCall) else None
 
 
-def _effects(code: CodeObject) -> dict[str, str]:
+def effects_of(code: CodeObject) -> dict[str, str]:
     """What the tasks do with each array; an atomic update reads and writes."""
     found: dict[str, str] = {}
     for task in code.tasks:
