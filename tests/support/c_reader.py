@@ -10,12 +10,15 @@ import tempfile
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from hip_library import compiler
 
 from quadpy.graph.saved import c
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 FOLDER = Path(c.__path__[0])
 STRICT = ["-std=c11", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
@@ -90,20 +93,25 @@ class Reader:
         if status:
             raise ValueError(self.library.qpg_error(self.graph).decode())
 
-    def __enter__(self) -> Reader:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
         self.close()
 
 
-def changed(file: Path, change: Callable[[Any], object]) -> bytes:
-    """The bytes of ``file`` with another manifest: ``change`` changes it in place, or returns the new one's bytes."""
+def changed(file: Path, change: Callable[[Any], object], instead: Mapping[str, bytes] | None = None) -> bytes:
+    """The bytes of ``file`` with another manifest: ``change`` changes it in place, or returns the new one's bytes.
+
+    With ``instead``, the file has these entries and data, not its own code.
+    """
     with zipfile.ZipFile(file) as archive:
         entries = {info.filename: archive.read(info) for info in archive.infolist()}
     manifest = json.loads(entries["manifest.json"])
     found = change(manifest)
     entries["manifest.json"] = found if isinstance(found, bytes) else json.dumps(manifest).encode()
+    if instead is not None:
+        entries = {name: data for name, data in entries.items() if not name.startswith("code/")} | dict(instead)
     return zipped(entries)
 
 

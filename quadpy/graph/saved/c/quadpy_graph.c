@@ -10,6 +10,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -79,11 +80,6 @@ typedef struct {
 static const char *const sources[] = {"pointer", "extent", "stride", "bits"};
 enum { S_POINTER, S_EXTENT, S_STRIDE, S_BITS };
 
-typedef struct {
-  int kind, array, axis;
-  int64_t number; /* byte offset, or bits */
-} source;
-
 static const char *const kinds[] = {"kernel", "copy", "fill", "empty"};
 enum { W_KERNEL, W_COPY, W_FILL, W_EMPTY };
 
@@ -91,7 +87,7 @@ typedef struct {
   int kind;
   const char *name;
   kernel_t *code;
-  source *argument;
+  const node *arguments;
   int64_t *number, *blocks; /* of the arguments as formulas see them; of each task's grid */
   char *block;
   void **parameters;        /* where in the block each argument is, for launches that want it so */
@@ -110,6 +106,7 @@ typedef struct {
 
 typedef struct chunk {
   struct chunk *next;
+  void *begin;
 } chunk;
 
 struct driver;
@@ -144,17 +141,18 @@ __attribute__((noreturn, format(printf, 2, 3))) static void fail(qpg_graph *grap
   longjmp(graph->leave, 1);
 }
 
-/* Zeroed memory that lives as long as the graph. */
+/* Zeroed memory that lives as long as the graph; pages that nothing touches cost nothing. */
 static void *take(qpg_graph *graph, size_t count, size_t size) {
   size_t bytes;
-  void *found = NULL;
-  if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX / 2 ||
-      posix_memalign(&found, ALIGNED, bytes + ALIGNED))
-    fail(graph, "there is no memory for %zu objects of %zu bytes", count, size);
-  memset(found, 0, bytes + ALIGNED);
-  ((chunk *)found)->next = graph->chunks;
-  graph->chunks = (chunk *)found;
-  return (char *)found + ALIGNED;
+  bool fits = !__builtin_mul_overflow(count, size, &bytes) && bytes < SIZE_MAX / 2;
+  char *begin = fits ? (char *)calloc(1, bytes + 2 * ALIGNED) : NULL;
+  if (!begin) fail(graph, "there is no memory for %zu objects of %zu bytes", count, size);
+  char *found = begin + ALIGNED + (ALIGNED - (uintptr_t)begin % ALIGNED) % ALIGNED;
+  chunk *header = (chunk *)(void *)(found - sizeof(chunk));
+  header->next = graph->chunks;
+  header->begin = begin;
+  graph->chunks = header;
+  return found;
 }
 
 /* Memory in small pieces of one block, for the parser. */
@@ -328,6 +326,12 @@ static bool get_bool(qpg_graph *graph, const node *map, const char *key) {
 static int64_t integer(qpg_graph *graph, const node *n, int64_t least, int64_t most, const char *what) {
   if (!n || n->kind != J_INTEGER || n->large || n->number < least || n->number > most)
     fail(graph, "the manifest is damaged: %s is not a number from %lld to %lld", what, (long long)least, (long long)most);
+  return n->number;
+}
+
+/* An integer of 64 bits, signed or not. */
+static int64_t get_number(qpg_graph *graph, const node *n) {
+  if (!n || n->kind != J_INTEGER) fail(graph, "the manifest is damaged: a number is missing");
   return n->number;
 }
 
@@ -523,10 +527,9 @@ static const struct driver drivers[] = {
 };
 
 /* Calls function 'name' of the driver with up to three arguments; a status other than 0 is an error where it must work. */
-static bool ask(qpg_graph *graph, void *library, const char *name, void *a, void *b, void *c) {
+static bool ask(void *library, const char *name, void *a, void *b, void *c) {
   int (*function)(void *, void *, void *) = NULL;
   void *found = dlsym(library, name);
-  (void)graph;
   memcpy(&function, &found, sizeof found);
   return function && !function(a, b, c);
 }
@@ -550,21 +553,19 @@ static void open_driver(qpg_graph *graph, const struct driver *driver, char devi
     memcpy((char *)driver->call + k * sizeof found, &found, sizeof found);
   }
   if (driver == &drivers[0]) { /* of hipDeviceProp_t as HIP 6 and later have it: multiProcessorCount and gcnArchName */
-    if (!ask(graph, library, "hipGetDevice", &ordinal, NULL, NULL)) return;
-    if (!ask(graph, library, "hipGetDevicePropertiesR0600", &facts, (void *)(intptr_t)ordinal, NULL)) return;
+    if (!ask(library, "hipGetDevice", &ordinal, NULL, NULL) ||
+        !ask(library, "hipGetDevicePropertiesR0600", &facts, (void *)(intptr_t)ordinal, NULL))
+      return;
     units = facts.numbers[388 / 4];
     snprintf(device, 64, "%.*s", (int)strcspn(facts.bytes + 1160, ":"), facts.bytes + 1160);
   } else {
-    if (!ask(graph, library, "cuInit", NULL, NULL, NULL)) return;
-    if (!ask(graph, library, "cuCtxGetCurrent", &context, NULL, NULL)) return;
-    if (!context && (!ask(graph, library, "cuDevicePrimaryCtxRetain", &context, NULL, NULL) ||
-                     !ask(graph, library, "cuCtxSetCurrent", context, NULL, NULL)))
+    if (!ask(library, "cuInit", NULL, NULL, NULL) || !ask(library, "cuCtxGetCurrent", &context, NULL, NULL) ||
+        (!context && !ask(library, "cuDevicePrimaryCtxRetain", &context, NULL, NULL)) ||
+        !ask(library, "cuCtxSetCurrent", context, NULL, NULL) || !ask(library, "cuCtxGetDevice", &ordinal, NULL, NULL))
       return;
-    if (!ask(graph, library, "cuCtxGetDevice", &ordinal, NULL, NULL)) return;
     void *on = (void *)(intptr_t)ordinal;
-    if (!ask(graph, library, "cuDeviceGetAttribute", &major, (void *)75, on) ||
-        !ask(graph, library, "cuDeviceGetAttribute", &minor, (void *)76, on) ||
-        !ask(graph, library, "cuDeviceGetAttribute", &units, (void *)16, on))
+    if (!ask(library, "cuDeviceGetAttribute", &major, (void *)75, on) || !ask(library, "cuDeviceGetAttribute", &minor, (void *)76, on) ||
+        !ask(library, "cuDeviceGetAttribute", &units, (void *)16, on))
       return;
     snprintf(device, 64, "sm_%d", major * 10 + minor);
   }
@@ -696,14 +697,11 @@ static void *module_of(qpg_graph *graph, const char *image) {
   return m->handle;
 }
 
-static size_t code_size(char code) {
-  switch (code) {
-    case 'Q': case 'q': case 'd': return 8;
-    case 'I': case 'i': case 'f': return 4;
-    case 'H': case 'h': case 'e': return 2;
-    case 'B': case 'b': case '?': return 1;
-    default: return 0;
-  }
+/* The bytes of a value, by its letter in the language of Python's struct; 0 for none. */
+static size_t size_of(char code) {
+  static const char codes[] = "QqdIifHheBb?";
+  const char *found = code ? strchr(codes, code) : NULL;
+  return found ? (size_t)8 >> (found - codes) / 3 : 0;
 }
 
 static void load_task(qpg_graph *graph, const kernel_t *k, task_t *t, const node *from, void *handle) {
@@ -755,7 +753,7 @@ static void load_kernel(qpg_graph *graph, kernel_t *k, const node *from) {
     const node *code = item(n, 3);
     value_t *v = &k->value[at];
     v->code = code && code->kind == J_TEXT ? *code->text : '\0';
-    v->size = code_size(v->code);
+    v->size = size_of(v->code);
     v->offset = (size_t)integer(graph, item(n, 4), 0, 1 << 20, "an argument's offset");
     if (!v->size || v->offset + v->size > size) fail(graph, "the manifest is damaged: an argument of kernel %s lies outside", k->name);
   }
@@ -833,29 +831,26 @@ static int array_at(qpg_graph *graph, const node *n) { return (int)integer(graph
 
 static int axis_at(qpg_graph *graph, int k, const node *n) { return (int)integer(graph, n, 0, graph->array[k].rank - 1, "an axis"); }
 
-static void load_argument(qpg_graph *graph, source *s, const node *from) {
-  const node *second = item(from, 1), *third = item(from, 2);
-  s->kind = choice(graph, item(from, 0), sources, COUNT(sources), "argument");
-  if (s->kind == S_BITS) {
-    if (!second || second->kind != J_INTEGER) fail(graph, "the manifest is damaged: an argument has no bits");
-    s->number = second->number;
-    return;
-  }
-  s->array = array_at(graph, second);
-  if (s->kind == S_POINTER) s->number = integer(graph, third, 0, INT64_MAX, "an offset");
-  else s->axis = axis_at(graph, s->array, third);
+/* The address in an argument ["pointer", array, offset], which is inside its array or at its end. */
+static char *pointer_of(qpg_graph *graph, const work_t *w, const node *argument, int64_t *left) {
+  const array_t *a = &graph->array[array_at(graph, item(argument, 1))];
+  int64_t offset = integer(graph, item(argument, 2), 0, INT64_MAX, "an offset");
+  if (offset > a->bytes) fail(graph, "array %s is too small for kernel %s", a->name, w->code->name);
+  *left = a->bytes - offset;
+  return a->pointer ? a->pointer + offset : NULL;
 }
 
 /* Where the condition 'name' of a loop is, and its bytes. */
 static char *condition_of(qpg_graph *graph, const work_t *w, const char *name, size_t *bytes) {
-  const node *n = item(w->code->conditions, 0), *value = w->code->parameters->first;
-  const source *s = w->argument;
+  const node *n = item(w->code->conditions, 0), *value = w->code->parameters->first, *argument = w->arguments->first;
+  int64_t left;
   while (n && !is_text(item(n, 0), name)) n = n->next;
-  while (value && !is_text(item(value, 0), name)) value = value->next, s++;
-  if (!n || !value || s->kind != S_POINTER) fail(graph, "the manifest is damaged: kernel %s has no condition %s", w->code->name, name);
+  while (value && !is_text(item(value, 0), name)) value = value->next, argument = argument->next;
+  if (!n || !value || !is_text(item(argument, 0), "pointer")) fail(graph, "the manifest is damaged: kernel %s has no condition %s", w->code->name, name);
   *bytes = (size_t)integer(graph, item(n, 1), 1, 8, "the size of a condition");
-  if (graph->array[s->array].bytes - s->number < (int64_t)*bytes) fail(graph, "array %s is too small for a condition", graph->array[s->array].name);
-  return graph->array[s->array].pointer + s->number;
+  char *found = pointer_of(graph, w, argument, &left);
+  if (left < (int64_t)*bytes) fail(graph, "an array is too small for condition %s of kernel %s", name, w->code->name);
+  return found;
 }
 
 static void load_work(qpg_graph *graph, work_t *w, const node *from) {
@@ -864,19 +859,15 @@ static void load_work(qpg_graph *graph, work_t *w, const node *from) {
   w->name = find(from, "name") ? get_text(graph, from, "name") : kinds[w->kind];
   if (w->kind == W_KERNEL) {
     kernel_t *k = w->code = &graph->kernel[get_integer(graph, from, "kernel", 0, graph->kernels - 1)];
-    const node *arguments = get(graph, from, "arguments", J_LIST);
-    if (arguments->number != k->values) fail(graph, "the manifest is damaged: a call of kernel %s has other arguments", k->name);
-    w->argument = NEW(graph, source, (size_t)k->values);
+    w->arguments = get(graph, from, "arguments", J_LIST);
+    if (w->arguments->number != k->values) fail(graph, "the manifest is damaged: a call of kernel %s has other arguments", k->name);
     w->number = NEW(graph, int64_t, (size_t)k->values);
     w->blocks = NEW(graph, int64_t, (size_t)k->tasks);
     w->block = NEW(graph, char, k->block);
     w->parameters = NEW(graph, void *, (size_t)k->values + (size_t)k->hidden);
-    for (const node *n = arguments->first; n; n = n->next, at++) {
-      load_argument(graph, &w->argument[at], n);
-      if (w->argument[at].kind == S_POINTER && k->value[at].size != 8)
-        fail(graph, "the manifest is damaged: an address of kernel %s has no 64 bits", k->name);
-      w->parameters[at] = w->block + k->value[at].offset;
-    }
+    for (; at < k->values; at++) w->parameters[at] = w->block + k->value[at].offset;
+    for (const node *n = w->arguments->first; n; n = n->next)
+      if (choice(graph, item(n, 0), sources, COUNT(sources), "argument") != S_BITS) array_at(graph, item(n, 1));
     for (int hidden = 0; hidden < k->hidden; hidden++) {
       memcpy(w->block + k->hidden_at[hidden], &graph->scratch, 8);
       w->parameters[at + hidden] = w->block + k->hidden_at[hidden];
@@ -890,7 +881,7 @@ static void load_work(qpg_graph *graph, work_t *w, const node *from) {
       w->from = array_at(graph, item(origin, 0));
       w->from_at = integer(graph, item(origin, 1), 0, INT64_MAX, "an offset");
     } else {
-      w->value = get(graph, from, "value", J_INTEGER)->number;
+      w->value = get_number(graph, find(from, "value"));
       w->element = get_integer(graph, from, "element", 1, 4);
       w->height = get_integer(graph, from, "height", 0, INT64_MAX);
       w->pitch = get_integer(graph, from, "pitch", 0, INT64_MAX);
@@ -944,9 +935,7 @@ __attribute__((noinline)) static void load(qpg_graph *graph, const void *target)
 
 /* The bytes of one scalar: the number in the name of its type. */
 static int64_t alignment_of(const char *type) {
-  int bits = 0;
-  while (*type && (*type < '0' || *type > '9')) type++;
-  while (*type >= '0' && *type <= '9' && bits < 1000) bits = bits * 10 + *type++ - '0';
+  long bits = strtol(type + strcspn(type, "0123456789"), NULL, 10);
   return bits == 16 || bits == 32 || bits == 64 ? bits / 8 : 1;
 }
 
@@ -963,20 +952,23 @@ static void check_array(qpg_graph *graph, const array_t *a) {
       fail(graph, "arrays %s and %s overlap, and the graph writes one of them", b->name, a->name);
 }
 
-static void prepare_argument(qpg_graph *graph, const work_t *w, int at) {
-  const source *s = &w->argument[at];
+static void prepare_argument(qpg_graph *graph, const work_t *w, const node *from, int at) {
   const value_t *v = &w->code->value[at];
-  const array_t *a = s->kind == S_BITS ? NULL : &graph->array[s->array];
-  wide found = s->number;
+  int kind = choice(graph, item(from, 0), sources, COUNT(sources), "argument");
+  wide found = 1;
   uint64_t bits;
-  if (s->kind == S_POINTER) {
-    if (s->number > a->bytes) fail(graph, "array %s is too small for kernel %s", a->name, w->code->name);
-    found = (wide)(uintptr_t)a->pointer + s->number;
-  } else if (s->kind != S_BITS) {
-    found = s->kind == S_EXTENT ? a->shape[s->axis] : 1;
-    for (int k = s->axis + 1; s->kind == S_STRIDE && k < a->rank; k++) found *= a->shape[k];
-    if (found >= (wide)1 << (8 * v->size - (v->code >= 'a')))
-      fail(graph, "array %s is too large for kernel %s", a->name, w->code->name);
+  int64_t left;
+  if (kind == S_POINTER) {
+    if (v->size != 8) fail(graph, "the manifest is damaged: an address of kernel %s has no 64 bits", w->code->name);
+    found = (wide)(uintptr_t)pointer_of(graph, w, from, &left);
+  } else if (kind == S_BITS) {
+    found = get_number(graph, item(from, 1));
+  } else {
+    int number = array_at(graph, item(from, 1)), axis = axis_at(graph, number, item(from, 2));
+    const array_t *a = &graph->array[number];
+    if (kind == S_EXTENT) found = a->shape[axis];
+    else while (++axis < a->rank) found *= a->shape[axis];
+    if (found >= (wide)1 << (8 * v->size - (v->code >= 'a'))) fail(graph, "array %s is too large for kernel %s", a->name, w->code->name);
   }
   bits = (uint64_t)found;
   memcpy(w->block + v->offset, &bits, v->size);
@@ -1046,7 +1038,8 @@ static void prepare(qpg_graph *graph) {
   for (int k = 0; k < graph->sizes; k++) graph->extents[k] = graph->array[graph->size[k][0]].shape[graph->size[k][1]];
   for (work_t *w = graph->work; w < graph->work + graph->works; w++) {
     if (w->kind == W_KERNEL) {
-      for (int k = 0; k < w->code->values; k++) prepare_argument(graph, w, k);
+      int at = 0;
+      for (const node *n = w->arguments->first; n; n = n->next) prepare_argument(graph, w, n, at++);
       for (const node *n = item(w->code->limits, 0); n; n = n->next) check_limit(graph, w, n);
       for (int k = 0; k < w->code->tasks; k++) {
         const task_t *t = &w->code->task[k];
@@ -1061,7 +1054,9 @@ static void prepare(qpg_graph *graph) {
         check_range(graph, w, w->to, w->to_at, w->size);
         check_range(graph, w, w->from, w->from_at, w->size);
       } else if (w->height && w->size) {
-        check_range(graph, w, w->to, w->to_at, (wide)(w->height - 1) * w->pitch + (wide)w->size * w->element);
+        wide row = (wide)w->size * w->element;
+        if (w->height > 1 && row > w->pitch) fail(graph, "the rows of %s overlap", w->name);
+        check_range(graph, w, w->to, w->to_at, (wide)(w->height - 1) * w->pitch + row);
       }
     }
   }
@@ -1158,24 +1153,13 @@ qpg_graph *qpg_open_memory(const void *bytes, size_t size, const char *target, c
 
 qpg_graph *qpg_open(const char *path, const char *target, char *error, size_t error_size) {
   FILE *file = fopen(path, "rb");
-  char *bytes = NULL, *more;
-  size_t size = 0, room = 0, some = 0;
+  long size = file && !fseek(file, 0, SEEK_END) ? ftell(file) : -1;
+  char *bytes = size >= 0 && size < LONG_MAX && !fseek(file, 0, SEEK_SET) ? (char *)malloc((size_t)size + 1) : NULL;
   qpg_graph *graph = NULL;
-  while (file) {
-    if (size == room) {
-      more = (char *)realloc(bytes, room = room ? 2 * room : 1 << 16);
-      if (!more) break;
-      bytes = more;
-    }
-    some = fread(bytes + size, 1, room - size, file);
-    size += some;
-    if (!some) break;
-  }
-  if (!file || ferror(file) || some) {
-    if (error && error_size) snprintf(error, error_size, "%s cannot be read: %s", path, strerror(some ? ENOMEM : errno));
-  } else {
-    graph = qpg_open_memory(bytes, size, target, error, error_size);
-  }
+  if (bytes && fread(bytes, 1, (size_t)size, file) == (size_t)size)
+    graph = qpg_open_memory(bytes, (size_t)size, target, error, error_size);
+  else if (error && error_size)
+    snprintf(error, error_size, "%s cannot be read%s%s", path, file ? "" : ": ", file ? "" : strerror(errno));
   if (file) fclose(file);
   free(bytes);
   return graph;
@@ -1203,27 +1187,22 @@ typedef struct {
 } binding;
 
 __attribute__((noinline)) static void bind_array(qpg_graph *graph, const void *with) {
-  const char *name = ((const binding *)with)->name;
-  const int64_t *shape = ((const binding *)with)->shape;
-  void *pointer = ((const binding *)with)->pointer;
-  int rank = ((const binding *)with)->rank;
-  array_t *a = graph->array;
-  wide bytes;
-  while (a < graph->array + graph->arrays && (a->memory != BOUND || strcmp(a->name, name))) a++;
-  if (a == graph->array + graph->arrays) fail(graph, "the graph has no array %.200s that can be bound", name);
-  if (rank != a->rank) fail(graph, "array %s has %d axes, not %d", a->name, a->rank, rank);
-  bytes = a->item;
-  for (int k = 0; k < rank; k++) {
-    if (shape[k] < 0 || (a->fixed[k] >= 0 && shape[k] != a->fixed[k]))
-      fail(graph, "axis %d of array %s has %lld elements, not %lld", k, a->name, (long long)a->fixed[k], (long long)shape[k]);
-    if (a->most >= 0 && shape[k] > INT32_MAX) fail(graph, "axis %d of array %s has more than %d elements", k, a->name, INT32_MAX);
-    if ((bytes *= shape[k]) > (wide)1 << 60) fail(graph, "array %s cannot be that large", a->name);
+  const binding *b = (const binding *)with;
+  array_t *a = graph->array, *end = a + graph->arrays;
+  while (a < end && (a->memory != BOUND || strcmp(a->name, b->name))) a++;
+  if (a == end) fail(graph, "the graph has no array %.200s that can be bound", b->name);
+  if (b->rank != a->rank) fail(graph, "array %s has %d axes, not %d", a->name, a->rank, b->rank);
+  wide bytes = a->item;
+  for (int k = 0; k < a->rank; k++) {
+    if (b->shape[k] < 0 || (a->fixed[k] >= 0 && b->shape[k] != a->fixed[k]))
+      fail(graph, "axis %d of array %s has %lld elements, not %lld", k, a->name, (long long)a->fixed[k], (long long)b->shape[k]);
+    if ((bytes *= b->shape[k]) > (wide)1 << 60 || (a->most >= 0 && (bytes > a->most || b->shape[k] > INT32_MAX)))
+      fail(graph, "array %s has more than the %lld bytes that the code is made for", a->name, (long long)a->most);
   }
-  if (a->most >= 0 && bytes > a->most) fail(graph, "array %s has more than the %lld bytes that the code is made for", a->name, (long long)a->most);
-  if (!pointer && bytes) fail(graph, "array %s is bound to NULL", a->name);
-  a->pointer = (char *)pointer;
+  if (!b->pointer && bytes) fail(graph, "array %s is bound to NULL", a->name);
+  a->pointer = (char *)b->pointer;
   a->bytes = (int64_t)bytes;
-  for (int k = 0; k < rank; k++) a->shape[k] = shape[k];
+  memcpy(a->shape, b->shape, (size_t)a->rank * sizeof *a->shape);
   a->is_bound = true;
   graph->is_ready = false;
 }
@@ -1263,7 +1242,7 @@ void qpg_close(qpg_graph *graph) {
     if (graph->array[k].memory != BOUND && graph->array[k].pointer) driver->call->release(graph->array[k].pointer);
   while (graph->chunks) {
     chunk *next = graph->chunks->next;
-    free(graph->chunks);
+    free(graph->chunks->begin);
     graph->chunks = next;
   }
   free(graph);
