@@ -15,7 +15,7 @@ from quadpy.graph.building.graph import Graph
 from quadpy.graph.execution import GraphExec
 from quadpy.graph.model.inspect import GraphInfo
 from quadpy.graph.model.nodes import Node
-from quadpy.graph.saved.arrays import ArrayInfo, SavedArrays
+from quadpy.graph.saved.arrays import ArrayInfo, SavedArrays, whole_shape
 from quadpy.graph.saved.manifest import SavedFile, read
 from quadpy.graph.saved.nodes import SavedNodes
 from quadpy.graph.saved.plans import target_for
@@ -122,7 +122,7 @@ class SavedGraph(OneProcess):
     def _run(self, arrays: Mapping[str, Any], stream: object) -> None:
         """A run with other arrays than the one before; those of the host are copied to a GPU and back."""
         views = self._arrays.views(arrays)
-        shapes = [tuple(view.abi[1:]) for view in views]
+        shapes = [whole_shape(view) for view in views]
         if "host" in self.device.driver.features:
             self._bind(views, shapes).launch(stream)
             return
@@ -152,7 +152,7 @@ class SavedGraph(OneProcess):
         with self._lock:
             self._require_alive()
             views = self._arrays.views(arrays)
-            return _graph_of(self.device, self._nodes.bound(views, [tuple(view.abi[1:]) for view in views]))
+            return _graph_of(self.device, self._nodes.bound(views, [whole_shape(view) for view in views]))
 
     def inspect(self) -> GraphInfo:
         """The works of the file as plain data; their memory is known when arrays are bound."""
