@@ -47,7 +47,7 @@ def test_it_holds_the_package_whole_and_nothing_else(wheel):
     held = {name for name in wheel.namelist() if ".dist-info/" not in name}
     assert sources | {"quadpy/py.typed"} <= held
     assert {name for name in held if not name.startswith("quadpy/")} == {"quadpy_pytest.py"}
-    assert {Path(name).suffix for name in held} <= {".py", ".pyi", ".typed"}
+    assert {Path(name).suffix for name in held} <= {".py", ".pyi", ".typed", ".c", ".h"}
 
 
 def test_metadata_names_version_licence_dependencies_and_command(wheel):
