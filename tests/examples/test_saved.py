@@ -53,18 +53,31 @@ def assert_same(picture: bytes, live: np.ndarray) -> None:
 
 
 def test_the_program_in_c_draws_the_picture(saved, live, tmp_path):
-    command = [*compiler(), *STRICT, f"-I{FOLDER}", EXAMPLES / "mpm88.c", FOLDER / "quadpy_graph.c", "-ldl", "-o", tmp_path / "mpm88"]
+    command = [
+        *compiler(),
+        *STRICT,
+        f"-I{FOLDER}",
+        EXAMPLES / "mpm88.c",
+        FOLDER / "quadpy_graph.c",
+        "-ldl",
+        "-o",
+        tmp_path / "mpm88",
+    ]
     subprocess.run(command, check=True, timeout=200)
     subprocess.run([tmp_path / "mpm88", saved, str(STEPS), tmp_path / "a.ppm"], check=True, timeout=100)
     assert_same((tmp_path / "a.ppm").read_bytes(), live)
-    failed = subprocess.run([tmp_path / "mpm88", "none", "1", "b"], capture_output=True, text=True, check=False, timeout=100)
+    failed = subprocess.run(
+        [tmp_path / "mpm88", "none", "1", "b"], capture_output=True, text=True, check=False, timeout=100
+    )
     assert (failed.returncode, failed.stderr) == (2, "none cannot be read: No such file or directory\n")
 
 
 def test_cmake_builds_it(saved, live, tmp_path):
     if not shutil.which("cmake") or not shutil.which("cc"):
         pytest.skip("no cmake")
-    subprocess.run(["cmake", "-S", EXAMPLES, "-B", tmp_path, f"-DQUADPY_C={FOLDER}"], check=True, capture_output=True, timeout=200)
+    subprocess.run(
+        ["cmake", "-S", EXAMPLES, "-B", tmp_path, f"-DQUADPY_C={FOLDER}"], check=True, capture_output=True, timeout=200
+    )
     subprocess.run(["cmake", "--build", tmp_path], check=True, capture_output=True, timeout=200)
     subprocess.run([tmp_path / "mpm88", saved, str(STEPS), tmp_path / "a.ppm"], check=True, timeout=100)
     assert_same((tmp_path / "a.ppm").read_bytes(), live)
@@ -82,12 +95,33 @@ def coverage(saved: Path) -> float:
 def test_rust_runs_it(saved, tmp_path):
     if not shutil.which("rustc") or not shutil.which("ar"):
         pytest.skip("no rustc")
-    subprocess.run([*compiler(), *STRICT, "-c", FOLDER / "quadpy_graph.c", "-o", tmp_path / "a.o"], check=True, timeout=200)
+    subprocess.run(
+        [*compiler(), *STRICT, "-c", FOLDER / "quadpy_graph.c", "-o", tmp_path / "a.o"], check=True, timeout=200
+    )
     subprocess.run(["ar", "rcs", tmp_path / "libquadpy_graph.a", tmp_path / "a.o"], check=True, timeout=100)
-    command = ["rustc", "--edition", "2021", EXAMPLES / "mpm88.rs", "-o", tmp_path / "mpm88", "-L", tmp_path, "-l", "static=quadpy_graph"]
+    command = [
+        "rustc",
+        "--edition",
+        "2021",
+        EXAMPLES / "mpm88.rs",
+        "-o",
+        tmp_path / "mpm88",
+        "-L",
+        tmp_path,
+        "-l",
+        "static=quadpy_graph",
+    ]
     built = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     if "c-string literals" in built.stderr or "edition" in built.stderr:
         pytest.skip("rustc is older than 1.77")
     assert built.returncode == 0, built.stderr
-    done = subprocess.run([tmp_path / "mpm88", saved, str(STEPS)], capture_output=True, text=True, check=True, timeout=100)
+    done = subprocess.run(
+        [tmp_path / "mpm88", saved, str(STEPS)], capture_output=True, text=True, check=True, timeout=100
+    )
     assert float(done.stdout) == pytest.approx(coverage(saved), rel=1e-3)
+
+
+def test_the_page_shows_the_programs():
+    page = (EXAMPLES.parents[1] / "guides/saved-graphs-c.md").read_text(encoding="utf-8")
+    for name in ("mpm88.c", "CMakeLists.txt"):
+        assert (EXAMPLES / name).read_text(encoding="utf-8") in page

@@ -2,8 +2,6 @@
 
 import sys
 
-import numpy as np
-
 import quadpy as qp
 from quadpy.examples import mpm88
 
@@ -30,4 +28,3 @@ def save(path: str, targets: list[str]) -> None:
 if __name__ == "__main__":
     qp.init(arch=qp.cpu)
     save(sys.argv[1], TARGETS)
-    np.testing.assert_equal(len(qp.graph.load(sys.argv[1]).arrays) > 0, True)

@@ -415,7 +415,9 @@ def test_no_mutated_file_crashes_the_reader(saved, tmp_path):
         for kernel in m["kernels"]:
             kernel["code"] = {"gfx942": kernel["code"]["gfx942"], "cpu:x86-64": kernel["code"][f"cpu:{HERE}"]}
             kernel["code"]["gfx942"]["image"] = kernel["code"]["cpu:x86-64"]["image"] = "code/0"
-            kernel["code"]["cpu:arm64"] = kernel["code"]["cpu:x86-64"] = kernel["code"]["cpu:x86-64"] | {"entry": "qpg_0"}
+            kernel["code"]["cpu:arm64"] = kernel["code"]["cpu:x86-64"] = kernel["code"]["cpu:x86-64"] | {
+                "entry": "qpg_0"
+            }
 
     small = tmp_path / "small.qpg"
     small.write_bytes(changed(saved, shorten, {"code/0": b"text"}))

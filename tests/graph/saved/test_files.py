@@ -15,10 +15,10 @@ from saved_cases import floats, half_step, saxpy
 
 import quadpy as qp
 from quadpy.errors import QuadpyError, SavedGraphError
+from quadpy.graph.saved.arrays import SavedArrays
 from quadpy.graph.saved.container import ALIGNMENT, MANIFEST, name_of, packed, unpacked
 from quadpy.graph.saved.manifest import read
 from quadpy.graph.saved.nodes import SavedNodes
-from quadpy.graph.saved.arrays import SavedArrays
 from quadpy.runtime.device.current import Config, current_config, set_config
 from quadpy.runtime.device.devices import current_device
 
