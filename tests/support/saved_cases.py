@@ -53,18 +53,18 @@ def explicit():
 
 def captured():
     x, y = floats(1, 2, 3, 4), floats(4, 3, 2, 1)
-    with qp.create_stream() as main, qp.create_stream() as other, qp.create_event() as ready, qp.create_event() as done:
-        with qp.graph.capture(main) as g:
-            x.fill(1.5, stream=main)
-            made = qp.ndarray(qp.f32, 4, stream=main)
-            ready.record(main)
-            ready.wait(other)
-            half_step(x, made, stream=other)
-            saxpy(3.0, x, y, stream=main)
-            done.record(other)
-            done.wait(main)
-            y.copy_from(made, stream=main)
-            saxpy(0.5, x, y, stream=main)
+    ready, done = qp.create_event(), qp.create_event()
+    with qp.create_stream() as main, qp.create_stream() as other, qp.graph.capture(main) as g:
+        x.fill(1.5, stream=main)
+        made = qp.ndarray(qp.f32, 4, stream=main)
+        ready.record(main)
+        ready.wait(other)
+        half_step(x, made, stream=other)
+        saxpy(3.0, x, y, stream=main)
+        done.record(other)
+        done.wait(main)
+        y.copy_from(made, stream=main)
+        saxpy(0.5, x, y, stream=main)
     return g, {"x": x, "y": y}, {}
 
 

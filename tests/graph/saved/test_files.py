@@ -6,7 +6,6 @@ import json
 import random
 import struct
 import zipfile
-import zlib
 from pathlib import Path
 
 import numpy as np
@@ -67,7 +66,8 @@ def test_other_programs_read_the_container():
     data = KEPT.read_bytes()
     with zipfile.ZipFile(KEPT) as file:
         assert file.testzip() is None
-        assert file.namelist()[0] == MANIFEST and file.namelist()[1:] == sorted(file.namelist()[1:])
+        first, *others = file.namelist()
+        assert (first, others) == (MANIFEST, sorted(others))
         for info in file.infolist():
             names, extra = struct.unpack_from("<HH", data, info.header_offset + 26)
             assert (info.header_offset + 30 + names + extra) % ALIGNMENT == 0
@@ -148,7 +148,7 @@ def mutated(value, chance):
     return chance.choice(SMALL)
 
 
-def test_mutated_manifests_are_named(monkeypatch):
+def test_mutated_manifests_are_named():
     """With right checksums: as a program would write them that has an error."""
     entries = unpacked(KEPT.read_bytes())
     manifest = json.loads(entries.pop(MANIFEST))
@@ -183,4 +183,4 @@ def test_what_the_digests_and_formats_say():
     at = data.index(entries[name])
     with pytest.raises(SavedGraphError, match="checksum of code/"):
         read(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
-    assert name_of("code", entries[name]) == name and zlib.crc32(b"") == 0
+    assert name_of("code", entries[name]) == name

@@ -109,10 +109,10 @@ def test_other_sizes(path):
             x, y = np.arange(n, dtype=np.float32), np.ones(n, np.float32)
             loaded.run(x=x, y=y)
             np.testing.assert_array_equal(y, 1 + 2.5 * np.arange(n, dtype=np.float32))
-        with pytest.raises(BoundsError, match="index 4 of y|reach index 4"):
+        with pytest.raises(BoundsError, match=r"reach index 4 of y"):
             loaded.run(x=np.ones(5, np.float32), y=np.ones(4, np.float32))
         loaded.run(x=np.ones(3, np.float32), y=y)
-        assert y[:3].tolist() == [3.5, 6.0, 8.5][:1] + y[1:3].tolist()
+        assert y.tolist() == [3.5, 6.0, 8.5, 8.5]
 
 
 def test_arrays_of_other_libraries(path):
@@ -162,7 +162,7 @@ def test_an_axis_that_must_stay(path):
     g = qp.graph.Graph()
     g.add_kernel(half_step, x[0:4], x[4:8])
     g.save(path, bind={"x": x})
-    with qp.graph.load(path) as loaded, pytest.raises(ArgumentError, match="axis 0 of x must have extent 8.*not 9"):
+    with qp.graph.load(path) as loaded, pytest.raises(ArgumentError, match=r"axis 0 of x must have extent 8.*not 9"):
         loaded.run(x=np.zeros(9, np.float32))
 
 
@@ -175,7 +175,7 @@ def test_a_copy_needs_equal_extents(path):
         to = np.zeros(3, np.float32)
         loaded.run(x=np.arange(3, dtype=np.float32), y=to)
         assert to.tolist() == [0, 1, 2]
-        with pytest.raises(ArgumentError, match="axis 0 of 'x' has extent 3.*axis 0 of 'y'"):
+        with pytest.raises(ArgumentError, match=r"axis 0 of 'x' has extent 3.*axis 0 of 'y'"):
             loaded.run(x=np.zeros(3, np.float32), y=np.zeros(2, np.float32))
 
 
@@ -283,8 +283,9 @@ def test_what_cannot_be_saved_is_named(add, path):
     add(g, x, y)
     with pytest.raises(GraphError, match=REFUSED[add]) as caught:
         g.save(path, bind={"x": x, "y": y})
-    assert caught.value.span is not None and caught.value.span.file == __file__
-    assert not path.exists() and not list(path.parent.iterdir())
+    assert caught.value.span is not None
+    assert caught.value.span.file == __file__
+    assert not list(path.parent.iterdir())
 
 
 BAD = {
@@ -360,5 +361,5 @@ def test_the_end(path):
     loaded.destroy()
     with pytest.raises(GraphError, match="was destroyed"):
         loaded.run(x=floats(1), y=floats(1))
-    with pytest.raises(OSError):
+    with pytest.raises(FileNotFoundError):
         qp.graph.load(path.with_name("none.qpg"))

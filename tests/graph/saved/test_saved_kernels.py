@@ -76,7 +76,7 @@ def test_in_graphs_and_captures(path):
         with graph.instantiate() as live:
             live.launch()
     assert (x.to_numpy().tolist(), y.to_numpy().tolist()) == ([2.5, 5.0], [2.25, 4.5])
-    with pytest.raises(GraphError, match="half_step.*not known how to compile"):
+    with pytest.raises(GraphError, match=r"half_step.*not known how to compile"):
         g.save(path, bind={"x": x, "y": y})
 
 
