@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from quadpy.core.dtypes import BY_NAME, u8
-from quadpy.core.messages import shown
+from quadpy.core.messages import counted, shown
 from quadpy.errors import ArgumentError
 from quadpy.graph.model.extents import overlap
 from quadpy.graph.saved.manifest import SavedFile, scalar_bytes
@@ -154,26 +154,26 @@ class SavedArrays:
     def _view(self, array: Mapping[str, Any], given: Any) -> ArrayView:
         """``given`` as the memory of ``array``."""
         name, element = array["name"], tuple(array["element"])
-        record = None
         try:
-            view = view_of(given, lambda _: element, record)
+            view = view_of(given, lambda _: ())
         except ArgumentError as error:
             raise ArgumentError(f"{name}: {error.message}", hint=error.hint) from error.__cause__
-        kind, scalar, ndim, inner = view.type_key
-        found, shape = type_text(scalar), tuple(view.abi[1 : 1 + ndim])
-        if (record_of_key(scalar) is None and inner != element) or found != array["type"]:
+        kind, scalar = view.type_key[:2]
+        if (found := type_text(scalar)) != array["type"]:
             raise ArgumentError(
-                f"{name} takes elements of {_text(array['type'], element)}, not {_text(found, inner)}",
+                f"{name} takes elements of {_text(array['type'], element)}, not {_text(found, view.type_key[3])}",
                 hint="convert the array",
             )
         if kind == "strided":
             raise ArgumentError(f"{name} must be contiguous", hint="copy it: numpy.ascontiguousarray")
         if "w" in array["access"] and not view.writable:
             raise ArgumentError(f"{name} is read-only, and the graph writes it", hint="pass a copy")
-        wanted = array["shape"]
-        if len(wanted) != ndim:
+        wanted, shape = (*array["shape"], *element), whole_shape(view)
+        if len(wanted) != len(shape):
+            of = f" of {_text(array['type'], element)}" if element else ""
             raise ArgumentError(
-                f"{name} takes {len(wanted)} axes, not {ndim}: {shown(shape)}", hint="reshape the array"
+                f"{name} takes {counted(len(array['shape']), 'axis')}{of}, not the shape {shown(shape)}",
+                hint="reshape the array",
             )
         for axis, (extent, here) in enumerate(zip(wanted, shape, strict=True)):
             if type(extent) is int and extent != here:
@@ -199,6 +199,12 @@ class SavedArrays:
                 f"{name} begins at {view.pointer:#x}, which is not a multiple of {aligned}",
                 hint="bind a copy of the array",
             )
+
+
+def whole_shape(view: ArrayView) -> tuple[int, ...]:
+    """The extents of an array, and then those of its elements, which are axes for other libraries."""
+    _, scalar, ndim, element = view.type_key
+    return (*view.abi[1 : 1 + ndim], *(element if record_of_key(scalar) is None else ()))
 
 
 def _text(scalar: str, element: Sequence[int]) -> str:

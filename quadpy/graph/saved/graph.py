@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from quadpy.core.completion import shows
 from quadpy.core.copying import OneProcess
 from quadpy.core.messages import counted
-from quadpy.core.public import call_site, made_by, public
-from quadpy.errors import CaptureError, GraphError, SavedGraphError
+from quadpy.core.public import call_site, called_often, made_by, public, shortened
+from quadpy.errors import CaptureError, GraphError, QuadpyError, SavedGraphError
 from quadpy.graph.building.graph import Graph
 from quadpy.graph.execution import GraphExec
 from quadpy.graph.model.inspect import GraphInfo
 from quadpy.graph.model.nodes import Node
-from quadpy.graph.saved.arrays import ArrayInfo, SavedArrays
+from quadpy.graph.saved.arrays import ArrayInfo, SavedArrays, whole_shape
 from quadpy.graph.saved.manifest import SavedFile, read
 from quadpy.graph.saved.nodes import SavedNodes
 from quadpy.graph.saved.plans import target_for
@@ -84,7 +84,10 @@ class SavedGraph(OneProcess):
         self._nodes = SavedNodes(file, target, device, self._arrays)
         self._lock = new_lock()
         self._exec: GraphExec | None = None
-        self._given: tuple[Any, ...] = ()
+        self._given: dict[str, Any] = {}  # the arrays of the last run, which their ids stand for
+        self._names: tuple[str, ...] = ()
+        self._same: tuple[int, ...] | None = None
+        self._place: object = None  # the addresses and shapes of the last run
         self._ended = False
 
     @property
@@ -92,7 +95,7 @@ class SavedGraph(OneProcess):
         """The arrays of the graph; a run binds those whose ``memory`` is "bound"."""
         return self._arrays.infos
 
-    @public
+    @called_often
     def run(self, stream: object = None, **arrays: Any) -> None:
         """Run the graph on ``stream`` (default: the thread's current stream) with ``arrays`` by name.
 
@@ -104,27 +107,35 @@ class SavedGraph(OneProcess):
             GraphError: the graph was destroyed.
             StreamError: ``stream`` was destroyed, or is of another device.
         """
-        with self._lock:
-            self._require_alive()
-            given = tuple(arrays.get(name) for name in self._arrays.names)
-            same = (
-                self._exec is not None
-                and len(arrays) == len(given) == len(self._given)
-                and all(new is old and type(new) is NDArray for new, old in zip(given, self._given, strict=True))
-            )
-            if same and self._exec is not None:
-                self._exec.launch(stream)
-                return
-            self._given = ()
-            self._run(arrays, stream)
-            self._given = given
+        try:
+            with self._lock:
+                if (
+                    (found := self._exec) is not None
+                    and tuple(map(id, arrays.values())) == self._same
+                    and tuple(arrays) == self._names
+                ):
+                    found.launch(stream)
+                    return
+                self._require_alive()
+                self._given, self._same = {}, None
+                self._run(arrays, stream)
+                if all(isinstance(array, NDArray) for array in arrays.values()):  # others may move
+                    self._given, self._names, self._same = arrays, tuple(arrays), tuple(map(id, arrays.values()))
+        except QuadpyError as error:
+            raise shortened(error)
 
     def _run(self, arrays: Mapping[str, Any], stream: object) -> None:
         """A run with other arrays than the one before; those of the host are copied to a GPU and back."""
         views = self._arrays.views(arrays)
-        shapes = [tuple(view.abi[1:]) for view in views]
+        shapes = [whole_shape(view) for view in views]
         if "host" in self.device.driver.features:
-            self._bind(views, shapes).launch(stream)
+            place = [view.abi for view in views], shapes
+            if self._exec is None or place != self._place:
+                self._place = None
+                self._bind(views, shapes)
+                self._place = place
+            assert self._exec is not None
+            self._exec.launch(stream)
             return
         on = stream_of(self.device, stream)
         written = [info for info in self.arrays if info.memory == "bound"]
@@ -152,7 +163,7 @@ class SavedGraph(OneProcess):
         with self._lock:
             self._require_alive()
             views = self._arrays.views(arrays)
-            return _graph_of(self.device, self._nodes.bound(views, [tuple(view.abi[1:]) for view in views]))
+            return _graph_of(self.device, self._nodes.bound(views, [whole_shape(view) for view in views]))
 
     def inspect(self) -> GraphInfo:
         """The works of the file as plain data; their memory is known when arrays are bound."""
@@ -162,7 +173,7 @@ class SavedGraph(OneProcess):
         """Release the graph; pending runs complete.  Destroying twice does nothing."""
         with self._lock:
             self._ended = True
-            found, self._exec, self._given = self._exec, None, ()
+            found, self._exec, self._given, self._same = self._exec, None, {}, None
         if found is not None:
             found.destroy()
 

@@ -108,10 +108,11 @@ class SavedKernel(OneProcess):
         ):
             raise ArgumentError(f"{self.__name__} takes {', '.join(names)}, each once", call_site())
         views = self._arrays.views({name: given[name] for name in self._arrays.names})
+        axes = {info.name: len(info.shape) for info in self._arrays.infos}
         there, values = dict(zip(self._arrays.names, views, strict=True)), list[Any]()
         for name, type, *shape in self._parameters:
             if type == "array":
-                values += there[name].abi
+                values += there[name].abi[: 1 + axes[name]]  # those of elements are known
             else:
                 values += _numbers(given[name], type, tuple(map(int, shape)), name)
         try:

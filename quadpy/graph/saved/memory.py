@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
 from typing import Any, Final
 
 import numpy as np
@@ -45,7 +46,7 @@ class SavedArray:
     type: str = "u8"
     element: tuple[int, ...] = ()
     shape: tuple[int, ...] = ()
-    fixed: set[int] | None = None
+    fixed: set[int] = field(default_factory=set)
     letters: str = ""
     aligned: int = 1
     narrow: bool = False
@@ -59,13 +60,13 @@ class SavedArray:
         """Whether these are all of its bytes."""
         return (start, nbytes) == (self.start, self.nbytes)
 
-    def fix(self) -> None:
-        """Let its extents stay as they are: the graph uses a part of it, or as other memory."""
-        self.fixed = set(range(len(self.shape)))
+    def fix(self, first: int = 0) -> None:
+        """Let its extents from axis ``first`` on stay as they are: the graph uses a part of it, or as other memory."""
+        self.fixed.update(range(first, len(self.shape)))
 
     def free(self) -> Iterator[int]:
         """The axes whose extents may change."""
-        return (k for k in range(len(self.shape)) if self.memory == "bound" and k not in (self.fixed or ()))
+        return (k for k in range(len(self.shape)) if self.memory == "bound" and k not in self.fixed)
 
 
 class SavedMemory:
@@ -198,6 +199,7 @@ def _described(name: str, memory: str, given: Any) -> SavedArray:
             f"{name!r} has no elements, and cannot be told from other empty arrays", call_site(),
             hint="save the graph with at least one element; a run may bind an empty array",
         )  # fmt: skip
+    element = element if scalar in BY_NAME else ()
     return SavedArray(name, memory, start, nbytes, type_text(scalar), tuple(element), tuple(shape))
 
 

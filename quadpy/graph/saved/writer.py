@@ -119,17 +119,17 @@ class Writer:
         if number is None:
             return ["bits", bits_of(value.code, given)]
         array, there = self._memory.arrays[number], memory[value.param]
-        shape = tuple(values.get((value.param, "extent", axis)) for axis in range(len(array.shape)))
+        axes = sum(key[:2] == (value.param, "extent") for key in values)
+        shape = tuple(values[value.param, "extent", axis] for axis in range(axes))
         whole = (
             array.is_whole(there.pointer, there.nbytes)
-            and shape == array.shape
+            and (shape == array.shape[:axes] and axes)
             and (value.param, "stride", 0) not in values
         )
         if value.part == "pointer":
             array.letters = "".join(letter for letter in "rw" if letter in array.letters + effects.get(value.param, ""))
             array.narrow = array.narrow or not getattr(there, "wide", False)
-            if not whole:
-                array.fix()
+            array.fix(axes if whole else 0)  # later axes are those of elements
             if given % ALIGNED == 0 and array.start % ALIGNED == 0:
                 array.aligned = ALIGNED
             return [

@@ -130,7 +130,7 @@ WRONG = {
     "missing": (lambda: {"x": floats(1)}, "the array 'y' is not bound"),
     "unknown": (lambda: {"x": floats(1), "y": floats(1), "z": floats(1)}, "no array 'z'"),
     "dtype": (lambda: {"x": np.ones(4), "y": floats(1)}, "x takes elements of f32, not f64"),
-    "axes": (lambda: {"x": np.ones((2, 2), np.float32), "y": floats(1)}, "x takes 1 axes, not 2"),
+    "axes": (lambda: {"x": np.ones((2, 2), np.float32), "y": floats(1)}, "x takes 1 axis, not the shape (2, 2)"),
     "strided": (lambda: {"x": np.ones(8, np.float32)[::2], "y": floats(1)}, "x must be contiguous"),
     "number": (lambda: {"x": 1.0, "y": floats(1)}, "x: float is not an array"),
 }
@@ -164,6 +164,27 @@ def test_an_axis_that_must_stay(path):
     g.save(path, bind={"x": x})
     with qp.graph.load(path) as loaded, pytest.raises(ArgumentError, match=r"axis 0 of x must have extent 8.*not 9"):
         loaded.run(x=np.zeros(9, np.float32))
+
+
+@qp.kernel
+def lift(x: qp.types.ndarray(dtype=saved_cases.vec3, ndim=1)):
+    for i in x:
+        x[i].y += 1.0
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_vectors_are_bound_as_kernels_take_them(plain, path):
+    x = np.zeros((4, 3), np.float32) if plain else qp.ndarray(saved_cases.vec3, 4)
+    g = qp.graph.Graph()
+    g.add_kernel(lift, x)
+    g.save(path, bind={"x": x})
+    other = qp.ndarray(saved_cases.vec3, 2)
+    with qp.graph.load(path) as loaded:
+        for given in (np.zeros((5, 3), np.float32), other, x):
+            loaded.run(x=given)
+        with pytest.raises(ArgumentError, match=r"axis 1 of x must have extent 3.*not 4"):
+            loaded.run(x=np.zeros((5, 4), np.float32))
+    assert other.to_numpy()[:, 1].tolist() == [1.0, 1.0]
 
 
 def test_a_copy_needs_equal_extents(path):
