@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
-
-if TYPE_CHECKING:
-    from quadpy.jit.kernel import BoundKernel, Kernel
+from typing import Any, Final
 
 
-class _BoundKernels(dict["Kernel", "BoundKernel"]):
+class _BoundKernels(dict[Any, Any]):
     """The kernels of one object, by the kernel of its class.  It is in the object, so that both end together."""
 
     __slots__ = ("owner",)
@@ -16,7 +13,7 @@ class _BoundKernels(dict["Kernel", "BoundKernel"]):
     def __init__(self, owner: object = None) -> None:
         self.owner = owner
 
-    def __missing__(self, kernel: Kernel) -> BoundKernel:
+    def __missing__(self, kernel: Any) -> Any:
         return self.setdefault(kernel, kernel.bound_class(kernel, self.owner))
 
     def __reduce__(self) -> tuple[Any, ...]:  # a copy of the object has its own kernels

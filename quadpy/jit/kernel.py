@@ -248,7 +248,7 @@ class Kernel(ByName):
     def save(
         self, path: str | os.PathLike[str], targets: Iterable[str] | str | None = None, /, **arguments: Argument
     ) -> None:
-        """Write machine code for ``targets`` to a file, from which ``qp.load_kernel`` makes a kernel without the compiler.
+        """Write machine code for ``targets`` to the file ``path``, from which ``qp.load_kernel`` makes a kernel without the compiler.
 
         ``targets`` and ``arguments`` are as for ``qp.graph.Graph.save`` and ``compile``.  A name that ends with ``.hipfb``
         gives a fat binary for AMD's GPUs instead, which ``hipModuleLoadData`` takes.
