@@ -340,7 +340,7 @@ class Kernel(ByName):
                 return found
         except (AttributeError, KeyError):
             pass
-        return kernels_of(instance)[self]
+        return kernels_of(instance)[self]  # type: ignore[no-any-return]  # as above
 
     def __repr__(self) -> str:
         which = "kernel" if not self.options.derivative else f"{self.options.derivative} kernel of"
