@@ -221,11 +221,12 @@ class StaleNodes(RunningDriver):
 
 
 class FixedNodes(RunningDriver):
-    """Changes of nodes are accepted, and have no effect."""
+    """Changes and switches of nodes are accepted, and have no effect."""
 
     def __init__(self):
         super().__init__()
         self.graphs.update = lambda *_: True
+        self.graphs.enable = lambda *_, **__: None
 
 
 class NoOrderOfBranches(RunningDriver):
