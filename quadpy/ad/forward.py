@@ -32,7 +32,8 @@ class FwdMode(Block):
     ``param`` is the field or ndarray to differentiate by, ``seed`` has a number for each of its elements, by default 1 for one element;
     both may be lists of as many.  With duals in several directions, ``needs_dual=4``, a seed has these as its first axis.
     Afterwards ``loss.dual`` is the derivative of ``loss``, one of them or a list.  Kernels compute duals together with
-    their values, in one launch.  All duals are cleared first, on the current stream, unless ``clear_gradients=False``.
+    their values, in one launch.  All duals are cleared first, on the current stream, unless ``clear_gradients=False``,
+    other than those of arrays that another thread made or used last.
     """
 
     @public
@@ -51,7 +52,7 @@ class FwdMode(Block):
     @public
     def __enter__(self) -> Self:
         refuse_inner()
-        for each in list(with_derivatives("dual")) if self._clears else ():
+        for each in list(with_derivatives("dual", of_this_thread=True)) if self._clears else ():
             clear(each.dual)
         for dual, seed in self._seeds:
             dual.from_numpy(seed)
@@ -137,14 +138,13 @@ class ForwardRunner(Following):
         Raises:
             ArgumentError: a derivative would be lost.
         """
-        found = [whole for each in given.arrays for whole in self.lost.having(bytes_of(each))]
-        found += [each for each in given.numbers if each.has_dual()]
         have = [bytes_of(each) for whole in with_derivatives("dual") for each in (whole, whole.dual)]
+        found = [] if given.kernel.options.derivative else self.lost.used_by(given)
+        found += [each for each in given.numbers if each.has_dual()]
         is_taken = bool(found) and not given.kernel.options.derivative
         self.lost.call(given.kernel, given.arrays, given.touched, have, differentiated=is_taken)
         if not is_taken:
             return given, None
-        given.refuse_ours(found, "in forward mode", "write it as a kernel")
         directions = directions_of(found)
         return given.derivative(f"dual{of(directions)}"), directions
 

@@ -176,18 +176,7 @@ class Recorder(Following):
         """
         if self.unnoted or Derivative.of(given.kernel.options.derivative).kind:
             return False
-        found = [(each, whole) for each in given.arrays for whole in self.lost.having(bytes_of(each))]
-        given.refuse_ours(
-            [whole for _, whole in found],
-            "on a tape",
-            "write it as a kernel, or give it a derivative with qp.ad.custom",
-        )
-        for array, whole in found:
-            if array in given.views and getattr(array, "grad", None) is None:
-                raise ArgumentError(
-                    f"{given.kernel.source.name} gets a part of {whole!r}, or its memory as another array, without the gradient",
-                    call_site(), hint="pass the array itself",
-                )  # fmt: skip
+        found = self.lost.used_by(given)
         return bool(found) or bool(given.plan.code.results and given.numbers)
 
     def _launch_number(self, launch: Launch) -> int:
@@ -233,6 +222,7 @@ class Recorder(Following):
         with quietly(self):
             graphs = import_late("quadpy.ad.graphs")
             again = graphs.backward_of(run)
+            self.lost.used((*again.reads, *again.written))
             for each in again.calls:
                 self.follow(each)
                 if self.unnoted:

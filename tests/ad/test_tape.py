@@ -273,6 +273,34 @@ def test_other_threads_are_not_noted():
     assert u.grad.to_numpy().tolist() == [0, 0, 0]
 
 
+def test_tapes_of_other_threads_keep_their_gradients():
+    """At the end of a tape, gradients of arrays that another thread used last are not cleared."""
+    made, found = [arrays(1, 2, 3) for _ in range(3)], {}
+
+    def work(number):
+        x, y, loss = made[number]
+        for _ in range(20):
+            with qp.ad.Tape(loss):
+                square(x, y)
+                add_up(y, loss)
+            found.setdefault(number, []).append(x.grad.to_numpy().tolist())
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(3)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert found == {k: [[2, 4, 6]] * 20 for k in range(3)}
+    _, y, loss = arrays(1, 2, 3)
+    y.grad.fill(7)
+    with qp.ad.Tape(loss):
+        pass
+    assert y.grad.to_numpy().tolist() == [0, 0, 0]  # of this thread
+    assert made[0][0].grad.to_numpy().tolist() == [2, 4, 6]
+    qp.ad.clear_all_gradients()
+    assert made[0][0].grad.to_numpy().tolist() == [0, 0, 0]
+
+
 def test_an_error_in_the_block():
     x, y, loss = arrays(1, 2, 3)
 
@@ -303,9 +331,28 @@ def test_parts_of_arrays_are_refused():
     x, y, loss = arrays(1, 2, 3)
     with qp.ad.Tape(loss), pytest.raises(qp.ArgumentError, match="a part of"):
         square(x[1:], y)
+    with qp.ad.Tape(loss), pytest.raises(qp.ArgumentError, match="copied on a tape"):
+        square(x[::-1], y)  # a copy
     if is_shared_with_numpy(x):
         with qp.ad.Tape(loss), pytest.raises(qp.ArgumentError, match="a part of"):
             square(np.asarray(x), y)
+
+
+def test_parts_of_constants():
+    @qp.kernel
+    def scaled(a: qp.Array1D[qp.f64], b: qp.Array1D[qp.f64], c: qp.Array1D[qp.f64]):
+        for i in b:
+            c[i] = a[i] * b[i]
+
+    x, y, loss = arrays(1, 1, 1)
+    for part in (slice(1, 6, 2), slice(None, None, -2), slice(0, 3)):
+        constant = qp.ndarray(qp.f64, 6)
+        constant.from_numpy(np.arange(6.0))
+        with qp.ad.Tape(loss):
+            scaled(constant[part], x, y)
+            constant[3:6].fill(9)
+            add_up(y, loss)
+        assert x.grad.to_numpy().tolist() == np.arange(6.0)[part].tolist()
 
 
 def test_functions_of_quadpys_own_are_refused():
