@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
-from weakref import WeakSet
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from quadpy.errors import ArgumentError, OverwrittenError
 from quadpy.jit.kernel import Kernel
 from quadpy.jit.observed_call import accesses_of
 from quadpy.jit.plan import Plan, Values, Views
+from quadpy.jit.variants import firsts
 from quadpy.jit.watched import watched
 from quadpy.lang.arguments import Derivative
 from quadpy.lang.fingerprints import is_our_module
@@ -142,14 +143,14 @@ def backward_launch(
     return BackwardLaunch(on, back, sum(changed.values(), ()), touches, number), reads
 
 
-_from_before: Final[WeakSet[Kernel]] = WeakSet()
-"""Backward kernels that would need what their kernels have overwritten."""
+_from_before: Final[WeakKeyDictionary[Kernel, set[tuple[int, ...]]]] = WeakKeyDictionary()
+"""Backward kernels that would need what their kernels have overwritten, where these of their arrays are the same."""
 
 
 def _backward(forward: Launch, kind: str, args: tuple[Any, ...]) -> Launch:
     """The launch of the backward kernel; of one that runs on what was there before ``forward`` only if the usual one cannot be."""
-    usual = forward.kernel.derivative(kind)
-    if usual in _from_before:
+    usual, same = forward.kernel.derivative(kind), tuple(firsts(view.pointer for view in forward.views))
+    if same in _from_before.get(usual, ()):
         return forward.derivative(f"{kind}@before", args)
     try:
         return forward.derivative(kind, args)
@@ -160,7 +161,7 @@ def _backward(forward: Launch, kind: str, args: tuple[Any, ...]) -> Launch:
     except OverwrittenError as error:
         hint = "write to another array, or to other elements"
         raise OverwrittenError(first.message, first.span, hint=hint) from error
-    _from_before.add(usual)
+    _from_before.setdefault(usual, set()).add(same)
     return found
 
 

@@ -62,7 +62,7 @@ MOST_PAIRS: Final = 400
 
 
 class Overlaps:
-    """Arrays that must not overlap: pairs of which at least one is written, and arrays and ``fields``.
+    """Arrays that must not overlap: pairs that the code touches, of which at least one is written, and arrays and ``fields``.
 
     pairs   such arrays, by number; () for more than ``MOST_PAIRS``
     sorted  whether there are more
@@ -70,7 +70,7 @@ class Overlaps:
 
     def __init__(self, args: Mapping[str, ArgType], code: CodeObject, fields: Sequence[tuple[int, int]]) -> None:
         names = [name for name, arg in args.items() if isinstance(arg, ArrayArg)]
-        written = code.written
+        written, touched = code.written, {name for task in code.tasks for name, _ in task.effects}
         self._written = [name in written for name in names]
         self._fields = fields  # their memory can reach a kernel a second time, as a NumPy view
         read = self._written.count(False)
@@ -79,7 +79,7 @@ class Overlaps:
             (i, j)
             for i, first in enumerate(self._written)
             for j, second in enumerate(self._written[i + 1 :], i + 1)
-            if first or second
+            if (first or second) and {names[i], names[j]} <= touched
         )  # fmt: skip
 
     def found(self, views: Views) -> bool:

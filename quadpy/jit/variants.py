@@ -7,7 +7,8 @@ A generated function makes it from the arguments of a call, and checks that the 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from operator import attrgetter
 from types import MethodType, ModuleType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -37,6 +38,8 @@ from quadpy.lang.arguments import ArgType, Derivative, MemberPath
 from quadpy.lang.decorators import Method
 from quadpy.lang.dependencies import MISSING, Dependencies
 from quadpy.lang.source import FunctionSource
+from quadpy.runtime.arrays.ndarray import NDArray
+from quadpy.runtime.arrays.ordered import OrderedNDArray
 from quadpy.runtime.arrays.view import ArrayView
 from quadpy.runtime.device.current import Config
 
@@ -69,10 +72,18 @@ class Variant:
         paths: Sequence[MemberPath], options: KernelOptions, receiver: Receiver | None,
     ) -> None:  # fmt: skip
         self.paths = tuple(paths)
-        self._names: dict[str, object] = {"same": _same, "key": _contents, "equal": _equal_arrays}
+        self._names: dict[str, object] = {
+            "same": _same,
+            "key": _contents,
+            "equal": _equal_arrays,
+            "firsts": firsts,
+            "map": map,
+            "id": id,
+        }
         self._guards: dict[str, str] = {}  # by the expression that is compared
         self._identities: set[str] = set()  # expressions that are one object in all calls
         self._passed: list[str] = []  # expressions
+        self._arrays: dict[str, tuple[str, Argument]] = {}  # those that are differentiated: name, expression, array
         self._parameters: list[Parameter] = []
         self._fixed: dict[MemberPath, TemplateParameter | ContainerParameter] = {}
         self._receiver, self._derivative = receiver, Derivative.of(options.derivative)
@@ -86,6 +97,7 @@ class Variant:
             self._add(MemberPath(parameter.name), parameter)
         for path in self.paths:
             self._add_member(path)
+        self._merge_arrays()
         if self._derivative.kind == "grad" and _returns_value(source):
             adjoint_of_result()  # there must be one
             self._parameters.append(ArrayParameter("return.grad", None, (), None))
@@ -130,12 +142,26 @@ class Variant:
             self._parameters.append(parameter)
             self._passed.append(text)
             if isinstance(parameter, ArrayParameter):
+                if self._derivative.paths and isinstance(given, (NDArray, OrderedNDArray)):
+                    self._arrays[parameter.name] = text, given
                 for derivative in self._derivative.paths:
                     self._add_derivative(path, given, derivative)
             elif self._derivative.kind:
                 self._add_number(path, given)
             return
         self._fixed[path] = parameter
+
+    def _merge_arrays(self) -> None:
+        """An array that is passed twice is one parameter to the code, as its derivative is one, too."""
+        names, texts = list(self._arrays), ", ".join(text for text, _ in self._arrays.values())
+        first = firsts([id(array) for _, array in self._arrays.values()])
+        same = {name: names[k] for name, k in zip(names, first, strict=True) if names[k] != name}
+        self._parameters = [
+            replace(each, same=same.get(each.name, "")) if isinstance(each, ArrayParameter) else each
+            for each in self._parameters
+        ]
+        if len(names) > 1:
+            self._guards[f"[{texts}]"] = f"firsts([*map(id, ({texts}))]) != {first}"
 
     def _add_derivative(self, path: MemberPath, array: Argument, derivative: str) -> None:
         """The gradient or dual of an array that is passed; calls of the variant have one, too, or have none."""
@@ -308,6 +334,12 @@ class _Flat(Dispatcher):
         made.plans.release()
         self.variant.watch(made.plans.reads)
         return made
+
+
+def firsts(items: Iterable[Hashable]) -> list[int]:
+    """For each, the number of the first that is equal."""
+    known: dict[Hashable, int] = {}
+    return [known.setdefault(each, k) for k, each in enumerate(items)]
 
 
 def _returns_value(source: FunctionSource) -> bool:

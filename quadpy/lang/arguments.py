@@ -40,6 +40,7 @@ class ArrayArg:
     """An array; a read-only one may not be written.  Its elements are structs if there is a ``record``.
 
     Each rank has a part of a ``distributed`` one.  Indices of a ``clamped`` one are moved into its range.
+    Where calls pass the array twice, the later parameter means the earlier one, called ``same``.
     """
 
     type: Array
@@ -47,6 +48,7 @@ class ArrayArg:
     record: RecordType | None = None
     distributed: bool = False
     clamped: bool = False
+    same: str = ""
 
 
 class MemberPath(NamedTuple):

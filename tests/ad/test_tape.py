@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import threading
 
 import numpy as np
@@ -271,6 +272,90 @@ def test_other_threads_are_not_noted():
         assert v.to_numpy().tolist() == [1, 4, 9]
     assert x.grad.to_numpy().tolist() == [2, 4, 6]
     assert u.grad.to_numpy().tolist() == [0, 0, 0]
+
+
+@qp.kernel
+def multiply(a: qp.Array1D[qp.f64], b: qp.Array1D[qp.f64], c: qp.Array1D[qp.f64]) -> None:
+    for i in a:
+        c[i] = a[i] * b[i] + 0.5 * c[i]
+
+
+@dataclasses.dataclass
+class Factors:
+    a: qp.Array1D[qp.f64]
+    b: qp.Array1D[qp.f64]
+
+
+@qp.kernel
+def multiply_members(f: Factors, c: qp.Array1D[qp.f64]) -> None:
+    for i in c:
+        c[i] = f.a[i] * f.b[i] + 0.5 * c[i]
+
+
+def expected_of_products(calls, values):
+    """The last array and its gradients after ``c = a * b + c / 2`` for each of ``calls``, where the loss is the sum of squares."""
+    held, steps = [np.array(each) for each in values], []
+    for a, b, c in calls:
+        steps.append([each.copy() for each in held])
+        held[c] = held[a] * held[b] + 0.5 * held[c]
+    adjoints = [np.zeros_like(each) for each in held]
+    adjoints[-1] += 2 * held[-1]
+    for (a, b, c), before in zip(reversed(calls), reversed(steps), strict=True):
+        out, adjoints[c] = adjoints[c], 0.5 * adjoints[c]
+        adjoints[a] = adjoints[a] + before[b] * out
+        adjoints[b] = adjoints[b] + before[a] * out
+    return held[-1], adjoints
+
+
+@pytest.mark.parametrize("as_members", [False, True])
+@pytest.mark.parametrize(
+    "calls",
+    [
+        [(0, 0, 2)],
+        [(0, 2, 2)],
+        [(2, 2, 2)],
+        [(0, 1, 2), (0, 0, 1), (1, 1, 1), (1, 2, 1), (0, 1, 2), (2, 2, 0), (0, 2, 2)],
+    ],
+)
+def test_an_array_that_is_passed_twice(calls, as_members):
+    values = [[0.5, 0.7], [1.1, -0.4], [0.3, 0.9]]
+    all_of_them, loss = [arrays(*each)[0] for each in values], arrays()[2]
+    for _ in range(2):  # also with code that exists
+        for each, numbers in zip(all_of_them, values, strict=True):
+            each.from_numpy(np.array(numbers))
+        loss.fill(0)
+        with qp.ad.Tape(loss):
+            for a, b, c in ([all_of_them[k] for k in call] for call in calls):
+                multiply_members(Factors(a, b), c) if as_members else multiply(a, b, c)
+            square_sum(all_of_them[-1], loss)
+        last, adjoints = expected_of_products(calls, values)
+        np.testing.assert_allclose(all_of_them[-1].to_numpy(), last, rtol=1e-14)
+        for each, adjoint in zip(all_of_them, adjoints, strict=True):
+            np.testing.assert_allclose(each.grad.to_numpy(), adjoint, rtol=1e-13)
+
+
+@qp.kernel
+def square_sum(a: qp.Array1D[qp.f64], loss: qp.Array0D[qp.f64]) -> None:
+    for i in a:
+        loss[None] += a[i] ** 2
+
+
+def test_arrays_that_are_the_same_in_some_launches_of_a_replay():
+    @qp.graph.replay
+    def step(a, b, c, loss):
+        loss.fill(0)
+        with qp.ad.Tape(loss):
+            multiply(a, b, c)
+            square_sum(c, loss)
+
+    values, loss = [[0.5, 0.7], [1.1, -0.4], [0.3, 0.9]], arrays()[2]
+    given = [arrays(*each)[0] for each in values]
+    for call in ((0, 1, 2), (0, 2, 2), (0, 0, 2), (1, 0, 2), (2, 2, 2), (0, 1, 2)):
+        for each, numbers in zip(given, values, strict=True):
+            each.from_numpy(np.array(numbers))
+        step(*(given[k] for k in call), loss)
+        for each, adjoint in zip(given, expected_of_products([call], values)[1], strict=True):
+            np.testing.assert_allclose(each.grad.to_numpy(), adjoint, rtol=1e-13, err_msg=str(call))
 
 
 def test_tapes_of_other_threads_keep_their_gradients():
