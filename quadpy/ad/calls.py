@@ -13,10 +13,10 @@ from quadpy.ad.entries import Touch
 from quadpy.core.light import dataclass
 from quadpy.core.public import call_site
 from quadpy.errors import ArgumentError, OverwrittenError
+from quadpy.jit.comparisons import firsts
 from quadpy.jit.kernel import Kernel
 from quadpy.jit.observed_call import accesses_of
 from quadpy.jit.plan import Plan, Values, Views
-from quadpy.jit.variants import firsts
 from quadpy.jit.watched import watched
 from quadpy.lang.arguments import Derivative
 from quadpy.lang.fingerprints import is_our_module

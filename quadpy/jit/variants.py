@@ -7,7 +7,7 @@ A generated function makes it from the arguments of a call, and checks that the 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
 from types import MethodType, ModuleType
@@ -15,9 +15,17 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-from quadpy.core.dtypes import Scalar
 from quadpy.errors import ArgumentError
-from quadpy.hostmath import Elements, Struct
+from quadpy.jit.comparisons import (
+    can_change,
+    contents,
+    equal_arrays,
+    equals_itself_alone,
+    firsts,
+    is_stable,
+    kept,
+    same,
+)
 from quadpy.jit.compile_time_parameters import (
     ContainerParameter,
     Declared,
@@ -26,7 +34,6 @@ from quadpy.jit.compile_time_parameters import (
     is_array,
     passed_parameter,
     primitives_of,
-    value_key,
 )
 from quadpy.jit.dispatcher import Dispatcher
 from quadpy.jit.fast_call.arguments import define
@@ -55,9 +62,6 @@ Receiver: TypeAlias = tuple[str, object]
 _UNWATCHED: Final = (Method, MethodType, ModuleType, type(MISSING))
 """Types of attributes that calls do not compare, since each read makes a new object."""
 
-_DEEPEST: Final = 20
-"""Containers deeper inside others are compared by identity."""
-
 _REFUSALS: Final = (AttributeError, LookupError, TypeError)
 
 
@@ -73,9 +77,9 @@ class Variant:
     ) -> None:  # fmt: skip
         self.paths = tuple(paths)
         self._names: dict[str, object] = {
-            "same": _same,
-            "key": _contents,
-            "equal": _equal_arrays,
+            "same": same,
+            "key": contents,
+            "equal": equal_arrays,
             "firsts": firsts,
             "map": map,
             "id": id,
@@ -155,9 +159,9 @@ class Variant:
         """An array that is passed twice is one parameter to the code, as its derivative is one, too."""
         names, texts = list(self._arrays), ", ".join(text for text, _ in self._arrays.values())
         first = firsts([id(array) for _, array in self._arrays.values()])
-        same = {name: names[k] for name, k in zip(names, first, strict=True) if names[k] != name}
+        merged = {name: names[k] for name, k in zip(names, first, strict=True) if names[k] != name}
         self._parameters = [
-            replace(each, same=same.get(each.name, "")) if isinstance(each, ArrayParameter) else each
+            replace(each, same=merged.get(each.name, "")) if isinstance(each, ArrayParameter) else each
             for each in self._parameters
         ]
         if len(names) > 1:
@@ -226,10 +230,10 @@ class Variant:
             return
         name = f"g{len(self._names)}"
         self._names[name] = value
-        if _can_change(value):
-            self._names[name], self._names[f"{name}_kept"] = _contents(value), _kept(value)  # ids stay unique
+        if can_change(value):
+            self._names[name], self._names[f"{name}_kept"] = contents(value), kept(value)  # ids stay unique
             self._guards[text] = f"key({text}) != {name}"
-        elif _equals_itself_alone(value):
+        elif equals_itself_alone(value):
             self._guards[text] = f"{text} is not {name}"
             self._guards.pop(f"{text}.__class__", None)
             self._identities.add(text)
@@ -283,7 +287,7 @@ class Variant:
             if isinstance(value, (Method, MethodType)) and path.root in self._roots:
                 self._guard_method(path)
             watched = path.root in self._roots and not isinstance(value, _UNWATCHED)
-            if not watched or not _is_stable(path, self._roots[path.root], value):
+            if not watched or not is_stable(path, self._roots[path.root], value):
                 continue
             if isinstance(value, np.ndarray):
                 self._guard_array(self._text(path), path.of(self._roots[path.root]), value)
@@ -336,81 +340,6 @@ class _Flat(Dispatcher):
         return made
 
 
-def firsts(items: Iterable[Hashable]) -> list[int]:
-    """For each, the number of the first that is equal."""
-    known: dict[Hashable, int] = {}
-    return [known.setdefault(each, k) for k, each in enumerate(items)]
-
-
 def _returns_value(source: FunctionSource) -> bool:
     returned = source.tree.returns
     return returned is not None and not (isinstance(returned, ast.Constant) and returned.value is None)
-
-
-def _can_change(value: object) -> bool:
-    """Whether ``value`` can mean something else to a kernel later."""
-    return isinstance(value, (Elements, Struct, list, dict, set)) or (
-        isinstance(value, tuple) and any(map(_can_change, value))
-    )
-
-
-def _contents(value: object, depth: int = 0) -> Hashable:
-    """Equal for values that are the same to a kernel, down to the items of containers; what arrays hold may change."""
-    match value:
-        case list() | tuple() | dict() if depth > _DEEPEST:  # it may contain itself
-            return ("id", id(value))
-        case list() | tuple():
-            return (type(value).__name__, *(_contents(item, depth + 1) for item in value))
-        case dict():
-            return ("dict", *((value_key(key), _contents(item, depth + 1)) for key, item in value.items()))
-        case set():
-            return ("set", frozenset(map(value_key, value)))
-        case np.ndarray():
-            return ("array", id(value))
-        case _:
-            return value_key(value)
-
-
-def _kept(value: object, depth: int = 0) -> object:
-    """The current contents of a container."""
-    match value:
-        case list() | tuple() if depth <= _DEEPEST:
-            return tuple(_kept(item, depth + 1) for item in value)
-        case dict() if depth <= _DEEPEST:
-            return tuple((key, _kept(item, depth + 1)) for key, item in value.items())
-        case set():
-            return tuple(value)
-        case _:
-            return value
-
-
-def _equal_arrays(a: object, b: Any) -> bool:
-    return isinstance(a, np.ndarray) and (a.dtype, a.shape) == (b.dtype, b.shape) and a.tobytes() == b.tobytes()
-
-
-def _equals_itself_alone(value: object) -> bool:
-    key = value_key(value)
-    return value is None or isinstance(value, (bool, Scalar)) or key[0] == "id"
-
-
-def _same(a: object, b: object) -> bool:
-    """Whether code for ``b`` is code for ``a``, which another object may be."""
-    if a is b:
-        return True
-    if type(a) is not type(b):
-        return False
-    if isinstance(a, (tuple, list)) and isinstance(b, (tuple, list)):
-        return len(a) == len(b) and all(map(_same, a, b))
-    if isinstance(a, dict) and isinstance(b, dict):
-        return _same([*a.items()], [*b.items()])
-    if isinstance(a, set):
-        return _contents(a) == _contents(b)
-    return isinstance(a, np.ndarray) or value_key(a) == value_key(b)
-
-
-def _is_stable(path: MemberPath, root: object, value: object) -> bool:
-    """Whether reading the attribute again gives the same: not so for properties that make objects."""
-    try:
-        return _same(path.of(root), value)
-    except Exception:  # noqa: BLE001 - a property may raise anything
-        return False
