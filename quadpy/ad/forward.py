@@ -12,6 +12,7 @@ from quadpy.ad.arrays import ZERO, bytes_of, clear, part_of, storages_of, with_d
 from quadpy.ad.calls import Launch
 from quadpy.ad.lost import Following
 from quadpy.ad.switch import begin, end, refuse_inner
+from quadpy.core.derivatives import Derivative
 from quadpy.core.public import call_site, public, require_switch
 from quadpy.errors import ArgumentError
 from quadpy.jit.kernel import Kernel
@@ -146,7 +147,7 @@ class ForwardRunner(Following):
         if not is_taken:
             return given, None
         directions = directions_of(found)
-        return given.derivative(f"dual{of(directions)}"), directions
+        return given.derivative(Derivative("dual", directions)), directions
 
     def wrote(self, on: Stream, target: ObservedAccess) -> None:
         """Like ``Taker.wrote``: the dual of a constant is 0."""
@@ -166,11 +167,6 @@ class ForwardRunner(Following):
 
     def exported(self, on: Stream) -> None:
         """Like ``Taker.exported``: nothing is kept."""
-
-
-def of(directions: int | None) -> str:
-    """How the kind of a derivative ends."""
-    return "" if directions is None else f":{directions}"
 
 
 def within(where: Where | None, directions: int | None) -> Where:

@@ -41,7 +41,7 @@ from quadpy.jit.fast_call.owners import read_once
 from quadpy.jit.options import KernelOptions
 from quadpy.jit.parameters import Argument, ArrayParameter, Parameter
 from quadpy.jit.results import adjoint_of_result
-from quadpy.lang.arguments import ArgType, Derivative, MemberPath
+from quadpy.lang.arguments import ArgType, MemberPath
 from quadpy.lang.decorators import Method
 from quadpy.lang.dependencies import MISSING, Dependencies
 from quadpy.lang.source import FunctionSource
@@ -90,7 +90,7 @@ class Variant:
         self._arrays: dict[str, tuple[str, Argument]] = {}  # those that are differentiated: name, expression, array
         self._parameters: list[Parameter] = []
         self._fixed: dict[MemberPath, TemplateParameter | ContainerParameter] = {}
-        self._receiver, self._derivative = receiver, Derivative.of(options.derivative)
+        self._receiver, self._derivative = receiver, options.derivative
         self._texts = {each.name: f"a{k}" for k, each in enumerate(declared)}
         self._roots: dict[str, Any] = dict(zip(self._texts, args, strict=True))
         if receiver is not None:
