@@ -126,7 +126,8 @@ struct qpg_graph {
   const node *guards;
   bool is_ready; /* all that depends on what is bound is known */
   const struct driver *driver; /* NULL on the CPU */
-  int64_t units;               /* of the GPU */
+  void *driver_library;
+  int64_t units; /* of the GPU */
   module_t *modules;             /* as many as kernels, and an empty one */
   char *scratch;
 };
@@ -186,13 +187,12 @@ __attribute__((noreturn)) static void damaged(parser *p, const char *what) {
 }
 
 static unsigned hex4(parser *p) {
+  static const char digits[] = "0123456789abcdefABCDEF";
   unsigned found = 0;
   for (int k = 0; k < 4; k++) {
-    char c = p->at < p->end ? *p->at++ : '\0';
-    if (c >= '0' && c <= '9') found = found * 16 + (unsigned)(c - '0');
-    else if (c >= 'a' && c <= 'f') found = found * 16 + (unsigned)(c - 'a') + 10;
-    else if (c >= 'A' && c <= 'F') found = found * 16 + (unsigned)(c - 'A') + 10;
-    else damaged(p, "\\u has no four digits");
+    const char *digit = p->at < p->end && *p->at ? strchr(digits, *p->at++) : NULL;
+    if (!digit) damaged(p, "\\u has no four digits");
+    found = found * 16 + (unsigned)(digit - digits) - (digit - digits > 15 ? 6 : 0);
   }
   return found;
 }
@@ -204,14 +204,10 @@ static char *utf8(parser *p, char *to) {
     c = 0x10000 + ((c - 0xD800) << 10) + ((hex4(p) - 0xDC00) & 0x3FF);
   }
   if (!c) damaged(p, "a text contains NUL");
-  if (c < 0x80) {
-    *to++ = (char)c;
-    return to;
-  }
   if (c >= 0x10000) *to++ = (char)(0xF0 | (c >> 18)), *to++ = (char)(0x80 | ((c >> 12) & 63));
   else if (c >= 0x800) *to++ = (char)(0xE0 | (c >> 12));
-  *to++ = (char)(c >= 0x800 ? 0x80 | ((c >> 6) & 63) : 0xC0 | (c >> 6));
-  *to++ = (char)(0x80 | (c & 63));
+  if (c >= 0x80) *to++ = (char)(c >= 0x800 ? 0x80 | ((c >> 6) & 63) : 0xC0 | (c >> 6));
+  *to++ = (char)(c < 0x80 ? c : 0x80 | (c & 63));
   return to;
 }
 
@@ -256,18 +252,17 @@ static void parse_integer(parser *p, node *out) {
 }
 
 static node *parse(parser *p, int depth) {
-  static const struct { const char *word; kind_t kind; } words[] = {{"null", J_NULL}, {"false", J_FALSE}, {"true", J_TRUE}};
+  static const char *const words[] = {"null", "false", "true"}; /* in the order of their kinds */
   node *out = (node *)piece(p, sizeof(node)), **last = &out->first;
   char begin = look(p), end = begin == '{' ? '}' : ']';
   memset(out, 0, sizeof *out);
   if (depth >= MOST_DEPTH) damaged(p, "it is nested too deeply");
   for (size_t k = 0; k < COUNT(words); k++) {
-    size_t length = strlen(words[k].word);
-    if ((size_t)(p->end - p->at) >= length && !memcmp(p->at, words[k].word, length)) {
-      out->kind = words[k].kind;
-      p->at += length;
-      return out;
-    }
+    size_t length = strlen(words[k]);
+    if ((size_t)(p->end - p->at) < length || memcmp(p->at, words[k], length)) continue;
+    out->kind = (kind_t)k;
+    p->at += length;
+    return out;
   }
   if (begin == '"') {
     out->kind = J_TEXT;
@@ -275,9 +270,10 @@ static node *parse(parser *p, int depth) {
   } else if (begin == '{' || begin == '[') {
     out->kind = begin == '{' ? J_MAP : J_LIST;
     p->at++;
-    while (look(p) != end) {
+    for (char c; (c = look(p)) != end;) {
       const char *key = NULL;
-      if (out->number && *p->at++ != ',') damaged(p, "a comma is missing");
+      if (out->number && c != ',') damaged(p, "a comma is missing");
+      p->at += out->number > 0;
       if (begin == '{') {
         if (look(p) != '"') damaged(p, "a key is missing");
         key = parse_text(p);
@@ -306,21 +302,23 @@ static const node *find(const node *map, const char *key) {
   return NULL;
 }
 
+/* The same; NULL for null, too. */
+static const node *find_some(const node *map, const char *key) {
+  const node *found = find(map, key);
+  return found && found->kind != J_NULL ? found : NULL;
+}
+
 static const node *get(qpg_graph *graph, const node *map, const char *key, kind_t kind) {
   const node *found = find(map, key);
   if (!found || found->kind != kind) fail(graph, "the manifest is damaged: '%s' is missing or of another kind", key);
   return found;
 }
 
-static const char *get_text(qpg_graph *graph, const node *map, const char *key) {
-  return get(graph, map, key, J_TEXT)->text;
-}
+static const char *get_text(qpg_graph *graph, const node *map, const char *key) { return get(graph, map, key, J_TEXT)->text; }
 
 static bool get_bool(qpg_graph *graph, const node *map, const char *key) {
   const node *found = find(map, key);
-  if (!found || (found->kind != J_TRUE && found->kind != J_FALSE))
-    fail(graph, "the manifest is damaged: '%s' is missing or of another kind", key);
-  return found->kind == J_TRUE;
+  return (found && found->kind == J_TRUE) || get(graph, map, key, J_FALSE)->kind == J_TRUE;
 }
 
 static int64_t integer(qpg_graph *graph, const node *n, int64_t least, int64_t most, const char *what) {
@@ -364,24 +362,14 @@ static uint32_t number(const unsigned char *at, int bytes) {
 }
 
 static uint32_t crc32_of(const unsigned char *at, size_t size) {
-  static uint32_t table[4][256];
-  static bool is_made;
+  static uint32_t table[256]; /* threads that fill it at once write the same */
   uint32_t crc = 0xFFFFFFFFu;
-  if (!is_made) {
-    for (uint32_t k = 0; k < 256; k++) {
-      uint32_t c = k;
-      for (int bit = 0; bit < 8; bit++) c = c & 1 ? 0xEDB88320u ^ (c >> 1) : c >> 1;
-      table[0][k] = c;
-    }
-    for (uint32_t k = 0; k < 256; k++)
-      for (int row = 1; row < 4; row++) table[row][k] = table[row - 1][k] >> 8 ^ table[0][table[row - 1][k] & 255];
-    is_made = true;
+  for (uint32_t k = 0; !table[255] && k < 256; k++) {
+    uint32_t c = k;
+    for (int bit = 0; bit < 8; bit++) c = c & 1 ? 0xEDB88320u ^ (c >> 1) : c >> 1;
+    table[k] = c;
   }
-  for (; size >= 4; size -= 4, at += 4) {
-    crc ^= number(at, 4);
-    crc = table[3][crc & 255] ^ table[2][crc >> 8 & 255] ^ table[1][crc >> 16 & 255] ^ table[0][crc >> 24];
-  }
-  while (size--) crc = table[0][(crc ^ *at++) & 255] ^ crc >> 8;
+  while (size--) crc = table[(crc ^ *at++) & 255] ^ crc >> 8;
   return ~crc;
 }
 
@@ -569,7 +557,7 @@ static void open_driver(qpg_graph *graph, const struct driver *driver, char devi
       return;
     snprintf(device, 64, "sm_%d", major * 10 + minor);
   }
-  graph->driver = driver;
+  graph->driver_library = library;
   graph->units = units > 0 ? units : 128;
 }
 
@@ -602,68 +590,54 @@ static int fits(const char *target, const char *device) {
   return 0;
 }
 
-static const char *on_cpu(const node *kernels) {
+/* How good code for a CPU is on this one; 0 if it does not run. */
+static int runs_here(const char *target) {
 #if defined(__x86_64__)
-  static const char *const names[] = {"cpu:x86-64-v4", "cpu:x86-64-v3", "cpu:x86-64-v2", "cpu:x86-64"};
-  bool runs[4];
   __builtin_cpu_init();
-  runs[3] = true;
-  runs[2] = __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt");
-  runs[1] = runs[2] && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("fma");
-  runs[0] = runs[1] && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-            __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  bool v2 = __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt");
+  bool v3 = v2 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("fma");
+  bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
+            __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  if (v4 && !strcmp(target, "cpu:x86-64-v4")) return 4;
+  if (v3 && !strcmp(target, "cpu:x86-64-v3")) return 3;
+  if (v2 && !strcmp(target, "cpu:x86-64-v2")) return 2;
+  return !strcmp(target, "cpu:x86-64");
 #elif defined(__aarch64__)
-  static const char *const names[] = {"cpu:arm64"};
-  const bool runs[] = {true};
+  return !strcmp(target, "cpu:arm64");
 #else
-  static const char *const names[] = {""};
-  const bool runs[] = {false};
+  return (void)target, 0;
 #endif
-  for (size_t k = 0; k < COUNT(names); k++)
-    if (runs[k] && has(kernels, names[k])) return names[k];
-  return NULL;
 }
 
-/* Chooses the target, and opens its driver. */
+/* Whether the user asks for a target, or accepts it. */
+static bool is_wanted(const char *asked, const char *target) {
+  bool is_cpu = !strncmp(target, "cpu:", 4);
+  return !asked || !strcmp(asked, target) || (is_cpu && (!strcmp(asked, "cpu") || !strcmp(asked, target + 4)));
+}
+
+/* Chooses the best target that is wanted and runs here: a GPU before the CPU. */
 static void choose(qpg_graph *graph, const node *kernels, const char *asked) {
-  const node *codes = kernels->first ? find(kernels->first, "code") : NULL;
-  const char *found = NULL;
-  char device[64] = "", full[64];
-  for (size_t k = 0; k < COUNT(drivers) && !found && codes; k++) {
-    const struct driver *driver = &drivers[k];
-    int best = 0;
-    bool some = false;
-    for (const node *code = codes->kind == J_MAP ? codes->first : NULL; code; code = code->next)
-      some |= !strncmp(code->key, driver->prefix, 3) && (!asked || !strcmp(asked, code->key));
-    if (!some) continue;
-    open_driver(graph, driver, device);
-    for (const node *code = codes->first; code && *device; code = code->next) {
-      int how = fits(code->key, device);
-      if (how > best && (!asked || !strcmp(asked, code->key)) && has(kernels, code->key)) best = how, found = code->key;
-    }
-    if (asked && !found) {
-      if (!*device) fail(graph, "%s cannot be used here: there is no driver, or no device", driver->name);
-      fail(graph, "code for %s does not run on this device, which is a %s", asked, device);
-    }
-    if (!found) graph->driver = NULL;
+  const node *codes = kernels->first ? get(graph, kernels->first, "code", J_MAP)->first : NULL;
+  const struct driver *driver, *found = NULL;
+  const char *target = NULL;
+  char device[COUNT(drivers)][64] = {"", ""}, names[256] = "";
+  int best = 0;
+  for (const node *code = codes; code; code = code->next) {
+    int how = strncmp(code->key, "cpu:", 4) ? 0 : runs_here(code->key), k = 0;
+    snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", *names ? ", " : "", code->key);
+    for (driver = NULL; k < (int)COUNT(drivers) && !driver; k++)
+      if (!strncmp(code->key, drivers[k].prefix, 3)) driver = &drivers[k];
+    if (!is_wanted(asked, code->key)) continue;
+    if (driver && !*device[k - 1]) open_driver(graph, driver, device[k - 1]);
+    if (driver && (how = fits(code->key, device[k - 1]))) how += 10;
+    if (how > best && has(kernels, code->key)) best = how, target = code->key, found = driver;
   }
-  if (!found && (!asked || !strcmp(asked, "cpu"))) found = on_cpu(kernels);
-  if (!found && asked && strncmp(asked, "gfx", 3) && strncmp(asked, "sm_", 3)) {
-    snprintf(full, sizeof full, "%s%s", strncmp(asked, "cpu:", 4) ? "cpu:" : "", asked);
-    found = strcmp(asked, "cpu") && has(kernels, full) ? full : NULL;
-#if defined(__x86_64__)
-    if (found && strncmp(found, "cpu:x86", 7)) fail(graph, "code for %s does not run on an x86-64 processor", asked);
-#elif defined(__aarch64__)
-    if (found && strncmp(found, "cpu:arm", 7)) fail(graph, "code for %s does not run on an arm64 processor", asked);
-#endif
-  }
-  if (!found) {
-    char names[256] = "";
-    for (const node *code = codes && codes->kind == J_MAP ? codes->first : NULL; code; code = code->next)
-      snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", *names ? ", " : "", code->key);
-    fail(graph, "the file has no code for %s; it has code for %s", asked ? asked : "a device of this machine", *names ? names : "none");
-  }
-  snprintf(graph->target, sizeof graph->target, "%s", found);
+  if (!target && (kernels->first || (asked && strncmp(asked, "cpu", 3))))
+    fail(graph, "the file has code for %s, of which nothing runs here%s%s; the machine's GPUs: %s %s", *names ? names : "nothing",
+         asked ? " as " : "", asked ? asked : "", *device[0] ? device[0] : *device[1] ? "" : "none that was needed", device[1]);
+  if (found) open_driver(graph, found, device[0]); /* the last one may be another */
+  graph->driver = found;
+  snprintf(graph->target, sizeof graph->target, "%s", target ? target : "cpu");
 }
 
 /* Code --------------------------------------------------------------------------------------------------------------- */
@@ -712,15 +686,14 @@ static void load_task(qpg_graph *graph, const kernel_t *k, task_t *t, const node
   t->cooperative = get_bool(graph, from, "cooperative");
   t->threads = get_integer(graph, from, "threads", 0, 1024);
   t->shared = get_integer(graph, from, "shared", 0, 1 << 20);
-  t->extent = find(from, "extent");
-  t->coarsened = find(from, "coarsened");
-  if (t->extent && t->extent->kind == J_NULL) t->extent = NULL;
-  if (t->coarsened && t->coarsened->kind == J_NULL) t->coarsened = NULL;
+  t->extent = find_some(from, "extent");
+  t->coarsened = find_some(from, "coarsened");
   t->most_blocks = USUAL_BLOCKS;
   if (!graph->driver) return;
   if (t->threads < 1) fail(graph, "the manifest is damaged: kernel %s has no threads", k->name);
   t->coarsen_from = USUAL_BLOCKS * graph->units / t->threads;
   check(graph, graph->driver->call->function(&t->function, handle, t->symbol), t->symbol);
+  if (t->shared) ask(graph->driver_library, "cuFuncSetAttribute", t->function, (void *)8, (void *)(intptr_t)t->shared); /* most dynamic shared memory */
   int resident = 0;
   if (!graph->driver->call->occupancy(&resident, t->function, (int)t->threads, (size_t)t->shared) && resident > 0)
     t->most_blocks = resident * graph->units;
@@ -769,8 +742,7 @@ static void load_kernel(qpg_graph *graph, kernel_t *k, const node *from) {
   k->limits = find(facts, "limits");
   k->conditions = find(from, "conditions");
   k->tasks = (int)tasks->number;
-  k->flow = find(facts, "flow");
-  if (k->flow && k->flow->kind == J_NULL) k->flow = NULL;
+  k->flow = find_some(facts, "flow");
   if (k->flow) check_flow(graph, k, k->flow);
   k->task = NEW(graph, task_t, (size_t)k->tasks);
   void *handle = module_of(graph, get_text(graph, facts, "image"));
@@ -792,7 +764,7 @@ static char *allocate(qpg_graph *graph, size_t bytes) {
 }
 
 static void load_array(qpg_graph *graph, array_t *a, const node *from) {
-  const node *shape = get(graph, from, "shape", J_LIST), *aligned = find(from, "aligned"), *most = find(from, "most"), *data = find(from, "data");
+  const node *shape = get(graph, from, "shape", J_LIST), *most = find_some(from, "most"), *data = find_some(from, "data");
   wide bytes;
   a->name = get_text(graph, from, "name");
   a->type = get_text(graph, from, "type");
@@ -800,8 +772,8 @@ static void load_array(qpg_graph *graph, array_t *a, const node *from) {
   a->is_written = strchr(a->access, 'w') != NULL;
   a->memory = choice(graph, find(from, "memory"), memories, COUNT(memories), "kind of memory");
   a->item = get_integer(graph, from, "item", 1, 1 << 30);
-  a->aligned = aligned ? integer(graph, aligned, 0, 1 << 20, "'aligned'") : 0;
-  a->most = most && most->kind != J_NULL ? integer(graph, most, 0, INT64_MAX, "'most'") : -1;
+  a->aligned = get_integer(graph, from, "aligned", 0, 1 << 20);
+  a->most = most ? integer(graph, most, 0, INT64_MAX, "'most'") : -1;
   if (shape->number > QPG_MAX_RANK) fail(graph, "array %s has more than %d axes", a->name, QPG_MAX_RANK);
   for (const node *n = shape->first; n; n = n->next, a->rank++) {
     bool is_free = a->memory == BOUND && is_text(item(n, 0), "value");
@@ -815,9 +787,9 @@ static void load_array(qpg_graph *graph, array_t *a, const node *from) {
   a->bytes = (int64_t)bytes;
   a->pointer = allocate(graph, (size_t)a->bytes);
   a->is_bound = true;
-  if (data && data->kind == J_TEXT) {
+  if (data) {
     size_t size;
-    const unsigned char *found = entry_of(graph, data->text, &size);
+    const unsigned char *found = entry_of(graph, get_text(graph, from, "data"), &size);
     if (size != (size_t)a->bytes) fail(graph, "the file is damaged: the data of array %s have another size", a->name);
     if (!graph->driver) memcpy(a->pointer, found, size);
     else if (size) check(graph, graph->driver->call->upload(a->pointer, found, size), "copying data");
@@ -900,7 +872,7 @@ __attribute__((noinline)) static void load(qpg_graph *graph, const void *target)
   if (look(&p) || p.at != p.end) damaged(&p, "something follows it");
   if (get(graph, root, "format", J_INTEGER)->number != FORMAT)
     fail(graph, "the file has format %lld, this reader knows %d", (long long)find(root, "format")->number, FORMAT);
-  if (find(root, "parameters") && find(root, "parameters")->kind != J_NULL) fail(graph, "the file has a kernel alone, and no graph");
+  if (find_some(root, "parameters")) fail(graph, "the file has a kernel alone, and no graph");
   const node *arrays = get(graph, root, "arrays", J_LIST), *kernels = get(graph, root, "kernels", J_LIST);
   const node *works = get(graph, root, "works", J_LIST), *sizes = get(graph, root, "sizes", J_LIST);
   choose(graph, kernels, (const char *)target);
