@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from quadpy._version import __version__
 from quadpy.core.dtypes import Scalar
+from quadpy.core.flow import conditions_of, has_loop
 from quadpy.core.narrow import MOST_NARROW_BYTES
 from quadpy.core.target import TargetSpec
 from quadpy.errors import ArgumentError, GraphError
@@ -33,7 +34,7 @@ _HOST: Final = "host-x86_64-unknown-linux-gnu-"
 
 def save_kernel(
     source: FunctionSource, path: str | os.PathLike[str], targets: Iterable[str] | str | None,
-    compiled_for: Callable[[TargetSpec], tuple[Compiled, Mapping[str, ArgType]]],
+    compiled_for: Callable[..., tuple[Compiled, Mapping[str, ArgType]]],
 ) -> None:  # fmt: skip
     """See ``Kernel.save``; ``compiled_for`` gives the code of the kernel of ``source``, and the types of its arguments."""
     file, specs = file_of(path), targets_of(targets, current_device())
@@ -58,10 +59,13 @@ def save_kernel(
         each: type for each, type in types[0].items() if isinstance(type, (ArrayArg, ScalarArg, VecArg, StructArg))
     }
     arrays, sizes = _arrays(passed, codes[0])
-    forms: list[tuple[TargetSpec, CodeObject, CodeObject | None]] = [
-        (spec, code, None) for spec, code in zip(specs, codes, strict=True)
+    looped = [spec.family != "cpu" and has_loop(code.flow) for spec, code in zip(specs, codes, strict=True)]
+    again = [
+        compiled_for(spec, predicated=True)[0].code if has else None for spec, has in zip(specs, looped, strict=True)
     ]
-    only = KernelCode(0, name, place_of(source.span), [], False, forms)
+    conditions = [(each, cast("ArrayArg", passed[each]).type.elem.nbytes) for each in conditions_of(codes[0].flow)]
+    forms = list(zip(specs, codes, again, strict=True))
+    only = KernelCode(0, name, place_of(source.span), conditions, False, forms)
     entries: dict[str, bytes] = {}
     manifest = {
         "format": FORMAT, "quadpy": __version__, "arrays": arrays, "sizes": sizes, "works": [], "guards": [],
