@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from quadpy.core.dtypes import BY_NAME, u8
 from quadpy.core.messages import counted, shown
-from quadpy.errors import ArgumentError
+from quadpy.errors import ArgumentError, DeviceError
 from quadpy.graph.model.extents import overlap
 from quadpy.graph.saved.manifest import SavedFile, scalar_bytes
 from quadpy.graph.saved.memory import type_text
@@ -185,8 +185,12 @@ class SavedArrays:
         return view
 
     def _require_place(self, array: Mapping[str, Any], view: ArrayView) -> None:
-        """ArgumentError for memory that the code cannot take."""
+        """ArgumentError, or DeviceError, for memory that the code cannot take."""
         name, most = array["name"], array["most"]
+        if view.device not in (None, self.device) or (
+            "host" in self.device.driver.features and view.device is not None
+        ):
+            raise DeviceError(f"{name} is on {view.device}, and the graph on {self.device}", hint="copy it there")
         if most is not None and (view.nbytes > most or max(view.abi[1:], default=0) > _LARGEST_EXTENT):
             raise ArgumentError(
                 f"{name} has {view.nbytes} bytes; the graph was saved for arrays of up to {most}",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -12,13 +13,14 @@ import numpy as np
 from quadpy.core.completion import shows
 from quadpy.core.copying import OneProcess
 from quadpy.core.dtypes import BY_NAME
+from quadpy.core.importing import import_late
 from quadpy.core.public import call_site, made_by, public
 from quadpy.errors import ArgumentError, GraphError, SavedGraphError
 from quadpy.graph.saved.arrays import SavedArrays
 from quadpy.graph.saved.container import damaged
 from quadpy.graph.saved.graph import read_file
 from quadpy.graph.saved.manifest import SavedFile
-from quadpy.graph.saved.plans import plan_of, target_for
+from quadpy.graph.saved.plans import plan_of, span_of, target_for
 from quadpy.jit.cpu_plan import CpuPlan
 from quadpy.jit.gpu_plan import GpuPlan
 from quadpy.jit.misfits import Misfit
@@ -27,6 +29,8 @@ from quadpy.jit.plan import Values, Views
 from quadpy.runtime.device.current import current_config
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.devices import current_device
+from quadpy.runtime.device.modules import Label
+from quadpy.runtime.launch.capturing import CAPTURES, differentiating_here
 from quadpy.runtime.launch.launch import HostLaunch, Prepared
 
 T = TypeVar("T")
@@ -81,16 +85,31 @@ class SavedKernel(OneProcess):
         except (KeyError, IndexError, TypeError, ValueError, AttributeError, SyntaxError, RecursionError) as error:
             raise damaged(f"the facts of its kernel cannot be read ({error})") from error
         self.__name__: str = kernel["name"]
+        self._label = Label(self.__name__, span=span_of(kernel["place"]))
 
     def __call__(self, /, *args: Any, stream: object = None, **kwargs: Any) -> Any:
         """Run the kernel and return its result.
 
         Raises:
-            ArgumentError: an argument is missing, or does not fit; the message has its name.
+            ArgumentError: an argument is missing, or does not fit, with its name; or derivatives are taken.
             BoundsError: the kernel is certain to leave an array.
             StreamError: ``stream`` was destroyed, or is of another device.
         """
-        return self._planned(args, kwargs, lambda values, views: self._plan.run(values, views, stream))
+        run: Callable[..., Any] = self._plan.run
+        if CAPTURES.watched:
+            run = self._watched(run)
+        return self._planned(args, kwargs, lambda values, views: run(values, views, stream))
+
+    def _watched(self, run: Callable[..., Any]) -> Callable[..., Any]:
+        """``run``, which tells the observer of work."""
+        if differentiating_here() is not None:
+            raise ArgumentError(
+                f"the saved kernel {self.__name__} is called on a tape, and a file has no derivatives", call_site(),
+                hint="call the kernel itself; or call it before or after the tape",
+            )  # fmt: skip
+        if (observer := CAPTURES.observer) is None:
+            return run
+        return partial(import_late("quadpy.jit.observed_call").run_observed, observer, self._label, self._plan)
 
     def prepare(self, /, *args: Any, **kwargs: Any) -> Prepared | HostLaunch:
         """Return what a call with ``args`` and ``kwargs`` would launch; a graph takes it as a node."""

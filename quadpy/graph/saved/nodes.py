@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from quadpy.core.formula import formula_from_json
-from quadpy.core.source import Span
 from quadpy.errors import ArgumentError, QuadpyError
 from quadpy.graph.model.inspect import GraphInfo, NodeInfo
 from quadpy.graph.model.kernels import node_of_launches
@@ -16,7 +15,7 @@ from quadpy.graph.model.nodes import EmptyNode, MemcpyNode, MemsetNode, Node
 from quadpy.graph.saved.arrays import Bound, Part, SavedArrays
 from quadpy.graph.saved.container import damaged
 from quadpy.graph.saved.manifest import SavedFile
-from quadpy.graph.saved.plans import plan_of
+from quadpy.graph.saved.plans import plan_of, span_of
 from quadpy.jit.formula import Evaluator, compile_formula
 from quadpy.jit.misfits import Misfit
 
@@ -80,7 +79,11 @@ class SavedNodes:
             case _:
                 made = EmptyNode()
         names = tuple(self._works[before]["name"] for before in work["after"])
-        return replace(made, name=work["name"], after=names, derived=work["derived"], span=_span(work["place"]))
+        whole = tuple(part.keep for part in made.keep if isinstance(part, Part) and part.keep is not None)
+        return replace(
+            made, name=work["name"], after=names, derived=work["derived"], span=span_of(work["place"]),
+            keep=(*made.keep, *whole),
+        )  # fmt: skip
 
     def _kernel(self, work: Mapping[str, Any], arrays: Sequence[Bound]) -> Node:
         kernel, plan = self._kernels[work["kernel"]], self._plans[work["kernel"]]
@@ -149,8 +152,3 @@ def _require_inside(array: Bound, start: int, nbytes: int) -> None:
 def _number(code: str, bits: int) -> Any:
     """The value with these bits, whose letter in ``struct``'s language is ``code``."""
     return struct.unpack(f"={code}", bits.to_bytes(struct.calcsize(f"={code}"), "little"))[0]
-
-
-def _span(place: str) -> Span | None:
-    file, colon, line = place.rpartition(":")
-    return Span(file, int(line)) if colon and line.isdecimal() else None

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from quadpy.core.artifact import AbiLayout, CodeObject, ResultShape
+from quadpy.core.source import Span
 from quadpy.core.target import parse_target
 from quadpy.errors import ArgumentError, SavedGraphError
 from quadpy.graph.saved.facts import code_from_json
@@ -61,24 +62,31 @@ def plan_of(
         return made if keep_hidden else replace(made, hidden=after, results=())
 
     made = code(facts)
+    spans = (span_of(kernel["place"]),) * len(made.tasks)
     if "host" in device.driver.features:
         library = load_library(made.image)
         try:
             entry = ENTRY((made.entry, library))
         except AttributeError as error:
             raise SavedGraphError(f"the code of the kernel {name} lacks its entry {made.entry}") from error
-        return CpuPlan(made, name=name, entry=entry, seed=seed, result_shape=result_shape)
+        return CpuPlan(made, name=name, spans=spans, entry=entry, seed=seed, result_shape=result_shape)
 
     def wider() -> NoReturn:
         raise ArgumentError(f"{name}: more iterations than a grid has threads", hint="bind smaller arrays")
 
-    plan = GpuPlan(made, device, name=name, wider=wider, seed=seed, result_shape=result_shape)
+    plan = GpuPlan(made, device, name=name, spans=spans, wider=wider, seed=seed, result_shape=result_shape)
     again = facts.get("predicated")
     repeated = None if again is None else GpuPlan(code(again), device, name=name, wider=wider)
     setter = facts.get("setter")
     plan.origin = SavedOrigin(device, made.layout, repeated, None if setter is None else file.entries[setter])
     plan.effects = effects_of(made) if kernel["independent"] else None
     return plan
+
+
+def span_of(place: str) -> Span | None:
+    """The file and line that ``place_of`` wrote."""
+    file, colon, line = place.rpartition(":")
+    return Span(file, int(line)) if colon and line.isdecimal() else None
 
 
 class SavedOrigin:

@@ -405,6 +405,18 @@ def test_targets(path):
         qp.graph.load(path, target="x86-64-v3")
 
 
+def test_a_tape_refuses_it_and_the_checker_sees_it(path):
+    saved(path)
+    x, y = qp.ndarray(qp.f32, 3, needs_grad=True), qp.ndarray(qp.f32, 3, needs_grad=True)
+    with qp.graph.load(path) as loaded:
+        with pytest.raises(ArgumentError, match="a tape goes back through kernels"), qp.ad.Tape(y):
+            loaded.run(x=x, y=y)
+        with qp.create_stream() as one, qp.create_stream() as two, qp.hazards.check(collect=True) as found:
+            loaded.run(one, x=x, y=y)
+            half_step(x, y, stream=two)
+        assert found.possible
+
+
 def test_the_end(path):
     saved(path)
     loaded = qp.graph.load(path)

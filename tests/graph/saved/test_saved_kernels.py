@@ -153,6 +153,20 @@ def test_a_graph_is_no_kernel(path):
         qp.load_kernel(path)
 
 
+def test_a_tape_refuses_it_and_the_checker_sees_it(path):
+    half_step.save(path)
+    loaded, x, y = qp.load_kernel(path), qp.ndarray(qp.f32, 3, needs_grad=True), qp.ndarray(qp.f32, 3, needs_grad=True)
+    with pytest.raises(ArgumentError, match="half_step is called on a tape"), qp.ad.Tape(y):
+        loaded(x, y)
+    with qp.create_stream() as one, qp.create_stream() as two, qp.hazards.check(collect=True) as found:
+        loaded(x, y, stream=one)
+        loaded(x, y, stream=two)
+    assert found.possible
+    with qp.profile() as profile:
+        loaded(x, y)
+    assert "half_step" in str(profile)
+
+
 def test_a_fat_binary(tmp_path):
     file = tmp_path / "saxpy.hipfb"
     saxpy.save(file, ["gfx942", "gfx1100"])
