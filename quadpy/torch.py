@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
+from quadpy.core.derivatives import Derivative
 from quadpy.core.dtypes import u1
 from quadpy.core.messages import counted
 from quadpy.core.public import public
@@ -280,9 +281,9 @@ def _register_second(op: Any, call: _Call, names: list[str], arrays: list[str], 
                 plain.dual = ways[name].contiguous() if name in ways else torch.zeros_like(plain)
                 plain.grad.dual = torch.zeros_like(plain)
         with _current_stream() as stream:
-            call.kernel.derivative("dual")(**passed, **call.given, stream=stream)
+            call.kernel.derivative(Derivative("dual"))(**passed, **call.given, stream=stream)
             tangents = [getattr(passed[name], "dual", passed[name]).clone() for name in outputs]
-            call.kernel.derivative("grad.dual")(**passed, **call.given, stream=stream)
+            call.kernel.derivative(Derivative("grad.dual"))(**passed, **call.given, stream=stream)
         found = (getattr(getattr(passed.get(name), "grad", None), "dual", None) for name in arrays)
         return (
             *(torch.zeros_like(known[n]) if d is None else d for n, d in zip(arrays, found, strict=True)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import threading
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -60,9 +60,9 @@ def _whole(storage: Storage) -> Storage:
     return getattr(storage, "inner", storage)  # a BlockedStorage, whose module few programs need
 
 
-def with_derivatives(kind: str) -> Iterator[Any]:
-    """All fields and ndarrays with memory that have a derivative of this kind."""
-    for each in DIFFERENTIATED:
+def with_derivatives(kind: str, *, of_this_thread: bool = False) -> Iterator[Any]:
+    """All fields and ndarrays with memory that have a derivative of this kind; or those that no other thread has used last."""
+    for each in DIFFERENTIATED.of_this_thread() if of_this_thread else DIFFERENTIATED:
         if getattr(each, f"has_{kind}")() and (not isinstance(each, HasDerivatives) or _is_placed(each)):
             yield each
 
@@ -97,7 +97,12 @@ def part_of(access: ObservedAccess) -> Bytes:
 @public
 def clear_all_gradients() -> None:
     """Set the gradients of all fields and ndarrays, and their duals, to 0."""
-    for each in with_derivatives("grad"):
+    clear_gradients(with_derivatives("grad"))
+
+
+def clear_gradients(arrays: Iterable[Any]) -> None:
+    """Set the gradients of ``arrays``, and their duals, to 0."""
+    for each in arrays:
         clear(each.grad)
         if each.grad.has_dual():
             clear(each.grad.dual)

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
-from weakref import WeakSet
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from quadpy.ad.arrays import Bytes, bytes_of, copy_of, overlap, storages_of, without_gradients
 from quadpy.ad.entries import Touch
+from quadpy.core.derivatives import Derivative
 from quadpy.core.light import dataclass
 from quadpy.core.public import call_site
 from quadpy.errors import ArgumentError, OverwrittenError
+from quadpy.jit.comparisons import firsts
 from quadpy.jit.kernel import Kernel
 from quadpy.jit.observed_call import accesses_of
 from quadpy.jit.plan import Plan, Values, Views
 from quadpy.jit.watched import watched
-from quadpy.lang.arguments import Derivative
 from quadpy.lang.fingerprints import is_our_module
 from quadpy.runtime.arrays.foreign_device import DeviceView
 from quadpy.runtime.arrays.foreign_host import HostView
@@ -65,9 +66,9 @@ class Launch(NamedTuple):
         """The arguments that are passed by value and have derivatives."""
         return [each for each in self.args if hasattr(each, "__quadpy_number__")]
 
-    def derivative(self, kind: str, args: tuple[Any, ...] | None = None) -> Launch:
+    def derivative(self, asked: Derivative, args: tuple[Any, ...] | None = None) -> Launch:
         """The same call of the derivative of the kernel."""
-        return self.again(self.kernel.derivative(kind), self.args if args is None else args)
+        return self.again(self.kernel.derivative(asked), self.args if args is None else args)
 
     def again(self, made: Kernel, args: tuple[Any, ...]) -> Launch:
         """The same call of ``made``, with ``args``."""
@@ -104,7 +105,7 @@ class BackwardLaunch:
     @property
     def from_before(self) -> bool:
         """Whether it runs on what was there before the forward one."""
-        return Derivative.of(self.launch.kernel.options.derivative).from_before
+        return self.launch.kernel.options.derivative.from_before
 
     def back(self) -> None:
         before = [copy_of(storage, self.stream) for storage in self.changed]
@@ -115,11 +116,11 @@ class BackwardLaunch:
 
 
 def backward_launch(
-    forward: Launch, kind: str, on: Stream, number: int, *, is_captured: bool
+    forward: Launch, asked: Derivative, on: Stream, number: int, *, is_captured: bool
 ) -> tuple[BackwardLaunch, dict[Bytes, tuple[Storage, ...]]]:
     """The launch of the backward kernel, and the arrays that it reads as the forward one left them."""
     args = tuple(_kept(each, is_captured=is_captured) for each in forward.args)
-    back = _backward(forward, kind, args)
+    back = _backward(forward, asked, args)
     known = {bytes_of(each) for each in forward.views if each.nbytes}
     if any(isinstance(view, (HostView, DeviceView)) and bytes_of(view) in known for view in back.views):
         raise ArgumentError(
@@ -142,25 +143,25 @@ def backward_launch(
     return BackwardLaunch(on, back, sum(changed.values(), ()), touches, number), reads
 
 
-_from_before: Final[WeakSet[Kernel]] = WeakSet()
-"""Backward kernels that would need what their kernels have overwritten."""
+_from_before: Final[WeakKeyDictionary[Kernel, set[tuple[int, ...]]]] = WeakKeyDictionary()
+"""Backward kernels that would need what their kernels have overwritten, where these of their arrays are the same."""
 
 
-def _backward(forward: Launch, kind: str, args: tuple[Any, ...]) -> Launch:
+def _backward(forward: Launch, asked: Derivative, args: tuple[Any, ...]) -> Launch:
     """The launch of the backward kernel; of one that runs on what was there before ``forward`` only if the usual one cannot be."""
-    usual = forward.kernel.derivative(kind)
-    if usual in _from_before:
-        return forward.derivative(f"{kind}@before", args)
+    usual, same = forward.kernel.derivative(asked), tuple(firsts(view.pointer for view in forward.views))
+    if same in _from_before.get(usual, ()):
+        return forward.derivative(asked._replace(from_before=True), args)
     try:
-        return forward.derivative(kind, args)
+        return forward.derivative(asked, args)
     except OverwrittenError as error:
         first = error
     try:
-        found = forward.derivative(f"{kind}@before", args)
+        found = forward.derivative(asked._replace(from_before=True), args)
     except OverwrittenError as error:
         hint = "write to another array, or to other elements"
         raise OverwrittenError(first.message, first.span, hint=hint) from error
-    _from_before.add(usual)
+    _from_before.setdefault(usual, set()).add(same)
     return found
 
 

@@ -12,6 +12,7 @@ from quadpy.ad.arrays import ZERO, bytes_of, clear, part_of, storages_of, with_d
 from quadpy.ad.calls import Launch
 from quadpy.ad.lost import Following
 from quadpy.ad.switch import begin, end, refuse_inner
+from quadpy.core.derivatives import Derivative
 from quadpy.core.public import call_site, public, require_switch
 from quadpy.errors import ArgumentError
 from quadpy.jit.kernel import Kernel
@@ -32,7 +33,8 @@ class FwdMode(Block):
     ``param`` is the field or ndarray to differentiate by, ``seed`` has a number for each of its elements, by default 1 for one element;
     both may be lists of as many.  With duals in several directions, ``needs_dual=4``, a seed has these as its first axis.
     Afterwards ``loss.dual`` is the derivative of ``loss``, one of them or a list.  Kernels compute duals together with
-    their values, in one launch.  All duals are cleared first, on the current stream, unless ``clear_gradients=False``.
+    their values, in one launch.  All duals are cleared first, on the current stream, unless ``clear_gradients=False``,
+    other than those of arrays that another thread made or used last.
     """
 
     @public
@@ -51,7 +53,7 @@ class FwdMode(Block):
     @public
     def __enter__(self) -> Self:
         refuse_inner()
-        for each in list(with_derivatives("dual")) if self._clears else ():
+        for each in list(with_derivatives("dual", of_this_thread=True)) if self._clears else ():
             clear(each.dual)
         for dual, seed in self._seeds:
             dual.from_numpy(seed)
@@ -137,16 +139,15 @@ class ForwardRunner(Following):
         Raises:
             ArgumentError: a derivative would be lost.
         """
-        found = [whole for each in given.arrays for whole in self.lost.having(bytes_of(each))]
-        found += [each for each in given.numbers if each.has_dual()]
         have = [bytes_of(each) for whole in with_derivatives("dual") for each in (whole, whole.dual)]
+        found = [] if given.kernel.options.derivative else self.lost.used_by(given)
+        found += [each for each in given.numbers if each.has_dual()]
         is_taken = bool(found) and not given.kernel.options.derivative
         self.lost.call(given.kernel, given.arrays, given.touched, have, differentiated=is_taken)
         if not is_taken:
             return given, None
-        given.refuse_ours(found, "in forward mode", "write it as a kernel")
         directions = directions_of(found)
-        return given.derivative(f"dual{of(directions)}"), directions
+        return given.derivative(Derivative("dual", directions)), directions
 
     def wrote(self, on: Stream, target: ObservedAccess) -> None:
         """Like ``Taker.wrote``: the dual of a constant is 0."""
@@ -166,11 +167,6 @@ class ForwardRunner(Following):
 
     def exported(self, on: Stream) -> None:
         """Like ``Taker.exported``: nothing is kept."""
-
-
-def of(directions: int | None) -> str:
-    """How the kind of a derivative ends."""
-    return "" if directions is None else f":{directions}"
 
 
 def within(where: Where | None, directions: int | None) -> Where:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from quadpy.ad.arrays import Bytes, bytes_of, overlap, part_of, with_derivatives
 from quadpy.core.dtypes import BY_NAME
 from quadpy.core.public import call_site
 from quadpy.errors import ArgumentError
 from quadpy.jit.kernel import Kernel
+from quadpy.runtime.arrays.derivatives import DIFFERENTIATED
 from quadpy.runtime.arrays.field_memory import FieldMemory
 from quadpy.runtime.arrays.view import ArrayMemory
 from quadpy.runtime.launch.host_access import ObservedAccess
 from quadpy.runtime.launch.observing import KernelAccess
 from quadpy.runtime.streams.stream import Stream
+
+if TYPE_CHECKING:
+    from quadpy.ad.calls import Launch
 
 _WHERE: Final = {"grad": "on a tape", "dual": "in forward mode"}
 
@@ -59,6 +63,31 @@ class Lost:
         """The fields and ndarrays with a derivative that share memory with ``where``."""
         return [each for each in with_derivatives(self._kind) if overlap(bytes_of(each), where)]
 
+    def used(self, parts: Iterable[Bytes]) -> list[Any]:
+        """The same of several parts, which this thread uses now."""
+        found = [whole for part in parts for whole in self.having(part)]
+        for each in found:
+            DIFFERENTIATED.add(each)
+        return found
+
+    def used_by(self, given: Launch) -> list[Any]:
+        """The same of the memory of a call.
+
+        Raises:
+            ArgumentError: it gets such memory as another array, without the derivative; or is of quadpy's own.
+        """
+        found = self.used(map(bytes_of, given.arrays))
+        custom = ", or give it a derivative with qp.ad.custom" if self._kind == "grad" else ""
+        given.refuse_ours(found, _WHERE[self._kind], f"write it as a kernel{custom}")
+        for view in given.views if found else ():
+            if getattr(view, self._kind, None) is None and (whole := self.having(bytes_of(view))):
+                what = {"grad": "gradient"}.get(self._kind, self._kind)
+                raise ArgumentError(
+                    f"{given.kernel.source.name} gets a part of {whole[0]!r}, or its memory as another array, without the {what}",
+                    call_site(), hint="pass the array itself",
+                )  # fmt: skip
+        return found
+
     def refuse_copy(self, source: Bytes) -> None:
         """Raise ArgumentError if the host copies numbers that have derivatives."""
         found, line = self.having(source), self.line_of(source)
@@ -66,7 +95,7 @@ class Lost:
             what = repr(found[0]) if found else f"an array that a kernel wrote at {line}"
             raise ArgumentError(
                 f"{what} is copied {_WHERE[self._kind]}, which differentiates calls of kernels", call_site(),
-                hint="copy it in a kernel",
+                hint="copy it in a kernel; as a constant, with x.to_numpy()",
             )  # fmt: skip
 
     def overwritten(self, whole: Bytes) -> None:

@@ -26,6 +26,7 @@ from quadpy.ad.number import Number
 from quadpy.ad.order import Order
 from quadpy.ad.switch import begin, end
 from quadpy.ad.tensors import Tensors
+from quadpy.core.derivatives import Derivative
 from quadpy.core.dtypes import f64
 from quadpy.core.flow import conditions_of
 from quadpy.core.importing import import_late
@@ -34,7 +35,6 @@ from quadpy.errors import ArgumentError
 from quadpy.jit.kernel import Kernel
 from quadpy.jit.plan import Plan, Values, Views
 from quadpy.jit.results import result_has
-from quadpy.lang.arguments import Derivative
 from quadpy.runtime.arrays.ndarray import ndarray
 from quadpy.runtime.arrays.view import ArrayMemory
 from quadpy.runtime.device.blocks import Block
@@ -92,14 +92,14 @@ class Recorder(Following):
         """Run the call, and note what takes it back."""
         kernel, is_noted = given.kernel, self.is_noted(given)
         self.follow(Call(kernel, given.arrays, given.touched, is_noted))
-        launch, kind = self.chosen(given)
+        launch, asked = self.chosen(given)
         written = [launch.arrays[each.array] for each in launch.touched if each.kind != "read"]
         returned = ndarray(f64, (), needs_grad=True) if is_noted and given.plan.code.results else None
         number, backward = self._launch_number(launch) if is_noted else 0, None
         if is_noted:
             is_captured = self._session is not None
             with result_has(None if returned is None else returned.grad):
-                backward = backward_launch(launch._replace(kernel=kernel), kind, on, number, is_captured=is_captured)
+                backward = backward_launch(launch._replace(kernel=kernel), asked, on, number, is_captured=is_captured)
         if self.unnoted:
             self._note_unnoted(kernel, launch.arrays, written)
         noted, from_before = len(self.entries), backward is not None and backward[0].from_before
@@ -130,12 +130,12 @@ class Recorder(Following):
             )  # fmt: skip
         return given.again(given.kernel, args)
 
-    def chosen(self, given: Launch) -> tuple[Launch, str]:
-        """What runs for this call, and the kind of its backward kernel."""
+    def chosen(self, given: Launch) -> tuple[Launch, Derivative]:
+        """What runs for this call, and its backward kernel."""
         if self.several is None or self.unnoted:
-            return given, "grad"
+            return given, Derivative("grad")
         self.require_duals(given, self.several)
-        return given, f"grads:{self.several}"
+        return given, Derivative("grads", self.several)
 
     def require_duals(self, given: Launch, directions: int | None) -> None:
         """Raise ArgumentError if an array of the call has a gradient without a dual, which would be lost."""
@@ -174,20 +174,9 @@ class Recorder(Following):
         Raises:
             ArgumentError: it has none, or a derivative would be lost.
         """
-        if self.unnoted or Derivative.of(given.kernel.options.derivative).kind:
+        if self.unnoted or given.kernel.options.derivative.kind:
             return False
-        found = [(each, whole) for each in given.arrays for whole in self.lost.having(bytes_of(each))]
-        given.refuse_ours(
-            [whole for _, whole in found],
-            "on a tape",
-            "write it as a kernel, or give it a derivative with qp.ad.custom",
-        )
-        for array, whole in found:
-            if array in given.views and getattr(array, "grad", None) is None:
-                raise ArgumentError(
-                    f"{given.kernel.source.name} gets a part of {whole!r}, or its memory as another array, without the gradient",
-                    call_site(), hint="pass the array itself",
-                )  # fmt: skip
+        found = self.lost.used_by(given)
         return bool(found) or bool(given.plan.code.results and given.numbers)
 
     def _launch_number(self, launch: Launch) -> int:
@@ -233,6 +222,7 @@ class Recorder(Following):
         with quietly(self):
             graphs = import_late("quadpy.ad.graphs")
             again = graphs.backward_of(run)
+            self.lost.used((*again.reads, *again.written))
             for each in again.calls:
                 self.follow(each)
                 if self.unnoted:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from quadpy.ad.calls import Launch
-from quadpy.ad.forward import ForwardRunner, of
+from quadpy.ad.forward import ForwardRunner
 from quadpy.ad.recorder import Recorder
+from quadpy.core.derivatives import Derivative
 from quadpy.runtime.launch.host_access import ObservedAccess
 from quadpy.runtime.streams.stream import Stream
 
@@ -19,15 +20,15 @@ class SecondOrder(Recorder):
         self.takes_graphs = False
         self.forward = forward
 
-    def chosen(self, given: Launch) -> tuple[Launch, str]:
+    def chosen(self, given: Launch) -> tuple[Launch, Derivative]:
         """Like ``Recorder.chosen``: the forward kernel, and the tangents of the backward one."""
         launch, directions = self.forward.replaced(given)
         if self.unnoted:
-            return launch, ""
+            return launch, Derivative()
         self.require_duals(given, directions)
         if launch is given:
-            return given, "grad"
-        return launch, f"grad.dual{of(directions)}"
+            return given, Derivative("grad")
+        return launch, Derivative("grad.dual", directions)
 
     def wrote(self, on: Stream, target: ObservedAccess) -> None:
         """Like ``Taker.wrote``: a constant has no gradient, and no dual."""

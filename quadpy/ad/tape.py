@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from quadpy.ad.arrays import clear_all_gradients
+from quadpy.ad.arrays import clear_gradients, with_derivatives
 from quadpy.ad.forward import ForwardRunner, listed, numbers_of, seeds_of
 from quadpy.ad.recorder import Recorder
 from quadpy.ad.second import SecondOrder
@@ -24,7 +24,7 @@ class Tape(Block):
 
     ``loss`` has one element, and a gradient, which begins as 1; where a kernel returns it, set ``tape.loss`` in the block.  Each gradient is that of the numbers that an array held
     when the block first used it.  What later calls or the host overwrite is copied before, if the backward pass needs it.
-    All gradients are cleared first, unless ``clear_gradients=False``.  ``seed`` has a number for each element of ``loss``, to begin
+    All gradients are cleared first, unless ``clear_gradients=False``, other than those of arrays that another thread made or used in a tape last.  ``seed`` has a number for each element of ``loss``, to begin
     with in place of 1; both may be lists of as many.  With ``several=4``, a seed has 4 rows, and one backward pass takes
     all back at once: of arrays with ``needs_grad=True, needs_dual=4``, ``x.grad.dual`` has the 4 gradients.
 
@@ -96,7 +96,7 @@ class Tape(Block):
             losses = [about.tensors.array_of(e) if requires_grad(e) else e for e in listed(self._loss)]
             about.tensors.require_unchanged()
             if self._clears:
-                clear_all_gradients()
+                clear_gradients(with_derivatives("grad", of_this_thread=True))
             seeds = seeds_of(losses, self._seed if isinstance(self._loss, (list, tuple)) else [self._seed])
             for each, seed in seeds:
                 adjoint = each.grad if about.several is None else each.grad.dual

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+from quadpy.ad.arrays import overlap
 from quadpy.core.public import call_site
 from quadpy.errors import ArgumentError
 from quadpy.runtime.arrays.derivatives import DIFFERENTIATED
@@ -25,14 +26,24 @@ class Tensors:
         """The array over the memory of ``tensor``.
 
         Raises:
-            ArgumentError: torch computes it from other tensors, or its memory cannot be shared.
+            ArgumentError: torch computes it from other tensors, or its memory cannot be shared, or another one shares it.
         """
+        if not tensor.is_contiguous():
+            raise ArgumentError(
+                f"a tensor of shape {tuple(tensor.shape)} and strides {tensor.stride()} is passed on a tape, which needs contiguous memory", call_site(),
+                hint="pass x.detach().contiguous().requires_grad_()",
+            )  # fmt: skip
         if not tensor.is_leaf:
             raise ArgumentError(
                 "a tensor that torch has computed from others is passed on a tape, which gives these no gradients", call_site(),
                 hint='pass x.detach().requires_grad_(), or let torch differentiate: qp.torch.custom_op(…, backward="auto")',
             )  # fmt: skip
         plain = tensor.detach()
+        if any(each is not tensor and _share_memory(each, tensor) for each, _, _ in self._found.values()):
+            raise ArgumentError(
+                f"two tensors on a tape share memory; one has the shape {tuple(tensor.shape)}: what is written to one has no gradient as the other",
+                call_site(), hint="pass one tensor to all kernels, or a clone()",
+            )  # fmt: skip
         if id(tensor) not in self._found:
             self._found[id(tensor)] = tensor, plain.new_zeros(plain.shape), tensor._version  # noqa: SLF001 - it has no public name
         if (made := self._arrays.get((id(tensor), element))) is None:
@@ -72,6 +83,11 @@ class Tensors:
                 tensor.grad.copy_(gradient)
             else:
                 tensor.grad.add_(gradient)
+
+
+def _share_memory(one: Any, other: Any) -> bool:
+    ranges = ((each.data_ptr(), each.data_ptr() + each.nbytes) for each in (one, other))
+    return overlap(*ranges)
 
 
 def _has_inside(given: Any) -> bool:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import count
+from typing import Any
+
 from quadpy.ad.arrays import bytes_of, copy_of, storages_of
 from quadpy.ad.calls import Launch
 from quadpy.ad.checkpoints import checkpoint
 from quadpy.ad.recorder import Recorder
+from quadpy.core.derivatives import Derivative
 from quadpy.core.flow import conditions_of
 from quadpy.core.public import call_site
 from quadpy.errors import ArgumentError
-from quadpy.lang.arguments import TURN, Derivative
 from quadpy.runtime.launch.capturing import differentiating_here, quietly
 from quadpy.runtime.streams.stream import Stream, use_stream
 
@@ -23,9 +26,11 @@ def call_turns(given: Launch, on: Stream, *, is_captured: bool) -> None:
         ArgumentError: the host cannot repeat the turns, or they would differ.
         KernelTypeError: the kernel is more than the loop.
     """
+    tape: Any = differentiating_here()
     name, conditions = given.kernel.source.name, conditions_of(given.plan.code.flow)
-    is_turn = Derivative.of(given.kernel.options.derivative).of_turn
+    is_turn = given.kernel.options.derivative.of_turn
     for refused, what, hint in (
+        (not tape.takes_graphs, "is on a tape in forward mode, or for several adjoints", "use qp.ad.Tape alone, for one adjoint"),
         (is_captured, "is on a tape that a graph records, or in a graph that a tape launches", "call it on a tape outside of graphs"),
         (len(conditions) > 1 or is_turn, "another one", "write each loop as a kernel of its own"),
         (not any(a.name in conditions and a.kind != "read" for a in given.touched), "never changes its condition", "let it end"),
@@ -36,12 +41,12 @@ def call_turns(given: Launch, on: Stream, *, is_captured: bool) -> None:
             raise ArgumentError(
                 f"{name} has a do-while loop and {what}: a tape does not go back through it", call_site(), hint=hint
             )
-    with quietly(differentiating_here()):
-        turn = given.again(given.kernel.derivative(TURN), given.args)
-        turns = _turns_of(turn, conditions, on)
-    positional, named = turn.kernel.as_given(turn.args)
-    with use_stream(on):
-        checkpoint(lambda _: turn.kernel(*positional, **named), turns)
+    with quietly(tape):
+        silent = given.derivative(Derivative(of_turn=True, silent=True))
+        turns, numbers = _turns_of(silent, conditions, on), count()
+    loud, (positional, named) = given.kernel.derivative(Derivative(of_turn=True)), given.kernel.as_given(given.args)
+    with use_stream(on):  # the way back repeats turns, whose numbers are less than those of the calls
+        checkpoint(lambda turn: (loud if turn == next(numbers) else silent.kernel)(*positional, **named), turns)
 
 
 def _turns_of(turn: Launch, conditions: tuple[str, ...], on: Stream) -> int:

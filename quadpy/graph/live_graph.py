@@ -159,6 +159,11 @@ class LiveGraph:
         if engine.one_launch and not self._off:
             pass  # it was not off
         elif again_one or not engine.enable(node, enabled=enabled):
+            self.outdated.discard("work")  # the engine is as it was
+            self._require_rebuilds(
+                f"{node.name!r} cannot be switched in place, and a graph that allocates memory cannot be rebuilt"
+            )
+            self.outdated.add("work")
             self._was_one = engine.one_launch or (self._was_one and not again_one)
             self._rebuild(self.nodes)
         elif enabled:

@@ -69,15 +69,16 @@ MOST_PAIRS: Final = 400
 
 
 class Overlaps:
-    """Arrays, by their ``names``, that must not overlap: pairs of which at least one is written, and arrays and ``fields``.
+    """Arrays, by their ``names``, that must not overlap: pairs that the code touches, of which at least one is written, and arrays
+    and ``fields``.
 
     pairs   such arrays, by number; () for more than ``MOST_PAIRS``
     sorted  whether there are more
     """
 
     def __init__(self, names: Sequence[str], code: CodeObject, fields: Sequence[tuple[int, int]]) -> None:
-        written = code.written
-        self._written = [name in written for name in names]
+        written, touched = code.written, {name for task in code.tasks for name, _ in task.effects}
+        self._written, self._touched = ([name in some for name in names] for some in (written, touched))
         self._fields = fields  # their memory can reach a kernel a second time, as a NumPy view
         read = self._written.count(False)
         self.sorted = len(names) * (len(names) - 1) // 2 - read * (read - 1) // 2 > MOST_PAIRS
@@ -85,7 +86,7 @@ class Overlaps:
             (i, j)
             for i, first in enumerate(self._written)
             for j, second in enumerate(self._written[i + 1 :], i + 1)
-            if first or second
+            if (first or second) and self._touched[i] and self._touched[j]
         )  # fmt: skip
 
     def found(self, views: Views) -> bool:
@@ -105,8 +106,8 @@ class Overlaps:
         """Like ``found`` for arrays: in the order of addresses, one must begin after the end of those before it."""
         ranges = sorted(
             (view.pointer, view.nbytes, writes)
-            for view, writes in zip(views, self._written, strict=True)
-            if view.nbytes
+            for view, writes, touches in zip(views, self._written, self._touched, strict=True)
+            if view.nbytes and touches
         )
         end = written_end = 0
         for start, nbytes, writes in ranges:

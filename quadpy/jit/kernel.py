@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar, overload
 
 from quadpy.core.completion import shows
 from quadpy.core.copying import ByName, Recipe
+from quadpy.core.derivatives import Derivative
 from quadpy.core.importing import import_late
 from quadpy.core.public import public_init, shortened
 from quadpy.errors import ArgumentError, KernelSyntaxError, QuadpyError
@@ -265,11 +266,11 @@ class Kernel(ByName):
 
         It runs after the kernel, and the arrays must still hold what that left in them; ``qp.ad.Tape`` sees to it.
         """
-        return self.derivative("grad")
+        return self.derivative(Derivative("grad"))
 
-    def derivative(self, kind: str) -> Kernel:
-        """The backward kernel for "grad", another derivative for other kinds (``lang.arguments.Derivative``); always the same object."""
-        return import_late("quadpy.jit.derivatives").derivative_of(self, kind)  # type: ignore[no-any-return]  # as annotated
+    def derivative(self, asked: Derivative) -> Kernel:
+        """The kernel that computes this; always the same object."""
+        return import_late("quadpy.jit.derivatives").derivative_of(self, asked)  # type: ignore[no-any-return]  # as annotated
 
     def graph_stats(self) -> GraphKernelStats:
         """Counters of a graph kernel's calls on GPUs since ``qp.init``; all 0 for any other kernel."""
@@ -341,7 +342,7 @@ class Kernel(ByName):
         return _kernels_of(instance)[self]
 
     def __repr__(self) -> str:
-        which = "kernel" if not self.options.derivative else f"{self.options.derivative} kernel of"
+        which = "kernel" if not self.options.derivative else f"{self.options.derivative.kind or 'turn'} kernel of"
         return f"<quadpy {which} {self.source.name} at {self.source.span}>"
 
     def _repr_html_(self) -> str:

@@ -95,7 +95,7 @@ def _complete(kernel: Kernel, given: Mapping[str, Argument], target: TargetSpec,
         raise kernel.named(error) from None
     target = with_waves(target, kernel.wave_size)
     options = options_of(current_config(), target, given=kernel.options)
-    if options.derivative == "grad":
+    if options.derivative.kind == "grad":
         types |= {f"{name}.grad": arg for name, arg in types.items() if isinstance(arg, ArrayArg) and _has_floats(arg)}
     while True:
         if target.family != "cpu":

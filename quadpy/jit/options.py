@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from quadpy.core.derivatives import Derivative
 from quadpy.core.public import require_switch
 from quadpy.errors import ArgumentError
 from quadpy.runtime.device.current import require_wave_size
@@ -13,7 +14,7 @@ from quadpy.runtime.launch.fusion import Fuse, require_fuse
 class KernelOptions(NamedTuple):
     """As ``qp.kernel`` describes them; ``as_taichi`` is for programs of Taichi's: floats become integers where the
     annotation says so, and a name that the block has not assigned means the module's.  Accesses of a ``guarded`` kernel
-    outside arrays do nothing; ``derivative`` as in ``lang.arguments.Options``.
+    outside arrays do nothing; ``derivative`` is what it computes.
     """
 
     graph: bool = False
@@ -23,7 +24,7 @@ class KernelOptions(NamedTuple):
     as_taichi: bool = False
     checkpoints: bool = False
     guarded: bool = False
-    derivative: str = ""
+    derivative: Derivative = Derivative()
 
     def require(self) -> KernelOptions:
         """The same; ArgumentError for an option that a kernel cannot have."""

@@ -133,7 +133,7 @@ class ArrayParameter:
     """An array: quadpy's, NumPy's, a CPU tensor, or any object that exports its memory.
 
     ``rank`` is the rank of its elements, 1 for vectors and 2 for matrices, if only that is known; ``splits`` says that as
-    many of the last axes of another library's array are those of its elements.
+    many of the last axes of another library's array are those of its elements.  ``same`` is as in ``ArrayArg``.
     """
 
     name: str
@@ -144,6 +144,7 @@ class ArrayParameter:
     clamped: bool = False
     rank: int | None = None
     splits: bool = False
+    same: str = ""
 
     def view(self, given: Argument) -> ArrayView:
         """``given`` as a launch sees it.
@@ -177,7 +178,8 @@ class ArrayParameter:
 
     def arg_type(self, given: ArrayView) -> ArgType:
         """The type of an array with this view; raises as ``type_of``."""
-        return self.type_of(given.type_key, writable=given.writable)
+        found = self.type_of(given.type_key, writable=given.writable)
+        return replace(found, same=self.same) if isinstance(found, ArrayArg) else found
 
     def type_of(self, key: TypeKey, *, writable: bool) -> ArgType:
         """The type of an array with this key.

@@ -8,15 +8,24 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
 from operator import attrgetter
 from types import MethodType, ModuleType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-from quadpy.core.dtypes import Scalar
 from quadpy.errors import ArgumentError
-from quadpy.hostmath import Elements, Struct
+from quadpy.jit.comparisons import (
+    can_change,
+    contents,
+    equal_arrays,
+    equals_itself_alone,
+    firsts,
+    is_stable,
+    kept,
+    same,
+)
 from quadpy.jit.compile_time_parameters import (
     ContainerParameter,
     Declared,
@@ -25,7 +34,6 @@ from quadpy.jit.compile_time_parameters import (
     is_array,
     passed_parameter,
     primitives_of,
-    value_key,
 )
 from quadpy.jit.dispatcher import Dispatcher
 from quadpy.jit.fast_call.arguments import define
@@ -33,10 +41,12 @@ from quadpy.jit.fast_call.owners import read_once
 from quadpy.jit.options import KernelOptions
 from quadpy.jit.parameters import Argument, ArrayParameter, Parameter
 from quadpy.jit.results import adjoint_of_result
-from quadpy.lang.arguments import ArgType, Derivative, MemberPath
+from quadpy.lang.arguments import ArgType, MemberPath
 from quadpy.lang.decorators import Method
 from quadpy.lang.dependencies import MISSING, Dependencies
 from quadpy.lang.source import FunctionSource
+from quadpy.runtime.arrays.ndarray import NDArray
+from quadpy.runtime.arrays.ordered import OrderedNDArray
 from quadpy.runtime.arrays.view import ArrayView
 from quadpy.runtime.device.current import Config
 
@@ -52,9 +62,6 @@ Receiver: TypeAlias = tuple[str, object]
 _UNWATCHED: Final = (Method, MethodType, ModuleType, type(MISSING))
 """Types of attributes that calls do not compare, since each read makes a new object."""
 
-_DEEPEST: Final = 20
-"""Containers deeper inside others are compared by identity."""
-
 _REFUSALS: Final = (AttributeError, LookupError, TypeError)
 
 
@@ -69,13 +76,21 @@ class Variant:
         paths: Sequence[MemberPath], options: KernelOptions, receiver: Receiver | None,
     ) -> None:  # fmt: skip
         self.paths = tuple(paths)
-        self._names: dict[str, object] = {"same": _same, "key": _contents, "equal": _equal_arrays}
+        self._names: dict[str, object] = {
+            "same": same,
+            "key": contents,
+            "equal": equal_arrays,
+            "firsts": firsts,
+            "map": map,
+            "id": id,
+        }
         self._guards: dict[str, str] = {}  # by the expression that is compared
         self._identities: set[str] = set()  # expressions that are one object in all calls
         self._passed: list[str] = []  # expressions
+        self._arrays: dict[str, tuple[str, Argument]] = {}  # those that are differentiated: name, expression, array
         self._parameters: list[Parameter] = []
         self._fixed: dict[MemberPath, TemplateParameter | ContainerParameter] = {}
-        self._receiver, self._derivative = receiver, Derivative.of(options.derivative)
+        self._receiver, self._derivative = receiver, options.derivative
         self._texts = {each.name: f"a{k}" for k, each in enumerate(declared)}
         self._roots: dict[str, Any] = dict(zip(self._texts, args, strict=True))
         if receiver is not None:
@@ -86,6 +101,7 @@ class Variant:
             self._add(MemberPath(parameter.name), parameter)
         for path in self.paths:
             self._add_member(path)
+        self._merge_arrays()
         if self._derivative.kind == "grad" and _returns_value(source):
             adjoint_of_result()  # there must be one
             self._parameters.append(ArrayParameter("return.grad", None, (), None))
@@ -130,12 +146,26 @@ class Variant:
             self._parameters.append(parameter)
             self._passed.append(text)
             if isinstance(parameter, ArrayParameter):
+                if self._derivative.paths and isinstance(given, (NDArray, OrderedNDArray)):
+                    self._arrays[parameter.name] = text, given
                 for derivative in self._derivative.paths:
                     self._add_derivative(path, given, derivative)
             elif self._derivative.kind:
                 self._add_number(path, given)
             return
         self._fixed[path] = parameter
+
+    def _merge_arrays(self) -> None:
+        """An array that is passed twice is one parameter to the code, as its derivative is one, too."""
+        names, texts = list(self._arrays), ", ".join(text for text, _ in self._arrays.values())
+        first = firsts([id(array) for _, array in self._arrays.values()])
+        merged = {name: names[k] for name, k in zip(names, first, strict=True) if names[k] != name}
+        self._parameters = [
+            replace(each, same=merged.get(each.name, "")) if isinstance(each, ArrayParameter) else each
+            for each in self._parameters
+        ]
+        if len(names) > 1:
+            self._guards[f"[{texts}]"] = f"firsts([*map(id, ({texts}))]) != {first}"
 
     def _add_derivative(self, path: MemberPath, array: Argument, derivative: str) -> None:
         """The gradient or dual of an array that is passed; calls of the variant have one, too, or have none."""
@@ -200,10 +230,10 @@ class Variant:
             return
         name = f"g{len(self._names)}"
         self._names[name] = value
-        if _can_change(value):
-            self._names[name], self._names[f"{name}_kept"] = _contents(value), _kept(value)  # ids stay unique
+        if can_change(value):
+            self._names[name], self._names[f"{name}_kept"] = contents(value), kept(value)  # ids stay unique
             self._guards[text] = f"key({text}) != {name}"
-        elif _equals_itself_alone(value):
+        elif equals_itself_alone(value):
             self._guards[text] = f"{text} is not {name}"
             self._guards.pop(f"{text}.__class__", None)
             self._identities.add(text)
@@ -257,7 +287,7 @@ class Variant:
             if isinstance(value, (Method, MethodType)) and path.root in self._roots:
                 self._guard_method(path)
             watched = path.root in self._roots and not isinstance(value, _UNWATCHED)
-            if not watched or not _is_stable(path, self._roots[path.root], value):
+            if not watched or not is_stable(path, self._roots[path.root], value):
                 continue
             if isinstance(value, np.ndarray):
                 self._guard_array(self._text(path), path.of(self._roots[path.root]), value)
@@ -313,72 +343,3 @@ class _Flat(Dispatcher):
 def _returns_value(source: FunctionSource) -> bool:
     returned = source.tree.returns
     return returned is not None and not (isinstance(returned, ast.Constant) and returned.value is None)
-
-
-def _can_change(value: object) -> bool:
-    """Whether ``value`` can mean something else to a kernel later."""
-    return isinstance(value, (Elements, Struct, list, dict, set)) or (
-        isinstance(value, tuple) and any(map(_can_change, value))
-    )
-
-
-def _contents(value: object, depth: int = 0) -> Hashable:
-    """Equal for values that are the same to a kernel, down to the items of containers; what arrays hold may change."""
-    match value:
-        case list() | tuple() | dict() if depth > _DEEPEST:  # it may contain itself
-            return ("id", id(value))
-        case list() | tuple():
-            return (type(value).__name__, *(_contents(item, depth + 1) for item in value))
-        case dict():
-            return ("dict", *((value_key(key), _contents(item, depth + 1)) for key, item in value.items()))
-        case set():
-            return ("set", frozenset(map(value_key, value)))
-        case np.ndarray():
-            return ("array", id(value))
-        case _:
-            return value_key(value)
-
-
-def _kept(value: object, depth: int = 0) -> object:
-    """The current contents of a container."""
-    match value:
-        case list() | tuple() if depth <= _DEEPEST:
-            return tuple(_kept(item, depth + 1) for item in value)
-        case dict() if depth <= _DEEPEST:
-            return tuple((key, _kept(item, depth + 1)) for key, item in value.items())
-        case set():
-            return tuple(value)
-        case _:
-            return value
-
-
-def _equal_arrays(a: object, b: Any) -> bool:
-    return isinstance(a, np.ndarray) and (a.dtype, a.shape) == (b.dtype, b.shape) and a.tobytes() == b.tobytes()
-
-
-def _equals_itself_alone(value: object) -> bool:
-    key = value_key(value)
-    return value is None or isinstance(value, (bool, Scalar)) or key[0] == "id"
-
-
-def _same(a: object, b: object) -> bool:
-    """Whether code for ``b`` is code for ``a``, which another object may be."""
-    if a is b:
-        return True
-    if type(a) is not type(b):
-        return False
-    if isinstance(a, (tuple, list)) and isinstance(b, (tuple, list)):
-        return len(a) == len(b) and all(map(_same, a, b))
-    if isinstance(a, dict) and isinstance(b, dict):
-        return _same([*a.items()], [*b.items()])
-    if isinstance(a, set):
-        return _contents(a) == _contents(b)
-    return isinstance(a, np.ndarray) or value_key(a) == value_key(b)
-
-
-def _is_stable(path: MemberPath, root: object, value: object) -> bool:
-    """Whether reading the attribute again gives the same: not so for properties that make objects."""
-    try:
-        return _same(path.of(root), value)
-    except Exception:  # noqa: BLE001 - a property may raise anything
-        return False

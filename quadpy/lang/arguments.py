@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import field
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
+from quadpy.core.derivatives import Derivative
 from quadpy.core.dtypes import Scalar, f32, i32
 from quadpy.core.light import dataclass
 from quadpy.core.records import RecordType
@@ -40,6 +41,7 @@ class ArrayArg:
     """An array; a read-only one may not be written.  Its elements are structs if there is a ``record``.
 
     Each rank has a part of a ``distributed`` one.  Indices of a ``clamped`` one are moved into its range.
+    Where calls pass the array twice, the later parameter means the earlier one, called ``same``.
     """
 
     type: Array
@@ -47,6 +49,7 @@ class ArrayArg:
     record: RecordType | None = None
     distributed: bool = False
     clamped: bool = False
+    same: str = ""
 
 
 class MemberPath(NamedTuple):
@@ -134,34 +137,6 @@ class MemberRefused(Exception):
         self.error = error
 
 
-class Derivative(NamedTuple):
-    """What a kernel computes: gradients ("grad"), duals beside its values ("dual"), or duals of gradients ("grad.dual").
-
-    ``paths`` are the attributes of arrays that it needs; "dual:4" and "grad.dual:4" are for 4 ``directions`` at once.
-    "grads:4" are 4 gradients at once, from 4 adjoints: a backward kernel is linear in adjoints, so these are its tangents.
-    With "@before" at the end, the kernel runs on what arrays held before the one that it is a derivative of, and not on what
-    that has left (``from_before``).  With "/turn", it is of one turn of the kernel's ``do_while`` loop.
-    """
-
-    kind: str
-    directions: int | None
-    paths: tuple[str, ...]
-    from_before: bool
-    of_turn: bool
-
-    @staticmethod
-    def of(option: str) -> Derivative:
-        option, _, turn = option.partition("/")
-        what, _, before = option.partition("@")
-        kind, _, count = what.partition(":")
-        paths = _PATHS.get(kind, (kind,) if kind else ())
-        return Derivative(kind, int(count) if count else None, paths, bool(before), bool(turn))
-
-
-TURN: Final = "/turn"
-_PATHS: Final = {"grad.dual": ("grad", "dual", "grad.dual"), "grads": ("grad", "grad.dual")}
-
-
 @dataclass(frozen=True, slots=True)
 class Options:
     """What else a specialisation depends on; ``graph`` is that of the decorator.
@@ -173,7 +148,7 @@ class Options:
     nothing, None for the compiler's choice; a loop that is unrolled more often than ``unrolling_limit`` gives a warning, for
     0 none.  ``as_taichi`` allows a float result under an integer annotation,
     and lets a name that is not assigned yet mean the module's.  ``guarded`` skips accesses outside arrays.
-    ``derivative`` asks for another kernel in place of the kernel itself: see ``Derivative``.
+    ``derivative`` asks for another kernel in place of the kernel itself: see ``core.derivatives``.
     """
 
     default_ip: Scalar = i32
@@ -195,4 +170,4 @@ class Options:
     unrolling_limit: int = 0
     as_taichi: bool = False
     guarded: bool = False
-    derivative: str = ""
+    derivative: Derivative = Derivative()

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
+from quadpy.core.derivatives import Derivative
 from quadpy.core.importing import import_late
 from quadpy.errors import KernelTypeError
 from quadpy.ir import nodes as ir
 from quadpy.ir.walk import map_children
-from quadpy.lang.arguments import ArgType, ArrayArg, Derivative
+from quadpy.lang.arguments import ArgType, ArrayArg
 from quadpy.lang.checkpoints import has_checkpoints
 from quadpy.lang.context import Trace
 from quadpy.lang.dependencies import MISSING
@@ -56,7 +58,7 @@ def _called(t: Trace, name: str) -> str:
 
 
 def _asked(t: Trace) -> Derivative:
-    return Derivative.of(t.options.derivative)
+    return t.options.derivative
 
 
 def _derivative_of(t: Trace, field: Any, path: str) -> Any:
@@ -79,6 +81,7 @@ def differentiated(t: Trace, kernel: ir.Kernel) -> ir.Kernel:
     asked = _asked(t)
     if asked.of_turn:
         kernel = replace(kernel, body=_turn_of(kernel), name=f"{kernel.name}_turn")
+        kernel = map_children(kernel, partial(_without, ir.Print)) if asked.silent else kernel
     if not asked.kind:
         return kernel
     kind, found = asked.kind, {path: _derivatives(t, kernel, path) for path in asked.paths}
@@ -90,7 +93,7 @@ def differentiated(t: Trace, kernel: ir.Kernel) -> ir.Kernel:
             hint="make its fields and arrays with " + " and ".join(f"needs_{k}=True" for k in dict.fromkeys(".".join(asked.paths).split("."))),
         )  # fmt: skip
     _require_supported(t, kernel)
-    kernel = map_children(kernel, _unmarked)
+    kernel = map_children(kernel, partial(_without, ir.Mark))  # where debuggers stop
     if kind == "dual":
         made = import_late("quadpy.ir.grad.forward").tangent(kernel, found["dual"], with_callees, asked.directions)
     else:
@@ -136,12 +139,11 @@ def _repeating(node: ir.Node) -> ir.Node:
     return map_children(node, _repeating)
 
 
-def _unmarked(node: ir.Node) -> ir.Node:
-    """``node`` without places of the source, which debuggers stop at."""
+def _without(kind: type[ir.Node], node: ir.Node) -> ir.Node:
+    """``node`` without statements of this kind."""
     if isinstance(node, ir.Block):
-        kept = [stmt for stmt in node.stmts if not isinstance(stmt, ir.Mark)]
-        node = ir.Block(tuple(kept), span=node.span)
-    return map_children(node, _unmarked)
+        node = ir.Block(tuple(stmt for stmt in node.stmts if not isinstance(stmt, kind)), span=node.span)
+    return map_children(node, partial(_without, kind))
 
 
 def _require_supported(t: Trace, kernel: ir.Kernel) -> None:

@@ -14,7 +14,6 @@ from quadpy.intrinsics import BUILTINS, INTERNAL
 from quadpy.intrinsics.rows import Library, Operator, Row, Syntax, Traced, Types, Update
 from quadpy.ir import nodes as ir
 from quadpy.ir.types import Space
-from quadpy.lang.arguments import Derivative
 from quadpy.lang.arrays import element_at, places_of, spread_indices
 from quadpy.lang.block_functions import FUNCTION_RULES
 from quadpy.lang.block_operations import BLOCK_RULES
@@ -274,7 +273,7 @@ def _stop(t: Trace, span: Span, x: Value) -> Value:
 
 def _is_differentiated(t: Trace, span: Span) -> bool:
     """Whether the kernel computes derivatives; formulas that ask for this are right to first order."""
-    kind = Derivative.of(t.options.derivative).kind
+    kind = t.options.derivative.kind
     if kind == "grad.dual":
         t.fail_type(
             "quadpy knows no second derivative of svd, polar_decompose, sym_eig and make_spd", span,

@@ -25,9 +25,9 @@ def parameter_value(t: Trace, name: str, arg: ArgType) -> Value:
             scalars = [ir.ScalarParam(f"{name}.{i}", type, span=span) for i, type in enumerate(record.types)]
             params += scalars
             return Record(record, tuple(ir.ParamRead(each.name, each.type, span=span) for each in scalars))
-        case ArrayArg(type=array, writable=writable, record=found, clamped=clamped):
+        case ArrayArg(type=array, writable=writable, record=found, clamped=clamped, same=same):
             params.append(ir.ArrayParam(name, array, span=span))
-            return ArrayRef(name, array, (), writable, found or array.element, clamped=clamped)
+            return ArrayRef(same or name, array, (), writable, found or array.element, clamped=clamped)
         case ContainerArg():
             return Container(MemberPath.named(name), arg)
         case StaticArg(value=value):

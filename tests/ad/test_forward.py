@@ -225,6 +225,21 @@ def test_ndarrays_have_duals():
         qp.ad.FwdMode(total, constant, seed=[1, 0, 0])
 
 
+def test_parts_of_arrays_are_refused():
+    @qp.kernel
+    def total(x: qp.Array1D[qp.f64], loss: qp.Array0D[qp.f64]):
+        for i in x:
+            loss[None] += x[i]
+
+    x, loss = (qp.ndarray(qp.f64, shape, needs_dual=True) for shape in (4, ()))
+    with qp.ad.FwdMode(loss, x, seed=[1, 1, 1, 1]):
+        for part in (x[::2], x[1:]):
+            with pytest.raises(qp.ArgumentError, match=r"gets a part of .* without the dual"):
+                total(part, loss)
+        with pytest.raises(qp.ArgumentError, match="copied in forward mode"):
+            total(x[::-1], loss)
+
+
 def test_stop():
     x, y = (qp.field(qp.f64, (), needs_grad=True, needs_dual=True) for _ in range(2))
 

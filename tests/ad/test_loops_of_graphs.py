@@ -82,6 +82,27 @@ def test_the_turns_that_ran_are_taken_back():
     assert w.grad.to_numpy().tobytes() == bits
 
 
+def test_turns_print_once(capsys):
+    @qp.kernel(graph=True)
+    def counted(x: F64, left: COUNT):
+        while qp.graph.do_while(left):
+            for _ in range(1):
+                left[0] -= 1
+                print("left", left[0])
+            for i in x:
+                x[i] *= x[i]
+
+    x, _, left, loss = given = made()
+    fill(*given)
+    left[0] = 5
+    with qp.ad.Tape(loss):
+        counted(x, left)
+        add_up(x, loss)
+    qp.sync()
+    assert capsys.readouterr().out.splitlines() == [f"left {k}" for k in (4, 3, 2, 1, 0)]
+    assert x.grad[1] == 2 * 0.5**32 * 32 * 0.5**31
+
+
 def test_few_states_are_kept():
     x, w, left, loss = made()
 
@@ -144,6 +165,10 @@ def test_what_is_refused():
             more(x, left)
         with pytest.raises(qp.ArgumentError, match="draws random numbers"):
             random(x, left)
+    u, total = (qp.ndarray(qp.f64, n, needs_grad=True, needs_dual=True) for n in (3, ()))
+    second = pytest.raises(qp.ArgumentError, match="do-while loop and is on a tape in forward mode")
+    with qp.ad.FwdMode(total, u, [1, 1, 1]), qp.ad.Tape(total), second:
+        relax(u, u, left)
     with qp.graph.capture(), qp.ad.Tape(loss), pytest.raises(qp.ArgumentError, match="a graph records"):
         relax(x, w, left)
     with qp.graph.capture() as graph:

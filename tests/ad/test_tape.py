@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import threading
 
 import numpy as np
@@ -273,6 +274,118 @@ def test_other_threads_are_not_noted():
     assert u.grad.to_numpy().tolist() == [0, 0, 0]
 
 
+@qp.kernel
+def multiply(a: qp.Array1D[qp.f64], b: qp.Array1D[qp.f64], c: qp.Array1D[qp.f64]) -> None:
+    for i in a:
+        c[i] = a[i] * b[i] + 0.5 * c[i]
+
+
+@dataclasses.dataclass
+class Factors:
+    a: qp.Array1D[qp.f64]
+    b: qp.Array1D[qp.f64]
+
+
+@qp.kernel
+def multiply_members(f: Factors, c: qp.Array1D[qp.f64]) -> None:
+    for i in c:
+        c[i] = f.a[i] * f.b[i] + 0.5 * c[i]
+
+
+def expected_of_products(calls, values):
+    """The last array and its gradients after ``c = a * b + c / 2`` for each of ``calls``, where the loss is the sum of squares."""
+    held, steps = [np.array(each) for each in values], []
+    for a, b, c in calls:
+        steps.append([each.copy() for each in held])
+        held[c] = held[a] * held[b] + 0.5 * held[c]
+    adjoints = [np.zeros_like(each) for each in held]
+    adjoints[-1] += 2 * held[-1]
+    for (a, b, c), before in zip(reversed(calls), reversed(steps), strict=True):
+        out, adjoints[c] = adjoints[c], 0.5 * adjoints[c]
+        adjoints[a] = adjoints[a] + before[b] * out
+        adjoints[b] = adjoints[b] + before[a] * out
+    return held[-1], adjoints
+
+
+@pytest.mark.parametrize("as_members", [False, True])
+@pytest.mark.parametrize(
+    "calls",
+    [
+        [(0, 0, 2)],
+        [(0, 2, 2)],
+        [(2, 2, 2)],
+        [(0, 1, 2), (0, 0, 1), (1, 1, 1), (1, 2, 1), (0, 1, 2), (2, 2, 0), (0, 2, 2)],
+    ],
+)
+def test_an_array_that_is_passed_twice(calls, as_members):
+    values = [[0.5, 0.7], [1.1, -0.4], [0.3, 0.9]]
+    all_of_them, loss = [arrays(*each)[0] for each in values], arrays()[2]
+    for _ in range(2):  # also with code that exists
+        for each, numbers in zip(all_of_them, values, strict=True):
+            each.from_numpy(np.array(numbers))
+        loss.fill(0)
+        with qp.ad.Tape(loss):
+            for a, b, c in ([all_of_them[k] for k in call] for call in calls):
+                multiply_members(Factors(a, b), c) if as_members else multiply(a, b, c)
+            square_sum(all_of_them[-1], loss)
+        last, adjoints = expected_of_products(calls, values)
+        np.testing.assert_allclose(all_of_them[-1].to_numpy(), last, rtol=1e-14)
+        for each, adjoint in zip(all_of_them, adjoints, strict=True):
+            np.testing.assert_allclose(each.grad.to_numpy(), adjoint, rtol=1e-13)
+
+
+@qp.kernel
+def square_sum(a: qp.Array1D[qp.f64], loss: qp.Array0D[qp.f64]) -> None:
+    for i in a:
+        loss[None] += a[i] ** 2
+
+
+def test_arrays_that_are_the_same_in_some_launches_of_a_replay():
+    @qp.graph.replay
+    def step(a, b, c, loss):
+        loss.fill(0)
+        with qp.ad.Tape(loss):
+            multiply(a, b, c)
+            square_sum(c, loss)
+
+    values, loss = [[0.5, 0.7], [1.1, -0.4], [0.3, 0.9]], arrays()[2]
+    given = [arrays(*each)[0] for each in values]
+    for call in ((0, 1, 2), (0, 2, 2), (0, 0, 2), (1, 0, 2), (2, 2, 2), (0, 1, 2)):
+        for each, numbers in zip(given, values, strict=True):
+            each.from_numpy(np.array(numbers))
+        step(*(given[k] for k in call), loss)
+        for each, adjoint in zip(given, expected_of_products([call], values)[1], strict=True):
+            np.testing.assert_allclose(each.grad.to_numpy(), adjoint, rtol=1e-13, err_msg=str(call))
+
+
+def test_tapes_of_other_threads_keep_their_gradients():
+    """At the end of a tape, gradients of arrays that another thread used last are not cleared."""
+    made, found = [arrays(1, 2, 3) for _ in range(3)], {}
+
+    def work(number):
+        x, y, loss = made[number]
+        for _ in range(20):
+            with qp.ad.Tape(loss):
+                square(x, y)
+                add_up(y, loss)
+            found.setdefault(number, []).append(x.grad.to_numpy().tolist())
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(3)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert found == {k: [[2, 4, 6]] * 20 for k in range(3)}
+    _, y, loss = arrays(1, 2, 3)
+    y.grad.fill(7)
+    with qp.ad.Tape(loss):
+        pass
+    assert y.grad.to_numpy().tolist() == [0, 0, 0]  # of this thread
+    assert made[0][0].grad.to_numpy().tolist() == [2, 4, 6]
+    qp.ad.clear_all_gradients()
+    assert made[0][0].grad.to_numpy().tolist() == [0, 0, 0]
+
+
 def test_an_error_in_the_block():
     x, y, loss = arrays(1, 2, 3)
 
@@ -303,9 +416,28 @@ def test_parts_of_arrays_are_refused():
     x, y, loss = arrays(1, 2, 3)
     with qp.ad.Tape(loss), pytest.raises(qp.ArgumentError, match="a part of"):
         square(x[1:], y)
+    with qp.ad.Tape(loss), pytest.raises(qp.ArgumentError, match="copied on a tape"):
+        square(x[::-1], y)  # a copy
     if is_shared_with_numpy(x):
         with qp.ad.Tape(loss), pytest.raises(qp.ArgumentError, match="a part of"):
             square(np.asarray(x), y)
+
+
+def test_parts_of_constants():
+    @qp.kernel
+    def scaled(a: qp.Array1D[qp.f64], b: qp.Array1D[qp.f64], c: qp.Array1D[qp.f64]):
+        for i in b:
+            c[i] = a[i] * b[i]
+
+    x, y, loss = arrays(1, 1, 1)
+    for part in (slice(1, 6, 2), slice(None, None, -2), slice(0, 3)):
+        constant = qp.ndarray(qp.f64, 6)
+        constant.from_numpy(np.arange(6.0))
+        with qp.ad.Tape(loss):
+            scaled(constant[part], x, y)
+            constant[3:6].fill(9)
+            add_up(y, loss)
+        assert x.grad.to_numpy().tolist() == np.arange(6.0)[part].tolist()
 
 
 def test_functions_of_quadpys_own_are_refused():

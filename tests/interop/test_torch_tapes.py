@@ -125,6 +125,12 @@ def test_what_is_refused():
     with pytest.raises(qp.ArgumentError, match="torch has changed a tensor of shape"):
         change()
     assert x.grad is None
+    other = x.detach()[1:].requires_grad_()
+    with qp.ad.Tape(loss), pytest.raises(qp.ArgumentError, match="two tensors on a tape share memory"):
+        bend(x, other, y)
+    with qp.ad.Tape(loss), pytest.raises(qp.ArgumentError, match="needs contiguous memory") as refused:
+        bend(torch.zeros(3, 2, dtype=torch.float64)[:, 0].requires_grad_(), w, y)
+    assert "x.detach().contiguous()" in refused.value.hint
     with qp.graph.capture(), qp.ad.Tape(loss), pytest.raises(qp.ArgumentError, match="a graph records"):
         bend(x, w, y)
     with qp.ad.Tape(loss), pytest.raises(qp.ArgumentError, match="requires grad"):

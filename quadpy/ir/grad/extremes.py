@@ -47,7 +47,7 @@ def contested(kernel: ir.Kernel, loop: ir.ParallelFor, active: Activity) -> set[
     if kernel.fast_math:
         raise KernelTypeError(
             f"the derivative of an atomic {sites[0].op.value} needs values that are computed again with the same bits, which fast_math does not give",
-            sites[0].span, hint="compile this kernel without fast_math",
+            sites[0].span, hint="qp.init(fast_math=False)",
         )  # fmt: skip
     alone = updated_apart(ir.ParallelTask("", loop.axes, loop.body, span=loop.span)) if kernel.noalias else set()
     found = {name_of(site.place): site for site in sites if name_of(site.place) not in alone}

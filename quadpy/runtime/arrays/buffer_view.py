@@ -12,7 +12,7 @@ from quadpy.core.importing import import_late
 from quadpy.core.messages import shown
 from quadpy.core.public import public, public_init
 from quadpy.errors import ArgumentError
-from quadpy.runtime.arrays.dense import DenseArray
+from quadpy.runtime.arrays.dense import DenseArray, numbers_passed_on
 from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.arrays.ordered import OrderedNDArray
 from quadpy.runtime.arrays.parts import SlicedPart, part_of
@@ -125,7 +125,7 @@ def part_of_array(array: NDArray | ArrayPart, index: object) -> DenseArray | Num
     """``array[index]`` with slices: in the same memory; a copy that cannot be written if an axis runs backwards."""
     where, turned = found = part_of(index, array.shape, (0,) * array.ndim, array)
     if any(item.step < 0 for item in turned):
-        copy = array.to_numpy()[where][found.turned]
+        copy = numbers_passed_on(array)[where][found.turned]
         copy.flags.writeable = False
         return copy
     (first, *others) = where or (None,)

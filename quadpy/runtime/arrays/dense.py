@@ -177,7 +177,7 @@ class DenseArray(Exchange, OfElements[T_co, I_contra]):
         if isinstance(value, (bool, int, float, np.generic, Elements)):
             values = admit(value, self.dtype)
         else:
-            values = self._admitted(_numbers_of(value) if isinstance(value, DenseArray) else np.asarray(value))
+            values = self._admitted(numbers_passed_on(value) if isinstance(value, DenseArray) else np.asarray(value))
         shape = part.shape(self.shape) + self.element_shape
         try:
             return part, np.broadcast_to(values, shape)[part.turned]
@@ -216,7 +216,7 @@ class DenseArray(Exchange, OfElements[T_co, I_contra]):
         if (other.dtype, other.shape, other.element_shape) == (self.dtype, self.shape, self.element_shape):
             self._memory().copy_from(theirs, stream)
         else:
-            self.from_numpy(_numbers_of(other), stream=stream)
+            self.from_numpy(numbers_passed_on(other), stream=stream)
 
     if TYPE_CHECKING:  # kernels loop over the indices of an array
 
@@ -290,7 +290,7 @@ def shape_of(shape: object) -> tuple[int, ...]:
     return extents
 
 
-def _numbers_of(array: DenseArray) -> Numbers:
+def numbers_passed_on(array: DenseArray) -> Numbers:
     """All numbers of ``array``, which another array takes."""
     if (taker := differentiating_here()) is not None:
         taker.passes_on(array)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakKeyDictionary
 
 from quadpy.core.dtypes import Scalar
 from quadpy.core.importing import import_late
@@ -20,7 +22,24 @@ KINDS: Final = ("grad", "dual")
 WITH_SHAPE: Final[LiveObjects[Any]] = LiveObjects()
 """Fields that were made with a shape: ``qp.root.lazy_grad()`` gives them a gradient, too."""
 
-DIFFERENTIATED: Final[LiveObjects[Any]] = LiveObjects()
+
+class _OfThreads(LiveObjects[Any]):
+    """Objects, each with the thread that made it or used it last: that adds it again."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._threads: WeakKeyDictionary[Any, threading.Thread] = WeakKeyDictionary()
+
+    def add(self, thing: Any) -> None:
+        super().add(thing)
+        self._threads[thing] = threading.current_thread()
+
+    def of_this_thread(self) -> Iterator[Any]:
+        here = threading.current_thread()
+        return (each for each in self if self._threads.get(each) is here)
+
+
+DIFFERENTIATED: Final = _OfThreads()
 """Fields and ndarrays that were asked for a gradient or a dual."""
 
 _FLOATS: Final = "only floats have derivatives: f16, bf16, f32 and f64"

@@ -83,6 +83,27 @@ def test_nothing_of_the_compiler_is_imported(path):
     assert run(f"FILE = {str(path)!r}{LOADING}") == "[]\n"
 
 
+WITHOUT_LLVM = """
+import sys
+
+class Without:
+    def __init__(self, finder):
+        self.finder = finder
+
+    def find_spec(self, name, path=None, target=None):
+        return None if name == "llvmlite" else self.finder.find_spec(name, path, target)
+
+sys.meta_path[:] = map(Without, sys.meta_path)
+import quadpy
+quadpy.init(arch=quadpy.cpu, cpu_max_num_threads=2)
+"""
+
+
+def test_where_llvm_is_not_installed(path):
+    saved(path)
+    assert run(f"FILE = {str(path)!r}{WITHOUT_LLVM}{LOADING}") == "[]\n"
+
+
 SAVING = """
 import saved_cases, quadpy as qp
 for case in saved_cases.CASES:
