@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from c_reader import FOLDER, STRICT, Reader, changed, zipped
 from hip_library import compiler
+from saved_cases import CASES
 
 import quadpy as qp
 
@@ -109,6 +110,39 @@ def test_c_computes_the_bits_of_live_calls(saved, n, threads):
         reader.run()
         theirs = live(**theirs)
         assert theirs["s"].tobytes() == mine["s"].tobytes()
+
+
+@pytest.fixture
+def on_cpu():
+    qp.init(arch=qp.cpu)
+    yield
+    qp.reset()
+
+
+@pytest.mark.usefixtures("on_cpu")
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
+def test_c_runs_what_python_saves(case, tmp_path):
+    """Captures, fields, structs, memory of the graph, loops on memory, child graphs, parts of arrays."""
+    graph, bind, memory = case()
+    graph.save(tmp_path / "case.qpg", bind=bind, targets=[HERE], **memory)
+    theirs = {name: np.array(array.to_numpy()) for name, array in bind.items()}
+    with graph.instantiate() as live, Reader(tmp_path / "case.qpg", "cpu") as reader:
+        ranks = {a.name.decode(): a.rank for a in reader.arrays()}
+        for name, array in theirs.items():
+            reader.bind(name, array.ctypes.data, *array.shape[: ranks[name]])
+        for _ in range(2):
+            live.launch()
+            live.synchronize()
+            reader.run()
+            for name, array in bind.items():
+                assert array.to_numpy().tobytes() == theirs[name].tobytes(), name
+
+
+def test_a_kept_file_of_format_1_runs():
+    x, y, z = np.arange(5, dtype=np.float32), np.ones(5, np.float32), np.zeros(5, np.float32)
+    with Reader(Path(__file__).with_name("format1.qpg"), HERE) as reader:
+        reader.run(x=x, y=y, z=z)
+    np.testing.assert_array_equal(z, 1 + 2.5 * np.arange(5, dtype=np.float32))
 
 
 def test_arrays_are_described(saved):
