@@ -165,7 +165,7 @@ def test_bad_files_are_errors(saved, tmp_path):
         Reader(tmp_path / "none.qpg")
     with pytest.raises(ValueError, match="cannot be read"):
         Reader(tmp_path)
-    with pytest.raises(ValueError, match="has code for cpu:arm64, .*nothing runs here as arm7"):
+    with pytest.raises(ValueError, match=r"has code for cpu:arm64, .*nothing runs here as arm7"):
         Reader(saved, "arm7")
     with pytest.raises(ValueError, match="nothing runs here as"):
         Reader(saved, "x86-64" if HERE == "arm64" else "arm64")
