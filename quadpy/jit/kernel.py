@@ -308,8 +308,8 @@ class Kernel(ByName):
         about, name = _ABOUT.match(error.message), self.source.name
         if about and about[1] == name and error.span is not None:
             return error
-        span = error.span or (self.source.span_of_parameter(about[1]) if about else self.source.span)
-        return ArgumentError(f"{name}: {error.message}", span, hint=error.hint)
+        found = self.source.span_of_parameter(about[1]) if about else self.source.span
+        return ArgumentError(f"{name}: {error.message}", error.span or found, hint=error.hint)
 
     @overload
     def __get__(self, instance: None, owner: type) -> Kernel: ...
