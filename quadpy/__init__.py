@@ -90,6 +90,7 @@ __all__ = [
     "MatrixTensor",
     "NDArray",
     "PerfDispatch",
+    "SavedKernel",
     "Stream",
     "Struct",
     "Template",
@@ -148,6 +149,7 @@ __all__ = [
     "l",
     "make_spd",
     "math",
+    "load_kernel",
     "memory_stats",
     "ndarray",
     "on_reset",
@@ -206,6 +208,7 @@ if _typing.TYPE_CHECKING:
         is_arch_supported as is_arch_supported,
     )
     from quadpy.clock import clock_freq_hz as clock_freq_hz
+    from quadpy.graph.saved.kernel import SavedKernel as SavedKernel, load_kernel as load_kernel
     from quadpy.jit.checkpoints import GraphStatus as GraphStatus
     from quadpy.jit.perf_dispatch import PerfDispatch as PerfDispatch, perf_dispatch as perf_dispatch
     from quadpy.lang.tensors import (
@@ -221,6 +224,7 @@ if _typing.TYPE_CHECKING:
 _LATE: _typing.Final = {
     "clock": "clock_freq_hz",
     "capabilities": "get_max_shared_memory_bytes is_arch_supported",
+    "graph.saved.kernel": "SavedKernel load_kernel",
     "jit.checkpoints": "GraphStatus",
     "jit.perf_dispatch": "PerfDispatch perf_dispatch",
     "lang.tensors": "MatrixTensor Tensor VectorTensor wrap",

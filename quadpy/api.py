@@ -7,6 +7,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
 from quadpy.core.dtypes import Scalar, f32, f64, i32, i64
@@ -126,9 +127,10 @@ def init(
         wave_size=wave_size,
         interpreted=interpreted,
     )
-    import_late("quadpy.jit.specialisation")  # and LLVM: now, rather than in the first call of a kernel
-    pool = import_late("quadpy.runtime.cpu.pool")
-    pool.set_threads(threads or pool.default_threads())
+    if find_spec("llvmlite"):  # programs that only load saved graphs need none
+        import_late("quadpy.jit.specialisation")  # and LLVM: now, rather than in the first call of a kernel
+        pool = import_late("quadpy.runtime.cpu.pool")
+        pool.set_threads(threads or pool.default_threads())
     set_config(config)
     _set_hazards(env.hazards if hazards is None else hazards)
 

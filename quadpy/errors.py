@@ -232,6 +232,10 @@ class GraphUpdateError(GraphError):
     """A change that an executable graph does not support; the graph stays as it was."""
 
 
+class SavedGraphError(GraphError):
+    """A file that is not a saved graph or kernel, that is damaged, or that has nothing for this device."""
+
+
 class HazardError(QuadpyError):
     """Two accesses to the same memory, at least one of which writes, and which nothing orders; ``hazard`` has both."""
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final, Protocol, TextIO
 
 from quadpy._version import __version__
-from quadpy.cli import cache, compile, demo, doctor, inspect, lint, new, profile, report, run, selftest  # noqa: A004 - the module is named as the command
+from quadpy.cli import cache, compile, demo, doctor, inspect, lint, new, profile, report, run, save, selftest  # noqa: A004 - the module is named as the command
 from quadpy.cli.parser import Parser
 from quadpy.errors import QuadpyError
 
@@ -39,6 +39,7 @@ SUBCOMMANDS: Final[tuple[Subcommand, ...]] = (
     doctor,
     selftest,
     compile,
+    save,
     report,
     inspect,
     lint,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
+from quadpy.cli.saved import ENDINGS, show
 from quadpy.cli.selection import Selected, add_kernel_arguments, select
 from quadpy.core.target import TargetSpec, parse_target
 from quadpy.errors import ArgumentError
@@ -14,7 +15,9 @@ if TYPE_CHECKING:
     from quadpy.lang.trace import Traced
 
 NAME: Final = "inspect"
-HELP: Final = "show a kernel's IR, the elements that it touches, its LLVM IR or assembly"
+HELP: Final = (
+    "show a kernel's IR, the elements that it touches, its LLVM IR or assembly; or what a saved graph contains"
+)
 
 
 class _PrintPasses(argparse.Action):
@@ -42,10 +45,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--after", metavar="PASS", help="show the IR after this pass; 'trace' stands for the IR before the first pass"
     )
+    parser.add_argument("--svg", metavar="FILE", help="draw the works of a saved graph, and their order")
     parser.add_argument("--passes", action=_PrintPasses, nargs=0, help="print the passes in order and exit")
 
 
 def run(args: argparse.Namespace, out: TextIO) -> int:
+    if args.kernels.endswith(ENDINGS):
+        return show(args.kernels, args.svg, out)
     target = parse_target(args.target)
     if args.after and args.stage != "ir":
         raise ArgumentError(f"--after {args.after} shows IR, not {args.stage}", hint="leave --stage out")

@@ -8,7 +8,7 @@ import inspect
 import runpy
 import sys
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -36,13 +36,7 @@ def load_kernels(text: str) -> dict[str, Kernel]:
         KernelNameError: it has no such kernel.
     """
     where, _, name = text.partition(":")
-    with contextlib.redirect_stdout(sys.stderr):  # what the module prints is not output of the command
-        try:
-            namespace = _run_file(Path(where)) if where.endswith(".py") else _import(where)
-        except QuadpyError:
-            raise
-        except (Exception, SystemExit) as error:
-            raise _not_run(where, error) from error
+    namespace = _namespace(where)
     own = _kernels_of(namespace)
     found = {name: _attribute(namespace, name)} if name else own
     kernels = {key: value for key, value in found.items() if isinstance(value, Kernel)}
@@ -52,6 +46,32 @@ def load_kernels(text: str) -> dict[str, Kernel]:
             hint=f"its kernels are {', '.join(own)}" if own else "a kernel is a function decorated with @qp.kernel",
         )
     return kernels
+
+
+def load_function(text: str) -> Any:
+    """What ``module:name`` or ``file.py:name`` names, a kernel or another function; raises as ``load_kernels``."""
+    where, _, name = text.partition(":")
+    found = _attribute(_namespace(where), name)
+    if not callable(found):
+        raise KernelNameError(
+            f"{where} has no kernel or function {name!r}", hint="write module:function, or file.py:function"
+        )
+    return found
+
+
+def call_quietly(where: str, function: Callable[[], Any]) -> Any:
+    """The result of ``function`` of the user's; what it prints is not output of the command.  Raises as ``load_kernels``."""
+    with contextlib.redirect_stdout(sys.stderr):
+        try:
+            return function()
+        except QuadpyError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise _not_run(where, error) from error
+
+
+def _namespace(where: str) -> Mapping[str, Any]:
+    return call_quietly(where, lambda: _run_file(Path(where)) if where.endswith(".py") else _import(where))  # type: ignore[no-any-return]  # of one of the two
 
 
 def _not_run(where: str, error: BaseException) -> CannotRunError:

@@ -33,11 +33,11 @@ class Selected(NamedTuple):
     given: dict[str, Any]
 
 
-def add_kernel_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "kernels", metavar="MODULE[:KERNEL]",
-        help="a kernel of a module (package.module:kernel) or file (file.py:kernel); without a name, all kernels",
-    )  # fmt: skip
+def add_kernel_arguments(
+    parser: argparse.ArgumentParser, metavar: str = "MODULE[:KERNEL]",
+    what: str = "a kernel of a module (package.module:kernel) or file (file.py:kernel); without a name, all kernels",
+) -> None:  # fmt: skip
+    parser.add_argument("kernels", metavar=metavar, help=what)
     parser.add_argument(
         "--arg", action="append", default=[], metavar="NAME=TYPE", dest="arguments",
         help="types that annotations leave open: x=f32[2] for a two-dimensional array, p=f32x3[1] for an array of vectors, "

@@ -66,7 +66,7 @@ def schedule_for(kernel: ir.Kernel, spec: TargetSpec, form: Form = PLAIN) -> Ker
 
 def _text(schedule: KernelSchedule, spec: TargetSpec) -> str:
     if spec.family == "cpu":
-        return lower_kernel(schedule, host_header())
+        return lower_kernel(schedule, host_header(spec.arch))
     flags = {"amdhsa_code_object_version": amd_arch(spec.arch).code_object} if spec.family == "amdgpu" else {}
     return lower_kernel(schedule, gpu_header(spec), flags)
 

@@ -12,6 +12,7 @@ from typing import Final
 
 import llvmlite.binding as llvm
 
+from quadpy.codegen.host import initialize_all
 from quadpy.codegen.objects.link import link_amdgpu
 from quadpy.codegen.ptx_repairs import repaired
 from quadpy.core.target import NVIDIA_ARCHS, TargetSpec, amd_arch
@@ -82,15 +83,8 @@ def compile_nvptx(ir_text: str, spec: TargetSpec, *, opt: int = 3, parameter_byt
 
 
 @functools.cache
-def _initialize() -> None:
-    """All targets: 1.4 ms, and llvmlite exports no way to ask for one other than the host's."""
-    llvm.initialize_all_targets()
-    llvm.initialize_all_asmprinters()
-
-
-@functools.cache
 def _machine(spec: TargetSpec, opt: int) -> llvm.TargetMachine:
-    _initialize()
+    initialize_all()
     target = llvm.Target.from_triple(_NAMES[spec.family][0])
     return target.create_target_machine(cpu=spec.arch, features=spec.features, opt=opt)
 

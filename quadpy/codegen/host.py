@@ -1,5 +1,6 @@
-"""From LLVM IR as text to a relocatable ELF object for the CPU, or its assembly.
+"""From LLVM IR as text to a relocatable ELF object for a CPU, or its assembly.
 
+``cpu`` is ``native``, the host's own name, one of BASELINES, or ``arm64`` or an x86-64 level for a machine of another kind.
 The floating-point freedom of a kernel (contraction, reassociation) is written on its instructions, so there is no switch
 for it here.
 """
@@ -13,7 +14,7 @@ from typing import Final
 import llvmlite.binding as llvm
 
 from quadpy.codegen.host_repairs import may_need_repair, repaired
-from quadpy.core.target import elf_triple
+from quadpy.core.target import CPU_MACHINES, elf_triple, machine_of
 from quadpy.errors import CodegenError, UnknownTargetError
 
 llvm.initialize_native_target()
@@ -26,6 +27,19 @@ BASELINES: Final = ("x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4", "generic")
 know, so no other name may reach it; ``generic`` is the baseline of hosts that are not x86-64."""
 
 _machines = threading.local()
+
+
+@functools.cache
+def initialize_all() -> None:
+    """All targets: 1.4 ms, and llvmlite exports no way to ask for one other than the host's."""
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+
+
+def triple_of(cpu: str) -> str:
+    """The triple of ``cpu``: the host's own, or that of a Linux of another machine."""
+    machine = machine_of(cpu)
+    return HOST_TRIPLE if machine == machine_of("native") else f"{machine}-unknown-linux-gnu"
 
 
 _FLUSHING: Final = ("avx512bf16", "avxneconvert", "avx10.2")
@@ -51,10 +65,12 @@ def resolve_cpu(cpu: str = "native") -> tuple[str, str]:
     host, features = _host_cpu()
     if cpu in ("native", host):
         return host, features
-    known = [name for name in BASELINES if name.startswith("x86") == HOST_TRIPLE.startswith("x86_64")]
+    if cpu == "arm64":
+        return "generic", ""
+    known = [name for name in BASELINES if name in CPU_MACHINES or not HOST_TRIPLE.startswith("x86_64")]
     if cpu not in known:
         raise UnknownTargetError(
-            f"there is no CPU target {cpu!r} here; the targets are native, {', '.join([host, *known])}"
+            f"there is no CPU target {cpu!r} here; the targets are native, {', '.join([host, *known, 'arm64'])}"
         )
     return cpu, _NO_SCATTER if cpu == "x86-64-v4" else ""
 
@@ -62,44 +78,45 @@ def resolve_cpu(cpu: str = "native") -> tuple[str, str]:
 def host_spec_string(cpu: str = "native") -> str:
     """All that determines the code for ``cpu`` (LLVM's version, triple, name, features), as text for cache keys."""
     version = ".".join(map(str, llvm.llvm_version_info))
-    return ";".join((f"llvm-{version}", HOST_TRIPLE, *resolve_cpu(cpu)))
+    return ";".join((f"llvm-{version}", triple_of(cpu), *resolve_cpu(cpu)))
 
 
-def host_machine(cpu: str, features: str, opt: int = 3) -> llvm.TargetMachine:
+def host_machine(cpu: str, features: str, opt: int = 3, triple: str = HOST_TRIPLE) -> llvm.TargetMachine:
     """The calling thread's target machine for LLVM's ``cpu`` and ``features``; see ``resolve_cpu``."""
-    cache: dict[tuple[str, str, int], llvm.TargetMachine] = _machines.__dict__.setdefault("by_spec", {})
-    spec = (cpu, features, opt)
+    cache: dict[tuple[str, str, int, str], llvm.TargetMachine] = _machines.__dict__.setdefault("by_spec", {})
+    spec = (cpu, features, opt, triple)
     if spec not in cache:
-        target = llvm.Target.from_triple(HOST_TRIPLE)
+        if triple != HOST_TRIPLE:
+            initialize_all()
+        target = llvm.Target.from_triple(triple)
         # Position-independent small code: JITLink puts an object's sections side by side and reaches
         # symbols that are far away through its own table.
-        cache[spec] = target.create_target_machine(*spec, reloc="pic", codemodel="small")
+        cache[spec] = target.create_target_machine(cpu, features, opt, reloc="pic", codemodel="small")
     return cache[spec]
 
 
 @functools.cache
-def host_layout() -> str:
-    """The host's data layout string; it depends on no CPU name."""
-    return str(host_machine("", "", 0).target_data)
+def _header(triple: str) -> str:
+    return f'target datalayout = "{host_machine("", "", 0, triple).target_data}"\ntarget triple = "{triple}"\n'
 
 
-def host_header() -> str:
+def host_header(cpu: str = "native") -> str:
     """The two lines that IR text must begin with: parsed without them, types have wrong alignments."""
-    return f'target datalayout = "{host_layout()}"\ntarget triple = "{HOST_TRIPLE}"\n'
+    return _header(triple_of(cpu))
 
 
 def compile_host(ir_text: str, cpu: str = "native", *, opt: int = 3) -> bytes:
-    """A relocatable object of ``ir_text`` (which begins with ``host_header()``), optimised for ``cpu``.
+    """A relocatable object of ``ir_text`` (which begins with ``host_header(cpu)``), optimised for ``cpu``.
 
     CodegenError if LLVM rejects the text.  Safe from any thread.
     """
-    machine = host_machine(*resolve_cpu(cpu), opt)
+    machine = host_machine(*resolve_cpu(cpu), opt, triple_of(cpu))
     return bytes(machine.emit_object(_optimised(ir_text, machine, opt)))
 
 
 def compile_host_asm(ir_text: str, cpu: str = "native", *, opt: int = 3) -> str:
     """The assembly of the object that ``compile_host`` makes, for a reader."""
-    machine = host_machine(*resolve_cpu(cpu), opt)
+    machine = host_machine(*resolve_cpu(cpu), opt, triple_of(cpu))
     return str(machine.emit_assembly(_optimised(ir_text, machine, opt)))
 
 

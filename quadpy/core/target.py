@@ -6,6 +6,7 @@ LLVM's output.
 
 from __future__ import annotations
 
+import platform
 import re
 from dataclasses import replace
 from typing import Final, Literal
@@ -152,6 +153,18 @@ def amd_arch(name: str) -> AmdArch:
     return arch
 
 
+CPU_MACHINES: Final = {
+    "x86-64": "x86_64", "x86-64-v2": "x86_64", "x86-64-v3": "x86_64", "x86-64-v4": "x86_64", "arm64": "aarch64",
+}  # fmt: skip
+"""CPUs that are targets on every host, by what Linux calls their machines; ``arm64`` is any CPU of Armv8-A."""
+
+
+def machine_of(arch: str) -> str:
+    """What Linux calls the machine of the CPU ``arch``: ``x86_64`` or ``aarch64``, or another that is the host."""
+    host = platform.machine().lower()
+    return CPU_MACHINES.get(arch) or {"amd64": "x86_64", "arm64": "aarch64"}.get(host, host)
+
+
 def elf_triple(triple: str) -> str:
     """LLVM's name of the host for ELF objects, which quadpy loads on every system; calls are the system's own."""
     return triple if "linux" in triple else f"{triple}-elf"
@@ -162,7 +175,7 @@ def parse_target(text: str) -> TargetSpec:
 
     ``:exchange`` makes atomics of floats loops that compare and exchange.
 
-    Examples: ``cpu``, ``cpu:w64`` (emulating waves of 64), ``cpu:x86-64`` (any of LLVM's CPU names), ``gfx942``, ``gfx1100:w64`` (wave64), ``sm_90``.  HIP's
+    Examples: ``cpu``, ``cpu:w64`` (emulating waves of 64), ``cpu:x86-64`` (any of LLVM's CPU names), ``arm64`` and ``x86-64`` (for Linux, whatever the host is), ``gfx942``, ``gfx1100:w64`` (wave64), ``sm_90``.  HIP's
     full names, such as ``gfx942:sramecc+:xnack-``, are also read: code runs under either setting of these features.
     """
     if not isinstance(text, str):
@@ -170,6 +183,8 @@ def parse_target(text: str) -> TargetSpec:
     name, *options = text.strip().split(":")
     if name == "cpu":
         return _parse_cpu(text, options)
+    if name in CPU_MACHINES:
+        return _parse_cpu(text, [name, *options])
     if name in NVIDIA_ARCHS and options in ([], [EXCHANGE]):
         return TargetSpec("nvptx", name, 32, exchanges=bool(options))
     if name in AMD_ARCHS:

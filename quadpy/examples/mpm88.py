@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -183,6 +184,23 @@ def draw(size: int) -> Picture:
     cover = picture[..., 3:]
     colour = picture[..., :3] / np.maximum(cover, 1e-6)
     return (BACKGROUND + (colour - BACKGROUND) * np.minimum(cover, 1)).astype(np.uint8)
+
+
+def graph(size: int = 400) -> tuple[qp.graph.Graph, dict[str, Any]]:
+    """One step and its picture, for ``quadpy save quadpy.examples.mpm88:graph``.
+
+    The particles begin as ``start`` puts them, and each run moves them on.  ``picture`` has 250 x 400 pixels: colour times
+    coverage, and coverage.
+    """
+    start()
+    made = qp.graph.Graph()
+    picture = np.zeros((size * 5 // 8, size, 4), np.float32)
+    for _ in range(substeps):
+        for kernel in (p2g, update_grid, g2p):
+            made.add_kernel(kernel)
+    made.add_memset(picture, 0.0)
+    made.add_kernel(splat, 0.7 * dx * size, 3.0, SLOW, FAST, picture)
+    return made, {"bind": {"picture": picture}, "constants": [SLOW, FAST]}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -29,10 +29,13 @@ if TYPE_CHECKING:
     from quadpy.graph.replays.decorator import replay
     from quadpy.graph.replays.function import Replay
     from quadpy.graph.replays.stats import ReplayStats
+    from quadpy.graph.saved.arrays import ArrayInfo
+    from quadpy.graph.saved.graph import SavedGraph, load
     from quadpy.lang.graph_blocks import do_while, parallel, parallel_context
     from quadpy.runtime.drivers.graph_driver import GraphMemory
 
 __all__ = [
+    "ArrayInfo",
     "Graph",
     "GraphExec",
     "GraphInfo",
@@ -42,10 +45,12 @@ __all__ = [
     "NodeInfo",
     "Replay",
     "ReplayStats",
+    "SavedGraph",
     "Semaphore",
     "capture",
     "do_while",
     "host_function",
+    "load",
     "memory_info",
     "parallel",
     "parallel_context",
@@ -67,6 +72,8 @@ _HOMES: Final = {
         "quadpy.graph.replays.decorator": ("replay",),
         "quadpy.graph.replays.function": ("Replay",),
         "quadpy.graph.replays.stats": ("ReplayStats",),
+        "quadpy.graph.saved.arrays": ("ArrayInfo",),
+        "quadpy.graph.saved.graph": ("SavedGraph", "load"),
         "quadpy.lang.graph_blocks": ("do_while", "parallel", "parallel_context"),
         "quadpy.runtime.drivers.graph_driver": ("GraphMemory",),
     }.items()

@@ -9,7 +9,7 @@ from quadpy.core.completion import shows
 from quadpy.core.copying import OneProcess
 from quadpy.core.importing import import_late
 from quadpy.core.messages import counted
-from quadpy.core.public import called_often, made_by, shortened
+from quadpy.core.public import called_often, made_by, public, shortened
 from quadpy.errors import DeviceError, GraphError, GraphUpdateError, QuadpyError
 from quadpy.graph.engines.argument_policy import ArgumentPolicy
 from quadpy.graph.engines.choose import EngineChoice, switched_off
@@ -43,6 +43,9 @@ from quadpy.runtime.streams.stream import Stream
 from quadpy.runtime.streams.timeline import Timeline
 
 if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable
+
     from typing_extensions import Self
 
 _SWITCHABLE: Final = (KernelNode, MemcpyNode, MemsetNode, HostNode)
@@ -50,7 +53,7 @@ _SWITCHABLE: Final = (KernelNode, MemcpyNode, MemsetNode, HostNode)
 
 @made_by("the instantiate() of a qp.graph.Graph makes one; qp.graph.capture(...) gives such a graph")
 @shows(
-    "destroy", "destroyed", "device", "disabled", "enable", "fusion", "inspect", "launch", "nodes", "stats",
+    "destroy", "destroyed", "device", "disabled", "enable", "fusion", "inspect", "launch", "nodes", "save", "stats",
     "synchronize", "update", "upload",
 )  # fmt: skip
 class GraphExec(OneProcess):
@@ -225,7 +228,8 @@ class GraphExec(OneProcess):
             ArgumentError: the arguments are wrong.
         """
         refuse_in_host_function()
-        before = self._live.node(name)
+        with self._lock:  # another thread may destroy the graph
+            before = self._live.node(name)
         maker = MAKERS.get(before.kind)
         if maker is None:
             raise GraphUpdateError(f"{name!r} is a node of kind {before.kind}: there is nothing to change")
@@ -326,6 +330,21 @@ class GraphExec(OneProcess):
     def inspect(self) -> GraphInfo:
         """Like ``Graph.inspect``, for the current nodes, with ``fusion``."""
         return describe(self.nodes, self.fusion)
+
+    @public
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        targets: Iterable[str] | str | None = None,
+        bind: Mapping[str, Any] | None = None,
+        constants: Iterable[Any] = (),
+        internal: Iterable[Any] = (),
+    ) -> None:
+        """Like ``Graph.save``, for the current nodes; those that are switched off do nothing."""
+        nodes = [switched_off(node) if node.name in self.disabled else node for node in self.nodes]
+        saving = import_late("quadpy.graph.saved.saving")
+        saving.save_graph(self.device, nodes, self._live.owned, path, targets, bind or {}, constants, internal)
 
     def stats(self) -> GraphStats:
         """How often it was launched, changed and rebuilt."""

@@ -14,6 +14,7 @@ from quadpy.graph.engines.engine import Engine
 from quadpy.graph.engines.indirect import indirect_launches
 from quadpy.graph.model.arguments import find_node
 from quadpy.graph.model.nodes import Node
+from quadpy.graph.model.order import MemoryRange
 from quadpy.graph.model.ordered_nodes import OrderedNodes, reordered
 from quadpy.graph.model.recording import LaunchStep, Recording
 from quadpy.graph.model.resources import Resources
@@ -37,6 +38,7 @@ class LiveGraph:
         self.device = graph.device
         self._graph: OrderedNodes | None = graph
         self.choice = choice
+        self.owned: list[MemoryRange] = list(getattr(graph, "owned", ()))
         self._off: set[str] = set()
         self._was_one = False  # one launch, except for nodes that are off
         self.version = self.updates = self.rebuilds = 0
@@ -157,6 +159,11 @@ class LiveGraph:
         if engine.one_launch and not self._off:
             pass  # it was not off
         elif again_one or not engine.enable(node, enabled=enabled):
+            self.outdated.discard("work")  # the engine is as it was
+            self._require_rebuilds(
+                f"{node.name!r} cannot be switched in place, and a graph that allocates memory cannot be rebuilt"
+            )
+            self.outdated.add("work")
             self._was_one = engine.one_launch or (self._was_one and not again_one)
             self._rebuild(self.nodes)
         elif enabled:

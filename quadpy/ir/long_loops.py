@@ -16,15 +16,12 @@ Functions = Mapping[str, ir.Function]
 
 def is_long(loop: ir.For | ir.While, functions: Functions) -> bool:
     """Whether ``loop`` is a ``while``, has an unknown or large length, or contains such a loop."""
-    return _length(loop) is None or short_turns(loop, functions) > _LONG or has_long(loop.body, functions)
+    return _weigh(loop)[1] or _calls_in(loop.body, functions)
 
 
 def has_long(node: ir.Node, functions: Functions) -> bool:
     """Whether ``node`` contains a long loop, or calls a function that does."""
-    loops = (is_long(n, functions) for n in walk(node) if isinstance(n, (ir.For, ir.While)))
-    return any(loops) or any(
-        calls_long(n.function, functions) for n in walk(node) if isinstance(n, (ir.Call, ir.CallMany))
-    )
+    return _weigh(node)[1] or _calls_in(node, functions)
 
 
 def calls_long(name: str, functions: Functions) -> bool:
@@ -33,16 +30,28 @@ def calls_long(name: str, functions: Functions) -> bool:
     return function is not None and function.is_called and has_long(function.body, functions)
 
 
-def short_turns(node: ir.Node, functions: Functions) -> int:
+def short_turns(node: ir.Node) -> int:
     """The turns of the loops of ``node`` that have a known length, at least 1; those of long loops count as 1."""
-    inside = max(1, sum(short_turns(child, functions) for child in children(node) if _has_loops(child)))
-    if isinstance(node, (ir.For, ir.While)) and (length := _length(node)) is not None:
-        return inside * max(1, length)
-    return inside
+    return max(1, _weigh(node)[0])
 
 
-def _has_loops(node: ir.Node) -> bool:
-    return any(isinstance(n, (ir.For, ir.While)) for n in walk(node))
+def _calls_in(node: ir.Node, functions: Functions) -> bool:
+    if not any(function.is_called for function in functions.values()):
+        return False
+    calls = (n.function for n in walk(node) if isinstance(n, (ir.Call, ir.CallMany)))
+    return any(calls_long(name, functions) for name in calls)
+
+
+def _weigh(node: ir.Node) -> tuple[int, bool]:
+    """The turns of the loops of ``node``, 0 if there are none, and whether one of them is long."""
+    below = node.stmts if isinstance(node, ir.Block) else [n for n in children(node) if isinstance(n, ir.Block)]
+    weights = list(map(_weigh, below))
+    turns, long = sum(turns for turns, _ in weights), any(long for _, long in weights)
+    if isinstance(node, (ir.For, ir.While)):
+        length = _length(node)
+        turns = max(1, turns) * max(1, length or 1)
+        long |= length is None or turns > _LONG
+    return turns, long
 
 
 def _length(loop: ir.For | ir.While) -> int | None:

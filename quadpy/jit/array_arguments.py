@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 from quadpy.core.artifact import SHADOW, CodeObject
 from quadpy.core.flow import conditions_of
 from quadpy.core.importing import import_late
+from quadpy.core.light import dataclass
 from quadpy.errors import ArgumentError
 from quadpy.jit.plan import ArgumentValue, Plan, Views
-from quadpy.lang.arguments import ArgType, ArrayArg
 from quadpy.runtime.arrays.view import ArrayMemory
 from quadpy.runtime.launch.launch import MemoryRange, memory_range
 from quadpy.runtime.launch.observing import KernelAccess
@@ -49,12 +49,19 @@ class ArrayArguments:
                 raise ArgumentError(f"{name} is empty: its element 0 decides whether the loop continues")
 
 
-def accesses_of_block(
-    plan: Plan, unpack: Callable[[bytes], Sequence[float]], block: bytes, arrays: Sequence[ArrayMemory]
-) -> list[tuple[ArrayMemory, KernelAccess]]:
-    """Each access of a launch of ``plan`` with ``block``, and its array; ``arrays`` end with the kernel's fields."""
-    find = import_late("quadpy.jit.observed_call").accesses_of  # most programs do not need it
-    return [(arrays[access.array], access) for access in find(plan, unpack(block))]
+@dataclass(frozen=True, slots=True)
+class LaunchedCall:
+    """A call of ``plan`` with ``block``, from which ``unpack`` takes the values; ``arrays`` end with the kernel's fields."""
+
+    plan: Plan
+    unpack: Callable[[bytes], tuple[Any, ...]]
+    block: bytes
+    arrays: Sequence[ArrayMemory]
+
+    def __call__(self) -> list[tuple[ArrayMemory, KernelAccess]]:
+        """Each access of its launches, and its array."""
+        find = import_late("quadpy.jit.observed_call").accesses_of  # most programs do not need it
+        return [(self.arrays[access.array], access) for access in find(self.plan, self.unpack(self.block))]
 
 
 MOST_PAIRS: Final = 400
@@ -62,14 +69,14 @@ MOST_PAIRS: Final = 400
 
 
 class Overlaps:
-    """Arrays that must not overlap: pairs that the code touches, of which at least one is written, and arrays and ``fields``.
+    """Arrays, by their ``names``, that must not overlap: pairs that the code touches, of which at least one is written, and arrays
+    and ``fields``.
 
     pairs   such arrays, by number; () for more than ``MOST_PAIRS``
     sorted  whether there are more
     """
 
-    def __init__(self, args: Mapping[str, ArgType], code: CodeObject, fields: Sequence[tuple[int, int]]) -> None:
-        names = [name for name, arg in args.items() if isinstance(arg, ArrayArg)]
+    def __init__(self, names: Sequence[str], code: CodeObject, fields: Sequence[tuple[int, int]]) -> None:
         written, touched = code.written, {name for task in code.tasks for name, _ in task.effects}
         self._written, self._touched = ([name in some for name in names] for some in (written, touched))
         self._fields = fields  # their memory can reach a kernel a second time, as a NumPy view

@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import copy
 import ctypes
-import functools
 import struct
 from collections.abc import Callable, Sequence
 from typing import Final
 
 from quadpy.core.artifact import CHECKED, INTERRUPTED, OUT_OF_BOUNDS, OUT_OF_MEMORY, CodeObject, ResultShape
+from quadpy.core.importing import import_late
 from quadpy.core.source import Span
 from quadpy.errors import OutOfDeviceMemory
-from quadpy.jit.array_arguments import ArrayArguments, accesses_of_block
+from quadpy.jit.array_arguments import ArrayArguments, LaunchedCall
 from quadpy.jit.grids import barrier_loops
 from quadpy.jit.hidden_arguments import HiddenArguments
 from quadpy.jit.limits import Limits
 from quadpy.jit.misfits import MISFITS, Misfit
-from quadpy.jit.plan import Values, Views, unknown_footprints
+from quadpy.jit.plan import Elsewhere, Values, Views, unknown_footprints
 from quadpy.jit.results import ResultReader
 from quadpy.jit.timed_entry import TimedEntry
 from quadpy.runtime.arrays.field_memory import FieldMemory
 from quadpy.runtime.arrays.view import ArrayMemory
-from quadpy.runtime.cpu.loader import load_object, name_in_crashes
-from quadpy.runtime.cpu.pool import raise_kept
 from quadpy.runtime.device.devices import current_device
 from quadpy.runtime.device.faults import CheckedEntry
 from quadpy.runtime.launch.capturing import CAPTURES, session_of
@@ -32,7 +30,7 @@ from quadpy.runtime.launch.launch import Bound, HostLaunch, KernelLaunch, Runner
 from quadpy.runtime.memory.device_storage import stream_of
 from quadpy.runtime.streams.stream import Stream
 
-_ENTRY: Final = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int32)
+ENTRY: Final = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int32)
 
 
 class CpuPlan:
@@ -46,7 +44,7 @@ class CpuPlan:
 
     __slots__ = (
         "_apart", "_barrier_loops", "_checked", "_entry", "_loaded", "_name", "_pack", "_result", "_slots", "_timed", "_unpack", "arrays", "checks_values", "code",
-        "fields", "footprints", "hidden", "limits", "spans",
+        "elsewhere", "fields", "footprints", "hidden", "limits", "spans",
     )  # fmt: skip
 
     def __init__(
@@ -62,6 +60,7 @@ class CpuPlan:
     ) -> None:
         self.code, self.hidden = code, HiddenArguments(code, fields, seed)
         self.fields, self.footprints = self.hidden.fields, unknown_footprints(code)
+        self.elsewhere: Elsewhere | None = None
         self._apart = entry is None
         self._checked: bytes | None = None
         self._timed: CpuPlan | None = None
@@ -85,9 +84,10 @@ class CpuPlan:
     def _load(self, name: str, span: Span | None) -> Callable[..., int]:
         """The entry point of the machine code."""
         code = self.code
-        self._loaded = load_object(code.image)
-        entry: Callable[..., int] = _ENTRY(self._loaded.address(code.entry))
-        name_in_crashes(self._loaded, code.image, code.entry, name, span)
+        loader = import_late("quadpy.runtime.cpu.loader")  # and with it LLVM
+        self._loaded = loader.load_object(code.image)
+        entry: Callable[..., int] = ENTRY(self._loaded.address(code.entry))
+        loader.name_in_crashes(self._loaded, code.image, code.entry, name, span)
         return CheckedEntry(entry) if code.sites else entry
 
     def run(self, values: Values, views: Views, stream: object) -> object:
@@ -127,7 +127,7 @@ class CpuPlan:
         reads, writes = self.arrays.ranges(None, "ra", arrays), self.arrays.ranges(None, "wa", arrays)
         span = self.spans[0] if self.spans else None
         result = None if reader is None or (cells := runner.scratch) is None else lambda: reader.read(cells)
-        accesses = functools.partial(accesses_of_block, self, self._unpack, block, arrays)
+        accesses = LaunchedCall(self, self._unpack, block, arrays)
         return HostLaunch(self._name, runner.run, reads, writes, (self, *arrays), span, result, block, accesses)
 
     def prepare_again(self, bound: Bound, before: Sequence[KernelLaunch | HostLaunch]) -> HostLaunch:
@@ -159,7 +159,7 @@ class CpuPlan:
     def _go_on(self, block: bytes, scratch: Scratch, task: int) -> int:
         """Continues from ``task``, which the entry function returned; gives its next return value."""
         if task == INTERRUPTED:
-            raise_kept()
+            import_late("quadpy.runtime.cpu.pool").raise_kept()
         if task == OUT_OF_BOUNDS:
             self.limits.require(self._unpack(block))
             task, self._checked = CHECKED, block

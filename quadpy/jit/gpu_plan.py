@@ -11,14 +11,14 @@ from quadpy.core.artifact import CodeObject, ResultShape
 from quadpy.core.dtypes import BY_NAME
 from quadpy.core.source import Span
 from quadpy.errors import ArgumentError, DeviceError
-from quadpy.jit.array_arguments import ArrayArguments, accesses_of_block
+from quadpy.jit.array_arguments import ArrayArguments, LaunchedCall
 from quadpy.jit.gpu_launch import Submission, TaskLaunch, task_launches, upload_kernels_on
 from quadpy.jit.grids import Grids
 from quadpy.jit.hidden_arguments import HiddenArguments
 from quadpy.jit.host_arrays import copied_host_arrays
 from quadpy.jit.limits import Limits
 from quadpy.jit.misfits import MISFITS, Misfit
-from quadpy.jit.plan import Plan, Values, Views, unknown_footprints
+from quadpy.jit.plan import Elsewhere, Plan, Values, Views, unknown_footprints
 from quadpy.jit.results import ResultReader
 from quadpy.runtime.arrays.field_memory import FieldMemory
 from quadpy.runtime.arrays.view import ArrayMemory, ArrayView
@@ -73,6 +73,7 @@ class GpuPlan:
         self.result = ResultReader(code.results, result_shape) if code.results else None
         self.spare: list[ArgumentBlock] = []
         self.origin: Origin | None = None
+        self.elsewhere: Elsewhere | None = None
         self.effects: Effects | None = None  # they order launches that are nodes of a graph, if arrays do not overlap
         self.fields, self.footprints = self.hidden.fields, unknown_footprints(code)
         self._indirect: tuple[Indirect | None, ...] = (None,) * len(self.launches)
@@ -185,7 +186,7 @@ class GpuPlan:
         """
         keep, accesses = (self.module, *(arrays or ()), scratch), None
         if arrays is not None:
-            accesses = partial(accesses_of_block, self, self._unpack, block, arrays)
+            accesses = LaunchedCall(self, self._unpack, block, arrays)
 
         def touched(number: int, letters: str) -> tuple[MemoryRange, ...]:
             return () if arrays is None else self.arrays.ranges(number, letters, arrays)
@@ -228,7 +229,7 @@ class GpuPlan:
         self.arrays.require_conditions(values)
         arrays: list[ArrayView | FieldMemory] = [*views, *self.fields]
         return {
-            name: (int(values[self.arrays.pointers[number]]), _item_bytes(arrays[number]))
+            name: (int(values[self.arrays.pointers[number]]), item_bytes(arrays[number]))
             for name, number in self.arrays.conditions.items()
         }
 
@@ -310,5 +311,6 @@ def _function_of(compiled: Callable[[], GpuPlan], number: int) -> FunctionHandle
     return compiled().launches[number].function
 
 
-def _item_bytes(array: ArrayView | FieldMemory) -> int:
+def item_bytes(array: ArrayView | FieldMemory) -> int:
+    """The bytes of a number of ``array``."""
     return array.scalar.nbytes if isinstance(array, FieldMemory) else BY_NAME[array.type_key[1]].nbytes

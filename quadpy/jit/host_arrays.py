@@ -6,14 +6,14 @@ written by the host or another thread in the meantime.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import field
+from typing import Protocol
 
 import numpy as np
 
 from quadpy.core.light import dataclass
-from quadpy.jit.array_arguments import ArrayArguments
 from quadpy.jit.plan import Values, Views
 from quadpy.runtime.arrays.foreign_host import HostView
 from quadpy.runtime.arrays.view import ArrayView, TypeKey
@@ -51,8 +51,20 @@ class _DeviceCopy:
     writable: bool = True
 
 
+class Places(Protocol):
+    """What copies need to know: ``ArrayArguments`` has it of a kernel."""
+
+    @property
+    def pointers(self) -> Sequence[int]:
+        """The index of each array's address among the values."""
+
+    @property
+    def written(self) -> Sequence[bool]:
+        """Whether each array is written."""
+
+
 def copied_host_arrays(
-    device: Device, on: Stream, values: Values, views: Views, arguments: ArrayArguments, session: Session | None = None
+    device: Device, on: Stream, values: Values, views: Views, arguments: Places, session: Session | None = None
 ) -> AbstractContextManager[Views]:
     """Context manager: ``views`` with copies on the device for host arrays, copied back at its end if they are written.
 
@@ -72,7 +84,7 @@ def _copied(
     on: Stream,
     values: Values,
     views: Views,
-    arguments: ArrayArguments,
+    arguments: Places,
     session: Session | None,
 ) -> Iterator[Views]:
     there: list[ArrayView] = list(views)

@@ -24,6 +24,8 @@ from quadpy.runtime.launch.fusion import Fusion
 
 if TYPE_CHECKING:
     import inspect
+    import os
+    from collections.abc import Iterable
 
     from quadpy.core.artifact import CodeObject
     from quadpy.graph.engines.stats import GraphKernelStats
@@ -58,7 +60,7 @@ def _watched() -> Callable[..., Callable[[Values, Views, object], object]]:
 
 
 @public_init
-@shows("compile", "debug", "fuse", "fusion", "grad", "graph", "graph_stats", "prepare", "wave_size")
+@shows("compile", "debug", "fuse", "fusion", "grad", "graph", "graph_stats", "prepare", "save", "wave_size")
 class Kernel(ByName):
     """A function that runs as machine code, compiled at its first call with arguments of each type.
 
@@ -242,6 +244,20 @@ class Kernel(ByName):
         offline = import_late("quadpy.jit.offline")
         code: CodeObject = offline.compile_for(self, import_late("quadpy.core.target").parse_target(target), arguments)
         return code
+
+    def save(
+        self, path: str | os.PathLike[str], targets: Iterable[str] | str | None = None, /, **arguments: Argument
+    ) -> None:
+        """Write machine code for ``targets`` to a file, from which ``qp.load_kernel`` makes a kernel without the compiler.
+
+        ``targets`` and ``arguments`` are as for ``qp.graph.Graph.save`` and ``compile``.  A name that ends with ``.hipfb``
+        gives a fat binary for AMD's GPUs instead, which ``hipModuleLoadData`` takes.
+
+        Raises:
+            GraphError: the kernel prints, or names a field, whose memory a file of a graph can have.
+            ArgumentError, CompilationError, UnknownTargetError: as ``compile``.
+        """
+        import_late("quadpy.graph.saved.save_kernel").save_kernel(self, path, targets, arguments)
 
     @property
     def grad(self) -> Kernel:

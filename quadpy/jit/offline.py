@@ -19,7 +19,7 @@ from quadpy.hostmath import NDArrayType, StructType, element_of
 from quadpy.hostmath.struct_ndarray import key_of_record
 from quadpy.ir.pipeline import Observer
 from quadpy.jit.annotations import parameters_of
-from quadpy.jit.compilation import Request, compile_request
+from quadpy.jit.compilation import Compiled, Request, compile_request
 from quadpy.jit.compile_time_parameters import (
     ContainerParameter,
     Declared,
@@ -52,6 +52,18 @@ def compile_for(kernel: Kernel, target: TargetSpec, given: Mapping[str, Argument
         CompilationError: the kernel is at fault, with its line.
     """
     return _complete(kernel, given, target, compile_request).code
+
+
+def compiled_with_types(
+    kernel: Kernel, target: TargetSpec, given: Mapping[str, Argument]
+) -> tuple[Compiled, Mapping[str, ArgType]]:
+    """Like ``compile_for``, without checks; with the types of the arguments, those of their members last."""
+
+    def both(request: Request) -> tuple[Compiled, Mapping[str, ArgType]]:
+        plain = replace(request.options, debug=False, indices_only=False)
+        return compile_request(replace(request, options=plain)), request.args
+
+    return _complete(kernel, given, target, both)
 
 
 def compile_with_asm(kernel: Kernel, target: TargetSpec, given: Mapping[str, Argument]) -> CodeObject:

@@ -2,37 +2,33 @@
 
 from __future__ import annotations
 
-import math
-import struct
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final, NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
-from quadpy.core.dtypes import BY_NAME, Scalar, bf16, element_text, f16, rounded_later, u1
+from quadpy.core.dtypes import BY_NAME, Scalar, bf16, element_text
 from quadpy.core.light import dataclass
-from quadpy.core.messages import counted, shown
+from quadpy.core.messages import counted
 from quadpy.core.records import RecordType
 from quadpy.errors import ArgumentError, DeviceError
 from quadpy.hostmath import Elements, Struct, StructType
-from quadpy.hostmath.struct_ndarray import describe_struct_array, record_of_key
+from quadpy.hostmath.struct_ndarray import record_of_key
 from quadpy.hostmath.struct_types import struct_type_of
 from quadpy.ir.types import Array, Layout, Member, array_of
+from quadpy.jit.array_views import view_of
+from quadpy.jit.numbers import number_of
 from quadpy.jit.plan import ArgumentValue
 from quadpy.lang.arguments import ArgType, ArrayArg, ScalarArg, StructArg, VecArg
-from quadpy.runtime.arrays.foreign_device import describe_device_array, is_on_gpu
-from quadpy.runtime.arrays.foreign_host import ALIGNED, ALIGNED_ROWS, DEVICE_KINDS, DISTRIBUTED, describe_host_array
+from quadpy.runtime.arrays.foreign_host import ALIGNED, ALIGNED_ROWS, DEVICE_KINDS, DISTRIBUTED
 from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.arrays.ordered import OrderedNDArray
 from quadpy.runtime.arrays.view import ArrayView, TypeKey
 from quadpy.runtime.device.current import current_config
-from quadpy.runtime.device.devices import current_device
 
 Argument: TypeAlias = Any
 """An argument before it is checked; afterwards, the view of an array."""
-
-_SINGLE: Final = struct.Struct("=f")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +47,7 @@ class ScalarParameter:
         Raises:
             ArgumentError: it is not a number of this type.
         """
-        return _number(given, self.type, self.name)
+        return number_of(given, self.type, self.name)
 
     def values(self, given: Argument) -> list[ArgumentValue]:
         """The same as part of the argument block."""
@@ -70,7 +66,7 @@ class SingleParameter(ScalarParameter):
     def value(self, given: Argument) -> ArgumentValue:
         if isinstance(given, np.floating):
             return given  # type: ignore[return-value]  # ``struct`` takes it
-        return _number(given, self.type, self.name)
+        return number_of(given, self.type, self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +88,7 @@ class VectorParameter:
             raise ArgumentError(f"{self.name} takes shape {self.shape}, not rows of different lengths") from None
         if components.shape != self.shape:
             raise ArgumentError(f"{self.name} takes shape {self.shape}, not {components.shape}")
-        return [_number(x, self.type, self.name) for x in components.reshape(-1).tolist()]
+        return [number_of(x, self.type, self.name) for x in components.reshape(-1).tolist()]
 
     @property
     def _as_bits(self) -> bool:
@@ -126,7 +122,7 @@ class StructParameter:
                 numbers = self.type(given).entries
             except ArgumentError as error:
                 raise ArgumentError(f"{self.name}: {error.message}", hint=error.hint) from error.__cause__
-        return [_number(x, scalar, self.name) for x, scalar in zip(numbers, self.record.types, strict=True)]
+        return [number_of(x, scalar, self.name) for x, scalar in zip(numbers, self.record.types, strict=True)]
 
     def arg_type(self, given: Argument = None) -> ArgType:
         return StructArg(self.record)
@@ -161,18 +157,11 @@ class ArrayParameter:
         if isinstance(given, OrderedNDArray):
             self._check_place(given)
             return given
-        if hasattr(given, "__quadpy_view__"):
-            view: ArrayView = given
-            return view
         if isinstance(given, (int, float, str, bytes)) or given is None:
             hint = "make the array with needs_grad=True" if self.name.endswith(".grad") else ""
             raise ArgumentError(f"{self.name} takes an array, not {type(given).__name__}", hint=hint)
         try:
-            if current_config().arch != "cpu" and is_on_gpu(given):
-                return describe_device_array(given, current_device(), self._element_in(given))
-            if isinstance(given, np.ndarray) and given.dtype.names is not None:
-                return describe_struct_array(given, self.record)
-            return describe_host_array(given, self._element_in(given))
+            return view_of(given, self._element_in, self.record)
         except ArgumentError as error:
             raise ArgumentError(f"{self.name}: {error.message}", hint=error.hint) from error.__cause__
 
@@ -272,45 +261,6 @@ class ArrayParameter:
 
 Parameter: TypeAlias = ScalarParameter | VectorParameter | StructParameter | ArrayParameter
 """A parameter that a launch packs."""
-
-
-def _number(given: Argument, type: Scalar, name: str) -> ArgumentValue:
-    if hasattr(given, "item") and getattr(given, "ndim", 1) == 0:
-        given = given.item()
-    if not isinstance(given, (bool, int, float)):
-        if hasattr(given, "ndim") or not hasattr(given, to := "__float__" if type.is_float else "__index__"):
-            raise ArgumentError(f"{name} takes a number ({type}), not {given.__class__.__name__}")
-        given = getattr(given, to)()  # as ``struct`` takes it
-    if type.is_float:
-        try:
-            return _float_bits(float(given) if type.bits == 64 else rounded_later(given), type)
-        except OverflowError:
-            raise ArgumentError(f"{name}: an integer this large does not fit {type}") from None
-    if isinstance(given, float) and not given.is_integer():
-        raise ArgumentError(f"{name} takes an integer ({type}), not {given!r}")
-    number = bool(given) if type == u1 else int(given)
-    if type != u1 and not type.min_int <= number <= type.max_int:
-        raise ArgumentError(f"{name}: {shown(number)} does not fit {type}")
-    return number
-
-
-def _float_bits(value: float, type: Scalar) -> ArgumentValue:
-    """The value for ``struct``: 16-bit floats travel as their bits; numbers too large for f32 become infinite."""
-    if type.bits == 64:
-        return value
-    if type.bits == 32:
-        try:
-            return _SINGLE.unpack(_SINGLE.pack(value))[0]  # type: ignore[no-any-return]  # a float
-        except OverflowError:
-            return math.copysign(math.inf, value)
-    with np.errstate(over="ignore"):
-        if type == f16:
-            return int(np.float16(value).view(np.uint16))
-        single = float(np.float32(value))  # on to bf16
-        bits = int.from_bytes(struct.pack("<f", single), "little")
-        if single != value and not bits & 1 and abs(single) != np.inf:  # rounded once: its last bit notes the rest
-            bits += 1 if abs(value) > abs(single) else -1
-        return (bits + 0x7FFF + (bits >> 16 & 1)) >> 16 if value == value else 0x7FC0
 
 
 def _array_of_structs(

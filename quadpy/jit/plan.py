@@ -15,6 +15,7 @@ from quadpy.runtime.launch.launch import HostLaunch, Prepared
 from quadpy.runtime.streams.stream import Stream
 
 if TYPE_CHECKING:
+    from quadpy.jit.compilation import Compiled
     from quadpy.jit.footprints import KernelFootprints
 
 ArgumentValue: TypeAlias = int | float
@@ -29,6 +30,11 @@ Views: TypeAlias = Sequence[ArrayView]
 
 Footprints: TypeAlias = "Callable[[], KernelFootprints]"
 """The footprints of a plan's launches, computed on first use."""
+
+
+Elsewhere: TypeAlias = "Callable[..., Compiled]"
+"""Takes a target and the names of arrays that begin at multiples of 16 bytes; gives code there that does the same,
+without checks.  With ``predicated``, its loops may be repeated too often (``Origin.predicated``)."""
 
 
 def unknown_footprints(code: CodeObject) -> Footprints:

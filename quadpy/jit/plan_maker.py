@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -94,6 +94,7 @@ class PlanMaker:
             plan = kind(compiled.code, **self._facts_of(compiled), entry=entry)
             plan.footprints = functools.cache(lambda: self._footprints(options, compiled.code))
             plan.limits.spans = functools.cache(lambda: self._places(options, compiled.code))
+            plan.elsewhere = functools.partial(self._elsewhere, options)
             return plan
         tasks = self._gpu_plan(options, device)
         if options.predicated or options.indirect or not options.graph or has_memory(tasks.code):
@@ -174,6 +175,7 @@ class PlanMaker:
         )
         plan.footprints = functools.cache(lambda: self._footprints(options, compiled.code))
         plan.limits.spans = functools.cache(lambda: self._places(options, compiled.code))
+        plan.elsewhere = functools.partial(self._elsewhere, options)
         if not options.indirect:
             plan.set_indirect(functools.cache(lambda: self._gpu_plan(replace(options, indirect=True), device)))
         return plan
@@ -233,6 +235,24 @@ class PlanMaker:
                     hint="pass the value as an argument, or as a template() parameter to compile for each value",
                 )  # fmt: skip
         return Request(self._source, self._args, options, target, reads)
+
+    def _elsewhere(
+        self, options: Options, target: TargetSpec, aligned: Collection[str], *, predicated: bool = False
+    ) -> Compiled:
+        """See ``Elsewhere``."""
+        is_cpu = target.family == "cpu"
+        options = replace(
+            options, wave_size=target.wave_size, debug=False, indices_only=False, interpreted=False, predicated=predicated,
+            block_dim=None if is_cpu else self._config.gpu_block_dim,
+        )  # fmt: skip
+
+        def there(name: str, arg: ArgType) -> ArgType:
+            if not isinstance(arg, ArrayArg):
+                return arg
+            return replace(arg, type=replace(arg.type, aligned=not is_cpu and name in aligned, aligned_rows=False))
+
+        args = {name: there(name, arg) for name, arg in self._args.items()}
+        return compile_request(replace(self._request(options), args=args, target=target))
 
     def _footprints(self, options: Options, code: CodeObject) -> KernelFootprints:
         """The footprints of the launches of ``code``; code from the disk is traced for this."""

@@ -23,6 +23,7 @@ from quadpy.jit.gpu_plan import GpuPlan
 from quadpy.jit.launch_memory import has_memory
 from quadpy.jit.parameters import Argument, ArrayParameter, Parameter
 from quadpy.jit.plan_maker import PlanMaker
+from quadpy.lang.arguments import ArrayArg
 from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.device.devices import current_device
 from quadpy.runtime.device.locks import new_lock
@@ -67,7 +68,8 @@ class Specialisation:
         self._lock = new_lock()
         self._disjoint = self.plans.plan(options)
         self._overlapping: Plan | None = None
-        self._overlaps = Overlaps(args, self._disjoint.code, self.plans.fields)
+        names = [name for name, arg in args.items() if isinstance(arg, ArrayArg)]
+        self._overlaps = Overlaps(names, self._disjoint.code, self.plans.fields)
         self._overlap = self._overlaps.found
         self.sections = Sections(source) if has_sections(self._disjoint.code.flow) else None
         on_cpu = isinstance(self._disjoint, CpuPlan)

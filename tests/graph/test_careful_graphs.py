@@ -10,7 +10,7 @@ import pytest
 from simulated_gpu.driver import RecordingDriver
 
 import quadpy as qp
-from quadpy.errors import DriverError
+from quadpy.errors import DriverError, GraphUpdateError
 from quadpy.graph import Semaphore
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.drivers.careful_graphs import MOST_NODES, CarefulGraphs
@@ -110,6 +110,33 @@ def test_nodes_are_changed_and_switched_off(without):
         assert (without.numbers(x), without.numbers(y)) == ([11], [103])
         run.launch()
         assert without.numbers(y) in ([3], [103])  # the two have no order
+
+
+def test_host_functions_are_switched_off_and_on(without):
+    seen = []
+    graph = without.graph()
+    graph.add_host(seen.append, 1, name="one")
+    graph.add_host(seen.append, 2)
+    with graph.instantiate() as run:
+        for enabled in (True, False, True):
+            run.enable("one", enabled)
+            run.launch()
+            run.synchronize()
+            seen.append("end")
+    assert seen == [1, 2, "end", 2, "end", 1, 2, "end"]
+
+
+def test_a_graph_with_memory_refuses_a_switch_that_would_rebuild_it():
+    for on in device_without("graph-updates"):
+        graph, x = on.graph(), on.buffer(0)
+        held = graph.add_alloc(64)
+        add = graph.add_kernel(on.adder(x, 1), name="add", deps=[held])
+        graph.add_free(held, deps=[add])
+        with graph.instantiate() as run:
+            with pytest.raises(GraphUpdateError, match="'add' cannot be switched in place"):
+                run.enable("add", False)
+            run.launch()
+            assert (on.numbers(x), run.disabled) == ([1], frozenset())
 
 
 def test_pending_launches_keep_the_arguments_that_they_had(launching):

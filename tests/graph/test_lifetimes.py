@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import gc
 import itertools
+import sys
 import threading
 import weakref
 from random import Random
@@ -17,6 +18,7 @@ import pytest
 from quadpy.errors import DeviceError, EventError, GraphError
 from quadpy.graph import Graph, Semaphore
 from quadpy.graph.captures.capture import capture
+from quadpy.graph.live_graph import LiveGraph
 
 
 class HostMemory:
@@ -50,6 +52,15 @@ class Watched:
             if 0 <= place < len(self.owners) and self.owners[place]() is None:
                 self.late.append(place)
         ctypes.memmove(target, source, nbytes)
+
+
+@pytest.fixture
+def quick_switches():
+    """Threads take turns after every few of Python's steps."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
 
 
 @pytest.fixture
@@ -281,7 +292,33 @@ def test_a_semaphore_that_was_destroyed_is_refused_and_stays_with_pending_launch
 # several threads, and any order
 
 
-def test_threads_launch_change_and_destroy_one_executable(on):
+def test_an_end_between_the_looks_of_a_change_is_named(on, monkeypatch):
+    """Another thread destroys the graph after a change found it usable, and before it looks for its node."""
+    x = on.buffer(0)
+    graph = on.graph()
+    graph.add_kernel(on.adder(x, 1), name="add")
+    run = graph.instantiate()
+    other, usable = threading.Thread(target=run.destroy), LiveGraph.check
+
+    def check(live):
+        found = usable(live)
+        if not other.ident:
+            other.start()
+            other.join(0.1)
+        return found
+
+    monkeypatch.setattr(LiveGraph, "check", check)
+    why = "destroyed"  # also where the change is the first
+    try:
+        run.update("add", on.adder(x, 2))
+    except GraphError as error:
+        why = str(error)
+    other.join()
+    assert run.destroyed
+    assert "destroyed" in why
+
+
+def test_threads_launch_change_and_destroy_one_executable(on, quick_switches):
     """Each launch runs as a whole, or is refused since the graph was destroyed."""
     x = on.buffer(0)
     for _ in range(5):

@@ -255,6 +255,13 @@ def test_one_block_meets_without_the_devices_memory(target):
         assert len(re.findall(barrier, found)) == 2 + times
 
 
+def test_a_meeting_is_never_free():
+    """Noise may measure 0: then the usual figure decides."""
+    driver = driver_of("amdgpu", measured(fused_from=2, graph_node_us=1.0, barrier_us=0.0, block_us=0.0))
+    assert "would meet 30 times, which takes 60.0 µs" in why_slower(driver, 4, 30, 8, loops=False, fuse="auto")
+    assert "would meet 30 times, which takes 9.0 µs" in why_slower(driver, 4, 30, 1, loops=False, fuse="auto")
+
+
 @pytest.mark.parametrize(
     ("fused_from", "says"), [(0, "one launch never won"), (5, "one launch wins from 5 on"), (4, "")]
 )

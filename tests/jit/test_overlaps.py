@@ -9,16 +9,15 @@ import numpy as np
 import pytest
 
 from quadpy.jit.array_arguments import MOST_PAIRS, Overlaps
-from quadpy.lang.arguments import ArrayArg
 
 
 def overlaps(written, fields=(), untouched=()):
-    args = {f"a{k}": ArrayArg(None) for k in range(len(written))}
+    names = [f"a{k}" for k in range(len(written))]
     effects = [(f"a{k}", "w" if writes else "r") for k, writes in enumerate(written) if k not in untouched]
     code = SimpleNamespace(
         written={name for name, access in effects if access == "w"}, tasks=[SimpleNamespace(effects=effects)]
     )
-    return Overlaps(args, code, fields)
+    return Overlaps(names, code, fields)
 
 
 @pytest.mark.parametrize("count", [2, 5, 28, 60])

@@ -81,6 +81,8 @@ LAYERS = {
     "graph.replays": Layer(
         {"graph.captures", "graph.building", "graph.execution", "graph.model", "runtime"}, {"numpy"}
     ),
+    "graph.saved": Layer({"graph", "hostmath", "jit", "runtime"}, {"numpy"}),  # plans of machine code from files
+    "graph.saved.save_kernel": Layer({"graph", "jit", "lang", "runtime"}),  # kernels without a graph
     "capabilities": Layer({"runtime"}),
     "clock": Layer({"", "runtime"}),  # its kernel is written as users write theirs
     "algorithms": Layer(INSIDE | {""}, {"numpy"}),  # its kernels are written as users write theirs

@@ -94,6 +94,20 @@ def test_a_wait_for_one_stream_must_not_wait_for_another(on_simulated, fault, fo
     assert bad(on_simulated(fault, "streams.waits", quick=False)) == found
 
 
+@pytest.mark.parametrize(
+    ("fault", "check", "says"),
+    [
+        ("no-clock", "streams.times", "events say 0.0 ms"),
+        ("no-faults", "features.debugging", "must fail with IndexError"),
+    ],
+)
+def test_what_no_capability_stands_for_is_named(on_simulated, fault, check, says):
+    session = on_simulated(fault, check)
+    assert bad(session) == {check}
+    assert says in session.results[check].text
+    assert (session.off, session.status) == ({}, 1)
+
+
 def test_streams_that_run_one_after_another_are_named(on_simulated):
     """As those of a simulated GPU do."""
     session = settled(lambda: on_simulated("none", "streams.overlap", quick=False), bad)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+
 import quadpy as qp
 from quadpy.errors import NoDeviceError
 from quadpy.runtime.device.devices import open_device
 
 
+@functools.cache
 def is_here(arch: str) -> bool:
     """Whether there is a device of ``arch``, real or emulated."""
     try:

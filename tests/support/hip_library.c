@@ -6,6 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#ifndef LAST
+#define LAST 3 /* ends the words that say where a kernel's arguments are */
+#endif
+
 typedef struct { uint32_t x, y, z; } dim3;
 typedef struct { dim3 blockDim; void **extra; void *func; dim3 gridDim; void **kernelParams; uint32_t sharedMemBytes; } kernel_params;
 typedef struct { void *dst; uint32_t elementSize; size_t height, pitch; uint32_t value; size_t width; } memset_params;
@@ -24,6 +28,9 @@ static size_t used, taken;
 static uintptr_t handles;
 static int status, version = 70253211, devices = 1;
 
+static int *counter; /* counts the launches of kernels down */
+
+void test_count(int *at) { counter = at; }
 void test_clear(void) { used = taken = handles = 0; text[0] = failing[0] = 0; version = 70253211; devices = 1; }
 void test_fail(const char *name, int with) { snprintf(failing, sizeof failing, "%s", name); status = with; }
 void test_system(int hip, int count) { version = hip; devices = count; }
@@ -74,6 +81,7 @@ static void *take(size_t count) {
 CALL(hipRuntimeGetVersion, (int *out), (void)0, *out = version)
 CALL(hipGetDeviceCount, (int *out), (void)0, *out = devices; if (!devices) return 100)
 CALL(hipSetDevice, (int device), W(device), (void)0)
+CALL(hipGetDevice, (int *out), (void)0, *out = 0)
 CALL(hipDeviceGetAttribute, (int *out, int attribute, int device), (W(attribute), W(device)), *out = 100000)
 CALL(hipDeviceSynchronize, (void), (void)0, (void)0)
 CALL(hipMemGetInfo, (size_t *left, size_t *all), (void)0, (*left = sizeof memory - taken, *all = sizeof memory))
@@ -98,9 +106,12 @@ CALL(hipFreeAsync, (void *at, void *stream), (W(at), W(stream)), (void)0)
 CALL(hipHostMalloc, (void **out, size_t count, unsigned flags), (W(count), W(flags)), *out = take(count))
 CALL(hipHostFree, (void *at), W(at), (void)0)
 CALL(hipMemcpyHtoDAsync, (void *to, void *from, size_t count, void *stream), (W(to), W(from), W(count), W(stream)), memcpy(to, from, count))
+CALL(hipMemcpyHtoD, (void *to, void *from, size_t count), (W(to), W(from), W(count)), memcpy(to, from, count))
 CALL(hipMemcpyDtoHAsync, (void *to, void *from, size_t count, void *stream), (W(to), W(from), W(count), W(stream)), memcpy(to, from, count))
 CALL(hipMemcpyDtoDAsync, (void *to, void *from, size_t count, void *stream), (W(to), W(from), W(count), W(stream)), memcpy(to, from, count))
 CALL(hipMemsetD8Async, (void *to, unsigned char value, size_t count, void *stream), (W(to), W(value), W(count), W(stream)), memset(to, value, count))
+CALL(hipMemsetD16Async, (void *to, unsigned short value, size_t count, void *stream), (W(to), W(value), W(count), W(stream)), while (count--) ((unsigned short *)to)[count] = value)
+CALL(hipMemsetD32Async, (void *to, unsigned value, size_t count, void *stream), (W(to), W(value), W(count), W(stream)), while (count--) ((unsigned *)to)[count] = value)
 CALL(hipDeviceGetDefaultMemPool, (void **out, int device), W(device), *out = (void *)0x900)
 CALL(hipMemPoolSetAttribute, (void *pool, int attribute, void *value), (W(pool), W(attribute), bytes(value, 8)), (void)0)
 CALL(hipMemPoolTrimTo, (void *pool, size_t least), (W(pool), W(least)), (void)0)
@@ -110,7 +121,7 @@ CALL(hipModuleUnload, (void *module), W(module), (void)0)
 CALL(hipModuleOccupancyMaxActiveBlocksPerMultiprocessor, (int *out, void *function, int threads, size_t shared), (W(function), W(threads), W(shared)), *out = 8)
 
 static void extra(void **words) {
-    if (words && words[0] == (void *)1 && words[2] == (void *)2 && words[4] == (void *)3) bytes(words[1], *(size_t *)words[3]);
+    if (words && words[0] == (void *)1 && words[2] == (void *)2 && words[4] == (void *)LAST) bytes(words[1], *(size_t *)words[3]);
     else say(words ? " wrong words" : " none");
 }
 
@@ -120,7 +131,7 @@ static void grid(unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by
 
 CALL(hipModuleLaunchKernel,
      (void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, void *stream, void **params, void **words),
-     (W(f), grid(gx, gy, gz, bx, by, bz, shared), W(stream), W(params), extra(words)), (void)0)
+     (W(f), grid(gx, gy, gz, bx, by, bz, shared), W(stream), W(params), extra(words)), if (counter) --*counter)
 CALL(hipModuleLaunchCooperativeKernel,
      (void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, void *stream, void **params),
      (W(f), grid(gx, gy, gz, bx, by, bz, shared), W(stream), bytes(params[0], 4)), (void)0)

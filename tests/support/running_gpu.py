@@ -221,11 +221,12 @@ class StaleNodes(RunningDriver):
 
 
 class FixedNodes(RunningDriver):
-    """Changes of nodes are accepted, and have no effect."""
+    """Changes and switches of nodes are accepted, and have no effect."""
 
     def __init__(self):
         super().__init__()
         self.graphs.update = lambda *_: True
+        self.graphs.enable = lambda *_, **__: None
 
 
 class NoOrderOfBranches(RunningDriver):
@@ -286,6 +287,22 @@ class WaitingForAll(RunningDriver):
         self.simulation.finish_all()
 
 
+class NoClock(RunningDriver):
+    """Events have no time."""
+
+    def event_elapsed(self, start, end):
+        return 0.0 * super().event_elapsed(start, end)
+
+
+class NoFaults(RunningDriver):
+    """What kernels leave in the record of faults is lost."""
+
+    def launch(self, function, grid, block, shared, stream, arguments):
+        super().launch(function, grid, block, shared, stream, arguments)
+        if (buffer := next(iter(devices._open.values())).faults._buffer) is not None:
+            self.fill(buffer.pointer, 0, buffer.nbytes, stream)
+
+
 class SlowParts(RunningDriver):
     """A kernel takes longer on a part, as it should."""
 
@@ -329,7 +346,7 @@ DRIVERS = {
     "none": RunningDriver, "flushing": RunningDriver, "graphs": NoGraphs, "pool": BrokenPool, "stale": StaleNodes,
     "updates": FixedNodes, "branches": NoOrderOfBranches, "cooperative": NoCooperative, "small": Small,
     "hang": Hanging, "crash": Crashing, "refused-parts": NoParts, "dead-parts": DeadParts, "lost-parts": LostParts,
-    "slow-parts": SlowParts, "waiting": WaitingForAll,
+    "slow-parts": SlowParts, "waiting": WaitingForAll, "no-clock": NoClock, "no-faults": NoFaults,
 }  # fmt: skip
 
 

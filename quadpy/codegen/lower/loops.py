@@ -76,7 +76,7 @@ def _user_loop(
     done = s.text.label("for.end")
 
     fuel = s.fuel if s.fuel is not None and is_long(stmt, s.functions) else None
-    turns = short_turns(stmt.body, s.functions)
+    turns = short_turns(stmt.body)
     by_turns = fuel is not None and (turns > _FEW or has_long(stmt.body, s.functions))
 
     def inside(k: str, following: str) -> None:
@@ -171,7 +171,7 @@ def lower_while(s: Scope, stmt: ir.While, head: Callable[[], None], body: Callab
         out.branch(lower_expr(s, stmt.cond), inside, done)
         out.start(inside)
         if s.fuel is not None:
-            s.fuel.spend(short_turns(stmt.body, s.functions))
+            s.fuel.spend(short_turns(stmt.body))
         s.loops.append((done, top))
         body()
         s.loops.pop()

@@ -1,4 +1,4 @@
-"""ELF64 as AMDGPU uses it: records, constants, and a reader that trusts nothing.
+"""ELF64, little endian: records, constants, and a reader that trusts nothing.
 
 Every offset and count is checked before it is used, so that a damaged file is always a LinkError.
 """
@@ -12,8 +12,8 @@ from quadpy.core.light import dataclass
 from quadpy.errors import LinkError
 
 MAGIC: Final = b"\x7fELF\x02\x01\x01"  # 64 bits, little endian, version 1
-EM_AMDGPU: Final = 224
-OSABI_HSA: Final = 64
+EM_X86_64, EM_AARCH64, EM_AMDGPU = 62, 183, 224
+OSABI_NONE, OSABI_HSA = 0, 64
 ET_REL, ET_DYN = 1, 3
 SHT_PROGBITS, SHT_SYMTAB, SHT_STRTAB, SHT_RELA, SHT_HASH, SHT_DYNAMIC, SHT_NOTE, SHT_NOBITS, SHT_REL, SHT_DYNSYM = (
     *range(1, 10),
@@ -146,11 +146,12 @@ class ElfFile:
         return [Relocation._make(row) for row in _records(section.data, RELA, f"section {section.name!r}")]
 
 
-def read_elf(data: bytes) -> ElfFile:
-    """``data`` as an AMDGPU ELF file of any type; LinkError says what is damaged."""
+def read_elf(data: bytes, machine: int = EM_AMDGPU, osabi: int = OSABI_HSA) -> ElfFile:
+    """``data`` as an ELF file of any type for ``machine``; LinkError says what is damaged."""
     header = ElfHeader._make(EHDR.unpack(take(data, 0, EHDR.size, "the ELF header")))
-    if header.magic != MAGIC or header.machine != EM_AMDGPU or header.osabi != OSABI_HSA:
-        raise LinkError("this is not an AMDGPU object: the ELF header names another class, machine or system")
+    if (header.magic, header.machine, header.osabi) != (MAGIC, machine, osabi):
+        name = {EM_AMDGPU: "AMDGPU", EM_X86_64: "x86-64", EM_AARCH64: "AArch64"}[machine]
+        raise LinkError(f"this is not an {name} object: the ELF header names another class, machine or system")
     if header.shentsize != SHDR.size:
         raise LinkError(f"damaged object: section headers of {header.shentsize} bytes instead of {SHDR.size}")
     table = take(data, header.shoff, header.shnum * SHDR.size, "the section header table")

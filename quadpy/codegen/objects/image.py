@@ -1,4 +1,4 @@
-"""The outer shape of a code object: sections become segments, addresses, headers and bytes.
+"""The outer shape of a shared object: sections become segments, addresses, headers and bytes.
 
 The layout is that of ``ld.lld -shared``: everything read-only with the headers at address 0, then code, then
 writable data, each segment on its own page in memory but packed in the file.  Readers of the image differ
@@ -18,7 +18,6 @@ from quadpy.codegen.objects import elf
 from quadpy.core.light import dataclass
 from quadpy.errors import LinkError
 
-PAGE: Final = 4096
 _LIMIT: Final = 1 << 31  # beyond this 32-bit relative addresses would not reach
 _PHDR: Final = struct.Struct("<IIQQQQQQ")
 _PT_LOAD, _PT_DYNAMIC, _PT_NOTE, _PT_PHDR, _PT_GNU_STACK = 1, 2, 4, 6, 0x6474E551
@@ -78,13 +77,13 @@ def align_up(value: int, align: int) -> int:
     return (value + align - 1) & -align
 
 
-def place(chunks: Sequence[Chunk]) -> None:
+def place(chunks: Sequence[Chunk], page: int) -> None:
     """Gives each of ``chunks``, which are in ``order``, its address and file offset."""
     address = elf.EHDR.size + _PHDR.size * _segment_count(chunks)
     skipped, end, access = 0, address, _PF_R
     for chunk in chunks:
-        if chunk.access != access:  # a page further in memory, but not in the file: offset = address modulo PAGE
-            address, skipped, access = address + PAGE, skipped + PAGE, chunk.access
+        if chunk.access != access:  # a page further in memory, but not in the file: offset = address modulo page
+            address, skipped, access = address + page, skipped + page, chunk.access
         address = align_up(address, chunk.align)
         chunk.address, chunk.offset = address, address - skipped
         address += chunk.size
@@ -96,14 +95,14 @@ def place(chunks: Sequence[Chunk]) -> None:
             raise LinkError(f"section {chunk.name!r} of {chunk.size} bytes makes the code object larger than 2 GiB")
 
 
-def serialize(source: elf.ElfHeader, loaded: Sequence[Chunk], unloaded: Sequence[Chunk]) -> bytes:
+def serialize(source: elf.ElfHeader, loaded: Sequence[Chunk], unloaded: Sequence[Chunk], page: int) -> bytes:
     """The bytes of the shared object: ``loaded`` as placed, then ``unloaded`` and the section headers."""
     names = Strings()
     chunks = [*loaded, *unloaded, Chunk(".shstrtab", elf.SHT_STRTAB, 0, 1)]
     offsets = [names.add(chunk.name) for chunk in chunks]
     chunks[-1].data, chunks[-1].size = names.data, len(names.data)
 
-    segments = _segments(loaded)
+    segments = _segments(loaded, page)
     out = bytearray(elf.EHDR.size + len(segments))
     for chunk in chunks:
         if not chunk.flags & elf.SHF_ALLOC:
@@ -124,14 +123,14 @@ def _segment_count(chunks: Sequence[Chunk]) -> int:
     return 3 + any(c.type == elf.SHT_NOTE for c in chunks) + len({c.access for c in chunks})
 
 
-def _segments(chunks: Sequence[Chunk]) -> bytes:
+def _segments(chunks: Sequence[Chunk], page: int) -> bytes:
     headers_end = elf.EHDR.size + _PHDR.size * _segment_count(chunks)
     table_size = headers_end - elf.EHDR.size
     table = [(_PT_PHDR, _PF_R, elf.EHDR.size, elf.EHDR.size, table_size, table_size, 8)]
     for access, group in groupby(chunks, key=lambda chunk: chunk.access):
         members = list(group)
         begin = 0 if access == _PF_R else members[0].address  # the first segment begins with the headers
-        table.append((_PT_LOAD, access, *_extent(members, begin), PAGE))
+        table.append((_PT_LOAD, access, *_extent(members, begin), page))
     dynamic = [chunk for chunk in chunks if chunk.type == elf.SHT_DYNAMIC]
     table.append((_PT_DYNAMIC, _PF_R | _PF_W, *_extent(dynamic, dynamic[0].address), 8))
     table.append((_PT_GNU_STACK, _PF_R | _PF_W, 0, 0, 0, 0, 0))

@@ -1,260 +1,181 @@
-"""The in-process linker: LLVM's relocatable object becomes the shared object that HIP loads.
+"""The in-process linker: LLVM's relocatable objects become the shared object that HIP, or the system, loads.
 
-It does what ``ld.lld -shared`` does for one AMDGPU object, and only that: no archives, no merging of sections, no
-COMDAT, no undefined symbols.  A JIT needs no more, and starting a linker takes a hundred times as long.
-
-The tables that make an image a shared object are .dynsym, .hash, .dynstr, .rela.dyn, .dynamic and .got.  Their sizes are known before the layout, their contents only after it.
+It does what ``ld.lld -shared`` does for a few objects, and only that: no archives, no merging of sections, no COMDAT.
+quadpy needs no more, and starting a linker takes a hundred times as long.
 """
 
 from __future__ import annotations
 
-import struct
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from quadpy.codegen.objects import elf
-from quadpy.codegen.objects.elf import ElfFile, Section, Symbol, read_elf
-from quadpy.codegen.objects.image import PAGE, Chunk, Strings, place, serialize
+from quadpy.codegen.objects.elf import Relocation, Symbol
+from quadpy.codegen.objects.image import Chunk, Strings, place, serialize
+from quadpy.codegen.objects.inputs import Fixup, Input, Name, read_object
+from quadpy.codegen.objects.machines import AMDGPU, Machine
+from quadpy.codegen.objects.tables import DynamicTables, symbol_table
 from quadpy.errors import LinkError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 
-class _Field(NamedTuple):
-    """A position-relative relocation: ``(S + A - P) >> shift`` in ``size`` bytes, S being a GOT slot where ``got``."""
+class Part(NamedTuple):
+    """An object of a library: its symbols that the library exports, by the names that they get there.
 
-    size: int
-    shift: int = 0
-    got: bool = False
+    ``offers`` says whether other parts may use what it defines; if not, they may define the same names.
+    """
 
-
-_LOADABLE: Final = (elf.SHT_PROGBITS, elf.SHT_NOBITS, elf.SHT_NOTE)
-_ABS64: Final = 3  # a pointer in data: known only to the loader, which adds its base
-_FIELDS: Final = {
-    4: _Field(4),  # REL32
-    5: _Field(8),  # REL64: from a kernel's descriptor to its code
-    7: _Field(4, got=True),  # GOTPCREL
-    8: _Field(4, got=True),  # GOTPCREL32_LO
-    9: _Field(4, shift=32, got=True),  # GOTPCREL32_HI
-    10: _Field(4),  # REL32_LO
-    11: _Field(4, shift=32),  # REL32_HI
-}
-
-
-class _Name(NamedTuple):
-    """A symbol of the object; ``chunk`` is None if its section is not loaded."""
-
-    text: str
-    symbol: Symbol
-    chunk: Chunk | None
-
-    @property
-    def address(self) -> int:
-        if self.chunk is None:
-            raise LinkError(f"the code refers to symbol {self.text!r}, which lies in no section that is loaded")
-        return self.chunk.address + self.symbol.value
-
-    @property
-    def exported(self) -> bool:
-        """True for what a user of the code object can look up by name."""
-        visible = self.symbol.visibility in (elf.STV_DEFAULT, elf.STV_PROTECTED)
-        return self.chunk is not None and self.symbol.binding != elf.STB_LOCAL and visible
-
-
-class _Fixup(NamedTuple):
-    """One relocation to apply."""
-
-    chunk: Chunk
-    offset: int
-    type: int
-    target: _Name
-    addend: int
-
-    @property
-    def place(self) -> int:
-        return self.chunk.address + self.offset
+    image: bytes
+    exports: Mapping[str, str]
+    offers: bool = False
 
 
 def link_amdgpu(obj: bytes) -> bytes:
     """The code object (ET_DYN) made of one relocatable object (ET_REL).
 
     LinkError if ``obj`` is damaged, refers to undefined symbols, or needs something that code objects cannot have.
+    LLVM's object lacks a definition only if LLVM does not know an intrinsic's name, or a function was never written.
     """
-    source = read_elf(obj)
-    if source.header.type != elf.ET_REL:
-        raise LinkError("this is not a relocatable object, so there is nothing to link")
-    inputs = {number: _chunk(s) for number, s in enumerate(source.sections) if s.header.flags & elf.SHF_ALLOC}
-    names = _names(source, inputs)
-    fixups = _fixups(source, inputs, names)
-    slots = dict.fromkeys(fixup.target for fixup in fixups if fixup.type in _FIELDS and _FIELDS[fixup.type].got)
-    absolute = [fixup for fixup in fixups if fixup.type == _ABS64]
-    exported = [name for name in names if name.exported]
-    tables = DynamicTables([name.text for name in exported], len(slots) + len(absolute), len(slots))
-
-    loaded = sorted([*tables.chunks, *inputs.values()], key=lambda chunk: chunk.order)
-    place(loaded)
-    number = {chunk: index for index, chunk in enumerate(loaded, 1)}
-    slot_of = {name: tables.got.address + 8 * index for index, name in enumerate(slots)}
-    pointers = {slot: name.address for name, slot in slot_of.items()}
-    pointers |= {fixup.place: _pointer(fixup) for fixup in absolute}
-    for fixup in fixups:
-        if fixup.type != _ABS64:
-            _apply(fixup, slot_of)
-    tables.fill([_output(name, number) for name in exported], pointers)
-    return serialize(source.header, loaded, _symtab(names, number))
+    source = read_object(obj, AMDGPU)
+    _require(name.text for name in source.names if name.undefined)
+    return _Image(AMDGPU, [source], {name: name.text for name in source.names if name.exported}).link()
 
 
-def _chunk(section: Section) -> Chunk:
-    header = section.header
-    align = header.align or 1
-    if header.type not in _LOADABLE or header.flags & elf.SHF_TLS:
-        raise LinkError(f"section {section.name!r} is of a kind that code objects do not have")
-    if align & (align - 1) or align > PAGE:
-        raise LinkError(f"section {section.name!r} requests an alignment of {align}; at most {PAGE} is possible")
-    if header.type == elf.SHT_NOBITS and not header.flags & elf.SHF_WRITE:
-        raise LinkError(f"section {section.name!r} is read-only and has no contents")
-    flags = header.flags & (elf.SHF_ALLOC | elf.SHF_WRITE | elf.SHF_EXEC)
-    return Chunk(section.name, header.type, flags, align, bytearray(section.data), size=header.size)
+def link_library(parts: Sequence[Part], machine: Machine, imports: Mapping[str, str], end: str) -> bytes:
+    """The library (ET_DYN) made of ``parts``, for ``dlopen``; only their ``exports`` are visible in it.
 
+    ``imports`` says in which library of the system each function is that code may use besides its own, ``end`` names the
+    function that runs before the library is removed, which a part offers.  A call of another library jumps through the
+    GOT, which the loader fills before anything runs.
 
-def _names(source: ElfFile, chunks: Mapping[int, Chunk]) -> list[_Name]:
-    """The symbol table.  LLVM's object can lack a definition only if LLVM does not know an intrinsic's name, or if a
-    function was declared and never written.
+    LinkError as for ``link_amdgpu``.
     """
-    names = [_Name(text, symbol, chunks.get(symbol.section)) for text, symbol in source.symbols()]
-    if missing := [name.text for name in names[1:] if name.symbol.section == elf.SHN_UNDEF]:
-        raise LinkError(f"undefined symbols: {', '.join(sorted(missing))}")
-    for name in names:
-        if name.chunk and name.symbol.value > name.chunk.size:
-            raise LinkError(f"damaged object: symbol {name.text!r} lies outside section {name.chunk.name!r}")
-    return names
+    sources = [read_object(part.image, machine) for part in parts]
+    offered = {
+        name.text: name for part, source in zip(parts, sources, strict=True) if part.offers for name in source.names
+        if name.exported
+    }  # fmt: skip
+    wanted = {name.text: name for source in sources for name in source.names if name.undefined}
+    _require(wanted.keys() - offered.keys() - imports.keys())
+    exported: dict[Name, str] = {}
+    for part, source in zip(parts, sources, strict=True):
+        own = {name.text: name for name in source.names if name.exported}
+        _require(part.exports.keys() - own.keys())
+        exported |= {own[text]: to for text, to in part.exports.items()}
+    imported = {text: wanted[text] for text in sorted(wanted.keys() - offered.keys())}
+    needed = sorted({imports[text] for text in imported})
+    found = imported | offered
+    for source in sources:
+        source.fixups[:] = [f._replace(target=found[f.target.text]) if f.target.undefined else f for f in source.fixups]
+    return _Image(machine, [*sources, _stubs(sources, machine)], exported, list(imported.values()), needed).link(
+        offered[end]
+    )
 
 
-def _fixups(source: ElfFile, chunks: Mapping[int, Chunk], names: Sequence[_Name]) -> list[_Fixup]:
-    """The relocations of all sections that are loaded, each checked to lie inside its section."""
+def _require(missing: Iterable[str]) -> None:
+    if names := sorted(missing):
+        raise LinkError(f"undefined symbols: {', '.join(names)}")
+
+
+def _stubs(sources: Sequence[Input], machine: Machine) -> Input:
+    """Code for calls of other libraries, of which ``sources`` are told."""
+    stubs = Chunk(".plt", elf.SHT_PROGBITS, elf.SHF_ALLOC | elf.SHF_EXEC, 16)
+    made: dict[Name, Name] = {}
     fixups = []
-    for table in source.of_type(elf.SHT_RELA):
-        if (chunk := chunks.get(table.header.info)) is None:
-            continue
-        for record in source.relocations(table):
-            if record.type != _ABS64 and record.type not in _FIELDS:
-                raise LinkError(f"section {chunk.name!r} has a relocation of unsupported type {record.type}")
-            size = 8 if record.type == _ABS64 else _FIELDS[record.type].size
-            if record.symbol >= len(names) or record.offset + size > len(chunk.data):
-                raise LinkError(f"damaged object: a relocation of section {chunk.name!r} is out of bounds")
-            fixups.append(_Fixup(chunk, record.offset, record.type, names[record.symbol], record.addend))
-    return fixups
+    for source in sources:
+        for number, fixup in enumerate(source.fixups):
+            target = fixup.target
+            if not target.undefined or fixup.type not in machine.calls:
+                continue
+            if target not in made:
+                at = len(stubs.data)
+                made[target] = Name(target.text, Symbol(0, elf.STT_FUNC, 0, elf.SHN_ABS, at, len(machine.stub)), stubs)
+                fixups += [Fixup(stubs, at + offset, type, target, plus) for offset, type, plus in machine.stub_fields]
+                stubs.data += machine.stub
+            source.fixups[number] = fixup._replace(target=made[target])
+    stubs.size = len(stubs.data)
+    return Input(sources[0].header, [stubs] if made else [], [], fixups)
 
 
-def _apply(fixup: _Fixup, slot_of: Mapping[_Name, int]) -> None:
-    rule = _FIELDS[fixup.type]
-    target = slot_of[fixup.target] if rule.got else fixup.target.address
-    value = (target + fixup.addend - fixup.place) >> rule.shift
-    field = (value & ((1 << 8 * rule.size) - 1)).to_bytes(rule.size, "little")
-    fixup.chunk.data[fixup.offset : fixup.offset + rule.size] = field
+class _Image:
+    """A shared object of ``sources``, whose symbols are bound."""
+
+    def __init__(
+        self, machine: Machine, sources: Sequence[Input], exported: Mapping[Name, str],
+        imported: Sequence[Name] = (), needed: Sequence[str] = (),
+    ) -> None:  # fmt: skip
+        self._machine, self._sources, self._exported, self._imported = machine, sources, exported, imported
+        self._needed = needed
+        self._fixups = [fixup for source in sources for fixup in source.fixups]
+
+    def link(self, end: Name | None = None) -> bytes:
+        """The bytes; ``end`` runs before the object is removed."""
+        machine, fixups = self._machine, self._fixups
+        slots = dict.fromkeys(f.target for f in fixups if f.type in machine.fields and machine.fields[f.type].slot)
+        absolute = [fixup for fixup in fixups if fixup.type == machine.absolute]
+        names = [*(name.text for name in self._imported), *self._exported.values()]
+        tables = DynamicTables(names, len(slots) + len(absolute), len(slots), self._needed, ends=end is not None)
+
+        chunks = [chunk for source in self._sources for chunk in source.chunks]
+        loaded = sorted([*tables.chunks, *chunks], key=lambda chunk: chunk.order)
+        place(loaded, machine.page)
+        number = {chunk: index for index, chunk in enumerate(loaded, 1)}
+        slot_of = {name: tables.got.address + 8 * index for index, name in enumerate(slots)}
+        index_of = {name: index for index, name in enumerate(self._imported, 1)}
+        relocations = [self._slot(at, name, index_of) for name, at in slot_of.items()]
+        relocations += [Relocation(fixup.place, machine.relative, _pointer(fixup)) for fixup in absolute]
+        for fixup in fixups:
+            if fixup.type != machine.absolute:
+                _apply(fixup, machine, slot_of)
+        symbols = [name.symbol for name in self._imported]
+        symbols += [_output(name, number) for name in self._exported]
+        tables.fill(symbols, relocations, end.address if end else 0)
+        return serialize(self._sources[0].header, loaded, self._symtab(number), machine.page)
+
+    def _slot(self, at: int, name: Name, index_of: Mapping[Name, int]) -> Relocation:
+        if name in index_of:
+            return Relocation(at, index_of[name] << 32 | self._machine.imported, 0)
+        return Relocation(at, self._machine.relative, name.address)
+
+    def _symtab(self, number: Mapping[Chunk, int]) -> list[Chunk]:
+        """.symtab and .strtab, with all functions and objects; unexported symbols become local, and locals come first."""
+        strings, exported = Strings(), self._exported
+        names = (name for source in self._sources for name in source.names)
+        kept = [name for name in names if name.chunk and name.symbol.type in (elf.STT_FUNC, elf.STT_OBJECT)]
+        kept.sort(key=lambda name: name in exported)
+        rows = [_output(name, number)._replace(name=strings.add(exported.get(name, name.text))) for name in kept]
+        rows = [
+            row if name in exported else row._replace(info=elf.STB_LOCAL << 4 | row.type)
+            for name, row in zip(kept, rows, strict=True)
+        ]
+        first_global = 1 + sum(name not in exported for name in kept)
+        strtab = Chunk(".strtab", elf.SHT_STRTAB, 0, 1, strings.data)
+        return [
+            Chunk(
+                ".symtab", elf.SHT_SYMTAB, 0, 8, bytearray(symbol_table(rows)), link=strtab, info=first_global,
+                entsize=elf.SYM.size,
+            ),
+            strtab,
+        ]  # fmt: skip
 
 
-def _pointer(fixup: _Fixup) -> int:
+def _apply(fixup: Fixup, machine: Machine, slot_of: Mapping[Name, int]) -> None:
+    field = machine.fields[fixup.type]
+    target = (slot_of[fixup.target] if field.slot else fixup.target.address) + fixup.addend
+    data, end = fixup.chunk.data, fixup.offset + field.size
+    old = int.from_bytes(data[fixup.offset : end], "little")
+    data[fixup.offset : end] = field.apply(old, target, fixup.place).to_bytes(field.size, "little")
+
+
+def _pointer(fixup: Fixup) -> int:
     address = fixup.target.address + fixup.addend
     if not 0 <= address < 1 << 63:
         raise LinkError(f"a pointer in section {fixup.chunk.name!r} points outside the code object")
     return address
 
 
-def _output(name: _Name, number: Mapping[Chunk, int]) -> Symbol:
-    """The symbol as it stands in the code object.  ROCr reads a kernel's descriptor through the symbol's section."""
+def _output(name: Name, number: Mapping[Chunk, int]) -> Symbol:
+    """The symbol as it stands in the shared object.  ROCr reads a kernel's descriptor through the symbol's section."""
     assert name.chunk is not None
     return name.symbol._replace(section=number[name.chunk], value=name.address)
-
-
-def _symtab(names: Sequence[_Name], number: Mapping[Chunk, int]) -> list[Chunk]:
-    """.symtab and .strtab, with all functions and objects; unexported symbols become local, and locals come first."""
-    strings = Strings()
-    kept = [name for name in names if name.chunk and name.symbol.type in (elf.STT_FUNC, elf.STT_OBJECT)]
-    kept.sort(key=lambda name: name.exported)
-    rows = [_output(name, number)._replace(name=strings.add(name.text)) for name in kept]
-    rows = [
-        row if name.exported else row._replace(info=elf.STB_LOCAL << 4 | row.type)
-        for name, row in zip(kept, rows, strict=True)
-    ]
-    first_global = 1 + sum(not name.exported for name in kept)
-    strtab = Chunk(".strtab", elf.SHT_STRTAB, 0, 1, strings.data)
-    return [
-        Chunk(
-            ".symtab", elf.SHT_SYMTAB, 0, 8, bytearray(symbol_table(rows)), link=strtab, info=first_global,
-            entsize=elf.SYM.size,
-        ),
-        strtab,
-    ]  # fmt: skip
-
-
-R_AMDGPU_RELATIVE64: Final = 13  # add the load address
-_DT_NULL, _DT_HASH, _DT_STRTAB, _DT_SYMTAB, _DT_RELA, _DT_RELASZ, _DT_RELAENT, _DT_STRSZ, _DT_SYMENT = 0, *range(4, 12)
-
-
-class DynamicTables:
-    """The tables for ``exported`` symbol names, ``pointers`` load-time relocations and ``slots`` GOT entries."""
-
-    def __init__(self, exported: Sequence[str], pointers: int, slots: int) -> None:
-        read, write = elf.SHF_ALLOC, elf.SHF_ALLOC | elf.SHF_WRITE
-        strings, count = Strings(), len(exported) + 1
-        self._names = [strings.add(name) for name in exported]
-        self._hashes = [_sysv_hash(name) for name in exported]
-        self.dynstr = Chunk(".dynstr", elf.SHT_STRTAB, read, 1, strings.data)
-        self.dynsym = _table(".dynsym", elf.SHT_DYNSYM, read, elf.SYM.size, count=count, link=self.dynstr)
-        self.dynsym.info = 1  # the first symbol that is not local
-        self.hash = _table(".hash", elf.SHT_HASH, read, 4, count=2 + 2 * count, link=self.dynsym)
-        self.rela = _table(".rela.dyn", elf.SHT_RELA, read, elf.RELA.size, count=pointers, link=self.dynsym)
-        self.dynamic = _table(".dynamic", elf.SHT_DYNAMIC, write, 16, count=9 if pointers else 6, link=self.dynstr)
-        self.got = _table(".got", elf.SHT_PROGBITS, write, 8, count=slots, link=None)
-
-    @property
-    def chunks(self) -> list[Chunk]:
-        """The sections; those that only some images need are left out when empty."""
-        optional = (chunk for chunk in (self.rela, self.got) if chunk.size)
-        return [self.dynsym, self.hash, self.dynstr, self.dynamic, *optional]
-
-    def fill(self, symbols: Sequence[Symbol], pointers: Mapping[int, int]) -> None:
-        """Writes the tables: ``symbols`` in the order of their names; ``pointers`` maps the address of each pointer to
-        the address it points to.  The GOT stays zero: its slots are pointers, which the loader writes.
-        """
-        self.dynsym.data[:] = symbol_table(s._replace(name=n) for s, n in zip(symbols, self._names, strict=True))
-        self.hash.data[:] = _hash_table(self._hashes)
-        self.rela.data[:] = b"".join(elf.RELA.pack(at, R_AMDGPU_RELATIVE64, to) for at, to in pointers.items())
-        entries = [
-            (_DT_SYMTAB, self.dynsym.address), (_DT_SYMENT, elf.SYM.size), (_DT_STRTAB, self.dynstr.address),
-            (_DT_STRSZ, self.dynstr.size), (_DT_HASH, self.hash.address),
-        ]  # fmt: skip
-        if pointers:
-            entries += [(_DT_RELA, self.rela.address), (_DT_RELASZ, self.rela.size), (_DT_RELAENT, elf.RELA.size)]
-        self.dynamic.data[:] = b"".join(struct.pack("<QQ", *entry) for entry in (*entries, (_DT_NULL, 0)))
-
-
-def _table(name: str, kind: int, flags: int, entsize: int, *, count: int, link: Chunk | None) -> Chunk:
-    align = min(entsize, 8)
-    return Chunk(name, kind, flags, align, bytearray(entsize * count), link=link, entsize=entsize)
-
-
-def symbol_table(symbols: Iterable[Symbol]) -> bytes:
-    """The records, the null symbol in front."""
-    return bytes(elf.SYM.size) + b"".join(elf.SYM.pack(*symbol) for symbol in symbols)
-
-
-def _sysv_hash(name: str) -> int:
-    """The hash of the System V ABI, chapter 5."""
-    value = 0
-    for byte in name.encode("utf-8", "surrogateescape"):
-        value = (value << 4) + byte
-        high = value & 0xF0000000
-        value = (value ^ (high >> 24)) & 0x0FFFFFFF
-    return value
-
-
-def _hash_table(hashes: Sequence[int]) -> bytes:
-    """One bucket per symbol, the null symbol included; a bucket's symbols are chained through ``chain``."""
-    count = len(hashes) + 1
-    buckets, chain = [0] * count, [0] * count
-    for index, value in enumerate(hashes, 1):
-        bucket = value % count
-        chain[index], buckets[bucket] = buckets[bucket], index
-    return struct.pack(f"<{2 + 2 * count}I", count, count, *buckets, *chain)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import cache
 
 from quadpy.codegen.targets.amdgpu import amdgpu_rules
-from quadpy.codegen.targets.cpu import CPU
+from quadpy.codegen.targets.cpu import cpu_rules
 from quadpy.codegen.targets.nvptx import nvptx_rules
 from quadpy.codegen.targets.rules import TargetRules
 from quadpy.core.target import TargetSpec
@@ -19,7 +19,7 @@ def rules_for(spec: TargetSpec) -> TargetRules:
     """The rules of a target."""
     match spec.family:
         case "cpu":
-            return CPU
+            return cpu_rules(spec.arch)
         case "amdgpu":
             found = amdgpu_rules(spec)
         case "nvptx":

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import platform
+from dataclasses import replace
 from typing import Final
 
 from quadpy.codegen.targets.rules import Saturation, TargetRules
 from quadpy.core.dtypes import Scalar
+from quadpy.core.target import machine_of
 from quadpy.ir.nodes import AtomicOp
 
 
@@ -17,7 +18,7 @@ def _has_atomic(op: AtomicOp, t: Scalar) -> bool:
     return t.is_integral or (op in (AtomicOp.ADD, AtomicOp.SUB) and t.bits > 16)
 
 
-CPU: Final = TargetRules(
+_X86: Final = TargetRules(
     family="cpu",
     pointer="ptr",
     private="ptr",
@@ -29,7 +30,13 @@ CPU: Final = TargetRules(
     atomic_tags=(),
     clock="llvm.readcyclecounter",
     most_selects=4,
-    has_mxcsr=platform.machine().lower() in ("x86_64", "amd64"),
+    has_mxcsr=True,
     has_atomic=_has_atomic,
     saturating=Saturation(clamps=True),
 )
+_OTHER: Final = replace(_X86, has_mxcsr=False)
+
+
+def cpu_rules(arch: str) -> TargetRules:
+    """The rules of the CPU ``arch``."""
+    return _X86 if machine_of(arch) == "x86_64" else _OTHER

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from quadpy.core.completion import shows
 from quadpy.core.importing import import_late
@@ -19,11 +19,17 @@ from quadpy.runtime.device.life import refuse_in_host_function
 from quadpy.runtime.launch.capturing import CAPTURES
 from quadpy.runtime.launch.fusion import Fuse, require_fuse
 
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable, Mapping
+
+    from quadpy.graph.model.order import MemoryRange
+
 
 @shows(
     "add_alloc", "add_child", "add_empty", "add_event_record", "add_event_wait", "add_free", "add_host",
     "add_kernel", "add_memcpy", "add_memset", "add_semaphore_signal", "add_semaphore_wait", "clone", "device",
-    "inspect", "instantiate", "to_dot",
+    "inspect", "instantiate", "save", "to_dot",
 )  # fmt: skip
 class Graph(GraphBuilder):
     """Work for one device as nodes with dependencies; ``instantiate`` makes what can be launched.  Safe from any thread.
@@ -40,6 +46,7 @@ class Graph(GraphBuilder):
     def __init__(self, device: Device | None = None) -> None:
         super().__init__(device)
         self._instantiated = False
+        self.owned: list[MemoryRange] = []  # memory that a capture allocated for the graph
         self._withheld = self._hint = ""  # why nothing can be made of the graph, and what to do; empty if it can
 
     def instantiate(
@@ -127,6 +134,40 @@ class Graph(GraphBuilder):
         self.require_complete()
         recipes = import_late("quadpy.graph.building.recipes")
         return recipes.restored, (recipes.recipes_of(self),)
+
+    @public
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        targets: Iterable[str] | str | None = None,
+        bind: Mapping[str, Any] | None = None,
+        constants: Iterable[Any] = (),
+        internal: Iterable[Any] = (),
+    ) -> None:
+        """Write the graph to a file, from which ``qp.graph.load`` and programs in C run it without the compiler.
+
+        Numbers among the arguments of kernels stay as they are.  An array of ``bind`` may have another size in a run if
+        kernels take it whole, and find its size in its ``shape``.  The fields that kernels name, and memory that the graph
+        allocates, belong to the graph; fields begin with the values that they have now.
+
+        Args:
+            path: the file, by convention with the ending ``.qpg``.
+            targets: what it runs on, such as ``["gfx942", "sm_90", "x86-64", "arm64"]``, by default the graph's device;
+                none of these must be here.
+            bind: the arrays that each run takes from its caller, by name.
+            constants: arrays that are only read, and whose values are stored.
+            internal: arrays that belong to the graph from now on; each loaded graph begins with the values that they have now.
+
+        Raises:
+            GraphError: a node cannot be saved, or uses memory that is none of these; with its name and line.
+            ArgumentError: an array cannot be bound.
+            CompilationError: a kernel is not possible for a target, with its line.
+            UnknownTargetError: there is no such target.
+        """
+        self.require_complete()
+        saving = import_late("quadpy.graph.saved.saving")
+        saving.save_graph(self.device, list(self), self.owned, path, targets, bind or {}, constants, internal)
 
     @property
     def has_memory(self) -> bool:

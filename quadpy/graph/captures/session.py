@@ -75,6 +75,7 @@ class CaptureSession:
         try:
             self._require_complete()
             self._leave()
+            self.graph.owned = self.arena.ranges()
             self.graph.withhold("")
             self._over = True
         except BaseException:

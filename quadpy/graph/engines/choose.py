@@ -10,7 +10,7 @@ from quadpy.errors import CodegenError, DriverError, GraphError, OutOfDeviceMemo
 from quadpy.graph.device_graphs import graphs_of
 from quadpy.graph.engines.argument_policy import ArgumentPolicy
 from quadpy.graph.engines.cooperative import CooperativeEngine, cooperative_engine
-from quadpy.graph.engines.driver import DriverEngine, DriverGraph
+from quadpy.graph.engines.driver import DriverEngine, DriverGraph, switches
 from quadpy.graph.engines.engine import Engine
 from quadpy.graph.engines.host import HostEngine
 from quadpy.graph.engines.indirect import IndirectEngine, is_indirect
@@ -78,9 +78,11 @@ class EngineChoice:
         self.fusion = Fusion(False, found)
         if self.shared is not None:
             return self.by_driver(nodes.values())
-        if any(map(has_loops, nodes.values())):
-            return self._with_loops(nodes, off)
-        return self._made(list(nodes.values()), self.by_driver)
+        graphs = graphs_of(self.device)
+        on = [
+            switched_off(each) if each.name in off and not switches(each, graphs) else each for each in nodes.values()
+        ]
+        return self._with_loops(on) if any(map(has_loops, on)) else self._made(on, self.by_driver)
 
     def moves_to(self, timeline: Timeline) -> bool:
         """Whether kernels in the driver's graph would run on other compute units than those of the stream of ``timeline``."""
@@ -101,10 +103,9 @@ class EngineChoice:
             return f"{min(off)!r} is switched off"
         return self.separate or cooperative_engine(nodes.values(), self.fuse)
 
-    def _with_loops(self, nodes: Mapping[str, Node], off: Collection[str]) -> Engine:
+    def _with_loops(self, nodes: Sequence[Node]) -> Engine:
         """For nodes with loops, also in child graphs."""
-        on = [switched_off(node) if name in off and has_loops(node) else node for name, node in nodes.items()]
-        flat = flattened(on, has_loops)
+        flat = flattened(nodes, has_loops)
         if "nodes" in self.loops and "loops" in graphs_of(self.device).features:
             try:
                 return self._made(flat, self.by_driver)

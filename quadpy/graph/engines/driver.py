@@ -23,6 +23,7 @@ from quadpy.runtime.drivers.graph_driver import (
     ChildWork,
     CopyWork,
     FillWork,
+    GraphDriver,
     Groups,
     HostWork,
     KernelWork,
@@ -203,8 +204,8 @@ class DriverEngine(Engine):
         return True
 
     def enable(self, node: Node, *, enabled: bool) -> bool:
-        """Like ``Engine.enable``; no driver loop can be switched off."""
-        if has_loops(node):
+        """Like ``Engine.enable``; no loop of a driver can be switched off, and nothing where ``switches`` is not a feature."""
+        if not switches(node, self._graphs):
             return False
         for placed in self.graph.placed(node.name):
             work = placed.work
@@ -221,6 +222,11 @@ class DriverEngine(Engine):
     def give_back(self) -> None:
         """Like ``Engine.give_back``; an owned driver graph is given back too."""
         self._owned.give_back()
+
+
+def switches(node: Node, graphs: GraphDriver) -> bool:
+    """Whether ``graphs`` can switch ``node`` off in an executable graph."""
+    return "switches" in graphs.features and not has_loops(node)
 
 
 def _differ_in_launches(one: KernelNode, other: KernelNode) -> bool:

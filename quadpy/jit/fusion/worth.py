@@ -62,10 +62,13 @@ def costs_on(driver: Driver) -> Costs | None:
     except KeyError:
         known = known_of(driver)
         found = _measured[driver] = known.measured if known is not None else None
-    if found is not None:
-        sizes, source = (found.fused_up_to, found.looped_up_to), "figures of this device"
-        return Costs(found.graph_node_us, found.barrier_us, found.block_us, found.fused_from, *sizes, source)
     usual = _USUAL.get(driver.name)
+    if found is not None:
+        meetings = found.barrier_us, found.block_us
+        if usual is not None:  # a meeting that takes no time is a measurement that other work disturbed
+            meetings = found.barrier_us or usual.barrier, found.block_us or usual.alone
+        sizes, source = (found.fused_up_to, found.looped_up_to), "figures of this device"
+        return Costs(found.graph_node_us, *meetings, found.fused_from, *sizes, source)
     if usual is None:
         return None
     threads = BLOCKS_OF_UNIT * driver.info.units * _THREADS

@@ -26,6 +26,7 @@ from quadpy.runtime.cpu.pool_native.crash import CRASH_FUNCTIONS, crash_ir
 from quadpy.runtime.cpu.pool_native.entry import pool_ir
 from quadpy.runtime.cpu.pool_native.hosts import this_host
 from quadpy.runtime.cpu.pool_native.interrupts import PYTHON_FUNCTIONS
+from quadpy.runtime.cpu.pool_native.waiting import SPIN_NS
 from quadpy.runtime.cpu.python_functions import address_of_python
 from quadpy.runtime.device.locks import new_lock
 
@@ -34,9 +35,6 @@ ENTRY: Final = "qp_pool_run"
 
 SIZE: Final = "qp_pool_size"
 """``i64 qp_pool_size()``, for kernels: how many threads a job may use."""
-
-SPIN_NS: Final = 50_000
-"""Longer than the gap between consecutive launches, too short to notice."""
 
 _FILL_GRAIN: Final = 1 << 18
 """Bytes that one thread writes in about the time that it takes to hand a job over."""

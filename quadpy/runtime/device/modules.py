@@ -87,12 +87,18 @@ class Modules:
 
 def _require_target(target: str, driver: Driver) -> None:
     """Refuse code for another processor with a clear message; the driver would only return a number."""
-    built, there = _processor(target), _processor(driver.info.arch)
-    if built != there and not _compiles_for(built, there):
+    if not is_code_for(target, driver.info.arch):
+        built, there = _processor(target), _processor(driver.info.arch)
         raise DriverError(
             f"the code object is for {built}, and {driver.info.name} is a {there}",
             hint=f"compile the kernel for {there}",
         )
+
+
+def is_code_for(target: str, arch: str) -> bool:
+    """Whether a driver loads code for ``target`` on a device of ``arch``."""
+    built, there = _processor(target), _processor(arch)
+    return built == there or _compiles_for(built, there)
 
 
 @cache

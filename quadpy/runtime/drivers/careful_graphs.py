@@ -73,8 +73,10 @@ class CarefulGraphs:
         self._driver, self._inner = driver, None if "graphs" in off else inner
         self._most = MOST_NODES if "large-graphs" in off else 1 << 62
         self._chained, self._fixed = "graph-branches" in off, "graph-updates" in off
-        lost: set[GraphFeature] = {"loops"} if "graph-loops" in off else set()
-        self.features: frozenset[GraphFeature] = frozenset() if self._inner is None else self._inner.features - lost
+        lost: dict[str, GraphFeature] = {"graph-loops": "loops", "graph-updates": "switches"}
+        own: frozenset[GraphFeature] = frozenset({"switches"})
+        refused = {feature for capability, feature in lost.items() if capability in off}
+        self.features = own if self._inner is None else self._inner.features - refused
         self._known: dict[GraphHandle, _Known] = {}
         self._own: dict[ExecHandle, _Launches] = {}
         self._handles = itertools.count(1, 2)  # the driver's are addresses, and even

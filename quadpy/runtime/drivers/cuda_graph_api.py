@@ -37,7 +37,7 @@ from quadpy.runtime.drivers.vendor_calls import named
 _MARKERS: Final = (1, 2, 0)  # see GpuApi.launch_markers
 _AUTO_FREE: Final = 1
 _PRIORITIES: Final = 8
-_FEATURES: Final[frozenset[GraphFeature]] = frozenset(("memory", "semaphores", "priorities"))
+_FEATURES: Final[frozenset[GraphFeature]] = frozenset(("memory", "semaphores", "priorities", "switches"))
 _LOOPS: Final[frozenset[GraphFeature]] = frozenset(("loops",))
 _PARTS: Final[frozenset[GraphFeature]] = frozenset(("parts",))
 _LOOPS_SINCE: Final = 12040

@@ -21,7 +21,7 @@ ConditionHandle = NewType("ConditionHandle", int)
 CopyKind: TypeAlias = Literal["in", "out", "within"]
 """Pinned host memory to the device, the device to pinned host memory, the device to itself."""
 
-GraphFeature: TypeAlias = Literal["memory", "semaphores", "priorities", "loops", "parts"]
+GraphFeature: TypeAlias = Literal["memory", "semaphores", "priorities", "switches", "loops", "parts"]
 """``memory``      alloc and free nodes
 ``semaphores``  semaphores of other libraries can be imported
 ``priorities``  kernel nodes have a priority

@@ -60,7 +60,7 @@ def hip_graph_api(hip: Any, library: Callable[[], Any]) -> GraphApi:
         FreeWork: NodeCalls(hip.hipGraphAddMemFreeNode, None, lambda work: (work.pointer,)),
     }
     return GraphApi(
-        features=frozenset({"memory", "semaphores", "priorities"}),
+        features=frozenset({"memory", "semaphores", "priorities", "switches"}),
         refused=frozenset({error.hipErrorInvalidValue, error.hipErrorNotSupported, error.hipErrorGraphExecUpdateFailure,
                            error.hipErrorUnknown}),
         create=hip.hipGraphCreate,

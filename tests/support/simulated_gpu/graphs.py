@@ -45,7 +45,7 @@ from simulated_gpu.graph_state import (
 
 __all__ = ["RecordingGraphs"]
 
-_FEATURES: Final[frozenset[GraphFeature]] = frozenset(("memory", "semaphores", "priorities"))
+_FEATURES: Final[frozenset[GraphFeature]] = frozenset(("memory", "semaphores", "priorities", "switches"))
 _OF_NVIDIA: Final[frozenset[GraphFeature]] = frozenset(("loops", "parts"))
 _SWITCHABLE: Final = (KernelWork, CopyWork, FillWork)
 

@@ -9,17 +9,26 @@ from string import Template
 from typing import Final
 
 from quadpy.runtime.cpu.pool_native.caller import caller_ir
-from quadpy.runtime.cpu.pool_native.hiring import HIRING_IR
+from quadpy.runtime.cpu.pool_native.hiring import hiring_ir
 from quadpy.runtime.cpu.pool_native.hosts import HostTable
 from quadpy.runtime.cpu.pool_native.interrupts import interrupts_ir
 from quadpy.runtime.cpu.pool_native.waiting import waiting_ir
 from quadpy.runtime.cpu.pool_native.worker import worker_ir
 
-_STATE: Final = """
-%job = type { ptr, ptr, ptr, i64, i64, i64, i64, i64 }     ; task, args, scratch, n, chunk, units, least, regions
-
+_VARIABLES: Final = """
 @qp_pool_threads = global i32 1                            ; threads that a job may use, the caller included
 @qp_pool_spin = global i64 0                               ; nanoseconds
+
+; How many threads a job may use, the caller included.
+define i64 @qp_pool_size() nounwind {
+  %threads.32 = load atomic i32, ptr @qp_pool_threads monotonic, align 4
+  %threads = zext i32 %threads.32 to i64
+  ret i64 %threads
+}
+"""
+
+_JOB: Final = """
+%job = type { ptr, ptr, ptr, i64, i64, i64, i64, i64 }     ; task, args, scratch, n, chunk, units, least, regions
 
 declare i64 @llvm.umin.i64(i64, i64)
 declare i64 @llvm.umax.i64(i64, i64)
@@ -81,13 +90,6 @@ out:
 """
 
 _ENTRY: Final = Template("""
-; How many threads a job may use, the caller included.
-define i64 @qp_pool_size() nounwind {
-  %threads.32 = load atomic i32, ptr @qp_pool_threads monotonic, align 4
-  %threads = zext i32 %threads.32 to i64
-  ret i64 %threads
-}
-
 define void @qp_pool_run(ptr %task, ptr %args, ptr %scratch, i64 %n, i64 %chunk, i64 %grain) nounwind {
   %modes = alloca i32
   %job = alloca %job
@@ -131,7 +133,7 @@ plan:
   %alone = icmp ule i64 %regions, 1
   br i1 %alone, label %serial, label %share
 share:
-  %shared = call i1 @try_shared(ptr %job)
+  %shared = call i1 @$share(ptr %job)
   br i1 %shared, label %restore, label %serial
 serial:
   %b = call i32 @run_units(ptr %job, i64 0, i64 %units)
@@ -196,19 +198,15 @@ define internal i1 @try_shared(ptr %job) nounwind {
 
 def pool_ir(host: HostTable | None) -> str:
     """The module, without layout and triple; with no ``host``, callers do all work themselves."""
+    parts = (_VARIABLES, run_ir(host), _CALL, _FILL, interrupts_ir(threads=host is not None))
+    return "\n".join((*parts, *(_shared_parts(host) if host else (_NOT_SHARED,))))
+
+
+def run_ir(host: HostTable | None, share: str = "try_shared") -> str:
+    """``qp_pool_run``, which calls ``share`` for what is worth several threads."""
     modes = {name: getattr(host, name, "") for name in ("save_modes", "set_modes", "restore_modes")}
-    parts = (
-        host.declare if host else "",
-        _STATE,
-        _TASKS,
-        _ENTRY.substitute(modes),
-        _CALL,
-        _FILL,
-        interrupts_ir(threads=host is not None),
-        *(_shared_parts(host) if host else (_NOT_SHARED,)),
-    )
-    return "\n".join(parts)
+    return "\n".join((host.declare if host else "", _JOB, _TASKS, _ENTRY.substitute(modes, share=share)))
 
 
 def _shared_parts(host: HostTable) -> tuple[str, ...]:
-    return waiting_ir(host), caller_ir(), HIRING_IR, worker_ir(host)
+    return waiting_ir(host), caller_ir(), hiring_ir(), worker_ir(host)

@@ -1,10 +1,11 @@
-"""Starting the pool's workers: ordinary threads of the C library, which take no signals and are never joined."""
+"""Starting the pool's workers: ordinary threads of the C library, which take no signals."""
 
 from __future__ import annotations
 
+from string import Template
 from typing import Final
 
-HIRING_IR: Final = """
+_HIRING: Final = Template("""
 declare i32 @pthread_create(ptr, ptr, ptr, ptr)
 declare i32 @pthread_detach(i64)
 declare i32 @pthread_sigmask(i32, ptr, ptr)
@@ -30,7 +31,7 @@ start:
   br i1 %failed, label %refused, label %started
 started:
   %handle = load i64, ptr %thread
-  %d = call i32 @pthread_detach(i64 %handle)
+  $keep
   store i32 %id.next, ptr @workers
   %more = icmp ult i32 %id.next, %count
   br i1 %more, label %start, label %unblock
@@ -49,4 +50,9 @@ out:
 ; All but those that a fault raises in the thread itself (ILL, TRAP, BUS, FPE, SEGV), so that handlers of faults run.
 @signals = private constant [16 x i64] [i64 -1241, i64 -1, i64 -1, i64 -1, i64 -1, i64 -1, i64 -1, i64 -1,
                                         i64 -1, i64 -1, i64 -1, i64 -1, i64 -1, i64 -1, i64 -1, i64 -1]
-"""
+""")
+
+
+def hiring_ir(keep: str = "%d = call i32 @pthread_detach(i64 %handle)") -> str:
+    """``hire``; ``keep`` is what becomes of a new worker's ``%handle``, by its number ``%id``."""
+    return _HIRING.substitute(keep=keep)

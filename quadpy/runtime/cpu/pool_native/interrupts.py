@@ -51,6 +51,24 @@ define void @qp_pool_raise() nounwind {
 }
 """
 
+NO_INTERRUPTS: Final = (
+    _ALONE
+    + """
+define internal void @say_worker(ptr %id) nounwind {
+  ret void
+}
+
+define internal i32 @own_depth() nounwind {
+  ret i32 0
+}
+
+define internal void @forget_main() nounwind {
+  ret void
+}
+"""
+)
+"""The same functions for threads that no Python interrupts."""
+
 _POLL: Final = Template("""
 @qp_pool_key = global i32 0                                ; of what is not null in workers
 @depth = internal global i32 1                             ; of the main thread

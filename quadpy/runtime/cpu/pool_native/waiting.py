@@ -11,6 +11,9 @@ from typing import Final
 
 from quadpy.runtime.cpu.pool_native.hosts import HostTable
 
+SPIN_NS: Final = 50_000
+"""Longer than the gap between consecutive launches, too short to notice."""
+
 _WAITING: Final = Template("""
 declare i32 @clock_gettime(i32, ptr)
 declare i64 @syscall(i64, ...)

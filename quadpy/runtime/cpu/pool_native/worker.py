@@ -20,7 +20,7 @@ define internal ptr @worker(ptr %argument) nounwind {
 next:
   %last = phi i32 [ 1, %0 ], [ %number, %working ], [ %number, %tell ]   ; 1 is not the number of a job
   %number = call i32 @take_seat(i32 %last)
-  br label %working
+  $onward
 working:
   $set_modes
   call void @work(i64 %self)
@@ -114,6 +114,9 @@ out:
 """)
 
 
-def worker_ir(host: HostTable) -> str:
-    """``worker``, a thread's body, and ``work``, which the caller of a job runs as well."""
-    return _WORKER.substitute(set_modes=host.set_modes)
+def worker_ir(host: HostTable, onward: str = "br label %working") -> str:
+    """``worker``, a thread's body, and ``work``, which the caller of a job runs as well.
+
+    ``onward`` is what a worker does with a seat: it goes on at ``%working``.
+    """
+    return _WORKER.substitute(set_modes=host.set_modes, onward=onward)

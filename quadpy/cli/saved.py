@@ -1,0 +1,57 @@
+"""What ``quadpy inspect`` shows of a file that ``quadpy save`` or ``graph.save`` wrote."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final, TextIO
+
+from quadpy.core.messages import counted
+from quadpy.core.target import parse_target
+from quadpy.errors import ArgumentError
+
+ENDINGS: Final = (".qpg", ".qpk")
+"""Of files with a graph, and with a kernel alone."""
+
+
+def show(path: str, picture: str | None, out: TextIO) -> int:
+    """Print arrays, works with their order, and for each target the registers of each task; draw ``picture`` if asked."""
+    from quadpy.graph.model.drawing import svg_of
+    from quadpy.graph.model.inspect import table_of
+    from quadpy.graph.saved.arrays import ArrayInfo
+    from quadpy.graph.saved.graph import read_file
+    from quadpy.graph.saved.nodes import info_of
+
+    file = read_file(path)
+    manifest = file.manifest
+    what = "graph" if manifest["parameters"] is None else "kernel"
+    print(f"{path}: a {what} in format {manifest['format']}, saved by quadpy {manifest['quadpy']}", file=out)
+    print("arrays", *(f"  {ArrayInfo.of(array)}" for array in manifest["arrays"]), sep="\n", file=out)
+    info = info_of(manifest["works"], manifest["kernels"])
+    if what == "graph":
+        print(table_of(info), file=out)
+    for target in file.targets:
+        images = {kernel["code"][target]["image"] for kernel in manifest["kernels"]}
+        size = sum(len(file.entries[image]) for image in images)
+        print(f"{target}: {counted(len(images), 'image')}, {size:,} bytes", file=out)
+        for kernel in manifest["kernels"]:
+            for line in _tasks(kernel, target, file.entries):
+                print(f"  {kernel['name']}: {line}", file=out)
+    if picture is not None:
+        if (drawing := svg_of(info)) is None:
+            raise ArgumentError(f"{path} has no works to draw, or too many")
+        Path(picture).write_text(drawing, encoding="utf-8")
+    return 0
+
+
+def _tasks(kernel: dict[str, Any], target: str, entries: dict[str, bytes]) -> list[str]:
+    """A line for each task: the registers and shared memory of AMD's code, which has notes of them."""
+    code, spec = kernel["code"][target], parse_target(target)
+    if spec.family != "amdgpu":
+        return [f"{task['symbol']}" for task in code["tasks"]]
+    from quadpy.codegen.report import report_tasks
+
+    return [
+        f"{report.task}: {report.vgprs} VGPRs, {report.sgprs} SGPRs, {report.lds_bytes} bytes of LDS, "
+        f"{report.occupancy.waves_per_simd} waves per SIMD"
+        for report in report_tasks(entries[code["image"]], "", spec)
+    ]

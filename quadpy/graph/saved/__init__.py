@@ -1,0 +1,1 @@
+"""Graphs and kernels in files, which run without the compiler."""

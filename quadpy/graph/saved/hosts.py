@@ -1,0 +1,58 @@
+"""The targets whose code runs on this machine's CPU, and machine code that is a shared object."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import hashlib
+import itertools
+import os
+import platform
+import sys
+from pathlib import Path
+from typing import Final
+
+from quadpy.core.target import machine_of
+from quadpy.errors import SavedGraphError
+from quadpy.runtime.device.current import current_config
+
+_V3: Final = {"avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe", "xsave"}
+"""What Linux calls the features of x86-64-v3 (x86-64 psABI, "Microarchitecture levels")."""
+
+
+_SLASHES: Final = itertools.count(1)
+"""How many stand in the path of the next library: to the C library, a path that it has seen is the library of then."""
+
+
+@functools.cache
+def here() -> tuple[str, ...]:
+    """The CPU targets that run here, the best one first."""
+    if machine_of("native") == "aarch64":
+        return ("cpu:arm64",)
+    flags = ""
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        flags = next((line for line in cpuinfo.read_text().splitlines() if line.startswith("flags")), "")
+    return ("cpu:x86-64-v3", "cpu:x86-64") if set(flags.split()) >= _V3 else ("cpu:x86-64",)
+
+
+@functools.cache
+def load_library(image: bytes) -> ctypes.CDLL:
+    """The shared object ``image``, which stays loaded until the process ends.
+
+    Raises:
+        SavedGraphError: the system refuses it.
+    """
+    if sys.platform != "linux":
+        raise SavedGraphError(f"saved graphs run on the CPU of Linux only, not of {platform.system()}")
+    handle = os.memfd_create(f"quadpy-{hashlib.sha256(image).hexdigest()[:12]}")
+    try:
+        with open(handle, "wb", closefd=False) as file:
+            file.write(image)
+        loaded = ctypes.CDLL(f"/proc/self/fd{'/' * next(_SLASHES)}{handle}")
+    except OSError as error:
+        raise SavedGraphError(f"the system does not load the code of the saved graph: {error}") from error
+    finally:
+        os.close(handle)
+    ctypes.c_int32.in_dll(loaded, "qpg_threads").value = current_config().num_threads or 0
+    return loaded

@@ -1,0 +1,134 @@
+"""Kernels that were saved, as users call them."""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+
+from quadpy.core.completion import shows
+from quadpy.core.copying import OneProcess
+from quadpy.core.dtypes import BY_NAME
+from quadpy.core.public import call_site, made_by, public
+from quadpy.errors import ArgumentError, GraphError, SavedGraphError
+from quadpy.graph.saved.arrays import SavedArrays
+from quadpy.graph.saved.container import damaged
+from quadpy.graph.saved.graph import read_file
+from quadpy.graph.saved.manifest import SavedFile
+from quadpy.graph.saved.plans import plan_of, target_for
+from quadpy.jit.cpu_plan import CpuPlan
+from quadpy.jit.gpu_plan import GpuPlan
+from quadpy.jit.misfits import Misfit
+from quadpy.jit.numbers import number_of
+from quadpy.jit.plan import Values, Views
+from quadpy.runtime.device.current import current_config
+from quadpy.runtime.device.device import Device
+from quadpy.runtime.device.devices import current_device
+from quadpy.runtime.launch.launch import HostLaunch, Prepared
+
+T = TypeVar("T")
+
+
+@public
+def load_kernel(path: str | os.PathLike[str], *, target: str | None = None) -> SavedKernel:
+    """Load a kernel that ``kernel.save`` wrote; it runs on the current device, without the compiler.
+
+    The file contains machine code: load files only from sources that you trust.
+
+    Args:
+        path: the file.
+        target: the target whose code runs, such as "x86-64"; by default the best one for the device.
+
+    Raises:
+        SavedGraphError: it is not a saved kernel, is damaged, or has no code for the device.
+        OSError: the file cannot be read.
+    """
+    device, file = current_device(), read_file(path)
+    if file.manifest["parameters"] is None:
+        raise SavedGraphError(
+            f"{os.fspath(path)} is a saved graph, not a kernel", call_site(), hint="qp.graph.load loads it"
+        )
+    return SavedKernel(file, target_for(file, device, target), device)
+
+
+@made_by("qp.load_kernel(path) makes one")
+@shows("device", "prepare", "target")
+class SavedKernel(OneProcess):
+    """A kernel from a file, for one device; a graph takes it as a node, and a capture records its calls.
+
+    Arguments are passed in order or by name.  Arrays are below 4 GiB, do not overlap where one of them is written, and on a
+    GPU begin at multiples of 16 bytes.
+    """
+
+    __quadpy_kernel__ = True
+    receiver = None
+    error: ClassVar[type[GraphError]] = GraphError
+    instead: ClassVar[str] = "load the file where it is used"
+
+    def __init__(self, file: SavedFile, target: str, device: Device) -> None:
+        self.device, self.target = device, target
+        self._arrays = SavedArrays(file, device)
+        try:
+            (kernel,) = file.manifest["kernels"]
+            self._parameters = [(name, *kind) for name, *kind in file.manifest["parameters"]["values"]]
+            self._plan: CpuPlan | GpuPlan = plan_of(
+                file, kernel, target, device, keep_hidden=True, seed=current_config().random_seed,
+                result_shape=ast.literal_eval(file.manifest["parameters"]["result"]),
+            )  # fmt: skip
+        except (KeyError, IndexError, TypeError, ValueError, AttributeError, SyntaxError, RecursionError) as error:
+            raise damaged(f"the facts of its kernel cannot be read ({error})") from error
+        self.__name__: str = kernel["name"]
+
+    def __call__(self, /, *args: Any, stream: object = None, **kwargs: Any) -> Any:
+        """Run the kernel and return its result.
+
+        Raises:
+            ArgumentError: an argument is missing, or does not fit; the message has its name.
+            BoundsError: the kernel is certain to leave an array.
+            StreamError: ``stream`` was destroyed, or is of another device.
+        """
+        return self._planned(args, kwargs, lambda values, views: self._plan.run(values, views, stream))
+
+    def prepare(self, /, *args: Any, **kwargs: Any) -> Prepared | HostLaunch:
+        """Return what a call would launch; a graph takes it as a node."""
+        return self._planned(args, kwargs, self._plan.prepare)
+
+    @public
+    def _planned(self, args: Sequence[Any], kwargs: Mapping[str, Any], use: Callable[[Values, Views], T]) -> T:
+        names = [name for name, *_ in self._parameters]
+        given = {**dict(zip(names, args, strict=False)), **kwargs}
+        if (
+            len(args) > len(names)
+            or len(given) < len(names)
+            or set(given) - set(names)
+            or set(names[: len(args)]) & set(kwargs)
+        ):
+            raise ArgumentError(f"{self.__name__} takes {', '.join(names)}, each once", call_site())
+        views = self._arrays.views({name: given[name] for name in self._arrays.names})
+        axes = {info.name: len(info.shape) for info in self._arrays.infos}
+        there, values = dict(zip(self._arrays.names, views, strict=True)), list[Any]()
+        for name, type, *shape in self._parameters:
+            if type == "array":
+                values += there[name].abi[: 1 + axes[name]]  # those of elements are known
+            else:
+                values += _numbers(given[name], type, tuple(map(int, shape)), name)
+        try:
+            return use(values, views)
+        except Misfit:
+            raise ArgumentError(f"an argument of {self.__name__} does not fit its type", call_site()) from None
+
+    def __repr__(self) -> str:
+        return f"<SavedKernel {self.__name__} for {self.target} on {self.device}>"
+
+
+def _numbers(given: Any, type: str, shape: tuple[int, ...], name: str) -> list[Any]:
+    """``given`` as numbers of the argument block."""
+    if not shape:
+        return [number_of(given, BY_NAME[type], name)]
+    parts = np.asarray(given.to_numpy() if hasattr(given, "to_numpy") else given)
+    if parts.shape != shape:
+        raise ArgumentError(f"{name} takes shape {shape}, not {parts.shape}")
+    return [number_of(part, BY_NAME[type], name) for part in parts.reshape(-1).tolist()]

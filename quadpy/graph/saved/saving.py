@@ -1,0 +1,53 @@
+"""``graph.save`` and ``kernel.save``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from quadpy.core.public import call_site
+from quadpy.errors import ArgumentError
+from quadpy.graph.model.nodes import Node
+from quadpy.graph.model.order import MemoryRange
+from quadpy.graph.saved.manifest import write
+from quadpy.graph.saved.memory import SavedMemory
+from quadpy.graph.saved.targets import Targets, targets_of
+from quadpy.graph.saved.writer import Writer
+
+if TYPE_CHECKING:
+    from quadpy.runtime.device.device import Device
+
+
+def save_graph(
+    device: Device, nodes: Sequence[Node], owned: Iterable[MemoryRange], path: str | os.PathLike[str],
+    targets: Iterable[str] | str | None, bind: Mapping[str, Any], constants: Iterable[Any], internal: Iterable[Any],
+) -> None:  # fmt: skip
+    """See ``Graph.save``; ``owned`` is memory that belongs to the graph."""
+    file = file_of(path)
+    writer = Writer(nodes, SavedMemory(device, bind, constants, internal, owned), Targets(targets_of(targets, device)))
+    store(file, writer.manifest(), writer.entries)
+
+
+def file_of(path: str | os.PathLike[str]) -> Path:
+    """``path`` as one; ArgumentError if it is none, before anything is compiled."""
+    try:
+        return Path(path)
+    except TypeError:
+        raise ArgumentError(f"{path!r} is not a path", call_site(), hint="graph.save('step.qpg')") from None
+
+
+def store(file: Path, manifest: dict[str, Any], entries: dict[str, bytes]) -> None:
+    """Write a saved graph or kernel."""
+    write_whole(file, write(manifest, entries))
+
+
+def write_whole(file: Path, data: bytes) -> None:
+    """Write the file in one step: a program that reads it meanwhile finds the old one, or the new one."""
+    beside = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        beside.write_bytes(data)
+        beside.replace(file)
+    finally:
+        beside.unlink(missing_ok=True)

@@ -1,0 +1,101 @@
+"""``quadpy save`` writes files, and ``quadpy inspect`` shows what is in them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import quadpy as qp
+from quadpy.cli import main
+from quadpy.runtime.device.current import current_config, set_config
+
+PROGRAM = """
+import quadpy as qp
+
+A = qp.types.ndarray(dtype=qp.f32, ndim=1)
+
+@qp.kernel
+def saxpy(a: qp.f32, x: A, y: A):
+    for i in x:
+        y[i] = a * x[i] + y[i]
+
+@qp.kernel
+def open_type(x: qp.types.ndarray()):
+    for i in x:
+        x[i] += 1
+
+def step():
+    print("building")
+    x, y = qp.ndarray(qp.f32, 4), qp.ndarray(qp.f32, 4)
+    g = qp.graph.Graph()
+    g.add_kernel(saxpy, 2.0, x, y)
+    g.add_memset(x, 1.0)
+    return g, {"bind": {"x": x, "y": y}}
+
+def nothing():
+    return 3
+
+def broken():
+    raise ValueError("why")
+"""
+
+
+@pytest.fixture
+def program(tmp_path, monkeypatch):
+    before = current_config()
+    monkeypatch.chdir(tmp_path)
+    Path("program.py").write_text(PROGRAM, encoding="utf-8")
+    yield "program.py"
+    set_config(before)
+
+
+def test_a_graph_for_many_targets_and_what_is_in_it(program, capsys):
+    targets = "gfx90a,gfx942,gfx950,gfx1100,gfx1201,sm_80,sm_90,x86-64,arm64"
+    assert main(["save", f"{program}:step", "--target", targets, "-o", "one.qpg"]) == 0
+    assert capsys.readouterr().out == f"one.qpg  {Path('one.qpg').stat().st_size} bytes\n"
+    assert main(["inspect", "one.qpg", "--svg", "one.svg"]) == 0
+    shown = capsys.readouterr().out
+    assert "one.qpg: a graph in format 1, saved by quadpy" in shown
+    assert "  x: f32[any] bound, rw\n  y: f32[any] bound, rw\n" in shown
+    assert "graph of 2 nodes\n  saxpy: kernel (saxpy)\n  memset: memset after saxpy\n" in shown
+    for target in targets.replace("x86-64", "cpu:x86-64").replace("arm64", "cpu:arm64").split(","):
+        assert f"\n{target}: 1 image, " in shown
+    assert shown.count("VGPRs") == 5
+    assert "saxpy" in Path("one.svg").read_text(encoding="utf-8")
+    with qp.graph.load("one.qpg") as loaded:
+        x, y = np.ones(3, np.float32), np.ones(3, np.float32)
+        loaded.run(x=x, y=y)
+        assert y.tolist() == [3.0] * 3
+
+
+def test_kernels(program, capsys):
+    assert main(["save", f"{program}:saxpy", "--target", "x86-64,gfx942"]) == 0
+    assert main(["save", f"{program}:open_type", "--arg", "x=i32[1]", "--target", "x86-64"]) == 0
+    assert main(["save", f"{program}:saxpy", "--target", "gfx942,gfx1100", "-o", "saxpy.hipfb"]) == 0
+    assert main(["inspect", "open_type.qpk"]) == 0
+    assert "a kernel in format 1" in capsys.readouterr().out
+    x = np.zeros(2, np.int32)
+    qp.load_kernel("open_type.qpk")(x)
+    assert x.tolist() == [1, 1]
+    assert Path("saxpy.hipfb").read_bytes().startswith(b"__CLANG_OFFLOAD_BUNDLE__")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["save", "program.py:nothing", "--target", "gfx942"], "returns int, not a graph and a dict"),
+        (["save", "program.py:broken", "--target", "gfx942"], "cannot be run: ValueError: why"),
+        (["save", "program.py:none", "--target", "gfx942"], "no kernel or function 'none'"),
+        (["save", "program.py:step", "--target", "gfx1"], "there is no target 'gfx1'"),
+        (["save", "program.py:open_type", "--target", "gfx942"], "'x' needs an array type"),
+        (["inspect", "none.qpg"], "none.qpg"),
+        (["inspect", "program.qpg"], "not a saved graph"),
+    ],
+)
+def test_mistakes(program, capsys, arguments, message):
+    Path("program.qpg").write_bytes(b"something")
+    assert main(arguments) == 1
+    assert message in capsys.readouterr().err
+    assert not list(Path().glob("*.qpk"))

@@ -1,0 +1,186 @@
+"""Files of saved graphs: a kept one still runs; damaged ones are refused by name."""
+
+from __future__ import annotations
+
+import json
+import random
+import struct
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from saved_cases import floats, half_step, saxpy
+
+import quadpy as qp
+from quadpy.errors import QuadpyError, SavedGraphError
+from quadpy.graph.saved.arrays import SavedArrays
+from quadpy.graph.saved.container import ALIGNMENT, MANIFEST, name_of, packed, unpacked
+from quadpy.graph.saved.manifest import read
+from quadpy.graph.saved.nodes import SavedNodes
+from quadpy.runtime.device.current import Config, current_config, set_config
+from quadpy.runtime.device.devices import current_device
+
+KEPT = Path(__file__).parent / "format1.qpg"
+"""``y = 2 x + y`` and ``y += x / 2`` and a copy of y to z, for x86-64, arm64, gfx1100 and sm_90, of quadpy's first format."""
+
+
+@pytest.fixture(autouse=True)
+def cpu():
+    before = current_config()
+    set_config(Config(arch="cpu"))
+    yield
+    set_config(before)
+
+
+def make_kept(path=KEPT):
+    x, y, z = floats(1, 2, 3, 4), floats(5, 6, 7, 8), floats(0, 0, 0, 0)
+    g = qp.graph.Graph()
+    g.add_kernel(saxpy, 2.0, x, y)
+    g.add_kernel(half_step, x, y)
+    g.add_memcpy(z, y)
+    g.save(path, bind={"x": x, "y": y, "z": z}, targets=["x86-64", "arm64", "gfx1100", "sm_90"])
+
+
+def test_a_file_of_format_1_runs():
+    with qp.graph.load(KEPT) as loaded:
+        x, y, z = np.arange(5, dtype=np.float32), np.ones(5, np.float32), np.zeros(5, np.float32)
+        loaded.run(x=x, y=y, z=z)
+    np.testing.assert_array_equal(z, 1 + 2.5 * np.arange(5, dtype=np.float32))
+
+
+def test_what_is_saved_now_has_the_form_of_the_kept_file(tmp_path):
+    make_kept(tmp_path / "now.qpg")
+    now, kept = (json.loads(unpacked(file.read_bytes())[MANIFEST]) for file in (tmp_path / "now.qpg", KEPT))
+
+    def form(value):
+        if isinstance(value, dict):
+            return {key: form(inner) for key, inner in value.items()}
+        return type(value).__name__ if not isinstance(value, list) else [form(value[0])] if value else []
+
+    assert form(now) == form(kept)
+    assert now["format"] == kept["format"] == 1
+
+
+def test_other_programs_read_the_container():
+    data = KEPT.read_bytes()
+    with zipfile.ZipFile(KEPT) as file:
+        assert file.testzip() is None
+        first, *others = file.namelist()
+        assert (first, others) == (MANIFEST, sorted(others))
+        for info in file.infolist():
+            names, extra = struct.unpack_from("<HH", data, info.header_offset + 26)
+            assert (info.header_offset + 30 + names + extra) % ALIGNMENT == 0
+            assert (info.compress_type, info.date_time) == (zipfile.ZIP_STORED, (1980, 1, 1, 0, 0, 0))
+            assert data[info.header_offset + 30 + names + extra :][: info.file_size] == file.read(info)
+
+
+def use(file):
+    """What loading does with a file, as far as it runs no machine code."""
+    found = read(file)
+    device = current_device()
+    arrays = SavedArrays(found, device)
+    target = "cpu:x86-64" if "cpu:x86-64" in found.targets else found.targets[0]
+    nodes = SavedNodes(found, target, device, arrays)
+    given = {name: np.ones(4, np.float32) for name in arrays.names}
+    views = arrays.views(given)
+    return nodes.bound(views, [view.abi[1:] for view in views])
+
+
+def test_mutated_bytes_are_named():
+    data, chance = KEPT.read_bytes(), random.Random(31)
+    for _ in range(4000):
+        file = bytearray(data)
+        for _ in range(chance.randint(1, 4)):
+            at = chance.randrange(len(file))
+            match chance.randrange(4):
+                case 0:
+                    file[at] ^= 1 << chance.randrange(8)
+                case 1:
+                    del file[at : at + chance.randint(1, 200)]
+                case 2:
+                    file[at:at] = chance.randbytes(chance.randint(1, 70))
+                case _:
+                    file[at : at + 4] = struct.pack("<I", chance.choice([0, 1, 0xFFFFFFFF, 0x7FFFFFFF, len(data)]))
+            if not file:
+                file = bytearray(b"PK")
+        try:
+            use(bytes(file))
+        except SavedGraphError:
+            continue
+        assert read(bytes(file)).manifest == read(data).manifest  # a byte that nothing reads, such as a date
+
+
+SMALL = [
+    None,
+    True,
+    -1,
+    0,
+    1,
+    2,
+    1 << 62,
+    1 << 70,
+    0.5,
+    "",
+    "x",
+    "value",
+    [],
+    {},
+    ["value", 99],
+    ["bits", 3],
+    [0, 9],
+    "cpu:arm64",
+]
+
+
+def mutated(value, chance):
+    """``value`` with one part of it replaced."""
+    if isinstance(value, dict) and value and chance.random() < 0.93:
+        key = chance.choice(sorted(value))
+        if chance.random() < 0.1:
+            return {name: inner for name, inner in value.items() if name != key}
+        return {**value, key: mutated(value[key], chance)}
+    if isinstance(value, list) and value and chance.random() < 0.93:
+        at = chance.randrange(len(value))
+        if chance.random() < 0.1:
+            return value[:at] + value[at + 1 :]
+        return [*value[:at], mutated(value[at], chance), *value[at + 1 :]]
+    return chance.choice(SMALL)
+
+
+def test_mutated_manifests_are_named():
+    """With right checksums: as a program would write them that has an error."""
+    entries = unpacked(KEPT.read_bytes())
+    manifest = json.loads(entries.pop(MANIFEST))
+    chance, refused = random.Random(8), 0
+    for _ in range(4000):
+        found = mutated(manifest, chance)
+        try:
+            use(packed(json.dumps(found).encode(), entries))
+        except QuadpyError:
+            refused += 1
+    assert refused > 1500  # names, places and the like may be anything
+
+
+def test_deep_and_long_manifests_are_named():
+    deep = b'{"format": 1, "arrays": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+    for text in (deep, b"\xff", b"", b"[]", b"NaN", b'{"format": 1e999}', b"1" * 5000):
+        with pytest.raises(SavedGraphError):
+            read(packed(text, {}))
+
+
+def test_what_the_digests_and_formats_say():
+    data = KEPT.read_bytes()
+    entries = unpacked(data)
+    manifest = json.loads(entries.pop(MANIFEST))
+    with pytest.raises(SavedGraphError, match="format 2; this quadpy reads formats up to 1"):
+        read(packed(json.dumps(manifest | {"format": 2}).encode(), entries))
+    name = next(iter(entries))
+    with pytest.raises(SavedGraphError, match="digest of code/"):
+        read(packed(json.dumps(manifest).encode(), {**entries, name: b"other"}))
+    with pytest.raises(SavedGraphError, match="not a saved graph"):
+        read(b"%PDF-1.7")
+    at = data.index(entries[name])
+    with pytest.raises(SavedGraphError, match="checksum of code/"):
+        read(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
+    assert name_of("code", entries[name]) == name

@@ -1,0 +1,28 @@
+/* The same library as CUDA's driver: the calls that saved graphs use have the same arguments. */
+#define LAST 0
+#define hipModuleLoadData cuModuleLoadData
+#define hipModuleGetFunction cuModuleGetFunction
+#define hipModuleUnload cuModuleUnload
+#define hipMalloc cuMemAlloc_v2
+#define hipFree cuMemFree_v2
+#define hipMemcpyHtoD cuMemcpyHtoD_v2
+#define hipMemcpyDtoHAsync cuMemcpyDtoHAsync_v2
+#define hipMemcpyDtoDAsync cuMemcpyDtoDAsync_v2
+#define hipMemsetD8Async cuMemsetD8Async
+#define hipMemsetD16Async cuMemsetD16Async
+#define hipMemsetD32Async cuMemsetD32Async
+#define hipModuleLaunchKernel cuLaunchKernel
+#define hipModuleLaunchCooperativeKernel cuLaunchCooperativeKernel
+#define hipStreamSynchronize cuStreamSynchronize
+#define hipModuleOccupancyMaxActiveBlocksPerMultiprocessor cuOccupancyMaxActiveBlocksPerMultiprocessor
+#define hipDeviceGetAttribute hip_attribute
+#include "hip_library.c"
+
+static void *context;
+
+CALL(cuInit, (unsigned flags), W(flags), (void)0)
+CALL(cuCtxGetCurrent, (void **out), (void)0, *out = context)
+CALL(cuDevicePrimaryCtxRetain, (void **out, int device), W(device), *out = (void *)0x700)
+CALL(cuCtxSetCurrent, (void *chosen), W(chosen), context = chosen)
+CALL(cuCtxGetDevice, (int *out), (void)0, *out = 0)
+CALL(cuDeviceGetAttribute, (int *out, int attribute, int device), (W(attribute), W(device)), *out = attribute == 75 ? 9 : attribute == 76 ? 0 : 132)
