@@ -164,7 +164,7 @@ def test_a_tape_refuses_it_and_the_checker_sees_it(path):
     assert found.possible
     with qp.profile() as profile:
         loaded(x, y)
-    assert "half_step" in str(profile)
+    assert any(record.name == "half_step" for record in profile.records)
 
 
 def test_a_fat_binary(tmp_path):
