@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 class Carrier:
     """A value whose derivatives are those of ``array``, an array of one element."""
 
+    __slots__ = ()
+
     size, shape = 1, ()
     array: NDArray
 
@@ -40,7 +42,7 @@ class Carrier:
         """Whether it was made with ``needs_dual``."""
         return self.dual is not None
 
-    def __quadpy_number__(self, *others: Any) -> NoReturn:
+    def __quadpy_number__(self, *others: Any, **options: Any) -> NoReturn:
         """Marks values with derivatives; raises ArgumentError, where these would be lost."""
         raise ArgumentError(
             f"{self!r} has a gradient, which Python would lose", call_site(),
@@ -89,6 +91,13 @@ class Value(Carrier):
     Raises:
         ArgumentError: ``held`` is something else, or has no floats.
     """
+
+    __slots__ = (
+        "__quadpy_bare__",
+        "__weakref__",
+        "array",
+        "element_shape",
+    )  # an attribute x would not be that of the vector
 
     @public
     def __init__(self, held: Any, *, needs_dual: bool | int = False) -> None:

@@ -24,6 +24,7 @@ from quadpy.ad.forward import directions_of, within
 from quadpy.ad.lost import Following
 from quadpy.ad.number import Number
 from quadpy.ad.order import Order
+from quadpy.ad.shared import Shared
 from quadpy.ad.switch import begin, end
 from quadpy.ad.tensors import Tensors
 from quadpy.core.derivatives import Derivative
@@ -64,7 +65,7 @@ class Recorder(Following):
         self.calls: list[Call] | None = None  # those of graphs are noted
         self._touched: dict[Bytes, tuple[Storage, ...]] | None = None  # inside a function with a derivative of its own
         self._session = session_of(current_device().stream_for(None))
-        self.unnoted, self.tensors = False, Tensors()
+        self.unnoted, self.tensors, self._shared = False, Tensors(), Shared()
 
     def use_everything(self) -> None:
         """Go on as if calls had used all memory; note calls."""
@@ -96,8 +97,11 @@ class Recorder(Following):
         written = [launch.arrays[each.array] for each in launch.touched if each.kind != "read"]
         returned = ndarray(f64, (), needs_grad=True) if is_noted and given.plan.code.results else None
         number, backward = self._launch_number(launch) if is_noted else 0, None
+        is_captured = self._session is not None
+        watched = [each for each in given.arrays if self._shared.watches(each) and self.lost.having(bytes_of(each))]
+        watched = watched if is_noted and not is_captured else []
+        self._shared.require_unchanged(watched, on)
         if is_noted:
-            is_captured = self._session is not None
             with result_has(None if returned is None else returned.grad):
                 backward = backward_launch(launch._replace(kernel=kernel), asked, on, number, is_captured=is_captured)
         if self.unnoted:
@@ -114,6 +118,7 @@ class Recorder(Following):
             if from_before:
                 del self.entries[noted]
             raise
+        self._shared.left(watched, on)
         if backward is not None and not from_before:
             self.add(*backward, map(bytes_of, launch.arrays))
         return Number.of(result, returned) if returned is not None and isinstance(result, float) else result
@@ -201,6 +206,7 @@ class Recorder(Following):
 
     def keep(self, written: Sequence[Bytes], on: Stream) -> None:
         """Copies what is needed of the ranges that are ``written`` next."""
+        self._shared.overwritten(written)
         lost = [
             (where, storages)
             for where, storages in self._needed.items()
@@ -272,6 +278,8 @@ class Recorder(Following):
         """Like ``Taker.exported``: everything that is needed is copied, since it is not known what changes."""
         with quietly(self):
             self.keep(list(self._needed), on)
+            used = [whole for each in self._used for whole in self.lost.having(each)]
+            self._shared.left([] if self._session is not None else used, on, exported=True)
 
     # ---------------------------------------------------------------- custom derivatives
 

@@ -322,10 +322,12 @@ class Kernel(ByName):
             raise self.named(ArgumentError(why, hint=hint)) from None
 
     def named(self, error: ArgumentError) -> ArgumentError:
-        """``error`` with the name of this kernel and the line of the parameter that it is about, with whose name it begins."""
-        about = _ABOUT.match(error.message)
-        span = self.source.span_of_parameter(about[1]) if about else self.source.span
-        return ArgumentError(f"{self.source.name}: {error.message}", span, hint=error.hint)
+        """``error`` with the name of this kernel and, if it has none, the line of the parameter with whose name it begins."""
+        about, name = _ABOUT.match(error.message), self.source.name
+        if about and about[1] == name and error.span is not None:
+            return error
+        found = self.source.span_of_parameter(about[1]) if about else self.source.span
+        return ArgumentError(f"{name}: {error.message}", error.span or found, hint=error.hint)
 
     @overload
     def __get__(self, instance: None, owner: type) -> Kernel: ...

@@ -138,12 +138,14 @@ def test_functions_of_values():
 def test_what_would_lose_a_derivative_is_refused():
     x, y = arrays(needs_grad=True)
     v, m, s, k = values()
-    for lost in (lambda: v + 1, lambda: v.bare * v, lambda: 2 * v, lambda: np.sin(v)):
+    for lost in (lambda: v + 1, lambda: v.bare * v, lambda: 2 * v, lambda: np.sin(v), lambda: np.dot(v, v)):
         with pytest.raises(qp.ArgumentError, match="Python would lose"):
             lost()
     for inside in (lambda: qp.Vector([k, k]), lambda: Spring(stiffness=k)):
         with pytest.raises(qp.ArgumentError, match="would lose"):
             inside()
+    with pytest.raises(AttributeError, match="no attribute 'x'"):
+        v.x = 3.0  # of the value, not of the vector
     with pytest.raises(qp.ArgumentError, match="not a vector, matrix or struct of floats"):
         qp.ad.Value(qp.Vector([1, 2]))
 
