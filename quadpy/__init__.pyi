@@ -96,9 +96,12 @@ from quadpy.errors import QuadpyError as QuadpyError
 from quadpy.errors import RaceWarning as RaceWarning
 from quadpy.errors import RankLostError as RankLostError
 from quadpy.errors import RanksDisagreeError as RanksDisagreeError
+from quadpy.errors import SavedGraphError as SavedGraphError
 from quadpy.errors import StreamError as StreamError
 from quadpy.errors import TransportError as TransportError
 from quadpy.errors import UnknownTargetError as UnknownTargetError
+from quadpy.graph.saved.kernel import SavedKernel as SavedKernel
+from quadpy.graph.saved.kernel import load_kernel as load_kernel
 from quadpy.hostmath import Matrix as Matrix
 from quadpy.hostmath import Struct as Struct
 from quadpy.hostmath import Vector as Vector
@@ -343,6 +346,8 @@ __all__ = [
     "RaceWarning",
     "RankLostError",
     "RanksDisagreeError",
+    "SavedGraphError",
+    "SavedKernel",
     "Stream",
     "StreamError",
     "Struct",
@@ -474,6 +479,7 @@ __all__ = [
     "l",
     "length",
     "lgamma",
+    "load_kernel",
     "log",
     "log10",
     "log1p",

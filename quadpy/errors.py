@@ -80,6 +80,7 @@ __all__ = [
     "RaceWarning",
     "RankLostError",
     "RanksDisagreeError",
+    "SavedGraphError",
     "StreamError",
     "TransportError",
     "UnknownTargetError",

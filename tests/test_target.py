@@ -13,6 +13,9 @@ from quadpy.errors import UnknownTargetError
     [
         ("cpu", TargetSpec("cpu", "native", 32)),
         ("cpu:x86-64", TargetSpec("cpu", "x86-64", 32)),
+        ("x86-64-v3", TargetSpec("cpu", "x86-64-v3", 32)),
+        ("arm64", TargetSpec("cpu", "arm64", 32)),
+        ("arm64:w64", TargetSpec("cpu", "arm64", 64)),
         ("cpu:w64", TargetSpec("cpu", "native", 64)),
         ("cpu:x86-64:w64", TargetSpec("cpu", "x86-64", 64)),
         ("gfx942", TargetSpec("amdgpu", "gfx942", 64)),

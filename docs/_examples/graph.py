@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import numpy as np
+
 import quadpy as qp
 
 
@@ -148,3 +152,24 @@ def example_parallel() -> None:
     x, y = qp.ndarray(qp.f32, 2), qp.ndarray(qp.f32, 2)
     both(x, y)
     print(x[0], y[0])  # 1.0 2.0
+
+
+def example_load() -> None:
+    @qp.kernel
+    def add(x: qp.Array1D[qp.f32], y: qp.Array1D[qp.f32]) -> None:
+        for i in x:
+            y[i] += x[i]
+
+    x, y = qp.ndarray(qp.f32, 1000), qp.ndarray(qp.f32, 1000)
+    g = qp.graph.Graph()
+    g.add_memset(x, 2.0)
+    g.add_kernel(add, x, y)
+    g.save("add.qpg", targets=["x86-64", "arm64", "gfx942"], bind={"x": x, "y": y})
+
+    small, sums = np.zeros(3, np.float32), np.ones(3, np.float32)
+    with qp.graph.load("add.qpg") as loaded:  # in another process, without the compiler
+        assert isinstance(loaded, qp.graph.SavedGraph)
+        assert isinstance(loaded.arrays[0], qp.graph.ArrayInfo)
+        loaded.run(x=small, y=sums)
+    print(sums)  # [3. 3. 3.]
+    Path("add.qpg").unlink()

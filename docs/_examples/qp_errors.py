@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 
 import quadpy as qp
@@ -219,6 +221,15 @@ def example_GraphUpdateError() -> None:
             run.update("start", 1.0)
         except qp.GraphUpdateError as error:
             print(error.message)  # 'start' is a node of kind empty: there is nothing to change
+
+
+def example_SavedGraphError() -> None:
+    Path("step.qpg").write_bytes(b"something else")
+    try:
+        qp.graph.load("step.qpg")
+    except qp.SavedGraphError as error:
+        print(error.message)  # this is not a saved graph
+    Path("step.qpg").unlink()
 
 
 def example_HazardError() -> None:

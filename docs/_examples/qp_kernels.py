@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 
 import quadpy as qp
@@ -249,3 +251,18 @@ def example_data_oriented() -> None:
     walk = Walk(3)
     walk.step(0.5)
     print(walk.x.to_numpy())  # [0.5 0.5 0.5]
+
+
+def example_load_kernel() -> None:
+    @qp.kernel
+    def add(x: qp.Array1D[qp.f32], by: qp.f32) -> None:
+        for i in x:
+            x[i] += by
+
+    add.save("add.qpk", ["x86-64", "arm64"])
+    loaded = qp.load_kernel("add.qpk")  # in another process, without the compiler
+    assert isinstance(loaded, qp.SavedKernel)
+    x = np.zeros(3, np.float32)
+    loaded(x, by=2.0)
+    print(x)  # [2. 2. 2.]
+    Path("add.qpk").unlink()

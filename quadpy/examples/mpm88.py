@@ -192,15 +192,18 @@ def graph(size: int = 400) -> tuple[qp.graph.Graph, dict[str, Any]]:
     The particles begin as ``start`` puts them, and each run moves them on.  ``picture`` has 250 x 400 pixels: colour times
     coverage, and coverage.
     """
+    picture = qp.Vector.ndarray(4, qp.f32, shape=(size * 5 // 8, size))
+    colours = [qp.Vector.ndarray(3, qp.f32, shape=2) for _ in range(2)]
+    for array, values in zip(colours, (SLOW, FAST), strict=True):
+        array.from_numpy(values)
     start()
     made = qp.graph.Graph()
-    picture = np.zeros((size * 5 // 8, size, 4), np.float32)
     for _ in range(substeps):
         for kernel in (p2g, update_grid, g2p):
             made.add_kernel(kernel)
-    made.add_memset(picture, 0.0)
-    made.add_kernel(splat, 0.7 * dx * size, 3.0, SLOW, FAST, picture)
-    return made, {"bind": {"picture": picture}, "constants": [SLOW, FAST]}
+    made.add_memset(picture, 0)
+    made.add_kernel(splat, 0.7 * dx * size, 3.0, *colours, picture)
+    return made, {"bind": {"picture": picture}, "constants": colours}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -341,7 +341,13 @@ class GraphExec(OneProcess):
         constants: Iterable[Any] = (),
         internal: Iterable[Any] = (),
     ) -> None:
-        """Like ``Graph.save``, for the current nodes; those that are switched off do nothing."""
+        """Like ``Graph.save``, with the same ``path``, ``targets``, ``bind``, ``constants`` and ``internal``, for the current nodes.
+
+        Those that are switched off do nothing.
+
+        Raises:
+            GraphError, ArgumentError, CompilationError, UnknownTargetError: as ``Graph.save``.
+        """
         nodes = [switched_off(node) if node.name in self.disabled else node for node in self.nodes]
         saving = import_late("quadpy.graph.saved.saving")
         saving.save_graph(self.device, nodes, self._live.owned, path, targets, bind or {}, constants, internal)

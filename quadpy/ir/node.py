@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable
 from dataclasses import field
-from typing import ClassVar, Final
+from operator import attrgetter
+from typing import Any, ClassVar, Final
 
 from quadpy.core.light import dataclass
 from quadpy.core.source import Span
@@ -51,7 +53,8 @@ class Node:
     BINDS     those that hold variables which it binds once, for the statements that follow it in its block
     ORDERS    what it orders
 
-    They are about the node itself, without its children.  ``ACCESSES`` follows from them.
+    They are about the node itself, without its children.  Two more follow from them: ``ACCESSES``, and ``BELOW``, which gives the
+    values of ``CHILDREN``, the last first, and then twice None.
     """
 
     CHILDREN: ClassVar[tuple[str, ...]] = ()
@@ -60,6 +63,8 @@ class Node:
     BINDS: ClassVar[tuple[str, ...]]
     ORDERS: ClassVar[tuple[Order, ...]]
     ACCESSES: ClassVar[tuple[tuple[str, Access], ...]] = ()
+    BELOW: ClassVar[Callable[[Any], tuple[Any, ...]]]
+    NOTHING: ClassVar[None] = None
     span: Span = field(kw_only=True, compare=False, repr=False)
 
     def __init_subclass__(cls) -> None:
@@ -68,6 +73,7 @@ class Node:
             raise TypeError(
                 f"{cls.__name__}, a node of the IR, must declare {', '.join(missing)}: see ir.Node and ir.Pure"
             )
+        cls.BELOW = attrgetter(*cls.CHILDREN[::-1], "NOTHING", "NOTHING")
         if cls.READS or cls.WRITES:
             updated = {*cls.READS} & {*cls.WRITES} if Order.UPDATE in cls.ORDERS else ()
             single = ((Access.READ, cls.READS), (Access.WRITE, cls.WRITES))

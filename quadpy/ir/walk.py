@@ -28,12 +28,13 @@ def walk(node: Node) -> Iterator[Node]:
     while waiting:
         node = waiting.pop()
         yield node
-        for name in reversed(node.CHILDREN):
-            value = getattr(node, name)
-            if isinstance(value, tuple):
-                waiting += value[::-1]
-            elif value is not None:
-                waiting.append(value)
+        kind = type(node)
+        if kind.CHILDREN:
+            for value in kind.BELOW(node):
+                if isinstance(value, tuple):
+                    waiting += value[::-1]
+                elif value is not None:
+                    waiting.append(value)
 
 
 def map_children(node: N, f: Callable[[Node], Node]) -> N:

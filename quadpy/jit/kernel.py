@@ -13,6 +13,7 @@ from quadpy.core.derivatives import Derivative
 from quadpy.core.importing import import_late
 from quadpy.core.public import public_init, shortened
 from quadpy.errors import ArgumentError, KernelSyntaxError, QuadpyError
+from quadpy.jit.bound_kernels import KERNELS, kernels_of
 from quadpy.jit.misfits import Misfit
 from quadpy.jit.options import KernelOptions
 from quadpy.lang.members_found import MembersFound
@@ -248,7 +249,7 @@ class Kernel(ByName):
     def save(
         self, path: str | os.PathLike[str], targets: Iterable[str] | str | None = None, /, **arguments: Argument
     ) -> None:
-        """Write machine code for ``targets`` to a file, from which ``qp.load_kernel`` makes a kernel without the compiler.
+        """Write machine code for ``targets`` to the file ``path``, from which ``qp.load_kernel`` makes a kernel without the compiler.
 
         ``targets`` and ``arguments`` are as for ``qp.graph.Graph.save`` and ``compile``.  A name that ends with ``.hipfb``
         gives a fat binary for AMD's GPUs instead, which ``hipModuleLoadData`` takes.
@@ -257,7 +258,8 @@ class Kernel(ByName):
             GraphError: the kernel prints, or names a field, whose memory a file of a graph can have.
             ArgumentError, CompilationError, UnknownTargetError: as ``compile``.
         """
-        import_late("quadpy.graph.saved.save_kernel").save_kernel(self, path, targets, arguments)
+        compiled = functools.partial(import_late("quadpy.jit.offline").compiled_with_types, self, given=arguments)
+        import_late("quadpy.graph.saved.save_kernel").save_kernel(self.source, path, targets, compiled)
 
     @property
     def grad(self) -> Kernel:
@@ -335,13 +337,13 @@ class Kernel(ByName):
         if instance is None:
             return self
         try:
-            kernels = instance.__dict__[_KERNELS]
+            kernels = instance.__dict__[KERNELS]
             if kernels.owner is instance:
                 found: BoundKernel = kernels[self]
                 return found
         except (AttributeError, KeyError):
             pass
-        return _kernels_of(instance)[self]
+        return kernels_of(instance)[self]  # type: ignore[no-any-return]  # as above
 
     def __repr__(self) -> str:
         which = "kernel" if not self.options.derivative else f"{self.options.derivative.kind or 'turn'} kernel of"
@@ -381,37 +383,3 @@ class BoundKernel(Kernel):
 
 
 Kernel.bound_class = BoundKernel
-
-
-class _BoundKernels(dict[Kernel, BoundKernel]):
-    """The kernels of one object, by the kernel of its class.  It is in the object, so that both end together."""
-
-    __slots__ = ("owner",)
-
-    def __init__(self, owner: object = None) -> None:
-        self.owner = owner
-
-    def __missing__(self, kernel: Kernel) -> BoundKernel:
-        return self.setdefault(kernel, kernel.bound_class(kernel, self.owner))
-
-    def __reduce__(self) -> tuple[Any, ...]:  # a copy of the object has its own kernels
-        return _BoundKernels, ()
-
-    def __deepcopy__(self, memo: object) -> _BoundKernels:
-        return _BoundKernels()
-
-
-_KERNELS: Final = "_quadpy_kernels"
-"""The attribute that holds an object's bound kernels."""
-
-_WITHOUT_DICT: Final[dict[int, _BoundKernels]] = {}
-"""Those of objects with slots, by their ids: such objects live as long as the process."""
-
-
-def _kernels_of(instance: object) -> _BoundKernels:
-    made = _BoundKernels(instance)
-    try:
-        instance.__dict__[_KERNELS] = made
-    except (AttributeError, TypeError):  # slots; a class
-        return _WITHOUT_DICT.setdefault(id(instance), made)
-    return made

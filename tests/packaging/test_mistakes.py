@@ -27,7 +27,7 @@ WITHOUT_OPTIONS = {
     "dataclass": "takes a class",
     "Backend": "an enumeration",
     "Layout": "an enumeration",
-    "quadpy.view.Event": RECORDS, "GraphMemory": RECORDS, "GraphInfo": RECORDS, "GraphStats": RECORDS, "Hazard": RECORDS, "HazardAccess": RECORDS,
+    "quadpy.view.Event": RECORDS, "ArrayInfo": RECORDS, "GraphMemory": RECORDS, "GraphInfo": RECORDS, "GraphStats": RECORDS, "Hazard": RECORDS, "HazardAccess": RECORDS,
     "KernelTimes": RECORDS, "Node": RECORDS, "NodeInfo": RECORDS, "Record": RECORDS, "ReducedByKey": RECORDS,
     "ReplayStats": RECORDS, "Runs": RECORDS, "Selected": RECORDS,
     "CapturedStep": "dist.capture returns it", "Findings": "hazards.check returns it", "extension": "names of extensions",

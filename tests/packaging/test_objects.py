@@ -15,11 +15,11 @@ CELLS = "bitmasked deactivate_all dense dynamic lazy_dual lazy_grad place pointe
 ARRAY = "copy_from device dtype element_shape fill from_numpy from_torch grad nbytes ndim shape size to_dlpack to_numpy to_torch"
 FIELD = f"{ARRAY} dual get_scalar_field has_dual has_grad layout name offset parent placed snode"
 STRUCTS = "copy_from device dtype fill from_numpy from_torch get_member_field grad keys nbytes ndim shape size to_numpy to_torch"
-KERNEL = "compile debug fuse fusion grad graph graph_stats prepare wave_size"
+KERNEL = "compile debug fuse fusion grad graph graph_stats prepare save wave_size"
 STREAM = "compute_units destroy destroyed device from_handle handle query synchronize"
 GRAPH = (
     "add_alloc add_child add_empty add_event_record add_event_wait add_free add_host add_kernel add_memcpy add_memset "
-    "add_semaphore_signal add_semaphore_wait clone device inspect instantiate to_dot"
+    "add_semaphore_signal add_semaphore_wait clone device inspect instantiate save to_dot"
 )
 NODE = "after kind name reads writes"
 PLACE = r"\S*test_objects\.py:\d+:1"
@@ -145,7 +145,7 @@ OBJECTS = {
     "a node after another": (lambda: _node(1), "<empty node 'last' after 'first'>", NODE),
     "an executable graph": (
         lambda: _graph().instantiate(), "<GraphExec of 2 nodes, 0 launches on <.*>>",
-        "destroy destroyed device disabled enable fusion inspect launch nodes stats synchronize update upload",
+        "destroy destroyed device disabled enable fusion inspect launch nodes save stats synchronize update upload",
     ),
     "a replay": (lambda: again, "<replayed again, .*>", "clear fusion stats variants"),
     "machine code": (lambda: scale.compile("cpu"), r"<CodeObject for \S+, [\d,]+ bytes: .*>", None),

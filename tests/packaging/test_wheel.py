@@ -45,9 +45,10 @@ def test_the_wheel_is_pure(wheel):
 def test_it_holds_the_package_whole_and_nothing_else(wheel):
     sources = {f"quadpy/{file.relative_to(PACKAGE).as_posix()}" for file in PACKAGE.rglob("*.py")}
     held = {name for name in wheel.namelist() if ".dist-info/" not in name}
-    assert sources | {"quadpy/py.typed"} <= held
+    reader = {f"quadpy/graph/saved/c/quadpy_graph.{ending}" for ending in "hc"}
+    assert sources | reader | {"quadpy/py.typed"} <= held
     assert {name for name in held if not name.startswith("quadpy/")} == {"quadpy_pytest.py"}
-    assert {Path(name).suffix for name in held} <= {".py", ".pyi", ".typed"}
+    assert {Path(name).suffix for name in held} <= {".py", ".pyi", ".typed", ".c", ".h"}
 
 
 def test_metadata_names_version_licence_dependencies_and_command(wheel):

@@ -228,6 +228,46 @@ def check(case, folder, **options):
     return path
 
 
+def check_uses(folder):
+    """What was loaded takes arrays of the host, runs in captures and in other graphs, and kernels alone run everywhere."""
+    path, x, y = Path(folder) / "uses.qpg", floats(1, 2), floats(5, 6)
+    g = qp.graph.Graph()
+    g.add_kernel(half_step, x, y)
+    g.save(path, bind={"x": x, "y": y})
+    host, sums_there = np.ones(6, np.float32), np.ones(6, np.float32)
+    with qp.graph.load(path) as loaded, qp.create_stream() as stream:
+        loaded.run(x=host, y=sums_there)
+        loaded.run(x=host, y=sums_there)
+        assert sums_there.tolist() == [2.0] * 6
+        with qp.graph.capture(stream) as captured:
+            loaded.run(stream, x=x, y=y)
+            loaded.run(stream, x=host, y=sums_there)
+        outer = qp.graph.Graph()
+        outer.add_child(loaded.graph(x=x, y=y))
+        for graph in (captured, outer):
+            with graph.instantiate() as live:
+                live.launch(stream)
+                live.synchronize()
+        assert (sums_there.tolist(), y.to_numpy().tolist()) == ([2.5] * 6, [6.0, 8.0])
+
+    half_step.save(path)
+    kernel = qp.load_kernel(path)
+    kernel(x, y)
+    kernel(host, sums_there)
+    assert (sums_there.tolist(), y.to_numpy().tolist()) == ([3.0] * 6, [6.5, 9.0])
+    collatz.save(path)
+    loop, turns = qp.load_kernel(path), qp.ndarray(qp.i32, 3)
+    n, left = qp.ndarray(qp.i32, 3), qp.ndarray(qp.i32, 1)
+    g = qp.graph.Graph()
+    g.add_kernel(loop, n, left, turns)
+    with g.instantiate() as live:
+        for run in (lambda: loop(n, left, turns), live.launch):
+            n.from_numpy(np.array([6, 7, 27], np.int32))
+            turns.fill(0)
+            run()
+            assert turns.to_numpy().tolist() == [8, 16, 111]
+
+
 def main():
     sys.path.append(str(Path(__file__).parent))
     from running_gpu import running
@@ -236,6 +276,8 @@ def main():
         for case in CASES:
             check(case, folder)
             print(case.__name__)
+        check_uses(folder)
+        print("uses")
 
 
 if __name__ == "__main__":

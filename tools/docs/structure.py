@@ -9,6 +9,7 @@ import ast
 import functools
 import statistics
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 from tools.code_lines import counted
@@ -17,6 +18,8 @@ from tools.docs import DOCS, ROOT
 PACKAGE = ROOT / "quadpy"
 DRAWING = DOCS / "assets/imports.svg"
 LEAVES, TOP = "leaves", "top level"
+SAVED = "graph/saved"
+"""A part of ``graph`` that stands above ``jit``, which uses the other parts."""
 
 BEFORE = {
     "top level": (12, 861), "cli": (9, 458), "codegen": (66, 5117), "examples": (12, 1085), "graph": (32, 3312), "hostmath": (7, 428),
@@ -39,14 +42,22 @@ def parsed(file: Path) -> ast.Module:
     return ast.parse(file.read_text(encoding="utf-8"))
 
 
+def running(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes below ``node`` without those that only type checkers read."""
+    for child in ast.iter_child_nodes(node):
+        if not (isinstance(child, ast.If) and ast.unparse(child.test) in ("TYPE_CHECKING", "_typing.TYPE_CHECKING")):
+            yield child
+            yield from running(child)
+
+
 @functools.cache
 def imports() -> dict[str, set[str]]:
-    """Which module imports which, at any time."""
+    """Which module imports which, at any time; an import for type checkers never runs."""
     files = modules()
     graph: dict[str, set[str]] = {}
     for module, file in files.items():
         named: set[str] = set()
-        for node in ast.walk(parsed(file)):
+        for node in running(parsed(file)):
             if isinstance(node, ast.Import):
                 named |= {alias.name for alias in node.names}
             elif isinstance(node, ast.ImportFrom):
@@ -74,6 +85,8 @@ def folder_imports() -> dict[str, set[str]]:
     def folder(module: str) -> str:
         if module in leaves:
             return LEAVES
+        if f"{module}.".startswith("graph.saved."):
+            return SAVED
         first = module.partition(".")[0]
         return first if (PACKAGE / first).is_dir() else TOP
 

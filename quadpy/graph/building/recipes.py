@@ -5,7 +5,6 @@ A pickled graph takes arrays along, if they can be made again as they are here.
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from itertools import combinations
 from types import FunctionType, ModuleType
@@ -18,7 +17,7 @@ from quadpy.core.public import call_site, public
 from quadpy.errors import ArgumentError, GraphError
 from quadpy.graph.building.graph import Graph
 from quadpy.graph.model.arguments import integer_of
-from quadpy.graph.model.extents import extent_of, memory_text, overlap, written_extent_of
+from quadpy.graph.model.extents import extent_of, in_order, memory_text, overlap, written_extent_of
 from quadpy.graph.model.makers import MAKERS
 from quadpy.graph.model.nodes import Call, ChildNode, EmptyNode, KernelNode, MemcpyNode, MemsetNode, Node, with_inner
 from quadpy.runtime.arrays.dense import DenseArray
@@ -230,15 +229,6 @@ def refuse(node: Node, why: str) -> NoReturn:
     raise GraphError(
         f"the graph cannot be pickled because of its node {node.name!r}: {why}", node.span or call_site(), hint=_INSTEAD
     )
-
-
-def in_order(array: DenseArray) -> bool:
-    """Whether its numbers are in C order without gaps, as those of the copy will be."""
-    strides, extents = getattr(array, "strides", None), (*array.shape, math.prod(array.element_shape))
-    if strides is None:
-        return True
-    dense = tuple(math.prod(extents[axis + 1 :]) for axis in range(len(extents)))
-    return not getattr(array, "blocks", ()) and strides == dense
 
 
 def _require_no_named(node: Node, pieces: list[_Piece], found: Travelling) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -121,6 +122,15 @@ def _of_array(array: DenseArray, device: Device) -> Extent:
 def memory_text(memory: object) -> str:
     """How messages name ``memory``: printing the elements of an array would hide the rest."""
     return f"an array of shape {memory.shape}" if isinstance(memory, np.ndarray) else repr(memory)
+
+
+def in_order(array: DenseArray) -> bool:
+    """Whether its numbers are in C order without gaps, as those of the copy will be."""
+    strides, extents = getattr(array, "strides", None), (*array.shape, math.prod(array.element_shape))
+    if strides is None:
+        return True
+    dense = tuple(math.prod(extents[axis + 1 :]) for axis in range(len(extents)))
+    return not getattr(array, "blocks", ()) and strides == dense
 
 
 def _require_contiguous(is_contiguous: bool, memory: object) -> None:

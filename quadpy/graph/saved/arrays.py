@@ -39,7 +39,7 @@ class ArrayInfo(NamedTuple):
 
     @staticmethod
     def of(array: Mapping[str, Any]) -> ArrayInfo:
-        """That of an array of a manifest."""
+        """That of ``array`` in a manifest."""
         shape = tuple(extent if type(extent) is int else None for extent in array["shape"])
         return ArrayInfo(array["name"], array["memory"], array["type"], tuple(array["element"]), shape, array["access"])
 

@@ -93,7 +93,7 @@ class SavedKernel(OneProcess):
         return self._planned(args, kwargs, lambda values, views: self._plan.run(values, views, stream))
 
     def prepare(self, /, *args: Any, **kwargs: Any) -> Prepared | HostLaunch:
-        """Return what a call would launch; a graph takes it as a node."""
+        """Return what a call with ``args`` and ``kwargs`` would launch; a graph takes it as a node."""
         return self._planned(args, kwargs, self._plan.prepare)
 
     @public

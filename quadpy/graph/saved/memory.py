@@ -15,9 +15,8 @@ from quadpy.core.light import dataclass
 from quadpy.core.narrow import MOST_NARROW_BYTES
 from quadpy.core.public import call_site
 from quadpy.errors import ArgumentError
-from quadpy.graph.building.recipes import in_order
 from quadpy.graph.model.arguments import sequence_of
-from quadpy.graph.model.extents import memory_text, overlap
+from quadpy.graph.model.extents import in_order, memory_text, overlap
 from quadpy.graph.model.order import MemoryRange
 from quadpy.graph.saved.container import name_of
 from quadpy.hostmath.struct_ndarray import record_of_key

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from quadpy._version import __version__
 from quadpy.core.dtypes import Scalar
+from quadpy.core.flow import conditions_of, has_loop
 from quadpy.core.narrow import MOST_NARROW_BYTES
 from quadpy.core.target import TargetSpec
 from quadpy.errors import ArgumentError, GraphError
@@ -17,13 +18,13 @@ from quadpy.graph.saved.memory import ALIGNED
 from quadpy.graph.saved.saving import file_of, store, write_whole
 from quadpy.graph.saved.targets import KernelCode, kernels_to_json, require_storable, targets_of
 from quadpy.graph.saved.writer import effects_of, place_of
-from quadpy.jit.offline import compiled_with_types
 from quadpy.lang.arguments import ArgType, ArrayArg, ScalarArg, StructArg, VecArg
 from quadpy.runtime.device.devices import current_device
 
 if TYPE_CHECKING:
     from quadpy.core.artifact import CodeObject
-    from quadpy.jit.kernel import Kernel
+    from quadpy.jit.compilation import Compiled
+    from quadpy.lang.source import FunctionSource
 
 FAT_BINARY: Final = ".hipfb"
 _MAGIC: Final = b"__CLANG_OFFLOAD_BUNDLE__"
@@ -32,22 +33,23 @@ _HOST: Final = "host-x86_64-unknown-linux-gnu-"
 
 
 def save_kernel(
-    kernel: Kernel, path: str | os.PathLike[str], targets: Iterable[str] | str | None, given: Mapping[str, Any]
-) -> None:
-    """See ``Kernel.save``."""
+    source: FunctionSource, path: str | os.PathLike[str], targets: Iterable[str] | str | None,
+    compiled_for: Callable[..., tuple[Compiled, Mapping[str, ArgType]]],
+) -> None:  # fmt: skip
+    """See ``Kernel.save``; ``compiled_for`` gives the code of the kernel of ``source``, and the types of its arguments."""
     file, specs = file_of(path), targets_of(targets, current_device())
     fat = file.suffix == FAT_BINARY
     if fat and (other := [str(spec) for spec in specs if spec.family != "amdgpu"]):
         raise ArgumentError(
             f"a fat binary of HIP's is for AMD's GPUs, not for {other[0]}", hint="name the file step.qpk"
         )
-    compiled, types = zip(*(compiled_with_types(kernel, spec, given) for spec in specs), strict=True)
+    compiled, types = zip(*map(compiled_for, specs), strict=True)
     codes = [each.code for each in compiled]
-    name, first = kernel.source.name, compiled[0]
+    name, first = source.name, compiled[0]
     require_storable(codes, name)
     if first.fields:
         raise GraphError(
-            f"the kernel {name} names {first.fields[0]!r}, and a file of a kernel alone has no memory", kernel.source.span,
+            f"the kernel {name} names {first.fields[0]!r}, and a file of a kernel alone has no memory", source.span,
             hint="pass an ndarray; or save a graph with this kernel",
         )  # fmt: skip
     if fat:
@@ -57,10 +59,13 @@ def save_kernel(
         each: type for each, type in types[0].items() if isinstance(type, (ArrayArg, ScalarArg, VecArg, StructArg))
     }
     arrays, sizes = _arrays(passed, codes[0])
-    forms: list[tuple[TargetSpec, CodeObject, CodeObject | None]] = [
-        (spec, code, None) for spec, code in zip(specs, codes, strict=True)
+    looped = [spec.family != "cpu" and has_loop(code.flow) for spec, code in zip(specs, codes, strict=True)]
+    again = [
+        compiled_for(spec, predicated=True)[0].code if has else None for spec, has in zip(specs, looped, strict=True)
     ]
-    only = KernelCode(0, name, place_of(kernel.source.span), [], False, forms)
+    conditions = [(each, cast("ArrayArg", passed[each]).type.elem.nbytes) for each in conditions_of(codes[0].flow)]
+    forms = list(zip(specs, codes, again, strict=True))
+    only = KernelCode(0, name, place_of(source.span), conditions, False, forms)
     entries: dict[str, bytes] = {}
     manifest = {
         "format": FORMAT, "quadpy": __version__, "arrays": arrays, "sizes": sizes, "works": [], "guards": [],

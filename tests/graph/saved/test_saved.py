@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import saved_cases
+from backends import backends
 from saved_cases import F32, floats, half_step, saxpy
 
 import quadpy as qp
@@ -53,14 +54,22 @@ def saved(path, x=None, y=None, **options):
     return path
 
 
+@pytest.mark.parametrize("arch", backends())
 @pytest.mark.parametrize("case", saved_cases.CASES, ids=lambda case: case.__name__)
-def test_a_loaded_graph_does_what_the_live_one_does(case, tmp_path):
+def test_a_loaded_graph_does_what_the_live_one_does(case, arch, tmp_path):
+    set_config(Config(arch=arch))
     saved_cases.check(case, tmp_path)
 
 
 def test_the_same_on_a_simulated_gpu():
     done = run(f"import runpy; runpy.run_path({str(SUPPORT)!r}, run_name='__main__')", QUADPY_CACHE="0")
-    assert done.split() == [case.__name__ for case in saved_cases.CASES]
+    assert done.split() == [*(case.__name__ for case in saved_cases.CASES), "uses"]
+
+
+@pytest.mark.parametrize("arch", backends())
+def test_uses_of_what_was_loaded(arch, tmp_path):
+    set_config(Config(arch=arch))
+    saved_cases.check_uses(tmp_path)
 
 
 LOADING = """

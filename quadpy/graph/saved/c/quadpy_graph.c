@@ -122,13 +122,12 @@ struct qpg_graph {
   kernel_t *kernel;
   work_t *work;
   int (*size)[2];              /* what formulas of works may use: arrays and axes */
-  int64_t *extents;            /* their values */
+  int64_t *extents, units;     /* the values of these; units of the GPU */
   const node *guards;
-  bool is_ready; /* all that depends on what is bound is known */
+  bool is_ready;               /* all that depends on what is bound is known */
   const struct driver *driver; /* NULL on the CPU */
   void *driver_library;
-  int64_t units; /* of the GPU */
-  module_t *modules;             /* as many as kernels, and an empty one */
+  module_t *modules;           /* as many as kernels, and an empty one */
   char *scratch;
 };
 
@@ -156,10 +155,10 @@ static void *take(qpg_graph *graph, size_t count, size_t size) {
   return found;
 }
 
-/* Memory in small pieces of one block, for the parser. */
+/* Memory in small pieces of one block, for the parser, whose text ends with NUL. */
 typedef struct {
   qpg_graph *graph;
-  const char *at, *end;
+  const char *text, *at;
   char *free;
   size_t left;
 } parser;
@@ -178,19 +177,19 @@ static void *piece(parser *p, size_t bytes) {
 /* JSON --------------------------------------------------------------------------------------------------------------- */
 
 static char look(parser *p) {
-  while (p->at < p->end && (*p->at == ' ' || *p->at == '\n' || *p->at == '\r' || *p->at == '\t')) p->at++;
-  return p->at < p->end ? *p->at : '\0';
+  p->at += strspn(p->at, " \n\r\t");
+  return *p->at;
 }
 
 __attribute__((noreturn)) static void damaged(parser *p, const char *what) {
-  fail(p->graph, "the manifest is damaged: %s, %zu bytes before its end", what, (size_t)(p->end - p->at));
+  fail(p->graph, "the manifest is damaged: %s, at byte %zu", what, (size_t)(p->at - p->text));
 }
 
 static unsigned hex4(parser *p) {
   static const char digits[] = "0123456789abcdefABCDEF";
   unsigned found = 0;
   for (int k = 0; k < 4; k++) {
-    const char *digit = p->at < p->end && *p->at ? strchr(digits, *p->at++) : NULL;
+    const char *digit = *p->at ? strchr(digits, *p->at++) : NULL;
     if (!digit) damaged(p, "\\u has no four digits");
     found = found * 16 + (unsigned)(digit - digits) - (digit - digits > 15 ? 6 : 0);
   }
@@ -199,7 +198,7 @@ static unsigned hex4(parser *p) {
 
 static char *utf8(parser *p, char *to) {
   unsigned c = hex4(p);
-  if (c >= 0xD800 && c < 0xDC00 && p->end - p->at > 1 && p->at[0] == '\\' && p->at[1] == 'u') {
+  if (c >= 0xD800 && c < 0xDC00 && !strncmp(p->at, "\\u", 2)) {
     p->at += 2;
     c = 0x10000 + ((c - 0xD800) << 10) + ((hex4(p) - 0xDC00) & 0x3FF);
   }
@@ -214,8 +213,8 @@ static char *utf8(parser *p, char *to) {
 static const char *parse_text(parser *p) {
   static const char from[] = "\"\\/bfnrt", into[] = "\"\\/\b\f\n\r\t";
   const char *close = ++p->at;
-  while (close < p->end && *close != '"') close += *close == '\\' ? 2 : 1;
-  if (close >= p->end) damaged(p, "a text has no end");
+  while (*close && *close != '"') close += *close == '\\' && close[1] ? 2 : 1;
+  if (!*close) damaged(p, "a text has no end");
   char *text = (char *)piece(p, (size_t)(close - p->at) + 1), *to = text;
   while (p->at < close) {
     char c = *p->at++;
@@ -237,14 +236,12 @@ static const char *parse_text(parser *p) {
 
 static void parse_integer(parser *p, node *out) {
   bool minus = *p->at == '-';
-  uint64_t found = 0;
-  p->at += minus;
-  if (p->at >= p->end || *p->at < '0' || *p->at > '9') damaged(p, "a value is none that the format knows");
-  while (p->at < p->end && *p->at >= '0' && *p->at <= '9')
-    if (__builtin_mul_overflow(found, 10u, &found) || __builtin_add_overflow(found, (uint64_t)(*p->at++ - '0'), &found))
-      damaged(p, "an integer has more than 64 bits");
-  if (p->at < p->end && (*p->at == '.' || *p->at == 'e' || *p->at == 'E')) damaged(p, "a number is not an integer");
-  if (minus && found > (uint64_t)1 << 63) damaged(p, "an integer has more than 64 bits");
+  char *after;
+  errno = 0;
+  uint64_t found = p->at[minus] >= '0' && p->at[minus] <= '9' ? strtoull(p->at + minus, &after, 10) : (damaged(p, "a value is missing"), 0);
+  if (errno || (minus && found > (uint64_t)1 << 63)) damaged(p, "an integer has more than 64 bits");
+  if (*after && strchr(".eE", *after)) damaged(p, "a number is not an integer");
+  p->at = after;
   out->kind = J_INTEGER;
   out->large = !minus && found >> 63;
   found = minus ? 0 - found : found;
@@ -258,10 +255,9 @@ static node *parse(parser *p, int depth) {
   memset(out, 0, sizeof *out);
   if (depth >= MOST_DEPTH) damaged(p, "it is nested too deeply");
   for (size_t k = 0; k < COUNT(words); k++) {
-    size_t length = strlen(words[k]);
-    if ((size_t)(p->end - p->at) < length || memcmp(p->at, words[k], length)) continue;
+    if (strncmp(p->at, words[k], strlen(words[k]))) continue;
     out->kind = (kind_t)k;
-    p->at += length;
+    p->at += strlen(words[k]);
     return out;
   }
   if (begin == '"') {
@@ -286,10 +282,8 @@ static node *parse(parser *p, int depth) {
       out->number++;
     }
     p->at++;
-  } else if (p->at < p->end) {
-    parse_integer(p, out);
   } else {
-    damaged(p, "it ends too early");
+    parse_integer(p, out);
   }
   return out;
 }
@@ -866,10 +860,11 @@ __attribute__((noinline)) static void load(qpg_graph *graph, const void *target)
   size_t size, scratch = 0;
   int at = 0;
   open_zip(graph);
-  const char *text = (const char *)entry_of(graph, "manifest.json", &size);
-  parser p = {graph, text, text + size, NULL, 0};
+  const unsigned char *manifest = entry_of(graph, "manifest.json", &size);
+  char *text = (char *)memcpy(NEW(graph, char, size + 1), manifest, size);
+  parser p = {graph, text, text, NULL, 0};
   const node *root = parse(&p, 0), *n;
-  if (look(&p) || p.at != p.end) damaged(&p, "something follows it");
+  if (look(&p) || p.at != text + size) damaged(&p, "something follows it");
   if (get(graph, root, "format", J_INTEGER)->number != FORMAT)
     fail(graph, "the file has format %lld, this reader knows %d", (long long)find(root, "format")->number, FORMAT);
   if (find_some(root, "parameters")) fail(graph, "the file has a kernel alone, and no graph");
