@@ -267,6 +267,8 @@ class PlanMaker:
         return [span for _, span in found]
 
     def _traced(self, options: Options) -> Kernel:
+        if self._config.interpreted:  # its code has no tasks that watch for races
+            options = replace(options, debug=False)
         request = replace(self._request(options), again=True)
         return import_late("quadpy.jit.compiler").kernel_again(request)  # type: ignore[no-any-return]  # a kernel
 

@@ -131,7 +131,9 @@ class Specialisation:
         plan = self.pick([view for view, parameter in pairs if isinstance(parameter, ArrayParameter)])
         if repeated.is_vain:
             self.has_fast_calls, self.is_plain = False, True
-        return repeated.fast_call(plan, args) if isinstance(plan, CpuPlan) else None
+        if not isinstance(plan, CpuPlan) or has_memory(plan.code):  # code for overlaps may check for races
+            return None
+        return repeated.fast_call(plan, args)
 
     def _generated(
         self, known: dict[Hashable, T | None], make: Callable[[GpuCalls], T | None], plan: GpuPlan, args: Sequence[Argument]

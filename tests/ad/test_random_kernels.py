@@ -1,8 +1,12 @@
-"""Random kernels against forward mode, differences and the dot-product test; ``tests/support/random_derivatives.py`` tries more."""
+"""Random kernels against forward mode, differences and the dot-product test, and random sequences of calls on a tape.
+
+``tests/support/random_derivatives.py`` and ``tests/support/random_tapes.py`` try more.
+"""
 
 from __future__ import annotations
 
 import pytest
+import random_tapes
 from random_derivatives import tried
 
 import quadpy as qp
@@ -18,3 +22,12 @@ def doubles():
 def test_random_kernels(request):
     outcomes = [tried(seed) for seed in range(request.config.getoption("--random-kernels"))]
     assert outcomes.count("right") >= 0.7 * len(outcomes), outcomes
+
+
+@pytest.mark.parametrize("arch", [qp.cpu, "python"])
+@pytest.mark.parametrize("debug", [False, True])
+def test_random_tapes(request, arch, debug):
+    qp.init(arch=arch, debug=debug, default_fp=qp.f64)
+    count = request.config.getoption("--random-kernels") if arch == qp.cpu and not debug else 8
+    outcomes = [random_tapes.tried(seed) for seed in range(count)]
+    assert outcomes.count("right") >= 0.5 * len(outcomes), outcomes

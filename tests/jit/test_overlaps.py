@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import quadpy as qp
 from quadpy.jit.array_arguments import MOST_PAIRS, Overlaps
 
 
@@ -43,3 +44,22 @@ def test_random_ranges(count):
         outcomes.add((expected, checked.sorted))
     assert {expected for expected, _ in outcomes} == {True, False}
     assert {many for _, many in outcomes} == {count * (count - 1) // 2 > MOST_PAIRS}
+
+
+def test_arrays_that_overlap_in_later_calls_with_checks():
+    """Code for arrays that overlap checks for races in memory that each launch gets; other code needs none."""
+
+    @qp.kernel(debug=True)
+    def product(a: qp.Array1D[qp.f64], b: qp.Array1D[qp.f64], c: qp.Array1D[qp.f64]):
+        for i in a:
+            c[i] = a[i] * b[i] + c[i]
+
+    qp.init(arch=qp.cpu)
+    x, y, z = (qp.ndarray(qp.f64, 3) for _ in range(3))
+    for a, b, c in ((x, y, z), (x, x, z), (x, x, x), (x, x, x), (x, x, x), (x, y, x), (x, y, z)):
+        for _ in range(3):
+            for each, numbers in ((x, [1.0, 2, 3]), (y, [4.0, 5, 6]), (z, [7.0, 8, 9])):
+                each.from_numpy(np.array(numbers))
+            expected = a.to_numpy() * b.to_numpy() + c.to_numpy()
+            product(a, b, c)
+            assert c.to_numpy().tolist() == expected.tolist()
