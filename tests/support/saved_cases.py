@@ -244,6 +244,7 @@ def check_uses(folder):
             loaded.run(stream, x=host, y=sums_there)
         outer = qp.graph.Graph()
         outer.add_child(loaded.graph(x=x, y=y))
+        qp.sync()  # what was written on the default stream
         for graph in (captured, outer):
             with graph.instantiate() as live:
                 live.launch(stream)

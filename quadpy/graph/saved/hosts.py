@@ -20,8 +20,10 @@ _V3: Final = {"avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe", "xsa
 """What Linux calls the features of x86-64-v3 (x86-64 psABI, "Microarchitecture levels")."""
 
 
-_SLASHES: Final = itertools.count(1)
-"""How many stand in the path of the next library: to the C library, a path that it has seen is the library of then."""
+_SLASHES: Final = itertools.count(2)
+"""How many stand in the path of the next library: to the C library, a path that it has seen is the library of then.
+
+The reader in C uses one, with files that it keeps open."""
 
 
 @functools.cache

@@ -54,6 +54,12 @@ def rounds(y: f32):
         y[i] = y[i] + pad[63 - i % 64]
 
 
+@qp.kernel
+def doubled(x: f32):
+    for i in x:
+        x[i] *= 2.0
+
+
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """y += a sin x; copies to memory of the graph and back; y *= constant; s += sum of y."""
@@ -191,6 +197,31 @@ def test_bad_bindings_are_named(saved):
         ):
             reader.run()
         reader.run(**a)
+
+
+BOTH = """
+import numpy as np
+from pathlib import Path
+from c_reader import Reader
+import quadpy as qp
+
+file = Path(FILE).read_bytes()
+Reader(OTHER, TARGET)  # opens what else it opens
+with qp.graph.load(OTHER) as loaded:  # a process's first
+    numbers = np.ones(4, np.float32)
+    loaded.run(x=numbers)
+    Reader(file, TARGET)
+    loaded.run(x=numbers)
+    assert numbers.tolist() == [4.0] * 4
+"""
+
+
+def test_python_and_c_load_code_in_one_process(saved, tmp_path):
+    x, graph, other = qp.ndarray(qp.f32, 4), qp.graph.Graph(), tmp_path / "other.qpg"
+    graph.add_kernel(doubled, x)
+    graph.save(other, targets=[HERE], bind={"x": x})
+    program = f"import sys; sys.path[:] = {sys.path}\nOTHER, FILE, TARGET = {str(other)!r}, {str(saved)!r}, {HERE!r}{BOTH}"
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=200)
 
 
 def test_bad_files_are_errors(saved, tmp_path):
