@@ -220,7 +220,9 @@ def test_python_and_c_load_code_in_one_process(saved, tmp_path):
     x, graph, other = qp.ndarray(qp.f32, 4), qp.graph.Graph(), tmp_path / "other.qpg"
     graph.add_kernel(doubled, x)
     graph.save(other, targets=[HERE], bind={"x": x})
-    program = f"import sys; sys.path[:] = {sys.path}\nOTHER, FILE, TARGET = {str(other)!r}, {str(saved)!r}, {HERE!r}{BOTH}"
+    program = (
+        f"import sys; sys.path[:] = {sys.path}\nOTHER, FILE, TARGET = {str(other)!r}, {str(saved)!r}, {HERE!r}{BOTH}"
+    )
     subprocess.run([sys.executable, "-c", program], check=True, timeout=200)
 
 
