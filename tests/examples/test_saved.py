@@ -7,12 +7,14 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 from c_reader import FOLDER, STRICT, Reader
 from hip_library import compiler
+from saved_cases import explicit
 
 import quadpy as qp
 from quadpy.examples import mpm88
@@ -125,3 +127,17 @@ def test_the_page_shows_the_programs():
     page = (EXAMPLES.parents[1] / "guides/saved-graphs-c.md").read_text(encoding="utf-8")
     for name in ("mpm88.c", "CMakeLists.txt"):
         assert (EXAMPLES / name).read_text(encoding="utf-8") in page
+
+
+def test_a_small_graph_has_run_soon_after_the_program_opens_it(tmp_path):
+    path, times = tmp_path / "small.qpg", []
+    qp.init(arch=qp.cpu)
+    graph, bind, memory = explicit()
+    graph.save(path, bind=bind, **memory)
+    arrays = {name: array.to_numpy() for name, array in bind.items()}
+    for _ in range(10):
+        begin = time.perf_counter()
+        with Reader(path, "cpu") as reader:
+            reader.run(**arrays)
+            times.append(time.perf_counter() - begin)
+    assert min(times) < 0.01

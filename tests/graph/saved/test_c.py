@@ -8,7 +8,6 @@ import struct
 import subprocess
 import sys
 import textwrap
-import time
 from pathlib import Path
 
 import c_reader
@@ -460,17 +459,6 @@ def test_the_sources_compile_without_warnings(name, language, tmp_path):
     command = [name, *STRICT[1:], *language, "-c", FOLDER / "quadpy_graph.c", "-o", tmp_path / "a.o"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert (done.returncode, done.stderr) == (0, "")
-
-
-def test_the_first_run_is_soon_and_later_ones_are_quick(saved):
-    a = arguments(8)
-    times = []
-    for _ in range(5):
-        begin = time.perf_counter()
-        with Reader(saved, "cpu") as reader:
-            reader.run(**a)
-            times.append(time.perf_counter() - begin)
-    assert min(times) < 0.01
 
 
 SANITIZED = ["-std=c11", "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", f"-I{FOLDER}"]
