@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.lib.recfunctions import repack_fields
 
 import quadpy as qp
 
@@ -60,6 +61,10 @@ def check(v, m, s, k):
     assert found.inner.count == 0
 
 
+def bits_of(*arrays):
+    return [repack_fields(each.grad.to_numpy()).tobytes() for each in arrays]  # without what lies between members
+
+
 def test_gradients_called_replayed_on_a_stream_and_of_bare_values():
     x, y = arrays(needs_grad=True)
     v, m, s, k = values()
@@ -74,7 +79,7 @@ def test_gradients_called_replayed_on_a_stream_and_of_bare_values():
     assert not found.certain
     assert not found.possible
     check(v, m, s, k)
-    bits = [each.grad.to_numpy().tobytes() for each in (x, v, m, s, k)]
+    bits = bits_of(x, v, m, s, k)
     replayed = qp.graph.replay(step)
     for _ in range(2):
         v.grad.fill(7)
@@ -83,7 +88,7 @@ def test_gradients_called_replayed_on_a_stream_and_of_bare_values():
     with qp.use_stream(qp.create_stream()):
         step()
     qp.sync()
-    assert bits == [each.grad.to_numpy().tobytes() for each in (x, v, m, s, k)]
+    assert bits == bits_of(x, v, m, s, k)
     with qp.ad.Tape([y], seed=[np.ones(3)]):
         pulled(x, v.bare, m, s.bare, float(k), y)
     assert v.grad[None].to_numpy().tolist() == [0, 0, 0]

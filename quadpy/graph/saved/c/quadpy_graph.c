@@ -72,7 +72,7 @@ typedef struct {
   int values, tasks, hidden;
   value_t *value;
   task_t *task;
-  size_t *hidden_at, block, scratch;
+  size_t *hidden_at, block, passed, scratch; /* CUDA refuses a size that has padding at its end: 'passed' has none */
   const node *flow, *limits, *parameters, *conditions; /* parameters: the values of the layout */
   entry_t *entry;
 } kernel_t;
@@ -723,6 +723,7 @@ static void load_kernel(qpg_graph *graph, kernel_t *k, const node *from) {
     v->size = size_of(v->code);
     v->offset = (size_t)integer(graph, item(n, 4), 0, 1 << 20, "an argument's offset");
     if (!v->size || v->offset + v->size > size) fail(graph, "the manifest is damaged: an argument of kernel %s lies outside", k->name);
+    if (k->passed < v->offset + v->size) k->passed = v->offset + v->size;
   }
   k->hidden_at = NEW(graph, size_t, (size_t)hidden->number);
   for (n = hidden->first; n; n = n->next) { /* those inside the layout are among the arguments */
@@ -731,6 +732,7 @@ static void load_kernel(qpg_graph *graph, kernel_t *k, const node *from) {
     if (offset + 8 > k->block || (!is_text(item(n, 0), "scratch") && !is_text(item(n, 0), "results")))
       fail(graph, "kernel %s takes an argument that this reader does not know", k->name);
     k->hidden_at[k->hidden++] = offset;
+    if (k->passed < offset + 8) k->passed = offset + 8;
   }
   k->scratch = 8 * (size_t)get_integer(graph, facts, "slots", 0, 1 << 28);
   k->limits = find(facts, "limits");
@@ -1034,7 +1036,7 @@ static void prepare(qpg_graph *graph) {
 
 static void launch(qpg_graph *graph, const work_t *w, const task_t *t, int64_t blocks, void *stream) {
   const struct driver *driver = graph->driver;
-  size_t size = w->code->block;
+  size_t size = w->code->passed;
   void *extra[] = {(void *)1, w->block, (void *)2, &size, (void *)driver->last};
   unsigned grid = (unsigned)blocks, threads = (unsigned)t->threads, shared = (unsigned)t->shared;
   if (!blocks) return;
