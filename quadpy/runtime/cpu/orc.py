@@ -16,6 +16,7 @@ from llvmlite.binding import ffi
 
 from quadpy.cache.process import cached_code
 from quadpy.core.importing import held_by_forks
+from quadpy.core.llvm_module import parsed
 from quadpy.core.target import elf_triple
 from quadpy.errors import CodegenError
 from quadpy.runtime.cpu.elf_symbols import read_symbols
@@ -94,9 +95,8 @@ def assemble(ir_text: str, opt: int = 2) -> bytes:
 def _assembled(ir_text: str, opt: int) -> bytes:
     machine = _plain_machine(opt)
     header = f'target datalayout = "{machine.target_data}"\ntarget triple = "{TRIPLE}"\n'
-    module = llvm.parse_assembly(header + ir_text, llvm.create_context())
-    module.verify()
-    return bytes(machine.emit_object(module))
+    with parsed(header + ir_text) as module:
+        return bytes(machine.emit_object(module))
 
 
 def _plain_machine(opt: int) -> llvm.TargetMachine:
