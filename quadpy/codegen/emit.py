@@ -14,10 +14,9 @@ from typing import Final
 
 import llvmlite.binding as llvm
 
-from quadpy.codegen.host import initialize_all
+from quadpy.codegen.host import initialize_all, parsed
 from quadpy.codegen.objects.link import link_amdgpu
 from quadpy.codegen.ptx_repairs import repaired
-from quadpy.core.llvm_module import parsed
 from quadpy.core.target import NVIDIA_ARCHS, TargetSpec, amd_arch
 from quadpy.errors import CodegenError
 

@@ -10,15 +10,14 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Final
 
 import llvmlite.binding as llvm
 
 from quadpy.codegen.host_repairs import may_need_repair, repaired_text
-from quadpy.core.llvm_module import parsed
 from quadpy.core.target import CPU_MACHINES, elf_triple, machine_of
-from quadpy.errors import UnknownTargetError
+from quadpy.errors import CodegenError, UnknownTargetError
 
 llvm.initialize_native_target()
 llvm.initialize_native_asmprinter()
@@ -123,6 +122,23 @@ def compile_host_asm(ir_text: str, cpu: str = "native", *, opt: int = 3) -> str:
     machine = host_machine(*resolve_cpu(cpu), opt, triple_of(cpu))
     with _optimised(ir_text, machine, opt) as module:
         return str(machine.emit_assembly(module))
+
+
+@contextmanager
+def parsed(ir_text: str) -> Iterator[llvm.ModuleRef]:
+    """The module of ``ir_text``, verified, in a context of its own: LLVM's global one is not for several threads.
+
+    CodegenError if LLVM refuses it.  Both end here, the module before its context.  In the other order, which the
+    garbage collector may choose for what an exception's traceback keeps in a cycle, LLVM ends the process.
+    """
+    with ExitStack() as ends:
+        try:
+            context = ends.enter_context(llvm.create_context())
+            module = ends.enter_context(llvm.parse_assembly(ir_text, context))
+            module.verify()
+        except RuntimeError as error:
+            raise CodegenError(f"LLVM refused a module: {error}", hint="this is a bug in quadpy") from error
+        yield module
 
 
 @contextmanager

@@ -16,7 +16,6 @@ from llvmlite.binding import ffi
 
 from quadpy.cache.process import cached_code
 from quadpy.core.importing import held_by_forks
-from quadpy.core.llvm_module import parsed
 from quadpy.core.target import elf_triple
 from quadpy.errors import CodegenError
 from quadpy.runtime.cpu.elf_symbols import read_symbols
@@ -95,7 +94,8 @@ def assemble(ir_text: str, opt: int = 2) -> bytes:
 def _assembled(ir_text: str, opt: int) -> bytes:
     machine = _plain_machine(opt)
     header = f'target datalayout = "{machine.target_data}"\ntarget triple = "{TRIPLE}"\n'
-    with parsed(header + ir_text) as module:
+    with llvm.create_context() as context, llvm.parse_assembly(header + ir_text, context) as module:
+        module.verify()
         return bytes(machine.emit_object(module))
 
 
