@@ -194,7 +194,21 @@ def parts():
     return g, {"x": x}, {}
 
 
-CASES = [explicit, captured, fields_and_methods, structs_and_vectors, allocated, loops, children, parts]
+def constants():
+    """What a capture writes from the host is a copy from memory that the graph keeps."""
+    x, y, wide = floats(1, 2, 3, 4), floats(0, 0, 0, 0), qp.ndarray(qp.f64, 4)
+    with qp.graph.capture() as g:
+        x.from_numpy(np.array([4, 3, 2, 1], np.float32))
+        made = qp.ndarray(qp.f32, 4)
+        made.from_numpy(np.array([0.5, 0.25, 8, 16], np.float32))
+        half_step(made, y)
+        saxpy(1.0, x, y)
+        y[1:3] = np.array([-1, -2], np.float32)
+        wide.fill(2.5)
+    return g, {"x": x, "y": y, "wide": wide}, {}
+
+
+CASES = [explicit, captured, fields_and_methods, structs_and_vectors, allocated, loops, children, parts, constants]
 
 
 def again(array):

@@ -115,15 +115,23 @@ class SavedMemory:
         return self._add(made, kept=kept)
 
     def own_all(self, ranges: Iterable[MemoryRange]) -> None:
-        """Own the memory of fields; those that overlap, as members of one tree do, are one array."""
-        merged: list[list[int]] = []
-        for start, nbytes in sorted({part for part in ranges if part[1] and self.find(*part) is None}):
-            if merged and start < merged[-1][1]:
-                merged[-1][1] = max(merged[-1][1], start + nbytes)
+        """Own the memory of fields, in the order of ``ranges``; those that overlap, as members of one tree do, are one array."""
+        parts = dict.fromkeys(part for part in ranges if part[1] and self.find(*part) is None)
+        merged: list[list[int]] = []  # the number of the first part, start and end
+        for start, nbytes, number in sorted((*part, number) for number, part in enumerate(parts)):
+            if merged and start < merged[-1][2]:
+                merged[-1] = [min(merged[-1][0], number), merged[-1][1], max(merged[-1][2], start + nbytes)]
             else:
-                merged.append([start, start + nbytes])
-        for start, end in merged:
+                merged.append([number, start, start + nbytes])
+        for _, start, end in sorted(merged):  # addresses differ from process to process
             self.own(start, end - start, kept=True)
+
+    def hold(self, start: int, data: bytes) -> None:
+        """Make ``start`` constant memory with ``data``; it may belong to the graph already."""
+        number = self.find(start, len(data))
+        array = self.own(start, len(data), kept=False) if number is None else self.arrays[number]
+        array.memory = "constant"
+        self._data[self.arrays.index(array)] = data
 
     def find(self, start: int, nbytes: int) -> int | None:
         """The number of the array that has these bytes; None if none has all of them."""
@@ -168,12 +176,13 @@ _TAKEN: Final = ("stream", "self")
 
 def _described(name: str, memory: str, given: Any) -> SavedArray:
     """``given`` as an array of the file."""
-    if isinstance(given, DenseArray) and not in_order(given):
+    is_field = getattr(type(given), "__quadpy_field__", False)
+    if is_field and isinstance(given, DenseArray) and not in_order(given):
         raise ArgumentError(
             f"{memory_text(given)}, {name!r} of the saved graph, has another order of numbers in memory than C's",
             call_site(), hint="use an ndarray, or let the graph own the memory: leave the field out",
         )  # fmt: skip
-    if getattr(type(given), "__quadpy_field__", False):
+    if is_field:
         if not isinstance(given, DenseArray):
             raise ArgumentError(
                 f"{name!r} is a field of structs, which cannot be bound", call_site(), hint="use an ndarray of structs"
@@ -191,7 +200,9 @@ def _described(name: str, memory: str, given: Any) -> SavedArray:
         start, nbytes, shape = view.pointer, view.nbytes, view.abi[1 : 1 + ndim]
         if kind == "strided":
             raise ArgumentError(
-                f"{name!r} of the saved graph is not contiguous", call_site(), hint="bind the whole array"
+                f"{name!r} of the saved graph is not contiguous in C order",
+                call_site(),
+                hint="bind the whole array; or a copy, if its axes have another order in memory",
             )
     if not nbytes:
         raise ArgumentError(

@@ -95,7 +95,11 @@ class Writer:
     def _kernel(self, node: KernelNode) -> dict[str, Any]:
         call = _call_of(node)
         if call is None or getattr(call.plan, "elsewhere", None) is None:
-            refuse(node, "it is not known how to compile its kernel again")
+            refuse(
+                node,
+                "it is not known how to compile its kernel again",
+                "save where the kernel itself is: one that was loaded from a file, or prepared, has no source",
+            )
         code = call.plan.code
         values = dict(zip([_key(value) for value in code.layout.values], call.unpack(call.block), strict=True))
         pointers = [value.param for value in code.layout.values if value.part == "pointer" and value.param != "$shadow"]
@@ -175,8 +179,8 @@ class Writer:
             )
         if not node.nbytes:
             return {"kind": "empty"}
-        if node.constant is not None and self._memory.find(node.source, node.nbytes) is None:
-            self._memory.own(node.source, node.nbytes, kept=True).memory = "constant"
+        if node.constant is not None:
+            self._memory.hold(node.source, node.constant)
         (of, source), (to, target) = (
             self._end(node, node.source, node.nbytes, "r"),
             self._end(node, node.target, node.nbytes, "w"),
