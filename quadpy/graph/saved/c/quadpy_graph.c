@@ -609,29 +609,29 @@ static bool is_wanted(const char *asked, const char *target) {
   return !asked || !strcmp(asked, target) || (is_cpu && (!strcmp(asked, "cpu") || !strcmp(asked, target + 4)));
 }
 
-/* Chooses the best target that is wanted and runs here: a GPU before the CPU. */
-static void choose(qpg_graph *graph, const node *kernels, const char *asked) {
-  const node *codes = kernels->first ? get(graph, kernels->first, "code", J_MAP)->first : NULL;
+/* Chooses the best target of the file that is wanted and runs here: a GPU before the CPU. */
+static void choose(qpg_graph *graph, const node *targets, const node *kernels, const char *asked) {
   const struct driver *driver, *found = NULL;
   const char *target = NULL;
   char device[COUNT(drivers)][64] = {"", ""}, names[256] = "";
   int best = 0;
-  for (const node *code = codes; code; code = code->next) {
-    int how = strncmp(code->key, "cpu:", 4) ? 0 : runs_here(code->key), k = 0;
-    snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", *names ? ", " : "", code->key);
+  for (const node *n = targets->first; n; n = n->next) {
+    const char *name = n->kind == J_TEXT ? n->text : "";
+    int how = strncmp(name, "cpu:", 4) ? 0 : runs_here(name), k = 0;
+    snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", *names ? ", " : "", name);
     for (driver = NULL; k < (int)COUNT(drivers) && !driver; k++)
-      if (!strncmp(code->key, drivers[k].prefix, 3)) driver = &drivers[k];
-    if (!is_wanted(asked, code->key)) continue;
+      if (!strncmp(name, drivers[k].prefix, 3)) driver = &drivers[k];
+    if (!is_wanted(asked, name)) continue;
     if (driver && !*device[k - 1]) open_driver(graph, driver, device[k - 1]);
-    if (driver && (how = fits(code->key, device[k - 1]))) how += 10;
-    if (how > best && has(kernels, code->key)) best = how, target = code->key, found = driver;
+    if (driver && (how = fits(name, device[k - 1]))) how += 10;
+    if (how > best && has(kernels, name)) best = how, target = name, found = driver;
   }
-  if (!target && (kernels->first || (asked && strncmp(asked, "cpu", 3))))
+  if (!target)
     fail(graph, "the file has code for %s, of which nothing runs here%s%s; the machine's GPUs: %s %s", *names ? names : "nothing",
          asked ? " as " : "", asked ? asked : "", *device[0] ? device[0] : *device[1] ? "" : "none that was needed", device[1]);
   if (found) open_driver(graph, found, device[0]); /* the last one may be another */
   graph->driver = found;
-  snprintf(graph->target, sizeof graph->target, "%s", target ? target : "cpu");
+  snprintf(graph->target, sizeof graph->target, "%s", target);
 }
 
 /* Code --------------------------------------------------------------------------------------------------------------- */
@@ -872,7 +872,7 @@ __attribute__((noinline)) static void load(qpg_graph *graph, const void *target)
   if (find_some(root, "parameters")) fail(graph, "the file has a kernel alone, and no graph");
   const node *arrays = get(graph, root, "arrays", J_LIST), *kernels = get(graph, root, "kernels", J_LIST);
   const node *works = get(graph, root, "works", J_LIST), *sizes = get(graph, root, "sizes", J_LIST);
-  choose(graph, kernels, (const char *)target);
+  choose(graph, get(graph, root, "targets", J_LIST), kernels, (const char *)target);
   graph->array = NEW(graph, array_t, (size_t)arrays->number);
   for (n = arrays->first; n; n = n->next) load_array(graph, &graph->array[graph->arrays++], n);
   graph->kernel = NEW(graph, kernel_t, (size_t)kernels->number);
@@ -1163,7 +1163,8 @@ __attribute__((noinline)) static void bind_array(qpg_graph *graph, const void *w
   if (b->rank != a->rank) fail(graph, "array %s has %d axes, not %d", a->name, a->rank, b->rank);
   wide bytes = a->item;
   for (int k = 0; k < a->rank; k++) {
-    if (b->shape[k] < 0 || (a->fixed[k] >= 0 && b->shape[k] != a->fixed[k]))
+    if (b->shape[k] < 0) fail(graph, "axis %d of array %s cannot have %lld elements", k, a->name, (long long)b->shape[k]);
+    if (a->fixed[k] >= 0 && b->shape[k] != a->fixed[k])
       fail(graph, "axis %d of array %s has %lld elements, not %lld", k, a->name, (long long)a->fixed[k], (long long)b->shape[k]);
     if ((bytes *= b->shape[k]) > (wide)1 << 60 || (a->most >= 0 && (bytes > a->most || b->shape[k] > INT32_MAX)))
       fail(graph, "array %s has more than the %lld bytes that the code is made for", a->name, (long long)a->most);
@@ -1171,7 +1172,7 @@ __attribute__((noinline)) static void bind_array(qpg_graph *graph, const void *w
   if (!b->pointer && bytes) fail(graph, "array %s is bound to NULL", a->name);
   a->pointer = (char *)b->pointer;
   a->bytes = (int64_t)bytes;
-  memcpy(a->shape, b->shape, (size_t)a->rank * sizeof *a->shape);
+  for (int k = 0; k < a->rank; k++) a->shape[k] = b->shape[k]; /* NULL without axes */
   a->is_bound = true;
   graph->is_ready = false;
 }
