@@ -71,5 +71,6 @@ def formula_from_json(data: Any) -> Formula | None:
 def operand_from_json(data: Any) -> Formula:
     """What ``formula_to_json`` gave for a formula."""
     found = formula_from_json(data)
-    assert found is not None
+    if found is None:
+        raise ValueError("a formula lacks an operand")
     return found

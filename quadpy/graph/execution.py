@@ -348,6 +348,7 @@ class GraphExec(OneProcess):
         Raises:
             GraphError, ArgumentError, CompilationError, UnknownTargetError: as ``Graph.save``.
         """
+        self._live.check()
         nodes = [switched_off(node) if node.name in self.disabled else node for node in self.nodes]
         saving = import_late("quadpy.graph.saved.saving")
         saving.save_graph(self.device, nodes, self._live.owned, path, targets, bind or {}, constants, internal)

@@ -126,7 +126,7 @@ class SavedArrays:
                 ):
                     raise ArgumentError(
                         f"the arrays bound to {second['name']!r} and {first['name']!r} share memory",
-                        hint="bind arrays of their own: the graph was saved for such",
+                        hint="pass arrays of their own: the code was made for such",
                     )
         return views
 
@@ -174,6 +174,11 @@ class SavedArrays:
             raise ArgumentError(
                 f"{name} takes {counted(len(array['shape']), 'axis')}{of}, not the shape {shown(shape)}",
                 hint="reshape the array",
+            )
+        if (given_element := shape[len(array["shape"]) :]) != element:
+            raise ArgumentError(
+                f"{name} takes elements of {_text(found, element)}, not {_text(found, given_element)}",
+                hint="convert the array",
             )
         for axis, (extent, here) in enumerate(zip(wanted, shape, strict=True)):
             if type(extent) is int and extent != here:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import struct
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, TypeVar
@@ -82,7 +83,16 @@ class SavedKernel(OneProcess):
                 file, kernel, target, device, keep_hidden=True, seed=current_config().random_seed,
                 result_shape=ast.literal_eval(file.manifest["parameters"]["result"]),
             )  # fmt: skip
-        except (KeyError, IndexError, TypeError, ValueError, AttributeError, SyntaxError, RecursionError) as error:
+        except (
+            KeyError,
+            IndexError,
+            TypeError,
+            ValueError,
+            AttributeError,
+            SyntaxError,
+            RecursionError,
+            struct.error,
+        ) as error:
             raise damaged(f"the facts of its kernel cannot be read ({error})") from error
         self.__name__: str = kernel["name"]
         self._label = Label(self.__name__, span=span_of(kernel["place"]))
@@ -147,7 +157,10 @@ def _numbers(given: Any, type: str, shape: tuple[int, ...], name: str) -> list[A
     """``given`` as numbers of the argument block."""
     if not shape:
         return [number_of(given, BY_NAME[type], name)]
-    parts = np.asarray(given.to_numpy() if hasattr(given, "to_numpy") else given)
+    try:
+        parts = np.asarray(given.to_numpy() if hasattr(given, "to_numpy") else given)
+    except ValueError:
+        raise ArgumentError(f"{name} takes shape {shape}, not rows of different lengths") from None
     if parts.shape != shape:
         raise ArgumentError(f"{name} takes shape {shape}, not {parts.shape}")
     return [number_of(part, BY_NAME[type], name) for part in parts.reshape(-1).tolist()]

@@ -146,6 +146,9 @@ def _check(manifest: dict[str, Any], entries: dict[str, bytes]) -> None:
         where = f"works[{number}]"
         _conform(work, _WORKS[work["kind"]], where)
         _require(all(0 <= before < number for before in work["after"]), where)
+        if work["kind"] == "fill":
+            fits = work["element"] in (1, 2, 4) and 0 <= work["value"] < 1 << 8 * work["element"]
+            _require(fits and work["height"] > 0, where)
         for array in _arrays_of(work, kernels):
             _number(array, arrays)
     for guard in manifest["guards"]:

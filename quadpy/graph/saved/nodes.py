@@ -71,6 +71,8 @@ class SavedNodes:
             case "fill":
                 width = self._formulas[number]["width"](sizes)
                 element, height, pitch = work["element"], work["height"], work["pitch"]
+                if height > 1 and not 0 < width * element <= pitch:
+                    raise damaged("the rows of a fill overlap")
                 to = _part(work["target"], (height - 1) * pitch + width * element, arrays)
                 made = MemsetNode(
                     target=to.pointer, value=work["value"], element=element, width=width, height=height, pitch=pitch,

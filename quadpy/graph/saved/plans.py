@@ -35,16 +35,16 @@ def target_for(file: SavedFile, device: Device, asked: str | None) -> str:
     """
     arch = device.driver.info.arch
     if "host" in device.driver.features:
-        fitting = [target for target in here() if target in file.targets]
+        runs = [target for target in here() if target in file.targets]
     else:
-        fitting = [target for target in reversed(file.targets) if is_code_for(target, arch)]
-    if asked is not None:
-        fitting = [target for target in fitting if target == str(parse_target(asked))]
+        runs = [target for target in reversed(file.targets) if is_code_for(target, arch)]
+    fitting = runs if asked is None else [target for target in runs if target == str(parse_target(asked))]
     if not fitting:
+        arch_here = str(here()[-1] if "host" in device.driver.features else arch)
         raise SavedGraphError(
             f"the file has no code for {asked or arch}{'' if asked is None else f' that runs on {device}'}; it has code for "
             f"{', '.join(file.targets) or 'no target'}",
-            hint=f"save it with targets=[{str(here()[-1] if 'host' in device.driver.features else arch)!r}]",
+            hint=f"leave target out: {runs[0]} runs here" if runs else f"save it with targets=[{arch_here!r}]",
         )  # fmt: skip
     return fitting[0]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,9 +34,12 @@ def save_graph(
 def file_of(path: str | os.PathLike[str]) -> Path:
     """``path`` as one; ArgumentError if it is none, before anything is compiled."""
     try:
-        return Path(path)
+        found = Path(path)
     except TypeError:
-        raise ArgumentError(f"{path!r} is not a path", call_site(), hint="graph.save('step.qpg')") from None
+        found = Path()
+    if not found.name:
+        raise ArgumentError(f"{path!r} is not a path", call_site(), hint="pass that of a file, such as 'step.qpg'")
+    return found
 
 
 def store(file: Path, manifest: dict[str, Any], entries: dict[str, bytes]) -> None:
@@ -45,7 +49,7 @@ def store(file: Path, manifest: dict[str, Any], entries: dict[str, bytes]) -> No
 
 def write_whole(file: Path, data: bytes) -> None:
     """Write the file in one step: a program that reads it meanwhile finds the old one, or the new one."""
-    beside = file.with_name(f".{file.name}.{os.getpid()}")
+    beside = file.with_name(f".{file.name}.{os.getpid()}.{threading.get_ident()}")
     try:
         beside.write_bytes(data)
         beside.replace(file)

@@ -12,6 +12,7 @@ from quadpy.core.light import dataclass
 from quadpy.core.public import call_site
 from quadpy.core.target import TargetSpec, parse_target, with_waves
 from quadpy.errors import ArgumentError, GraphError
+from quadpy.graph.model.arguments import sequence_of
 from quadpy.graph.saved.container import name_of
 from quadpy.graph.saved.facts import code_to_json, layout_to_json
 from quadpy.graph.saved.hosts import here
@@ -53,7 +54,8 @@ def targets_of(given: Iterable[str] | str | None, device: Device) -> list[Target
     if given is None:
         arch = device.driver.info.arch
         given = [str(parse_target(here()[0] if "host" in device.driver.features else arch))]
-    found = list(dict.fromkeys(map(parse_target, [given] if isinstance(given, str) else given)))
+    names = [given] if isinstance(given, str) else sequence_of(given, "targets", "targets", "pass a list")
+    found = list(dict.fromkeys(map(parse_target, names)))
     for spec in found:
         if spec.family == "cpu" and spec.arch == "native":
             raise ArgumentError(

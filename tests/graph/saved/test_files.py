@@ -162,6 +162,51 @@ def test_mutated_manifests_are_named():
     assert refused > 1500  # names, places and the like may be anything
 
 
+WRONG_FILLS = [
+    {"height": 2, "pitch": -16},
+    {"height": 2, "pitch": 4},
+    {"height": 1 << 62},
+    {"height": 1 << 62, "width": 0},
+    {"height": 0, "pitch": 400},
+    {"element": 3},
+    {"element": 0},
+    {"value": 1 << 32},
+    {"value": -1},
+]
+
+
+@pytest.mark.parametrize("wrong", WRONG_FILLS, ids=str)
+def test_fills_that_would_leave_their_array_are_named(wrong, tmp_path):
+    x, path = floats(1, 2, 3, 4), tmp_path / "fill.qpg"
+    g = qp.graph.Graph()
+    g.add_memset(x, 1.5)
+    g.save(path, bind={"x": x})
+    manifest = json.loads(unpacked(path.read_bytes())[MANIFEST])
+    manifest["works"][0] |= wrong
+    with pytest.raises(SavedGraphError, match="damaged"):
+        use(packed(json.dumps(manifest).encode(), {}))
+
+
+def lose_an_operand(kernel):
+    kernel["code"]["cpu:x86-64"]["limits"][0][0][1][1] = ["add", 32, True, None, 1]
+
+
+def change_a_letter(kernel):
+    kernel["layout"]["values"][0][3] = "z"
+
+
+@pytest.mark.parametrize("damage", [lose_an_operand, change_a_letter])
+def test_damaged_kernels_are_named(damage, tmp_path):
+    path = tmp_path / "kernel.qpk"
+    half_step.save(path, ["x86-64"])
+    entries = unpacked(path.read_bytes())
+    manifest = json.loads(entries.pop(MANIFEST))
+    damage(manifest["kernels"][0])
+    path.write_bytes(packed(json.dumps(manifest).encode(), entries))
+    with pytest.raises(SavedGraphError, match="damaged"):
+        qp.load_kernel(path)
+
+
 def test_deep_and_long_manifests_are_named():
     deep = b'{"format": 1, "arrays": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"
     for text in (deep, b"\xff", b"", b"[]", b"NaN", b'{"format": 1e999}', b"1" * 5000):

@@ -99,6 +99,18 @@ def test_arguments_that_do_not_fit(name, path):
         qp.load_kernel(path)(1.0, floats(1, 2), floats(1))
 
 
+@qp.kernel
+def turned(turn: qp.types.matrix(2, 2, qp.f32), x: F32):
+    for i in x:
+        x[i] = turn[0, 1]
+
+
+def test_rows_of_different_lengths_are_named(path):
+    turned.save(path)
+    with pytest.raises(ArgumentError, match=r"turn takes shape \(2, 2\), not rows of different lengths"):
+        qp.load_kernel(path)([[1, 2], [3]], floats(1))
+
+
 LEVEL = qp.field(qp.f32, 2)
 
 
