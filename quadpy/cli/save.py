@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from quadpy.cli.loading import call_quietly, load_function
-from quadpy.cli.selection import add_kernel_arguments, select
+from quadpy.cli.selection import add_kernel_arguments, configure, select
 from quadpy.errors import ArgumentError
 from quadpy.jit.kernel import Kernel
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from quadpy.graph.building.graph import Graph
 
 NAME: Final = "save"
+_OPTIONS: Final = ("bind", "constants", "internal")
 HELP: Final = "write a graph, which a function returns, or a kernel to a file that runs without the compiler"
 
 
@@ -39,11 +40,18 @@ def run(args: argparse.Namespace, out: TextIO) -> int:
     targets = args.target.split(",")
     name = args.kernels.rpartition(":")[2]
     found = load_function(args.kernels)
+    if args.debug:
+        raise ArgumentError("--debug: a saved file has no checks", hint="leave it out")
     if isinstance(found, Kernel):
         ((_, kernel, given),) = select(args)
         file = args.out or Path(f"{name}.qpk")
         kernel.save(file, targets, **given)
     else:
+        if args.arguments:
+            raise ArgumentError(
+                f"--arg: {args.kernels} is no kernel", hint="give the function's arguments in the function"
+            )
+        configure(args)
         graph, options = _graph_of(args.kernels, found)
         file = args.out or Path(f"{name}.qpg")
         graph.save(file, targets=targets, **options)
@@ -55,11 +63,12 @@ def _graph_of(where: str, function: Any) -> tuple[Graph, dict[str, Any]]:
     """What ``function`` returns; ArgumentError if that is no graph with the options of its save method."""
     found = call_quietly(where, function)
     match found:
-        case (graph, dict() as options) if hasattr(graph, "save") and options.keys() <= {
-            "bind",
-            "constants",
-            "internal",
-        }:
+        case (graph, dict() as options) if hasattr(graph, "save"):
+            if unknown := [name for name in options if name not in _OPTIONS]:
+                raise ArgumentError(
+                    f"{where} returns {unknown[0]!r}, which Graph.save does not take",
+                    hint=f"it takes {', '.join(_OPTIONS)}",
+                )
             return graph, options
     raise ArgumentError(
         f"{where} returns {type(found).__name__}, not a graph and a dict",

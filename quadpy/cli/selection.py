@@ -71,10 +71,7 @@ def select(args: argparse.Namespace) -> list[Selected]:
         ArgumentError: an ``--arg`` that applies to none of the kernels.
     """
     kernels = load_kernels(args.kernels)
-    if args.fast_math:
-        set_config(current_config()._replace(fast_math=True))
-    if args.debug:
-        set_config(current_config()._replace(debug=True))
+    configure(args)
     options = dict(map(_split, args.arguments))
     selected = [Selected(name, kernel, _given(kernel, options)) for name, kernel in kernels.items()]
     for name in options:
@@ -84,6 +81,14 @@ def select(args: argparse.Namespace) -> list[Selected]:
                 hint="--arg is for arrays without dtype or ndim and for template() parameters",
             )
     return selected
+
+
+def configure(args: argparse.Namespace) -> None:
+    """Let kernels be compiled as ``--fast-math`` and ``--debug`` say."""
+    if args.fast_math:
+        set_config(current_config()._replace(fast_math=True))
+    if args.debug:
+        set_config(current_config()._replace(debug=True))
 
 
 def _split(option: str) -> tuple[str, str]:

@@ -119,7 +119,10 @@ def _arg_types(kernel: Kernel, given: Mapping[str, Argument]) -> dict[str, ArgTy
         given = {**given, parameters[0].name: kernel.receiver}
     names = [parameter.name for parameter in parameters]
     if unknown := [name for name in given if name not in names]:
-        raise ArgumentError(f"there is no parameter {unknown[0]!r}", hint=f"it takes {', '.join(names) or 'nothing'}")
+        named = "; targets are passed by position" if unknown[0].startswith("target") else ""
+        raise ArgumentError(
+            f"there is no parameter {unknown[0]!r}", hint=f"it takes {', '.join(names) or 'nothing'}{named}"
+        )
     return {each.name: _arg_type(each, given.get(each.name, _MISSING), kernel) for each in parameters}
 
 

@@ -34,6 +34,21 @@ def step():
     g.add_memset(x, 1.0)
     return g, {"bind": {"x": x, "y": y}}
 
+@qp.kernel
+def ratio(x: A, y: A):
+    for i in x:
+        x[i] = x[i] / y[i] - y[i] / 3.0
+
+def ratios():
+    x, y = qp.ndarray(qp.f32, 4), qp.ndarray(qp.f32, 4)
+    g = qp.graph.Graph()
+    g.add_kernel(ratio, x, y)
+    return g, {"bind": {"x": x, "y": y}}
+
+def misspelt():
+    graph, options = step()
+    return graph, {"bound": options["bind"]}
+
 def nothing():
     return 3
 
@@ -82,9 +97,18 @@ def test_kernels(program, capsys):
     assert Path("saxpy.hipfb").read_bytes().startswith(b"__CLANG_OFFLOAD_BUNDLE__")
 
 
+def test_a_graph_is_compiled_with_fast_math(program):
+    assert main(["save", "program.py:ratios", "--target", "x86-64", "-o", "exact.qpg"]) == 0
+    assert main(["save", "program.py:ratios", "--target", "x86-64", "-o", "fast.qpg", "--fast-math"]) == 0
+    assert Path("exact.qpg").read_bytes() != Path("fast.qpg").read_bytes()
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["save", "program.py:misspelt", "--target", "gfx942"], "'bound', which Graph.save does not take"),
+        (["save", "program.py:step", "--target", "gfx942", "--arg", "n=3"], "--arg: program.py:step is no kernel"),
+        (["save", "program.py:saxpy", "--target", "gfx942", "--debug"], "a saved file has no checks"),
         (["save", "program.py:nothing", "--target", "gfx942"], "returns int, not a graph and a dict"),
         (["save", "program.py:broken", "--target", "gfx942"], "cannot be run: ValueError: why"),
         (["save", "program.py:none", "--target", "gfx942"], "no kernel or function 'none'"),

@@ -38,23 +38,27 @@ def here() -> tuple[str, ...]:
     return ("cpu:x86-64-v3", "cpu:x86-64") if set(flags.split()) >= _V3 else ("cpu:x86-64",)
 
 
-@functools.cache
 def load_library(image: bytes) -> ctypes.CDLL:
-    """The shared object ``image``, which stays loaded until the process ends.
+    """The shared object ``image``, which stays loaded until the process ends, with the number of threads of ``qp.init``.
 
     Raises:
         SavedGraphError: the system refuses it.
     """
+    loaded = _loaded(image)
+    ctypes.c_int32.in_dll(loaded, "qpg_threads").value = current_config().num_threads or 0
+    return loaded
+
+
+@functools.cache
+def _loaded(image: bytes) -> ctypes.CDLL:
     if sys.platform != "linux":
         raise SavedGraphError(f"saved graphs run on the CPU of Linux only, not of {platform.system()}")
     handle = os.memfd_create(f"quadpy-{hashlib.sha256(image).hexdigest()[:12]}")
     try:
         with open(handle, "wb", closefd=False) as file:
             file.write(image)
-        loaded = ctypes.CDLL(f"/proc/self/fd{'/' * next(_SLASHES)}{handle}")
+        return ctypes.CDLL(f"/proc/self/fd{'/' * next(_SLASHES)}{handle}")
     except OSError as error:
         raise SavedGraphError(f"the system does not load the code of the saved graph: {error}") from error
     finally:
         os.close(handle)
-    ctypes.c_int32.in_dll(loaded, "qpg_threads").value = current_config().num_threads or 0
-    return loaded

@@ -130,8 +130,8 @@ class SavedMemory:
         """Make ``start`` constant memory with ``data``; it may belong to the graph already."""
         number = self.find(start, len(data))
         array = self.own(start, len(data), kept=False) if number is None else self.arrays[number]
-        array.memory = "constant"
-        self._data[self.arrays.index(array)] = data
+        place = self.arrays.index(array)
+        array.memory, array.name, self._data[place] = "constant", f"constant{place}", data
 
     def find(self, start: int, nbytes: int) -> int | None:
         """The number of the array that has these bytes; None if none has all of them."""

@@ -429,6 +429,19 @@ def test_a_graph_without_kernels_runs_on_each_target(fakes, tmp_path):
         Reader(file, "gfx1100")
 
 
+def test_structs_of_the_host_may_begin_anywhere(tmp_path):
+    body = qp.types.struct(a64=qp.i8, b=qp.i8)
+    x, file = body.ndarray(4), tmp_path / "bodies.qpg"
+    graph = qp.graph.Graph()
+    graph.add_memset(x, 7, element=1)
+    graph.save(file, targets=[HERE], bind={"x": x})
+    numbers = np.zeros(9, np.int8)
+    with Reader(file, "cpu") as reader:
+        reader.bind("x", numbers.ctypes.data + 1, 4)
+        reader.run()
+    assert numbers.tolist() == [0] + [7] * 8
+
+
 def test_an_array_without_axes_needs_no_shape(tmp_path):
     """``bind`` passes NULL; the sanitizers see what the reader does with it."""
     x, source = qp.ndarray(qp.f32, ()), tmp_path / "main.c"

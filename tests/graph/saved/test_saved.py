@@ -166,6 +166,25 @@ def test_a_part_of_an_array_can_be_bound(path):
     assert whole.to_numpy().tolist() == [10.0, 13.5, 17.0, 20.5, 4.0, 5.0, 6.0, 7.0]
 
 
+THREADS = """
+import os
+import numpy as np
+import quadpy as qp
+
+qp.graph.load(FILE)
+qp.init(arch=qp.cpu, cpu_max_num_threads=1)
+numbers, before = np.ones(1 << 20, np.float32), len(os.listdir("/proc/self/task"))
+with qp.graph.load(FILE) as loaded:
+    loaded.run(x=numbers, y=numbers.copy())
+print(len(os.listdir("/proc/self/task")) - before)
+"""
+
+
+def test_a_load_takes_the_number_of_threads_of_qp_init(path):
+    saved(path)
+    assert run(f"FILE = {str(path)!r}{THREADS}") == "0\n"
+
+
 def test_other_sizes(path):
     saved(path)
     with qp.graph.load(path) as loaded:

@@ -136,6 +136,8 @@ def by_value(s: qp.types.struct(a=qp.f32), x: F32):
     ("kernel", "message"), [(named, "names field"), (talking, "it prints"), (by_value, "s is a struct")]
 )
 def test_what_cannot_be_saved(kernel, message, path):
+    with pytest.raises(ArgumentError, match=r"(?s)no parameter 'targets'.*targets are passed by position"):
+        half_step.save(path, targets=["x86-64"])
     with pytest.raises(GraphError, match=message):
         kernel.save(path)
     assert not path.exists()

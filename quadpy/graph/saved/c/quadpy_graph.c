@@ -902,9 +902,9 @@ __attribute__((noinline)) static void load(qpg_graph *graph, const void *target)
 
 /* What follows from the arrays that are bound ------------------------------------------------------------------------------ */
 
-/* The bytes of one scalar: the number in the name of its type. */
+/* The bytes of one scalar: the number in the name of its type; 1 for structs. */
 static int64_t alignment_of(const char *type) {
-  long bits = strtol(type + strcspn(type, "0123456789"), NULL, 10);
+  long bits = strchr(type, '(') ? 8 : strtol(type + strcspn(type, "0123456789"), NULL, 10);
   return bits == 16 || bits == 32 || bits == 64 ? bits / 8 : 1;
 }
 
