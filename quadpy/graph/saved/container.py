@@ -42,13 +42,18 @@ def packed(manifest: bytes, entries: Mapping[str, bytes]) -> bytes:
         encoded, start = name.encode(), len(body)
         padding = -(start + _LOCAL.size + len(encoded) + 4) % ALIGNMENT
         extra = struct.pack("<HH", _PADDING, padding) + bytes(padding)
-        if start + len(data) + (1 << 16) >= 1 << 32:
-            raise SavedGraphError("a saved graph of 4 GiB or more", hint="bind large arrays, rather than saving them")
+        require_room(start + len(data))
         facts = (_VERSION, 0, 0, 0, _DAY, zlib.crc32(data), len(data), len(data), len(encoded))
         body += _LOCAL.pack(b"PK\3\4", *facts, len(extra)) + encoded + extra + data
         listing += _CENTRAL.pack(b"PK\1\2", _UNIX, *facts, 0, 0, 0, 0, _MODE, start) + encoded
     count = len(entries) + 1
     return bytes(body + listing + _END.pack(b"PK\5\6", 0, 0, count, count, len(listing), len(body), 0))
+
+
+def require_room(nbytes: int) -> None:
+    """SavedGraphError for a file with ``nbytes`` bytes of data that would be 4 GiB or larger."""
+    if nbytes + (1 << 16) >= 1 << 32:
+        raise SavedGraphError("a saved graph of 4 GiB or more", hint="bind large arrays, rather than saving them")
 
 
 class _Entry(NamedTuple):

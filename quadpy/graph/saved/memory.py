@@ -18,7 +18,7 @@ from quadpy.errors import ArgumentError
 from quadpy.graph.model.arguments import sequence_of
 from quadpy.graph.model.extents import in_order, memory_text, overlap
 from quadpy.graph.model.order import MemoryRange
-from quadpy.graph.saved.container import name_of
+from quadpy.graph.saved.container import name_of, require_room
 from quadpy.hostmath.struct_ndarray import record_of_key
 from quadpy.jit.array_views import view_of
 from quadpy.runtime.arrays.dense import DenseArray
@@ -162,13 +162,15 @@ class SavedMemory:
     def _read(self, array: SavedArray) -> bytes | None:
         """What is there now; None for zeros, with which internal memory begins."""
         if "host" in self.device.driver.features:
-            data = ctypes.string_at(array.start, array.nbytes)
+            there = np.ctypeslib.as_array((ctypes.c_uint8 * array.nbytes).from_address(array.start))
         else:
             self.device.synchronize()
             there = np.empty(array.nbytes, np.uint8)
             self.device.staging.download(address_of(there), array.start, array.nbytes, DEFAULT_STREAM)
-            data = there.tobytes()
-        return data if array.memory == "constant" or any(data) else None
+        if array.memory != "constant" and not there.view(np.bool_).any():  # as numbers, all would be read
+            return None
+        require_room(array.nbytes)
+        return there.tobytes()
 
 
 _TAKEN: Final = ("stream", "self")

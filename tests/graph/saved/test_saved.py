@@ -152,6 +152,20 @@ def test_fields_are_in_the_order_of_their_use(path):
             assert [array.shape[0] for array in loaded.arrays[1:]] == [field.nbytes for field in used]
 
 
+def test_a_field_that_a_file_has_no_room_for(path):
+    """A sparse tree needs the room of all of its cells, and is refused before they are copied."""
+    resource = pytest.importorskip("resource")
+    sparse, x = qp.field(qp.f32), floats(1, 2)
+    qp.root.pointer(qp.i, 1 << 20).dense(qp.i, 1 << 10).place(sparse)
+    g = qp.graph.Graph()
+    g.add_kernel(raise_all, sparse, x)
+    raise_all(sparse, x)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(SavedGraphError, match="4 GiB or more"):
+        g.save(path, bind={"x": x})
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1 << 20
+
+
 def test_several_threads_save_to_one_file(path):
     with ThreadPoolExecutor(4) as threads:
         assert set(threads.map(saved, [path] * 40)) == {path}
