@@ -130,7 +130,7 @@ class FusingPlan:
         found = self._one_launch()
         if isinstance(found, str):
             return found
-        depth, blocks = depth_of(flow or tuple(range(len(self.code.tasks)))), found.launches[0].blocks(values)
+        depth, blocks = depth_of(self.code.steps), found.launches[0].blocks(values)
         meetings = found.code.tasks[0].meetings
         return why_slower(driver, depth, meetings, blocks or found.most_blocks, loops=loops, fuse=fuse) or found
 
