@@ -59,6 +59,7 @@ def _graph_of(where: str, function: Any) -> tuple[Graph, dict[str, Any]]:
             "bind",
             "constants",
             "internal",
+            "fuse",
         }:
             return graph, options
     raise ArgumentError(

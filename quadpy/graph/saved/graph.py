@@ -148,7 +148,7 @@ class SavedGraph(OneProcess):
         """What can be launched, with these arrays."""
         nodes = self._nodes.bound(views, shapes)
         if self._exec is None:
-            self._exec = _graph_of(self.device, nodes).instantiate(fuse=False)
+            self._exec = _graph_of(self.device, nodes).make_executable(fuse=self._nodes.fuse)
         else:
             self._exec.replace({node.name: node for node in nodes if node.kind != "empty"}, same_order=True)
         return self._exec

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from quadpy.core.formula import formula_from_json
+from quadpy.core.importing import import_late
 from quadpy.errors import ArgumentError, QuadpyError
 from quadpy.graph.model.inspect import GraphInfo, NodeInfo
 from quadpy.graph.model.kernels import node_of_launches
@@ -22,6 +23,7 @@ from quadpy.jit.misfits import Misfit
 if TYPE_CHECKING:
     from quadpy.runtime.arrays.view import ArrayMemory
     from quadpy.runtime.device.device import Device
+    from quadpy.runtime.launch.fusion import Fuse
 
 
 class SavedNodes:
@@ -33,6 +35,9 @@ class SavedNodes:
         self._kernels = file.manifest["kernels"]
         try:
             self._plans = [plan_of(file, kernel, target, device) for kernel in self._kernels]
+            self.fuse: Fuse = False
+            if "host" not in device.driver.features:
+                self.fuse = import_late("quadpy.graph.saved.one_launch").join(file, target, self._plans)
             self._formulas = [
                 {key: _evaluator(work[key]) for key in ("bytes", "width") if key in work} for work in self._works
             ]

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from quadpy._version import __version__
 from quadpy.core.dtypes import Scalar
-from quadpy.core.flow import conditions_of, has_loop
+from quadpy.core.flow import conditions_of
 from quadpy.core.narrow import MOST_NARROW_BYTES
 from quadpy.core.target import TargetSpec
 from quadpy.errors import ArgumentError, GraphError
 from quadpy.graph.saved.manifest import FORMAT
 from quadpy.graph.saved.memory import ALIGNED
 from quadpy.graph.saved.saving import file_of, store, write_whole
-from quadpy.graph.saved.targets import KernelCode, kernels_to_json, require_storable, targets_of
+from quadpy.graph.saved.targets import Forms, KernelCode, kernels_to_json, require_storable, targets_of
 from quadpy.graph.saved.writer import effects_of, place_of
 from quadpy.lang.arguments import ArgType, ArrayArg, ScalarArg, StructArg, VecArg
 from quadpy.runtime.device.devices import current_device
@@ -59,12 +59,8 @@ def save_kernel(
         each: type for each, type in types[0].items() if isinstance(type, (ArrayArg, ScalarArg, VecArg, StructArg))
     }
     arrays, sizes = _arrays(passed, codes[0])
-    looped = [spec.family != "cpu" and has_loop(code.flow) for spec, code in zip(specs, codes, strict=True)]
-    again = [
-        compiled_for(spec, predicated=True)[0].code if has else None for spec, has in zip(specs, looped, strict=True)
-    ]
     conditions = [(each, cast("ArrayArg", passed[each]).type.elem.nbytes) for each in conditions_of(codes[0].flow)]
-    forms = list(zip(specs, codes, again, strict=True))
+    forms = [Forms.of(spec, lambda to=spec, **form: compiled_for(to, **form)[0].code) for spec in specs]
     only = KernelCode(0, name, place_of(source.span), conditions, False, forms)
     entries: dict[str, bytes] = {}
     manifest = {

@@ -15,18 +15,23 @@ from quadpy.graph.saved.manifest import write
 from quadpy.graph.saved.memory import SavedMemory
 from quadpy.graph.saved.targets import Targets, targets_of
 from quadpy.graph.saved.writer import Writer
+from quadpy.runtime.launch.fusion import require_fuse
 
 if TYPE_CHECKING:
     from quadpy.runtime.device.device import Device
+    from quadpy.runtime.launch.fusion import Fuse
 
 
 def save_graph(
     device: Device, nodes: Sequence[Node], owned: Iterable[MemoryRange], path: str | os.PathLike[str],
     targets: Iterable[str] | str | None, bind: Mapping[str, Any], constants: Iterable[Any], internal: Iterable[Any],
+    fuse: Fuse,
 ) -> None:  # fmt: skip
     """See ``Graph.save``; ``owned`` is memory that belongs to the graph."""
     file = file_of(path)
-    writer = Writer(nodes, SavedMemory(device, bind, constants, internal, owned), Targets(targets_of(targets, device)))
+    require_fuse(fuse)
+    memory = SavedMemory(device, bind, constants, internal, owned)
+    writer = Writer(nodes, memory, Targets(targets_of(targets, device)), fuse)
     store(file, writer.manifest(), writer.entries)
 
 

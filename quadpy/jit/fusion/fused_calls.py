@@ -59,6 +59,7 @@ class FusedCalls:
 
     def bind(self, number: int, arguments: bytes) -> None:
         """See ``OneLaunch.bind``."""
+        arguments = self._codes[number].packed(arguments)
         for source, target, size in self._places[number]:
             self._bytes[target : target + size] = arguments[source : source + size]
         self._iterations[number] = self._codes[number].iterations(arguments)

@@ -42,6 +42,10 @@ class CallCode:
         self._extents: list[Evaluator] = [compile_formula(extent) for extent in extents]
         self._values = struct.Struct(layout.format)
 
+    def packed(self, arguments: bytes) -> bytes:
+        """The argument block of a call with ``arguments``, which are one."""
+        return arguments
+
     def iterations(self, arguments: bytes) -> int:
         """The iterations of its longest loop, among those that the host can count."""
         values = self._values.unpack_from(arguments)
