@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
+import functools
 import os
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -32,6 +32,9 @@ from quadpy.runtime.device.devices import current_device
 from quadpy.runtime.device.modules import Label
 from quadpy.runtime.launch.capturing import CAPTURES, differentiating_here
 from quadpy.runtime.launch.launch import HostLaunch, Prepared
+
+if TYPE_CHECKING:
+    from quadpy.jit.fusion.plan import FusingPlan
 
 T = TypeVar("T")
 
@@ -78,10 +81,10 @@ class SavedKernel(OneProcess):
         try:
             (kernel,) = file.manifest["kernels"]
             self._parameters = [(name, *kind) for name, *kind in file.manifest["parameters"]["values"]]
-            self._plan: CpuPlan | GpuPlan = plan_of(
+            self._plan: CpuPlan | GpuPlan | FusingPlan = _fusing(plan_of(
                 file, kernel, target, device, keep_hidden=True, seed=current_config().random_seed,
                 result_shape=ast.literal_eval(file.manifest["parameters"]["result"]),
-            )  # fmt: skip
+            ))  # fmt: skip
         except (KeyError, IndexError, TypeError, ValueError, AttributeError, SyntaxError, RecursionError) as error:
             raise damaged(f"the facts of its kernel cannot be read ({error})") from error
         self.__name__: str = kernel["name"]
@@ -109,7 +112,9 @@ class SavedKernel(OneProcess):
             )  # fmt: skip
         if (observer := CAPTURES.observer) is None:
             return run
-        return partial(import_late("quadpy.jit.observed_call").run_observed, observer, self._label, self._plan)
+        return functools.partial(
+            import_late("quadpy.jit.observed_call").run_observed, observer, self._label, self._plan
+        )
 
     def prepare(self, /, *args: Any, **kwargs: Any) -> Prepared | HostLaunch:
         """Return what a call with ``args`` and ``kwargs`` would launch; a graph takes it as a node."""
@@ -141,6 +146,15 @@ class SavedKernel(OneProcess):
 
     def __repr__(self) -> str:
         return f"<SavedKernel {self.__name__} for {self.target} on {self.device}>"
+
+
+def _fusing(plan: CpuPlan | GpuPlan) -> CpuPlan | GpuPlan | FusingPlan:
+    """``plan``, whose loops on a GPU are one launch by the rule of kernels that are compiled."""
+    if isinstance(plan, CpuPlan) or (one := plan.origin.one) is None:  # type: ignore[union-attr]  # a SavedOrigin
+        return plan
+    fusion, (first, *_) = import_late("quadpy.jit.fusion.plan"), plan.launches
+    made = functools.partial(fusion.FusedPlan, one, plan, name=first.name.partition(",")[0], spans=[first.span])
+    return fusion.FusingPlan(plan, plan.device, "auto", made)  # type: ignore[no-any-return]  # as annotated
 
 
 def _numbers(given: Any, type: str, shape: tuple[int, ...], name: str) -> list[Any]:

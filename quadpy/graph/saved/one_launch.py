@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
-from quadpy.core.artifact import AbiLayout, CodeObject
+from quadpy.core.artifact import AbiLayout, AbiValue, CodeObject
 from quadpy.core.formula import BlockValue
 from quadpy.core.target import parse_target
 from quadpy.errors import DriverError
-from quadpy.graph.saved.container import damaged
 from quadpy.graph.saved.facts import code_from_json
 from quadpy.graph.saved.manifest import SavedFile
 from quadpy.jit.fusion.fused_calls import FusedCalls
@@ -40,13 +39,15 @@ class Move(NamedTuple):
     nbytes: int
     element: int = 1
 
-    def does(self, other: object) -> bool:
+    @property
+    def letters(self) -> Sequence[str]:
+        """For each value of its arguments the possible letters in ``struct``'s language."""
+        last = ("Q", "iq") if self.kind == "copy" else {1: "B", 2: "H", 4: "I", 8: "Q"}[self.nbytes]
+        return "Q", "iq", *last
+
+    def does(self, other: Move) -> bool:
         """Whether its code does the ``other`` one."""
-        return (
-            isinstance(other, Move)
-            and self.kind == other.kind
-            and not (other.nbytes % self.nbytes or self.nbytes % other.element)
-        )
+        return self.kind == other.kind and not (other.nbytes % self.nbytes or self.nbytes % other.element)
 
 
 class _MoveCode(CallCode):
@@ -70,7 +71,7 @@ class SavedFusion:
     """One launch of all works of ``file`` on a target: its code, and the calls that it does."""
 
     def __init__(self, file: SavedFile, target: str) -> None:
-        facts = file.manifest.get("fused")
+        facts = file.manifest["fused"]
         self.wanted: Fuse = "auto" if facts is None or not facts["always"] else True
         self.code: CodeObject | str = "the file has no code for it"
         if facts is None:
@@ -81,6 +82,12 @@ class SavedFusion:
             return
         made = facts["kernel"]["code"][target]
         self.code = code_from_json(made, facts["kernel"]["layout"], target, file.entries[made["image"]])
+        values = iter(self.code.layout.values)
+        letters = [[value[3] for value in kernel["layout"]["values"]] for kernel in file.manifest["kernels"]]
+        self._layouts = [
+            [_part(values, code.letters if isinstance(code, Move) else letters[code]) for code in level]
+            for level in self._levels
+        ]
 
     def codes_of(self, levels: Sequence[Sequence[Call]]) -> list[list[CallCode]] | str:
         """The code of each call; a text if they are not those of the file."""
@@ -88,34 +95,38 @@ class SavedFusion:
             return self.code
         if [len(level) for level in levels] != [len(level) for level in self._levels]:
             return _OTHER
-        values, found = iter(self.code.layout.values), []
-        for level, wanted in zip(levels, self._levels, strict=True):
-            found.append(list[CallCode]())
-            for (origin, _), code in zip(level, wanted, strict=True):
-                if isinstance(code, Move):
-                    if not code.does(origin):
-                        return _OTHER
-                    own = list(islice(values, 4 if code.kind == "copy" else 3))
-                    moved = tuple(replace(value, offset=value.offset - own[0].offset) for value in own)
-                    found[-1].append(_MoveCode(code, cast("Move", origin).element, AbiLayout(moved, 0)))
-                    continue
-                if not isinstance(origin, SavedOrigin) or (origin.fusion, origin.number) != (self, code):
-                    return _OTHER
-                own = list(islice(values, len(origin.layout.values)))
-                if [value.code for value in own] != [value.code for value in origin.layout.values]:
-                    raise damaged("the arguments of its one launch are not those of its kernels")
-                found[-1].append(origin)
-        return found
+        found = [
+            [self._code_of(origin, code, layout) for (origin, _), code, layout in zip(*each, strict=True)]
+            for each in zip(levels, self._levels, self._layouts, strict=True)
+        ]
+        known = [[code for code in level if code is not None] for level in found]
+        return known if known == found else _OTHER
+
+    def _code_of(self, origin: object, code: int | Move, layout: AbiLayout) -> CallCode | None:
+        """That of a call of ``origin``, if it is what ``code`` does."""
+        if isinstance(code, Move):
+            return _MoveCode(code, origin.element, layout) if isinstance(origin, Move) and code.does(origin) else None
+        if isinstance(origin, SavedOrigin) and (origin.fusion, origin.number) == (self, code):
+            return origin
+        return None
 
 
-def join(file: SavedFile, target: str, plans: Sequence[GpuPlan]) -> Fuse:
-    """Let the kernels of ``file``, whose ``plans`` these are, be one launch together; whether that is wanted."""
+def _part(values: Iterator[AbiValue], letters: Sequence[str]) -> AbiLayout:
+    """The layout of the next call's ``values``, whose letters these are; each begins at a multiple of 8 bytes or its own."""
+    own = list(islice(values, len(letters)))
+    if not all(value.code in tuple(letter) for value, letter in zip(own, letters, strict=True)):
+        raise ValueError("the arguments of one launch are not those of its kernels")
+    return AbiLayout(tuple(replace(value, offset=value.offset - own[0].offset) for value in own), 0)
+
+
+def join(file: SavedFile, target: str, plans: Sequence[GpuPlan]) -> SavedFusion:
+    """Let the kernels of ``file``, whose ``plans`` these are, be one launch together."""
     fusion = SavedFusion(file, target)
     for number, plan in enumerate(plans):
         origin = plan.origin
         assert isinstance(origin, SavedOrigin)
         origin.fusion, origin.number = fusion, number
-    return fusion.wanted
+    return fusion
 
 
 class SavedOrigin(CallCode):
@@ -132,7 +143,7 @@ class SavedOrigin(CallCode):
     ) -> None:
         super().__init__(code.layout, **costs_of(code))
         self.repeatable = repeated is not None
-        self._device, self._repeated, self._one, self._setter = device, repeated, one, setter
+        self._device, self._repeated, self.one, self._setter = device, repeated, one, setter
         self.fusion: SavedFusion | None = None
         self.number = 0
 
@@ -183,8 +194,8 @@ class SavedOrigin(CallCode):
 
     def _found(self, levels: Sequence[Sequence[Call]]) -> tuple[CodeObject, list[list[CallCode]]] | str:
         """The code of one launch for these calls, and that of each of them."""
-        if self._one is not None and [[origin for origin, _ in level] for level in levels] == [[self]]:
-            return self._one, [[self]]
+        if self.one is not None and [[origin for origin, _ in level] for level in levels] == [[self]]:
+            return self.one, [[self]]
         if self.fusion is None:
             return _OTHER
         code, codes = self.fusion.code, self.fusion.codes_of(levels)

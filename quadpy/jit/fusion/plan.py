@@ -69,7 +69,7 @@ class FusingPlan:
     """A plan that runs ``separate`` launches, or one; ``compile_fused`` gives the latter, or the reason why it is impossible."""
 
     def __init__(
-        self, separate: GraphPlan, device: Device, fuse: Fuse, compile_fused: Callable[[], FusedPlan | str]
+        self, separate: GraphPlan | GpuPlan, device: Device, fuse: Fuse, compile_fused: Callable[[], FusedPlan | str]
     ) -> None:
         self.separate, self.device, self._fuse, self._compile = separate, device, fuse, compile_fused
         self.code, self.fields, self.footprints = separate.code, separate.fields, separate.footprints
