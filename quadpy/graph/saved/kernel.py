@@ -137,8 +137,11 @@ class SavedKernel(OneProcess):
         for name, type, *shape in self._parameters:
             if type == "array":
                 values += there[name].abi[: 1 + axes[name]]  # those of elements are known
+            elif type == "struct":
+                for path, scalar, *extents in map(str.split, shape):
+                    values += _numbers(_member(given[name], path, name), scalar, extents, f"{name}.{path}")
             else:
-                values += _numbers(given[name], type, tuple(map(int, shape)), name)
+                values += _numbers(given[name], type, shape, name)
         try:
             return use(values, views)
         except Misfit:
@@ -157,8 +160,21 @@ def _fusing(plan: CpuPlan | GpuPlan) -> CpuPlan | GpuPlan | FusingPlan:
     return fusion.FusingPlan(plan, plan.device, "auto", made)  # type: ignore[no-any-return]  # as annotated
 
 
-def _numbers(given: Any, type: str, shape: tuple[int, ...], name: str) -> list[Any]:
+def _member(given: Any, path: str, name: str) -> Any:
+    """The member of ``given``, a struct or a dict, at the end of the ``path`` of names."""
+    try:
+        for step in path.split("."):
+            given = given[step] if isinstance(given, Mapping) else getattr(given, step)
+    except (KeyError, AttributeError):
+        raise ArgumentError(
+            f"{name} takes a struct or a dict with {path}", hint="pass one with all of its members"
+        ) from None
+    return given
+
+
+def _numbers(given: Any, type: str, extents: Sequence[str], name: str) -> list[Any]:
     """``given`` as numbers of the argument block."""
+    shape = tuple(map(int, extents))
     if not shape:
         return [number_of(given, BY_NAME[type], name)]
     parts = np.asarray(given.to_numpy() if hasattr(given, "to_numpy") else given)

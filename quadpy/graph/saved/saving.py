@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -28,7 +29,7 @@ def save_graph(
     fuse: Fuse,
 ) -> None:  # fmt: skip
     """See ``Graph.save``; ``owned`` is memory that belongs to the graph."""
-    file = file_of(path)
+    file = new_file(path)
     require_fuse(fuse)
     memory = SavedMemory(device, bind, constants, internal, owned)
     writer = Writer(nodes, memory, Targets(targets_of(targets, device)), fuse)
@@ -43,6 +44,14 @@ def file_of(path: str | os.PathLike[str]) -> Path:
         raise ArgumentError(f"{path!r} is not a path", call_site(), hint="graph.save('step.qpg')") from None
 
 
+def new_file(path: str | os.PathLike[str]) -> Path:
+    """``file_of(path)``; FileNotFoundError if its folder does not exist, before anything is compiled."""
+    file = file_of(path)
+    if not file.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "there is no folder for it", str(file))
+    return file
+
+
 def store(file: Path, manifest: dict[str, Any], entries: dict[str, bytes]) -> None:
     """Write a saved graph or kernel."""
     write_whole(file, write(manifest, entries))
@@ -54,5 +63,7 @@ def write_whole(file: Path, data: bytes) -> None:
     try:
         beside.write_bytes(data)
         beside.replace(file)
+    except OSError as error:
+        raise type(error)(error.errno, error.strerror, str(file)) from None  # not the name of the other file
     finally:
         beside.unlink(missing_ok=True)

@@ -104,7 +104,10 @@ class Writer:
     def _kernel(self, node: KernelNode) -> dict[str, Any]:
         call = _call_of(node)
         if call is None or getattr(call.plan, "elsewhere", None) is None:
-            refuse(node, "it is not known how to compile its kernel again")
+            refuse(
+                node, "this process only has machine code of its kernel, as of all that was loaded from files",
+                "build the graph of the kernels that were saved, and save that; or copy their file",
+            )  # fmt: skip
         code = call.plan.code
         values = dict(zip([_key(value) for value in code.layout.values], call.unpack(call.block), strict=True))
         pointers = [value.param for value in code.layout.values if value.part == "pointer" and value.param != "$shadow"]
