@@ -7,12 +7,14 @@ module must therefore come from the lowering, which follows the target's capabil
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final
 
 import llvmlite.binding as llvm
 
-from quadpy.codegen.host import initialize_all
+from quadpy.codegen.host import initialize_all, parsed
 from quadpy.codegen.objects.link import link_amdgpu
 from quadpy.codegen.ptx_repairs import repaired
 from quadpy.core.target import NVIDIA_ARCHS, TargetSpec, amd_arch
@@ -55,13 +57,14 @@ def emit_amdgpu(ir_text: str, spec: TargetSpec, *, opt: int = 3, want_asm: bool 
         raise CodegenError(f"{spec} is not an AMD target")
     amd_arch(spec.arch)  # LLVM replaces an unknown name by another processor, and aborts later
     machine = _machine(spec, opt)
-    module = _optimized(ir_text, spec, machine, opt)
-    # Emitting rewrites a module in place, and emitting one twice aborts the process: assembly comes from a copy.
-    bitcode = module.as_bitcode() if want_asm else b""
-    obj = machine.emit_object(module)
+    with _optimized(ir_text, spec, machine, opt) as module:
+        # Emitting rewrites a module in place, and emitting one twice aborts the process: assembly comes from a copy.
+        optimized = str(module) if want_asm else ""
+        obj = machine.emit_object(module)
     if not want_asm:
         return obj, ""
-    return obj, machine.emit_assembly(llvm.parse_bitcode(bitcode, llvm.create_context()))
+    with parsed(optimized) as module:
+        return obj, machine.emit_assembly(module)
 
 
 PLAIN_PARAMETERS: Final = 4_352
@@ -79,7 +82,8 @@ def compile_nvptx(ir_text: str, spec: TargetSpec, *, opt: int = 3, parameter_byt
         raise CodegenError(f"{spec} is not an NVIDIA target")
     newer = parameter_bytes > PLAIN_PARAMETERS and spec.arch in _BEFORE_PTX_81
     machine = _machine(replace(spec, features=_MANY_PARAMETERS) if newer else spec, opt)
-    return repaired(str(machine.emit_assembly(_optimized(ir_text, spec, machine, opt))))
+    with _optimized(ir_text, spec, machine, opt) as module:
+        return repaired(str(machine.emit_assembly(module)))
 
 
 @functools.cache
@@ -89,17 +93,13 @@ def _machine(spec: TargetSpec, opt: int) -> llvm.TargetMachine:
     return target.create_target_machine(cpu=spec.arch, features=spec.features, opt=opt)
 
 
-def _optimized(ir_text: str, spec: TargetSpec, machine: llvm.TargetMachine, opt: int) -> llvm.ModuleRef:
-    try:
-        # A context per module: LLVM's global one must not be used from several threads.
-        module = llvm.parse_assembly(ir_text, llvm.create_context())
-        module.verify()
-    except RuntimeError as error:
-        raise CodegenError(f"LLVM refused the module: {error}", hint="this is a bug in quadpy") from error
-    if (module.triple, module.data_layout) != _NAMES[spec.family]:
-        raise CodegenError(f"the module does not name the data layout and triple of {spec.family.upper()}")
-    options = llvm.create_pipeline_tuning_options(speed_level=opt)
-    options.slp_vectorization = opt > 1  # off by default in llvmlite; it makes the packed f16 and f32 instructions
-    builder = llvm.create_pass_builder(machine, options)
-    builder.getModulePassManager().run(module, builder)
-    return module
+@contextmanager
+def _optimized(ir_text: str, spec: TargetSpec, machine: llvm.TargetMachine, opt: int) -> Iterator[llvm.ModuleRef]:
+    with parsed(ir_text) as module:
+        if (module.triple, module.data_layout) != _NAMES[spec.family]:
+            raise CodegenError(f"the module does not name the data layout and triple of {spec.family.upper()}")
+        options = llvm.create_pipeline_tuning_options(speed_level=opt)
+        options.slp_vectorization = opt > 1  # off by default in llvmlite; it makes the packed f16 and f32 instructions
+        builder = llvm.create_pass_builder(machine, options)
+        builder.getModulePassManager().run(module, builder)
+        yield module

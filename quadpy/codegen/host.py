@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import functools
 import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Final
 
 import llvmlite.binding as llvm
 
-from quadpy.codegen.host_repairs import may_need_repair, repaired
+from quadpy.codegen.host_repairs import may_need_repair, repaired_text
 from quadpy.core.target import CPU_MACHINES, elf_triple, machine_of
 from quadpy.errors import CodegenError, UnknownTargetError
 
@@ -111,25 +113,45 @@ def compile_host(ir_text: str, cpu: str = "native", *, opt: int = 3) -> bytes:
     CodegenError if LLVM rejects the text.  Safe from any thread.
     """
     machine = host_machine(*resolve_cpu(cpu), opt, triple_of(cpu))
-    return bytes(machine.emit_object(_optimised(ir_text, machine, opt)))
+    with _optimised(ir_text, machine, opt) as module:
+        return bytes(machine.emit_object(module))
 
 
 def compile_host_asm(ir_text: str, cpu: str = "native", *, opt: int = 3) -> str:
     """The assembly of the object that ``compile_host`` makes, for a reader."""
     machine = host_machine(*resolve_cpu(cpu), opt, triple_of(cpu))
-    return str(machine.emit_assembly(_optimised(ir_text, machine, opt)))
+    with _optimised(ir_text, machine, opt) as module:
+        return str(machine.emit_assembly(module))
 
 
-def _optimised(ir_text: str, machine: llvm.TargetMachine, opt: int) -> llvm.ModuleRef:
-    """A fresh module (emission rewrites a module in place), verified and optimised."""
-    try:
-        module = llvm.parse_assembly(ir_text, llvm.create_context())
-        module.verify()
-    except RuntimeError as error:
-        raise CodegenError(f"LLVM refused a module for the CPU: {error}") from error
-    builder = llvm.create_pass_builder(machine, _tuning(opt, _largest_function(ir_text)))
-    builder.getModulePassManager().run(module, builder)
-    return repaired(module) if may_need_repair(ir_text) else module
+@contextmanager
+def parsed(ir_text: str) -> Iterator[llvm.ModuleRef]:
+    """The module of ``ir_text``, verified, in a context of its own: LLVM's global one is not for several threads.
+
+    CodegenError if LLVM refuses it.  Both end here, the module before its context.  In the other order, which the
+    garbage collector may choose for what an exception's traceback keeps in a cycle, LLVM ends the process.
+    """
+    with ExitStack() as ends:
+        try:
+            context = ends.enter_context(llvm.create_context())
+            module = ends.enter_context(llvm.parse_assembly(ir_text, context))
+            module.verify()
+        except RuntimeError as error:
+            raise CodegenError(f"LLVM refused a module: {error}", hint="this is a bug in quadpy") from error
+        yield module
+
+
+@contextmanager
+def _optimised(ir_text: str, machine: llvm.TargetMachine, opt: int) -> Iterator[llvm.ModuleRef]:
+    """A fresh module (emission rewrites a module in place), optimised."""
+    with parsed(ir_text) as module:
+        builder = llvm.create_pass_builder(machine, _tuning(opt, _largest_function(ir_text)))
+        builder.getModulePassManager().run(module, builder)
+        if not (may_need_repair(ir_text) and (changed := repaired_text(module))):
+            yield module
+            return
+    with parsed(changed) as module:
+        yield module
 
 
 _MOST_VECTORISED: Final = 6_000

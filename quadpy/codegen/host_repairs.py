@@ -26,18 +26,18 @@ _BITS: Final = {"float": "i32", "double": "i64"}
 
 
 def may_need_repair(ir_text: str) -> bool:
-    """Whether ``repaired`` could change the module that LLVM makes of ``ir_text``."""
+    """Whether ``repaired_text`` could change the module that LLVM makes of ``ir_text``."""
     return "imumnum" in ir_text or "half" in ir_text
 
 
-def repaired(module: llvm.ModuleRef) -> llvm.ModuleRef:
-    """``module``, or a module made from its repaired text if it contains what LLVM gets wrong."""
+def repaired_text(module: llvm.ModuleRef) -> str | None:
+    """The repaired text of ``module``, or None if it contains nothing that LLVM gets wrong."""
     if not module.triple.startswith("x86_64"):
-        return module
+        return None
     text, count = str(module), itertools.count(1)
     changed = _EXTREME.sub(lambda found: _compared(found, count), text)
     changed = _HALF.sub(lambda found: _hidden(found, count), changed)
-    return module if changed == text else llvm.parse_assembly(changed, llvm.create_context())
+    return None if changed == text else changed
 
 
 def _compared(found: re.Match[str], count: Iterator[int]) -> str:

@@ -94,9 +94,9 @@ def assemble(ir_text: str, opt: int = 2) -> bytes:
 def _assembled(ir_text: str, opt: int) -> bytes:
     machine = _plain_machine(opt)
     header = f'target datalayout = "{machine.target_data}"\ntarget triple = "{TRIPLE}"\n'
-    module = llvm.parse_assembly(header + ir_text, llvm.create_context())
-    module.verify()
-    return bytes(machine.emit_object(module))
+    with llvm.create_context() as context, llvm.parse_assembly(header + ir_text, context) as module:
+        module.verify()
+        return bytes(machine.emit_object(module))
 
 
 def _plain_machine(opt: int) -> llvm.TargetMachine:
