@@ -342,7 +342,8 @@ class GraphExec(OneProcess):
         internal: Iterable[Any] = (),
         fuse: Fuse = "auto",
     ) -> None:
-        """Like ``Graph.save``, with the same arguments, for the current nodes.
+        """Like ``Graph.save``, with the same ``path``, ``targets``, ``bind``, ``constants``, ``internal`` and ``fuse``, for the
+        current nodes.
 
         Those that are switched off do nothing.
 

@@ -14,8 +14,8 @@ from quadpy.core.target import parse_target
 from quadpy.errors import DriverError
 from quadpy.graph.saved.facts import code_from_json
 from quadpy.graph.saved.manifest import SavedFile
+from quadpy.jit.fusion.call_code import CallCode, costs_of
 from quadpy.jit.fusion.fused_calls import FusedCalls
-from quadpy.jit.fusion.origin import CallCode, costs_of
 from quadpy.jit.fusion.worth import why_separate
 from quadpy.jit.gpu_plan import GpuPlan
 from quadpy.runtime.drivers.graph_driver import CopyWork, FillWork

@@ -15,7 +15,7 @@ from quadpy.jit.fusion.worth import why_separate, why_slower
 from quadpy.jit.gpu_launch import task_launches
 
 if TYPE_CHECKING:
-    from quadpy.jit.fusion.origin import CallCode
+    from quadpy.jit.fusion.call_code import CallCode
     from quadpy.runtime.device.device import Device
     from quadpy.runtime.drivers.driver import StreamHandle
     from quadpy.runtime.launch.fusion import Fuse

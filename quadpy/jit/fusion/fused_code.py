@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 from quadpy.codegen.abi import layout_of
 from quadpy.codegen.schedule import Form
@@ -19,9 +19,6 @@ from quadpy.ir.types import array_of
 from quadpy.jit.compiler import compiled_code
 from quadpy.runtime.device.locks import new_lock
 
-if TYPE_CHECKING:
-    from quadpy.jit.fusion.origin import Code
-
 _ARGUMENT_BYTES: Final = 4096
 """The arguments of a launch, in the form that every driver takes."""
 _MOST_KNOWN: Final = 64
@@ -29,7 +26,17 @@ _known: OrderedDict[tuple[object, ...], CodeObject | str] = OrderedDict()
 _lock = new_lock()
 
 
-def fused_code(levels: Sequence[Sequence[Code]], target: TargetSpec) -> CodeObject | str:
+class WithKernel(Protocol):
+    """The code of one of the calls: its kernel, also as text."""
+
+    @property
+    def kernel(self) -> ir.Kernel: ...
+
+    @property
+    def text(self) -> str: ...
+
+
+def fused_code(levels: Sequence[Sequence[WithKernel]], target: TargetSpec) -> CodeObject | str:
     """Machine code for all of ``levels``, or the reason why not; the last ones are remembered."""
     key = (str(target), *(tuple(code.text for code in level) for level in levels))
     with _lock:
