@@ -199,7 +199,7 @@ def _arrays_of(work: dict[str, Any], kernels: list[Any]) -> Iterator[int]:
     layout = kernels[_number(work["kernel"], kernels)]["layout"]["values"]
     _require(len(work["arguments"]) == len(layout), "the arguments of a kernel")
     for kind, *rest in work["arguments"]:
-        _require(kind in ("pointer", "extent", "stride", "bits"), "an argument")
+        _require(kind in ("pointer", "extent", "bits"), "an argument")
         _conform(rest, [int], "an argument") if kind != "bits" else _require(0 <= rest[0] < 1 << 64, "an argument")
         if kind != "bits":
             yield rest[0]

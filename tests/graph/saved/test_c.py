@@ -150,10 +150,12 @@ def test_c_runs_what_python_saves(case, tmp_path):
                 assert array.to_numpy().tobytes() == theirs[name].tobytes(), name
 
 
-def test_a_kept_file_of_format_1_runs():
+@pytest.mark.parametrize("kept", ["format1", "format1-fused"])
+def test_a_kept_file_of_format_1_runs(kept):
     x, y, z = np.arange(5, dtype=np.float32), np.ones(5, np.float32), np.zeros(5, np.float32)
-    with Reader(Path(__file__).with_name("format1.qpg"), HERE) as reader:
-        reader.run(x=x, y=y, z=z)
+    more = {name: np.array([6, 7, 27], np.int32) for name in ("n", "turns") if kept != "format1"}
+    with Reader(Path(__file__).with_name(f"{kept}.qpg"), HERE) as reader:
+        reader.run(x=x, y=y, z=z, **more)
     np.testing.assert_array_equal(z, 1 + 2.5 * np.arange(5, dtype=np.float32))
 
 

@@ -51,6 +51,17 @@ def test_uses_of_one_launch(check, arch, tmp_path):
     check(tmp_path)
 
 
+def test_what_gpus_need_imports_no_compiler():
+    program = "import sys, quadpy.graph.saved.graph, quadpy.graph.saved.kernel, quadpy.graph.saved.one_launch, quadpy.jit.fusion.plan"
+    names = "('llvmlite', 'quadpy.ir', 'quadpy.codegen', 'quadpy.mathlib', 'quadpy.jit.comp', 'quadpy.jit.plan_maker')"
+    shown = f"print([name for name in sys.modules if name.startswith({names})])"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{program}\n{shown}"], capture_output=True, text=True, check=True, timeout=100,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(map(str, sys.path))},
+    )  # fmt: skip
+    assert done.stdout == "[]\n"
+
+
 def manifest_of(path: Path):
     return json.loads(unpacked(path.read_bytes())[MANIFEST])
 

@@ -80,8 +80,8 @@ typedef struct kernel_t {
   int64_t depth, meetings;
 } kernel_t;
 
-static const char *const sources[] = {"pointer", "extent", "stride", "bits", "size"};
-enum { S_POINTER, S_EXTENT, S_STRIDE, S_BITS, S_SIZE };
+static const char *const sources[] = {"pointer", "extent", "bits", "size"};
+enum { S_POINTER, S_EXTENT, S_BITS, S_SIZE };
 
 static const char *const kinds[] = {"kernel", "copy", "fill", "empty"};
 enum { W_KERNEL, W_COPY, W_FILL, W_EMPTY };
@@ -378,8 +378,7 @@ static uint32_t crc32_of(const unsigned char *at, size_t size) {
 
 static void open_zip(qpg_graph *graph) {
   const unsigned char *file = graph->file;
-  size_t at = graph->file_size >= 22 ? graph->file_size - 22 : 0, least = at > 65535 ? at - 65535 : 0;
-  while (at > least && number(file + at, 4) != 0x06054B50) at--;
+  size_t at = graph->file_size - 22; /* there is no comment */
   if (graph->file_size < 22 || number(file + at, 4) != 0x06054B50)
     fail(graph, "this is not a saved graph, or it is cut short: a ZIP ends otherwise");
   graph->entries = number(file + at + 10, 2);
@@ -902,9 +901,26 @@ static void load_work(qpg_graph *graph, work_t *w, const node *from) {
   }
 }
 
+/* Which extents a caller chooses, and which of them must be equal. */
+static void load_sizes(qpg_graph *graph, const node *root) {
+  const node *sizes = get(graph, root, "sizes", J_LIST), *n;
+  graph->size = (int(*)[2])take(graph, (size_t)sizes->number, sizeof *graph->size);
+  graph->extents = NEW(graph, int64_t, (size_t)sizes->number);
+  for (n = sizes->first; n; n = n->next, graph->sizes++) {
+    int *place = graph->size[graph->sizes];
+    place[0] = array_at(graph, item(n, 0));
+    place[1] = axis_at(graph, place[0], item(n, 1));
+  }
+  graph->guards = get(graph, root, "guards", J_LIST);
+  for (n = graph->guards->first; n; n = n->next) {
+    if (!is_text(find(n, "kind"), "same")) fail(graph, "the file has a condition that this reader does not know");
+    const node *pairs = get(graph, n, "arrays", J_LIST);
+    for (int k = 0; k < 2; k++) axis_at(graph, array_at(graph, item(item(pairs, k), 0)), item(item(pairs, k), 1));
+  }
+}
+
 __attribute__((noinline)) static void load(qpg_graph *graph, const void *target) {
   size_t size, scratch = 0;
-  int at = 0;
   open_zip(graph);
   const unsigned char *manifest = entry_of(graph, "manifest.json", &size);
   char *text = (char *)memcpy(NEW(graph, char, size + 1), manifest, size);
@@ -915,7 +931,7 @@ __attribute__((noinline)) static void load(qpg_graph *graph, const void *target)
     fail(graph, "the file has format %lld, this reader knows %d", (long long)find(root, "format")->number, FORMAT);
   if (find_some(root, "parameters")) fail(graph, "the file has a kernel alone, and no graph");
   const node *arrays = get(graph, root, "arrays", J_LIST), *kernels = get(graph, root, "kernels", J_LIST);
-  const node *works = get(graph, root, "works", J_LIST), *sizes = get(graph, root, "sizes", J_LIST);
+  const node *works = get(graph, root, "works", J_LIST);
   choose(graph, kernels, (const char *)target);
   graph->array = NEW(graph, array_t, (size_t)arrays->number);
   for (n = arrays->first; n; n = n->next) load_array(graph, &graph->array[graph->arrays++], n);
@@ -939,19 +955,7 @@ __attribute__((noinline)) static void load(qpg_graph *graph, const void *target)
     graph->one = NEW(graph, work_t, 1);
     load_call(graph, graph->one, one, get(graph, fused, "arguments", J_LIST));
   }
-  graph->size = (int(*)[2])take(graph, (size_t)sizes->number, sizeof *graph->size);
-  for (n = sizes->first; n; n = n->next, at++) {
-    graph->size[at][0] = array_at(graph, item(n, 0));
-    graph->size[at][1] = axis_at(graph, graph->size[at][0], item(n, 1));
-  }
-  graph->sizes = at;
-  graph->extents = NEW(graph, int64_t, (size_t)at);
-  graph->guards = find(root, "guards");
-  for (n = graph->guards ? graph->guards->first : NULL; n; n = n->next) {
-    if (!is_text(find(n, "kind"), "same")) fail(graph, "the file has a condition that this reader does not know");
-    const node *pairs = get(graph, n, "arrays", J_LIST);
-    for (int k = 0; k < 2; k++) axis_at(graph, array_at(graph, item(item(pairs, k), 0)), item(item(pairs, k), 1));
-  }
+  load_sizes(graph, root);
 }
 
 /* What follows from the arrays that are bound ------------------------------------------------------------------------------ */
@@ -978,7 +982,7 @@ static void check_array(qpg_graph *graph, const array_t *a) {
 static void prepare_argument(qpg_graph *graph, const work_t *w, const node *from, int at) {
   const value_t *v = &w->code->value[at];
   int kind = choice(graph, item(from, 0), sources, COUNT(sources), "argument");
-  wide found = 1;
+  wide found;
   uint64_t bits;
   int64_t left;
   if (kind == S_POINTER) {
@@ -990,10 +994,9 @@ static void prepare_argument(qpg_graph *graph, const work_t *w, const node *from
     found = evaluated(graph, item(from, 1), graph->extents, graph->sizes);
     if (found > graph->longest) graph->longest = (int64_t)found; /* so that a large one is not used */
   } else {
-    int number = array_at(graph, item(from, 1)), axis = axis_at(graph, number, item(from, 2));
+    int number = array_at(graph, item(from, 1));
     const array_t *a = &graph->array[number];
-    if (kind == S_EXTENT) found = a->shape[axis];
-    else while (++axis < a->rank) found *= a->shape[axis];
+    found = a->shape[axis_at(graph, number, item(from, 2))];
     if (found >= (wide)1 << (8 * v->size - (v->code >= 'a'))) fail(graph, "array %s is too large for kernel %s", a->name, w->code->name);
   }
   bits = (uint64_t)found;
@@ -1080,7 +1083,7 @@ static bool is_quicker(const qpg_graph *graph) {
 
 static void prepare(qpg_graph *graph) {
   for (int k = 0; k < graph->arrays; k++) check_array(graph, &graph->array[k]);
-  for (const node *n = graph->guards ? graph->guards->first : NULL; n; n = n->next) {
+  for (const node *n = graph->guards->first; n; n = n->next) {
     int64_t extents[2];
     for (int k = 0; k < 2; k++) {
       const node *pair = item(find(n, "arrays"), k);
