@@ -14,6 +14,7 @@
 #define hipModuleLaunchKernel cuLaunchKernel
 #define hipModuleLaunchCooperativeKernel cuLaunchCooperativeKernel
 #define hipStreamSynchronize cuStreamSynchronize
+#define hipStreamIsCapturing cuStreamIsCapturing
 #define hipModuleOccupancyMaxActiveBlocksPerMultiprocessor cuOccupancyMaxActiveBlocksPerMultiprocessor
 #define hipDeviceGetAttribute hip_attribute
 #include "hip_library.c"

@@ -574,6 +574,10 @@ def test_loops_are_inside_a_launch(fakes, tmp_path, fuse):
         assert "LaunchKernel" not in out
         assert "DtoHAsync" not in out
         assert out.count(" 0 4 77") == (fuse is False)  # the fill
+    captured = 'reader.bind("n", 64, 3)\nreader.bind("turns", 4096, 3)\nfake.test_capturing(1)\nreader.run(0x77)'
+    with pytest.raises(AssertionError, match="collatz has a loop for which the host waits, and the stream is captured"):
+        on_gpu(fakes, path, "gfx942", captured)
+    assert "CooperativeKernel" in on_gpu(fakes, path, "sm_90", captured, "libcuda.so.1")
 
 
 @pytest.mark.parametrize("language", [["-std=c11"], ["-x", "c++", "-std=c++17"]])

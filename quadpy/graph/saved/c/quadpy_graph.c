@@ -538,7 +538,6 @@ static void open_driver(qpg_graph *graph, const struct driver *driver, char devi
   int ordinal = 0, major = 0, minor = 0, units = 0, cooperates = 0;
   void *library = NULL, *context = NULL;
   *device = '\0';
-  graph->capturing = NULL;
   memset(&facts, 0, sizeof facts);
   for (size_t k = 0; k < COUNT(driver->libraries) && !library; k++) library = dlopen(driver->libraries[k], RTLD_NOW);
   if (!library) return;
@@ -552,8 +551,6 @@ static void open_driver(qpg_graph *graph, const struct driver *driver, char devi
         !ask(library, "hipGetDevicePropertiesR0600", &facts, (void *)(intptr_t)ordinal, NULL))
       return;
     units = facts.numbers[388 / 4], cooperates = facts.numbers[688 / 4];
-    void *found = dlsym(library, "hipStreamIsCapturing");
-    memcpy(&graph->capturing, &found, sizeof found);
     snprintf(device, 64, "%.*s", (int)strcspn(facts.bytes + 1160, ":"), facts.bytes + 1160);
   } else {
     if (!ask(library, "cuInit", NULL, NULL, NULL) || !ask(library, "cuCtxGetCurrent", &context, NULL, NULL) ||
@@ -568,6 +565,8 @@ static void open_driver(qpg_graph *graph, const struct driver *driver, char devi
     snprintf(device, 64, "sm_%d", major * 10 + minor);
   }
   graph->driver_library = library;
+  void *capturing = dlsym(library, driver == &drivers[0] ? "hipStreamIsCapturing" : "cuStreamIsCapturing");
+  memcpy(&graph->capturing, &capturing, sizeof capturing);
   graph->units = units > 0 ? units : 128;
   graph->cooperates = cooperates && units > 0;
 }
@@ -1125,12 +1124,15 @@ static void launch(qpg_graph *graph, const work_t *w, const task_t *t, int64_t b
   check(graph, driver->call->launch(t->function, grid, 1, 1, threads, 1, 1, shared, stream, NULL, extra), t->symbol);
 }
 
+static bool is_captured(const qpg_graph *graph, void *stream) {
+  int status = 0;
+  return graph->capturing && !graph->capturing(stream, &status) && status;
+}
+
 /* Runs 'w', if there is one and the device has room for its blocks; false if not. */
 static bool run_together(qpg_graph *graph, const work_t *w, void *stream) {
-  int captured = 0;
-  if (!w || graph->is_apart) return false;
-  if (graph->capturing && !graph->capturing(stream, &captured) && captured) return false; /* HIP captures no such launch */
   const struct driver *driver = graph->driver;
+  if (!w || graph->is_apart || (driver == &drivers[0] && is_captured(graph, stream))) return false; /* HIP captures no such launch */
   const task_t *t = w->code->task;
   int status = driver->call->launch_together(t->function, (unsigned)*w->blocks, 1, 1, (unsigned)t->threads, 1, 1, (unsigned)t->shared, stream, w->parameters);
   graph->is_apart = status == TOO_LARGE;
@@ -1147,6 +1149,7 @@ static void run_flow(qpg_graph *graph, const work_t *w, const node *flow, void *
     if (step->kind == J_INTEGER) launch(graph, w, &w->code->task[step->number], w->blocks[step->number], stream);
     for (const node *branch = fork ? fork->first : NULL; branch; branch = branch->next) run_flow(graph, w, branch, stream);
     if (fork || !loop) continue;
+    if (is_captured(graph, stream)) fail(graph, "kernel %s has a loop for which the host waits, and the stream is captured", w->code->name);
     uint64_t goes_on = 0;
     size_t bytes;
     const char *condition = condition_of(graph, w, loop->text, &bytes);
