@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from quadpy.core.artifact import AbiLayout, CodeObject
 from quadpy.core.flow import depth_of, has_loop
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from quadpy.graph.model.nodes import Node
     from quadpy.graph.saved.memory import SavedArray
     from quadpy.runtime.launch.fusion import Fuse
+
+
+_OTHER: Final = "its arguments differ from those for another target"
 
 
 class _Call(NamedTuple):
@@ -49,29 +52,25 @@ def fused_to_json(
     every = list(chain.from_iterable(levels))
     codes = {str(spec): _compiled(levels, number) for number, spec in gpus}
     layout = next((code.layout for code in codes.values() if isinstance(code, CodeObject)), AbiLayout((), 0))
-    found: dict[str, Any] = {}
-    for number, spec in gpus:
-        match codes[target := str(spec)]:
-            case CodeObject(layout=there) as code if there == layout:
-                found[target] = stored(code, entries) | {
-                    "depth": sum(max(_depth(call, number) for call in level) for level in levels)
-                }
-            case str() as why if fuse is True:
-                raise GraphError(
-                    f"the graph cannot be one launch on {target}: {why}", call_site(),
-                    hint='fuse="auto" uses one launch where that is possible',
-                )  # fmt: skip
-            case _:
-                pass
+    made = {target: code for target, code in codes.items() if isinstance(code, CodeObject) and code.layout == layout}
+    why_not = {
+        target: _OTHER if isinstance(codes[target], CodeObject) else codes[target] for target in codes.keys() - made
+    }
+    if fuse is True and why_not:
+        target, why = min(why_not.items())
+        raise GraphError(
+            f"the graph cannot be one launch on {target}: {why}", call_site(),
+            hint='fuse="auto" uses one launch where that is possible',
+        )  # fmt: skip
+    depths = {str(spec): sum(max(_depth(call, number) for call in level) for level in levels) for number, spec in gpus}
     return {
-        "always": fuse is True,
-        "why_not": {target: why for target, why in codes.items() if isinstance(why, str)},
+        "always": fuse is True, "why_not": why_not,
         "levels": [[call.code.number if isinstance(call.code, KernelCode) else list(call.code) for call in level] for level in levels],
-        "arguments": [source for call in every for source in call.sources] if found else [],
+        "arguments": [source for call in every for source in call.sources] if made else [],
         "loops": any(isinstance(call.code, KernelCode) and has_loop(call.code.code.flow) for call in every),
         "kernel": {
             "name": "graph", "place": "", "layout": layout_to_json(layout), "conditions": [], "independent": False,
-            "code": found,
+            "code": {target: stored(code, entries) | {"depth": depths[target]} for target, code in made.items()},
         },
     }  # fmt: skip
 
