@@ -60,7 +60,7 @@ def test_a_defect_is_found_and_named_and_quadpy_does_without(on_simulated, fault
 
 
 def test_what_hangs_is_ended_and_the_rest_runs(on_simulated):
-    session = on_simulated("hang", "graphs.captured", "graphs.explicit", "memory.copies", slow=0.2)
+    session = on_simulated("hang", "graphs.captured", "graphs.explicit", "memory.copies", slow=0.1)
     assert session.results["graphs.captured"].status == "hung"
     assert session.results["graphs.explicit"] == (
         "graphs.explicit",

@@ -304,12 +304,12 @@ def test_data_that_is_no_report_is_refused(tmp_path, data, whole, capsys):
 
 def test_a_damaged_report_is_refused(tmp_path, whole):
     """Cut off anywhere, or with other bytes anywhere: an error that names it, or the report."""
-    data, file = whole[2].read_bytes(), tmp_path / "damaged.zip"
+    data, file, report = whole[2].read_bytes(), tmp_path / "damaged.zip", reports.read(whole[2])
     for at in range(0, len(data), 37):
         for damaged in (data[:at], data[:at] + bytes([data[at] ^ 0x55]) + data[at + 1 :]):
             file.write_bytes(damaged)
             with contextlib.suppress(ArgumentError):
-                assert differences(reports.read(file), reports.read(whole[2]))
+                assert differences(reports.read(file), report)
     with pytest.raises(ArgumentError, match="cannot be read: Is a directory"):
         reports.read(tmp_path)
 
