@@ -401,6 +401,32 @@ def test_what_a_gpu_is_asked_for(fakes, saved, target, library, prefix, tmp_path
         assert ".target sm_80" in out
 
 
+def test_what_runs_again_is_a_graph_of_cudas(fakes, saved, tmp_path):
+    """From the second run with the same arrays on; on HIP, whose graphs launch their nodes one by one, there is none."""
+    file = tmp_path / "no-fill.qpg"
+    file.write_bytes(changed(saved, lambda m: m["works"].__setitem__(0, {"kind": "empty"})))
+
+    def calls(target, library, body):
+        out = on_gpu(fakes, file, target, body, library)
+        return [
+            line.split()[0]
+            for line in out.splitlines()
+            if line.startswith(("cu", "hip")) and "GetAttribute" not in line
+        ]
+
+    once = calls("sm_80", "libcuda.so.1", BIND + "reader.run()")
+    work = once[once.index("cuLaunchKernel") :]
+    begin, end = ["cuStreamBeginCapture_v2"], ["cuStreamEndCapture", "cuGraphInstantiateWithFlags", "cuGraphDestroy"]
+    body = f"{BIND}for _ in range(4): reader.run()\n{BIND}for _ in range(2): reader.run()"
+    often = calls("sm_80", "libcuda.so.1", body)
+    first = [*work, "cuStreamCreate", *begin, *work, *end, *["cuGraphLaunch"] * 3]
+    assert often[often.index("cuLaunchKernel") :] == [
+        *first, "cuGraphExecDestroy", *work, *begin, *work, *end, "cuGraphLaunch",
+    ]  # fmt: skip
+    assert len(work) >= 3
+    assert not [each for each in calls("gfx942", "libamdhip64.so.7", body) if "Graph" in each or "Capture_" in each]
+
+
 def test_the_best_target_is_chosen(fakes, saved):
     assert "target gfx942" in on_gpu(fakes, saved, None, "pass")
     assert f"target cpu:{HERE}" in on_gpu(fakes, saved, "cpu", "pass")

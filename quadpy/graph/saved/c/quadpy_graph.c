@@ -136,6 +136,9 @@ struct qpg_graph {
   int (*capturing)(void *, int *);
   const struct driver *driver; /* NULL on the CPU */
   void *driver_library;
+  int runs;                    /* of what is bound, up to the one that records them */
+  void *recorder, *recorded;   /* a stream, and the works as a graph of CUDA's, or NULL */
+  int (*replay)(void *, void *);
   module_t *modules;           /* as many as kernels, and an empty one */
   char *scratch;
 };
@@ -1080,6 +1083,12 @@ static bool is_quicker(const qpg_graph *graph) {
   return k->meetings * (*graph->one->blocks > 1 ? driver->meeting : driver->alone) <= (k->depth - 1) * driver->node;
 }
 
+static void forget_recorded(qpg_graph *graph) {
+  if (graph->recorded) ask(graph->driver_library, "cuGraphExecDestroy", graph->recorded, NULL, NULL);
+  graph->recorded = NULL;
+  graph->runs = 0;
+}
+
 static void prepare(qpg_graph *graph) {
   for (int k = 0; k < graph->arrays; k++) check_array(graph, &graph->array[k]);
   for (const node *n = graph->guards->first; n; n = n->next) {
@@ -1110,6 +1119,7 @@ static void prepare(qpg_graph *graph) {
   }
   if (graph->one) prepare_call(graph, graph->one);
   graph->is_one = graph->one && is_quicker(graph);
+  forget_recorded(graph);
   graph->is_ready = true;
 }
 
@@ -1196,6 +1206,28 @@ static void run_on_cpu(qpg_graph *graph, const work_t *w) {
   }
 }
 
+static void run_works(qpg_graph *graph, void *stream) {
+  for (const work_t *w = graph->work; w < graph->work + graph->works; w++) {
+    if (graph->driver) run_on_gpu(graph, w, stream);
+    else run_on_cpu(graph, w);
+  }
+}
+
+/* Makes a graph of CUDA's of the works, unless there is one alone or the host repeats loops: it costs one launch. */
+static void record(qpg_graph *graph) {
+  void *library = graph->driver_library, *found = library ? dlsym(library, "cuGraphLaunch") : NULL, *made = NULL;
+  if (!found || graph->works < 2) return; /* HIP's graphs launch their nodes one by one */
+  for (const kernel_t *k = graph->kernel; k < graph->kernel + graph->kernels; k++)
+    if (item(k->conditions, 0)) return;
+  memcpy(&graph->replay, &found, sizeof found);
+  if (!graph->recorder && !ask(library, "cuStreamCreate", &graph->recorder, (void *)1, NULL)) return; /* waits for no other */
+  if (!ask(library, "cuStreamBeginCapture_v2", graph->recorder, (void *)2, NULL)) return;             /* whatever threads call */
+  run_works(graph, graph->recorder);
+  if (!ask(library, "cuStreamEndCapture", graph->recorder, &made, NULL)) return;
+  if (!ask(library, "cuGraphInstantiateWithFlags", &graph->recorded, made, NULL)) graph->recorded = NULL;
+  ask(library, "cuGraphDestroy", made, NULL, NULL);
+}
+
 /* The calls of the user ------------------------------------------------------------------------------------------------- */
 
 typedef void step_t(qpg_graph *, const void *);
@@ -1280,13 +1312,13 @@ int qpg_bind(qpg_graph *graph, const char *name, void *pointer, const int64_t *s
   return succeeds(graph, bind_array, &with) ? 0 : -1;
 }
 
-__attribute__((noinline)) static void run(qpg_graph *graph, const void *stream) {
+__attribute__((noinline)) static void run(qpg_graph *graph, const void *given) {
+  void *stream = (void *)(uintptr_t)given;
   if (!graph->is_ready) prepare(graph);
-  if (graph->is_one && run_together(graph, graph->one, (void *)(uintptr_t)stream)) return;
-  for (const work_t *w = graph->work; w < graph->work + graph->works; w++) {
-    if (graph->driver) run_on_gpu(graph, w, (void *)(uintptr_t)stream);
-    else run_on_cpu(graph, w);
-  }
+  if (graph->is_one && run_together(graph, graph->one, stream)) return;
+  if (graph->runs < 2 && ++graph->runs == 2) record(graph);
+  if (graph->recorded) check(graph, graph->replay(graph->recorded, stream), "a graph");
+  else run_works(graph, stream);
 }
 
 int qpg_run(qpg_graph *graph, void *stream) { return succeeds(graph, run, stream) ? 0 : -1; }
@@ -1301,6 +1333,8 @@ const char *qpg_error(const qpg_graph *graph) { return graph->error; }
 void qpg_close(qpg_graph *graph) {
   if (!graph) return;
   const struct driver *driver = graph->driver;
+  forget_recorded(graph);
+  if (graph->recorder) ask(graph->driver_library, "cuStreamDestroy_v2", graph->recorder, NULL, NULL);
   for (module_t *m = graph->modules; m && (m->handle || m->file); m++) {
     if (driver && m->handle) driver->call->unload(m->handle);
     if (!driver && m->handle) dlclose(m->handle);
