@@ -81,7 +81,7 @@ def describe(code: CodeObject, target: TargetSpec) -> dict[str, Any]:
         "target": code.target,
         "entry": code.entry if target.family == "cpu" else None,
         "tasks": [{**task.to_json(), "effects": dict(task.effects)} for task in code.tasks],
-        "flow": flow_to_json(code.flow or tuple(range(len(code.tasks)))),
+        "flow": flow_to_json(code.steps),
         "arguments": [_argument(value) for value in code.layout.values],
         "argument_bytes": code.layout.size,
         "scratch_slots": code.slots,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from quadpy.graph.building.graph import Graph
 
 NAME: Final = "save"
-_OPTIONS: Final = ("bind", "constants", "internal")
+_OPTIONS: Final = ("bind", "constants", "internal", "fuse")
 HELP: Final = "write a graph, which a function returns, or a kernel to a file that runs without the compiler"
 
 

@@ -29,13 +29,17 @@ def show(path: str, picture: str | None, out: TextIO) -> int:
     info = info_of(manifest["works"], manifest["kernels"])
     if what == "graph":
         print(table_of(info), file=out)
+    fused = [] if manifest["fused"] is None else [manifest["fused"]["kernel"]]
     for target in file.targets:
-        images = {kernel["code"][target]["image"] for kernel in manifest["kernels"]}
+        codes = [kernel["code"] for kernel in manifest["kernels"] + fused]
+        images = {code[target]["image"] for code in codes if target in code}
         size = sum(len(file.entries[image]) for image in images)
         print(f"{target}: {counted(len(images), 'image')}, {size:,} bytes", file=out)
         for kernel in manifest["kernels"]:
-            for line in _tasks(kernel, target, file.entries):
+            for line in _tasks(kernel["code"][target], target, file.entries):
                 print(f"  {kernel['name']}: {line}", file=out)
+        for line in _one_launch(manifest["fused"], target, file.entries):
+            print(f"  one launch: {line}", file=out)
     if picture is not None:
         if (drawing := svg_of(info)) is None:
             raise ArgumentError(f"{path} has no works to draw, or too many")
@@ -43,9 +47,18 @@ def show(path: str, picture: str | None, out: TextIO) -> int:
     return 0
 
 
-def _tasks(kernel: dict[str, Any], target: str, entries: dict[str, bytes]) -> list[str]:
+def _one_launch(fused: dict[str, Any] | None, target: str, entries: dict[str, bytes]) -> list[str]:
+    """A line about all works in one launch; or why that is not possible."""
+    if fused is None or target not in fused["kernel"]["code"]:
+        return [] if fused is None or target not in fused["why_not"] else [f"no, {fused['why_not'][target]}"]
+    code = fused["kernel"]["code"][target]
+    (task,), meetings = _tasks(code, target, entries), code["tasks"][0]["meetings"]
+    return [f"{task}; its blocks meet {counted(meetings, 'time')}, in place of {counted(code['depth'], 'launch')}"]
+
+
+def _tasks(code: dict[str, Any], target: str, entries: dict[str, bytes]) -> list[str]:
     """A line for each task: the registers and shared memory of AMD's code, which has notes of them."""
-    code, spec = kernel["code"][target], parse_target(target)
+    spec = parse_target(target)
     if spec.family != "amdgpu":
         return [f"{task['symbol']}" for task in code["tasks"]]
     from quadpy.codegen.report import report_tasks

@@ -204,6 +204,11 @@ class CodeObject:
         return {name for task in self.tasks for name, access in task.effects if access != "r"}
 
     @property
+    def steps(self) -> Flow:
+        """``flow``, with all tasks in order written out."""
+        return self.flow or tuple(range(len(self.tasks)))
+
+    @property
     def block_bytes(self) -> int:
         """Bytes of the argument block."""
         return max([self.layout.size, *(hidden.offset + 8 for hidden in self.hidden)])

@@ -340,8 +340,10 @@ class GraphExec(OneProcess):
         bind: Mapping[str, Any] | None = None,
         constants: Iterable[Any] = (),
         internal: Iterable[Any] = (),
+        fuse: Fuse = "auto",
     ) -> None:
-        """Like ``Graph.save``, with the same ``path``, ``targets``, ``bind``, ``constants`` and ``internal``, for the current nodes.
+        """Like ``Graph.save``, with the same ``path``, ``targets``, ``bind``, ``constants``, ``internal`` and ``fuse``, for the
+        current nodes.
 
         Those that are switched off do nothing.
 
@@ -351,7 +353,7 @@ class GraphExec(OneProcess):
         self._live.check()
         nodes = [switched_off(node) if node.name in self.disabled else node for node in self.nodes]
         saving = import_late("quadpy.graph.saved.saving")
-        saving.save_graph(self.device, nodes, self._live.owned, path, targets, bind or {}, constants, internal)
+        saving.save_graph(self.device, nodes, self._live.owned, path, targets, bind or {}, constants, internal, fuse)
 
     def stats(self) -> GraphStats:
         """How often it was launched, changed and rebuilt."""

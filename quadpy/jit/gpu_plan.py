@@ -67,7 +67,7 @@ class GpuPlan:
         self._unpack = self.format.unpack_from
         self.module = device.modules.load(code)
         self.launches = tuple(task_launches(code, device.driver, self.module, name, spans))
-        self._flow = code.flow or tuple(range(len(code.tasks)))
+        self._flow = code.steps
         self.limits = Limits(code, name, spans[0] if spans else None)
         self.grids = Grids(code, self.launches, self.limits)
         self.result = ResultReader(code.results, result_shape) if code.results else None

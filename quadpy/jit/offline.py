@@ -55,15 +55,15 @@ def compile_for(kernel: Kernel, target: TargetSpec, given: Mapping[str, Argument
 
 
 def compiled_with_types(
-    kernel: Kernel, target: TargetSpec, given: Mapping[str, Argument], *, predicated: bool = False
+    kernel: Kernel, target: TargetSpec, given: Mapping[str, Argument], **form: Any
 ) -> tuple[Compiled, Mapping[str, ArgType]]:
     """Like ``compile_for``, without checks; with the types of the arguments, those of their members last.
 
-    With ``predicated``, its loops may be repeated too often (``Origin.predicated``).
+    ``predicated`` and ``fused`` ask for another form, as in ``Options``.
     """
 
     def both(request: Request) -> tuple[Compiled, Mapping[str, ArgType]]:
-        plain = replace(request.options, debug=False, indices_only=False, predicated=predicated)
+        plain = replace(request.options, debug=False, indices_only=False, **form)
         return compile_request(replace(request, options=plain)), request.args
 
     return _complete(kernel, given, target, both)

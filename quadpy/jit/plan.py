@@ -15,7 +15,7 @@ from quadpy.runtime.launch.launch import HostLaunch, Prepared
 from quadpy.runtime.streams.stream import Stream
 
 if TYPE_CHECKING:
-    from quadpy.jit.compilation import Compiled
+    from quadpy.jit.compilation import Request
     from quadpy.jit.footprints import KernelFootprints
 
 ArgumentValue: TypeAlias = int | float
@@ -32,9 +32,9 @@ Footprints: TypeAlias = "Callable[[], KernelFootprints]"
 """The footprints of a plan's launches, computed on first use."""
 
 
-Elsewhere: TypeAlias = "Callable[..., Compiled]"
-"""Takes a target and the names of arrays that begin at multiples of 16 bytes; gives code there that does the same,
-without checks.  With ``predicated``, its loops may be repeated too often (``Origin.predicated``)."""
+Elsewhere: TypeAlias = "Callable[..., Request]"
+"""Takes a target and the names of arrays that begin at multiples of 16 bytes; gives the request for code there that does
+the same, without checks.  ``predicated`` and ``fused`` ask for another form, as in ``Options``."""
 
 
 def unknown_footprints(code: CodeObject) -> Footprints:

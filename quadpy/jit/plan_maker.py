@@ -236,14 +236,12 @@ class PlanMaker:
                 )  # fmt: skip
         return Request(self._source, self._args, options, target, reads)
 
-    def _elsewhere(
-        self, options: Options, target: TargetSpec, aligned: Collection[str], *, predicated: bool = False
-    ) -> Compiled:
+    def _elsewhere(self, options: Options, target: TargetSpec, aligned: Collection[str], **form: Any) -> Request:
         """See ``Elsewhere``."""
         is_cpu = target.family == "cpu"
         options = replace(
-            options, wave_size=target.wave_size, debug=False, indices_only=False, interpreted=False, predicated=predicated,
-            block_dim=None if is_cpu else self._config.gpu_block_dim,
+            options, wave_size=target.wave_size, debug=False, indices_only=False, interpreted=False,
+            block_dim=None if is_cpu else self._config.gpu_block_dim, **form,
         )  # fmt: skip
 
         def there(name: str, arg: ArgType) -> ArgType:
@@ -252,7 +250,7 @@ class PlanMaker:
             return replace(arg, type=replace(arg.type, aligned=not is_cpu and name in aligned, aligned_rows=False))
 
         args = {name: there(name, arg) for name, arg in self._args.items()}
-        return compile_request(replace(self._request(options), args=args, target=target))
+        return replace(self._request(options), args=args, target=target)
 
     def _footprints(self, options: Options, code: CodeObject) -> KernelFootprints:
         """The footprints of the launches of ``code``; code from the disk is traced for this."""

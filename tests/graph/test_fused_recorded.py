@@ -20,7 +20,7 @@ from quadpy.errors import CaptureError, DeviceError, DriverError, GraphError, Ou
 from quadpy.ir.fuse import NAME, fuse
 from quadpy.ir.printer import print_ir
 from quadpy.jit.compiler import compiled_code
-from quadpy.jit.fusion import fused_calls
+from quadpy.jit.fusion import fused_code
 from quadpy.jit.offline import trace_for
 from quadpy.runtime.device import devices
 from quadpy.runtime.device.current import Config, current_config, set_config
@@ -261,8 +261,8 @@ def test_one_launch_has_the_constants_of_the_first_call(here, monkeypatch):
         printed.append(print_ir(kernel))
         return compiled_code(kernel, target, form)
 
-    monkeypatch.setattr(fused_calls, "compiled_code", compiled)
-    monkeypatch.setattr(fused_calls, "_known", OrderedDict())
+    monkeypatch.setattr(fused_code, "compiled_code", compiled)
+    monkeypatch.setattr(fused_code, "_known", OrderedDict())
     fusion, x = stepped_twice(here, lambda: monkeypatch.setitem(globals(), "STEP", 5), stepped)
     assert (fusion.fused, x) == (True, [3, 4])
     assert len(printed) == 1

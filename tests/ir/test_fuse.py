@@ -13,7 +13,7 @@ from quadpy.core.target import parse_target
 from quadpy.ir.fuse import fuse
 from quadpy.ir.printer import print_ir
 from quadpy.ir.verify import verify
-from quadpy.jit.fusion.fused_calls import copy_kernel, element, fill_kernel
+from quadpy.jit.fusion.fused_code import copy_kernel, element, fill_kernel
 from quadpy.jit.offline import trace_for
 
 F32, I32 = (qp.types.ndarray(dtype=t, ndim=1) for t in (qp.f32, qp.i32))

@@ -14,8 +14,14 @@
 #define hipModuleLaunchKernel cuLaunchKernel
 #define hipModuleLaunchCooperativeKernel cuLaunchCooperativeKernel
 #define hipStreamSynchronize cuStreamSynchronize
+#define hipStreamIsCapturing cuStreamIsCapturing
 #define hipModuleOccupancyMaxActiveBlocksPerMultiprocessor cuOccupancyMaxActiveBlocksPerMultiprocessor
 #define hipDeviceGetAttribute hip_attribute
+#define hipStreamDestroy cuStreamDestroy_v2
+#define hipGraphInstantiateWithFlags cuGraphInstantiateWithFlags
+#define hipGraphLaunch cuGraphLaunch
+#define hipGraphExecDestroy cuGraphExecDestroy
+#define hipGraphDestroy cuGraphDestroy
 #include "hip_library.c"
 
 static void *context;
@@ -26,3 +32,6 @@ CALL(cuDevicePrimaryCtxRetain, (void **out, int device), W(device), *out = (void
 CALL(cuCtxSetCurrent, (void *chosen), W(chosen), context = chosen)
 CALL(cuCtxGetDevice, (int *out), (void)0, *out = 0)
 CALL(cuDeviceGetAttribute, (int *out, int attribute, int device), (W(attribute), W(device)), *out = attribute == 75 ? 9 : attribute == 76 ? 0 : 132)
+CALL(cuStreamCreate, (void **out, unsigned flags), W(flags), *out = handle())
+CALL(cuStreamBeginCapture_v2, (void *stream, int mode), (W(stream), W(mode)), (void)0)
+CALL(cuStreamEndCapture, (void *stream, void **out), W(stream), *out = handle())

@@ -29,8 +29,12 @@ static uintptr_t handles;
 static int status, version = 70253211, devices = 1;
 
 static int *counter; /* counts the launches of kernels down */
+static size_t together = 4; /* how many bytes of a cooperative launch's arguments are told; they are in one block */
+static int capturing;
 
 void test_count(int *at) { counter = at; }
+void test_together(size_t count) { together = count; }
+void test_capturing(int is) { capturing = is; }
 void test_clear(void) { used = taken = handles = 0; text[0] = failing[0] = 0; version = 70253211; devices = 1; }
 void test_fail(const char *name, int with) { snprintf(failing, sizeof failing, "%s", name); status = with; }
 void test_system(int hip, int count) { version = hip; devices = count; }
@@ -98,6 +102,7 @@ CALL(hipEventDestroy, (void *event), W(event), (void)0)
 CALL(hipEventRecord, (void *event, void *stream), (W(event), W(stream)), (void)0)
 CALL(hipEventSynchronize, (void *event), W(event), (void)0)
 CALL(hipEventQuery, (void *event), W(event), (void)0)
+CALL(hipStreamIsCapturing, (void *stream, int *out), W(stream), *out = capturing)
 CALL(hipEventElapsedTime, (float *out, void *start, void *end), (W(start), W(end)), *out = 1.5f)
 CALL(hipMalloc, (void **out, size_t count), W(count), *out = take(count))
 CALL(hipFree, (void *at), W(at), (void)0)
@@ -134,7 +139,7 @@ CALL(hipModuleLaunchKernel,
      (W(f), grid(gx, gy, gz, bx, by, bz, shared), W(stream), W(params), extra(words)), if (counter) --*counter)
 CALL(hipModuleLaunchCooperativeKernel,
      (void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, void *stream, void **params),
-     (W(f), grid(gx, gy, gz, bx, by, bz, shared), W(stream), bytes(params[0], 4)), (void)0)
+     (W(f), grid(gx, gy, gz, bx, by, bz, shared), W(stream), bytes(params[0], together)), (void)0)
 
 static void kernel(const kernel_params *p) {
     W(p->func);

@@ -225,6 +225,43 @@ def array_type(array):
     return kind(*array.element_shape, array.dtype)
 
 
+SMALL = [
+    None,
+    True,
+    -1,
+    0,
+    1,
+    2,
+    1 << 62,
+    1 << 70,
+    0.5,
+    "",
+    "x",
+    "value",
+    [],
+    {},
+    ["value", 99],
+    ["bits", 3],
+    [0, 9],
+    "cpu:arm64",
+]
+
+
+def mutated(value, chance):
+    """``value`` with one part of it replaced."""
+    if isinstance(value, dict) and value and chance.random() < 0.93:
+        key = chance.choice(sorted(value))
+        if chance.random() < 0.1:
+            return {name: inner for name, inner in value.items() if name != key}
+        return {**value, key: mutated(value[key], chance)}
+    if isinstance(value, list) and value and chance.random() < 0.93:
+        at = chance.randrange(len(value))
+        if chance.random() < 0.1:
+            return value[:at] + value[at + 1 :]
+        return [*value[:at], mutated(value[at], chance), *value[at + 1 :]]
+    return chance.choice(SMALL)
+
+
 def check(case, folder, **options):
     """The graph of ``case``, saved and loaded, does what it does itself."""
     graph, bind, memory = case()

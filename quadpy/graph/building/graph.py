@@ -144,6 +144,7 @@ class Graph(GraphBuilder):
         bind: Mapping[str, Any] | None = None,
         constants: Iterable[Any] = (),
         internal: Iterable[Any] = (),
+        fuse: Fuse = "auto",
     ) -> None:
         """Write the graph to a file, from which ``qp.graph.load`` and programs in C run it without the compiler.
 
@@ -158,16 +159,19 @@ class Graph(GraphBuilder):
             bind: the arrays that each run takes from its caller, by name.
             constants: arrays that are only read, and whose values are stored.
             internal: arrays that belong to the graph from now on; each loaded graph begins with the values that they have now.
+            fuse: whether a run on a GPU is one launch: ``"auto"`` where that is possible and expected to be faster, by the rule of
+                ``instantiate``; ``True`` wherever the device can; ``False`` never.
 
         Raises:
-            GraphError: a node cannot be saved, or uses memory that is none of these; with its name and line.
+            GraphError: a node cannot be saved, or uses memory that is none of these; with its name and line.  Or ``fuse=True``
+                where it cannot be one launch on a target.
             ArgumentError: an array cannot be bound.
             CompilationError: a kernel is not possible for a target, with its line.
             UnknownTargetError: there is no such target.
         """
         self.require_complete()
         saving = import_late("quadpy.graph.saved.saving")
-        saving.save_graph(self.device, list(self), self.owned, path, targets, bind or {}, constants, internal)
+        saving.save_graph(self.device, list(self), self.owned, path, targets, bind or {}, constants, internal, fuse)
 
     @property
     def has_memory(self) -> bool:

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from quadpy.graph.engines.engine import BoundStep, Engine
 from quadpy.graph.engines.lowering import fills_of
-from quadpy.graph.model.nesting import flattened
+from quadpy.graph.model.nesting import flattened, in_levels
 from quadpy.graph.model.nodes import EmptyNode, KernelNode, MemcpyNode, MemsetNode, Node
 from quadpy.runtime.drivers.driver import StreamHandle
 from quadpy.runtime.drivers.graph_driver import CopyWork, FillWork
@@ -24,23 +24,19 @@ def cooperative_engine(nodes: Iterable[Node], wanted: Fuse) -> CooperativeEngine
     """One launch for all of ``nodes``, or the reason why it is impossible or not expected to be faster."""
     every = flattened(nodes, lambda _: True)
     origin = next((node.origin for node in every if isinstance(node, KernelNode) and node.origin is not None), None)
-    levels: list[list[_Placed]] = []
-    complete: dict[str, int] = {}  # how many levels there are when a node is complete
+    placed: list[tuple[Node, list[_Placed]]] = []
     for node in every:
-        level = max((complete[name] for name in node.after), default=0)
         calls = _calls(node, origin)
         if isinstance(calls, str):
             return calls
-        complete[node.name] = level + bool(calls)
-        if calls:
-            levels += [[]] * (level == len(levels))
-            levels[level] = [*levels[level], *(_Placed(node.name, call) for call in calls)]
+        placed.append((node, [_Placed(node.name, call) for call in calls]))
     if origin is None:
         return "there is nothing to launch"
-    one = origin.fuse([[placed.call for placed in level] for level in levels], wanted)
+    levels = in_levels(placed)
+    one = origin.fuse([[each.call for each in level] for level in levels], wanted)
     if isinstance(one, str):
         return one
-    return one.why_not() or CooperativeEngine(one, [placed for level in levels for placed in level], origin)
+    return one.why_not() or CooperativeEngine(one, [each for level in levels for each in level], origin)
 
 
 @dataclass(slots=True)

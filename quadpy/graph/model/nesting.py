@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from quadpy.core.flow import has_loop
 from quadpy.graph.model.nodes import ChildNode, KernelNode, Node
+
+T = TypeVar("T")
 
 
 def flattened(nodes: Iterable[Node], wanted: Callable[[ChildNode], bool]) -> list[Node]:
@@ -27,6 +30,19 @@ def flattened(nodes: Iterable[Node], wanted: Callable[[ChildNode], bool]) -> lis
 
 def _inside(child: str, node: Node, after: tuple[str, ...]) -> Node:
     return replace(node, name=f"{child}/{node.name}", after=tuple(f"{child}/{name}" for name in node.after) or after)
+
+
+def in_levels(calls: Iterable[tuple[Node, Sequence[T]]]) -> list[list[T]]:
+    """The calls that do each node, in levels: those of a level come after the levels before it, and not after each other."""
+    levels: list[list[T]] = []
+    complete: dict[str, int] = {}  # how many levels there are when a node is complete
+    for node, own in calls:
+        level = max((complete[name] for name in node.after), default=0)
+        complete[node.name] = level + bool(own)
+        if own:
+            levels += [[]] * (level == len(levels))
+            levels[level] = [*levels[level], *own]
+    return levels
 
 
 def has_loops(node: Node) -> bool:

@@ -61,6 +61,7 @@ def _task_to_json(task: TaskInfo) -> dict[str, Any]:
         "effects": [list(effect) for effect in task.effects],
         "scratch": task.scratch,
         "latch": task.latch,
+        "meetings": task.meetings,
     }
 
 
@@ -70,5 +71,5 @@ def _task_from_json(facts: dict[str, Any]) -> TaskInfo:
         grid_stride=facts["grid_stride"], extent=formula_from_json(facts["extent"]),
         coarsened=formula_from_json(facts["coarsened"]), shared_bytes=facts["shared"], has_barrier=facts["barrier"],
         cooperative=facts["cooperative"], effects=tuple((name, letters) for name, letters in facts["effects"]),
-        scratch=facts["scratch"], latch=facts["latch"],
+        scratch=facts["scratch"], latch=facts["latch"], meetings=facts.get("meetings", 0),
     )  # fmt: skip

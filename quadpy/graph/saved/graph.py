@@ -25,6 +25,7 @@ from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.device.devices import current_device
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.launch.capturing import session_of
+from quadpy.runtime.launch.fusion import Fusion
 from quadpy.runtime.memory.device_storage import stream_of
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def read_file(path: str | os.PathLike[str]) -> SavedFile:
 
 
 @made_by("qp.graph.load(path) makes one")
-@shows("arrays", "destroy", "device", "graph", "inspect", "run", "target")
+@shows("arrays", "destroy", "device", "fusion", "graph", "inspect", "run", "target")
 class SavedGraph(OneProcess):
     """A graph from a file, for one device; safe from any thread.  ``with`` destroys it at its end.
 
@@ -87,6 +88,7 @@ class SavedGraph(OneProcess):
         self._given: dict[str, Any] = {}  # the arrays of the last run, which their ids stand for
         self._names: tuple[str, ...] = ()
         self._same: tuple[int, ...] | None = None
+        self._shapes: object = None  # of the last run, whose sizes decide whether it is one launch
         self._place: object = None  # the addresses and shapes of the last run
         self._ended = False
 
@@ -94,6 +96,12 @@ class SavedGraph(OneProcess):
     def arrays(self) -> tuple[ArrayInfo, ...]:
         """The arrays of the graph; a run binds those whose ``memory`` is "bound"."""
         return self._arrays.infos
+
+    @property
+    def fusion(self) -> Fusion:
+        """Whether the last run was one launch of all works, and why; by the rule of ``Graph.instantiate``."""
+        found = self._exec
+        return Fusion(False, "nothing has run yet") if found is None else found.fusion
 
     @called_often
     def run(self, stream: object = None, **arrays: Any) -> None:
@@ -146,11 +154,16 @@ class SavedGraph(OneProcess):
 
     def _bind(self, views: Sequence[ArrayMemory], shapes: Sequence[tuple[int, ...]]) -> GraphExec:
         """What can be launched, with these arrays."""
-        nodes = self._nodes.bound(views, shapes)
-        if self._exec is None:
-            self._exec = _graph_of(self.device, nodes).instantiate(fuse=False)
+        nodes, before = self._nodes.bound(views, shapes), self._exec
+        may_become_one = shapes != self._shapes and self._nodes.may_fuse
+        if before is None or (may_become_one and not before.fusion.fused):
+            self._exec = _graph_of(self.device, nodes).make_executable(fuse=self._nodes.fuse)
+            if before is not None:
+                before.destroy()
         else:
-            self._exec.replace({node.name: node for node in nodes if node.kind != "empty"}, same_order=True)
+            before.replace({node.name: node for node in nodes if node.kind != "empty"}, same_order=True)
+        assert self._exec is not None
+        self._shapes = shapes
         return self._exec
 
     @public

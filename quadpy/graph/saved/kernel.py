@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
+import functools
 import os
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -33,6 +33,9 @@ from quadpy.runtime.device.devices import current_device
 from quadpy.runtime.device.modules import Label
 from quadpy.runtime.launch.capturing import CAPTURES, differentiating_here
 from quadpy.runtime.launch.launch import HostLaunch, Prepared
+
+if TYPE_CHECKING:
+    from quadpy.jit.fusion.plan import FusingPlan
 
 T = TypeVar("T")
 
@@ -79,10 +82,10 @@ class SavedKernel(OneProcess):
         try:
             (kernel,) = file.manifest["kernels"]
             self._parameters = [(name, *kind) for name, *kind in file.manifest["parameters"]["values"]]
-            self._plan: CpuPlan | GpuPlan = plan_of(
+            self._plan: CpuPlan | GpuPlan | FusingPlan = _fusing(plan_of(
                 file, kernel, target, device, keep_hidden=True, seed=current_config().random_seed,
                 result_shape=ast.literal_eval(file.manifest["parameters"]["result"]),
-            )  # fmt: skip
+            ))  # fmt: skip
         except (
             KeyError,
             IndexError,
@@ -119,7 +122,9 @@ class SavedKernel(OneProcess):
             )  # fmt: skip
         if (observer := CAPTURES.observer) is None:
             return run
-        return partial(import_late("quadpy.jit.observed_call").run_observed, observer, self._label, self._plan)
+        return functools.partial(
+            import_late("quadpy.jit.observed_call").run_observed, observer, self._label, self._plan
+        )
 
     def prepare(self, /, *args: Any, **kwargs: Any) -> Prepared | HostLaunch:
         """Return what a call with ``args`` and ``kwargs`` would launch; a graph takes it as a node."""
@@ -142,8 +147,11 @@ class SavedKernel(OneProcess):
         for name, type, *shape in self._parameters:
             if type == "array":
                 values += there[name].abi[: 1 + axes[name]]  # those of elements are known
+            elif type == "struct":
+                for path, scalar, *extents in map(str.split, shape):
+                    values += _numbers(_member(given[name], path, name), scalar, extents, f"{name}.{path}")
             else:
-                values += _numbers(given[name], type, tuple(map(int, shape)), name)
+                values += _numbers(given[name], type, shape, name)
         try:
             return use(values, views)
         except Misfit:
@@ -153,8 +161,30 @@ class SavedKernel(OneProcess):
         return f"<SavedKernel {self.__name__} for {self.target} on {self.device}>"
 
 
-def _numbers(given: Any, type: str, shape: tuple[int, ...], name: str) -> list[Any]:
+def _fusing(plan: CpuPlan | GpuPlan) -> CpuPlan | GpuPlan | FusingPlan:
+    """``plan``, whose loops on a GPU are one launch by the rule of kernels that are compiled."""
+    if isinstance(plan, CpuPlan) or (one := plan.origin.one) is None:  # type: ignore[union-attr]  # a SavedOrigin
+        return plan
+    fusion, (first, *_) = import_late("quadpy.jit.fusion.plan"), plan.launches
+    made = functools.partial(fusion.FusedPlan, one, plan, name=first.name.partition(",")[0], spans=[first.span])
+    return fusion.FusingPlan(plan, plan.device, "auto", made)  # type: ignore[no-any-return]  # as annotated
+
+
+def _member(given: Any, path: str, name: str) -> Any:
+    """The member of ``given``, a struct or a dict, at the end of the ``path`` of names."""
+    try:
+        for step in path.split("."):
+            given = given[step] if isinstance(given, Mapping) else getattr(given, step)
+    except (KeyError, AttributeError):
+        raise ArgumentError(
+            f"{name} takes a struct or a dict with {path}", hint="pass one with all of its members"
+        ) from None
+    return given
+
+
+def _numbers(given: Any, type: str, extents: Sequence[str], name: str) -> list[Any]:
     """``given`` as numbers of the argument block."""
+    shape = tuple(map(int, extents))
     if not shape:
         return [number_of(given, BY_NAME[type], name)]
     try:

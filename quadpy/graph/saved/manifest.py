@@ -26,6 +26,9 @@ _KERNEL: Final = {
     "name": str, "place": str, "layout": {"size": int, "values": [list]}, "conditions": [list], "independent": bool,
     "code": dict,
 }  # fmt: skip
+_FUSED: Final = {
+    "always": bool, "why_not": dict, "levels": [list], "arguments": [list], "loops": bool, "kernel": _KERNEL,
+}  # fmt: skip
 _ARRAY: Final = {
     "name": str, "memory": str, "type": str, "element": [int], "item": int, "shape": [_FORMULA], "access": str,
     "aligned": int, "most": (int, None), "data": (str, None),
@@ -79,6 +82,7 @@ def read(file: bytes) -> SavedFile:
                 hint="install a newer quadpy",
             )
         _conform(manifest, _FILE, "manifest")
+        manifest.setdefault("fused", None)  # the first files have none
         _check(manifest, entries)
     except (ValueError, RecursionError, KeyError, IndexError, TypeError, AttributeError) as error:
         raise damaged(f"its manifest cannot be read ({error})") from error
@@ -151,17 +155,37 @@ def _check(manifest: dict[str, Any], entries: dict[str, bytes]) -> None:
             _require(fits and work["height"] > 0, where)
         for array in _arrays_of(work, kernels):
             _number(array, arrays)
+    if manifest["fused"] is not None:
+        _check_fused(manifest["fused"], kernels, entries)
     for guard in manifest["guards"]:
         _require(guard["kind"] == "same" and len(guard["arrays"]) == 2, "guards")
         for array, axis in guard["arrays"]:
             _require(0 <= axis < len(arrays[_number(array, arrays)]["shape"]), "guards")
 
 
+def _check_fused(fused: dict[str, Any], kernels: list[Any], entries: dict[str, bytes]) -> None:
+    _conform(fused, _FUSED, "fused")
+    _check_kernel(fused["kernel"], entries)
+    for code in fused["kernel"]["code"].values():
+        _require(len(code["tasks"]) == 1, "the tasks of one launch")
+    for why in fused["why_not"].values():
+        _conform(why, str, "why_not")
+    for level in fused["levels"]:
+        for code in level:
+            if isinstance(code, list):
+                kind, nbytes = code
+                _require(kind in ("copy", "fill") and nbytes in (1, 2, 4, 8), "levels")
+            else:
+                _number(code, kernels)
+
+
 def _check_kernel(kernel: dict[str, Any], entries: dict[str, bytes]) -> None:
     for target, code in kernel["code"].items():
-        for form in filter(None, (code, code.get("predicated"))):
+        one = code.get("one")
+        for form in filter(None, (code, code.get("predicated"), one)):
             _conform(form, _CODE, f"the code for {target}")
             _require(form["image"] in entries, f"the code for {target}")
+        _require(one is None or len(one["tasks"]) == 1, "the tasks of one launch")
     for value in kernel["layout"]["values"]:
         for part, wanted in zip(value, (str, str, int, str, int), strict=True):
             _conform(part, wanted, f"the layout of {kernel['name']}")
@@ -178,7 +202,7 @@ def _arrays_of(work: dict[str, Any], kernels: list[Any]) -> Iterator[int]:
     layout = kernels[_number(work["kernel"], kernels)]["layout"]["values"]
     _require(len(work["arguments"]) == len(layout), "the arguments of a kernel")
     for kind, *rest in work["arguments"]:
-        _require(kind in ("pointer", "extent", "stride", "bits"), "an argument")
+        _require(kind in ("pointer", "extent", "bits"), "an argument")
         _conform(rest, [int], "an argument") if kind != "bits" else _require(0 <= rest[0] < 1 << 64, "an argument")
         if kind != "bits":
             yield rest[0]

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from quadpy.core.formula import formula_from_json
+from quadpy.core.importing import import_late
 from quadpy.errors import ArgumentError, QuadpyError
 from quadpy.graph.model.inspect import GraphInfo, NodeInfo
 from quadpy.graph.model.kernels import node_of_launches
@@ -20,8 +21,10 @@ from quadpy.jit.formula import Evaluator, compile_formula
 from quadpy.jit.misfits import Misfit
 
 if TYPE_CHECKING:
+    from quadpy.graph.saved.one_launch import SavedFusion
     from quadpy.runtime.arrays.view import ArrayMemory
     from quadpy.runtime.device.device import Device
+    from quadpy.runtime.launch.fusion import Fuse
 
 
 class SavedNodes:
@@ -33,6 +36,9 @@ class SavedNodes:
         self._kernels = file.manifest["kernels"]
         try:
             self._plans = [plan_of(file, kernel, target, device) for kernel in self._kernels]
+            self._fusion: SavedFusion | None = None
+            if "host" not in device.driver.features:
+                self._fusion = import_late("quadpy.graph.saved.one_launch").join(file, target, self._plans)
             self._formulas = [
                 {key: _evaluator(work[key]) for key in ("bytes", "width") if key in work} for work in self._works
             ]
@@ -40,6 +46,16 @@ class SavedNodes:
             raise
         except (KeyError, IndexError, TypeError, ValueError, AttributeError, struct.error) as error:
             raise damaged(f"the facts of its code cannot be read ({error})") from error
+
+    @property
+    def fuse(self) -> Fuse:
+        """What those who saved it want of one launch for all nodes."""
+        return "auto" if self._fusion is None else self._fusion.wanted
+
+    @property
+    def may_fuse(self) -> bool:
+        """Whether there is code for one launch."""
+        return self._fusion is not None and not isinstance(self._fusion.code, str)
 
     def __len__(self) -> int:
         return len(self._works)

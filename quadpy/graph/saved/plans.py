@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
-from quadpy.core.artifact import AbiLayout, CodeObject, ResultShape
+from quadpy.core.artifact import CodeObject, ResultShape
+from quadpy.core.importing import import_late
 from quadpy.core.source import Span
 from quadpy.core.target import parse_target
 from quadpy.errors import ArgumentError, SavedGraphError
@@ -17,13 +17,6 @@ from quadpy.jit.cpu_plan import ENTRY, CpuPlan
 from quadpy.jit.gpu_plan import GpuPlan, effects_of
 from quadpy.runtime.device.device import Device
 from quadpy.runtime.device.modules import is_code_for
-
-if TYPE_CHECKING:
-    from quadpy.runtime.drivers.driver import FunctionHandle
-    from quadpy.runtime.drivers.graph_driver import CopyWork, FillWork
-    from quadpy.runtime.launch.fusion import Fuse, OneLaunch
-    from quadpy.runtime.launch.launch import Call, Prepared
-    from quadpy.runtime.streams.stream import Stream
 
 
 def target_for(file: SavedFile, device: Device, asked: str | None) -> str:
@@ -77,8 +70,10 @@ def plan_of(
     plan = GpuPlan(made, device, name=name, spans=spans, wider=wider, seed=seed, result_shape=result_shape)
     again = facts.get("predicated")
     repeated = None if again is None else GpuPlan(code(again), device, name=name, wider=wider)
-    setter = facts.get("setter")
-    plan.origin = SavedOrigin(device, made.layout, repeated, None if setter is None else file.entries[setter])
+    one, setter = facts.get("one"), facts.get("setter")
+    plan.origin = import_late("quadpy.graph.saved.one_launch").SavedOrigin(
+        device, made, repeated, None if one is None else code(one), None if setter is None else file.entries[setter]
+    )
     plan.effects = effects_of(made) if kernel["independent"] else None
     return plan
 
@@ -87,33 +82,3 @@ def span_of(place: str) -> Span | None:
     """The file and line that ``place_of`` wrote."""
     file, colon, line = place.rpartition(":")
     return Span(file, int(line)) if colon and line.isdecimal() else None
-
-
-class SavedOrigin:
-    """The ``Origin`` of saved code: it has what the file has, and compiles nothing."""
-
-    def __init__(self, device: Device, layout: AbiLayout, repeated: GpuPlan | None, setter: bytes | None) -> None:
-        self.layout, self.repeatable = layout, repeated is not None
-        self._device, self._repeated, self._setter = device, repeated, setter
-
-    why_not_alone = "a saved graph has a launch for each task"
-
-    def fuse(self, levels: Sequence[Sequence[Call]], fuse: Fuse) -> OneLaunch | str:
-        """See ``Origin.fuse``."""
-        return self.why_not_alone
-
-    def of(self, work: FillWork | CopyWork) -> Call | str:
-        """See ``Origin.of``."""
-        return self.why_not_alone
-
-    def predicated(self, call: Prepared, before: Prepared | None, on: Stream) -> Prepared:
-        """See ``Origin.predicated``."""
-        assert self._repeated is not None
-        return self._repeated.predicated(call, before, on)
-
-    def condition_setter(self, *, indirect: bool) -> FunctionHandle:
-        """See ``Origin.condition_setter``; the nodes of a saved graph are never indirect."""
-        assert self._setter is not None
-        arch = str(parse_target(self._device.driver.info.arch))
-        module = self._device.modules.load(CodeObject(arch, self._setter, "", AbiLayout((), 0), ()))
-        return module.function("quadpy_set_condition")

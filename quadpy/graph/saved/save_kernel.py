@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from quadpy._version import __version__
 from quadpy.core.dtypes import Scalar
-from quadpy.core.flow import conditions_of, has_loop
+from quadpy.core.flow import conditions_of
 from quadpy.core.narrow import MOST_NARROW_BYTES
 from quadpy.core.target import TargetSpec
 from quadpy.errors import ArgumentError, GraphError
 from quadpy.graph.saved.manifest import FORMAT
 from quadpy.graph.saved.memory import ALIGNED
-from quadpy.graph.saved.saving import file_of, store, write_whole
-from quadpy.graph.saved.targets import KernelCode, kernels_to_json, require_storable, targets_of
+from quadpy.graph.saved.saving import new_file, store, write_whole
+from quadpy.graph.saved.targets import Forms, KernelCode, kernels_to_json, require_storable, targets_of
 from quadpy.graph.saved.writer import effects_of, place_of
 from quadpy.lang.arguments import ArgType, ArrayArg, ScalarArg, StructArg, VecArg
 from quadpy.runtime.device.devices import current_device
@@ -37,7 +37,7 @@ def save_kernel(
     compiled_for: Callable[..., tuple[Compiled, Mapping[str, ArgType]]],
 ) -> None:  # fmt: skip
     """See ``Kernel.save``; ``compiled_for`` gives the code of the kernel of ``source``, and the types of its arguments."""
-    file, specs = file_of(path), targets_of(targets, current_device())
+    file, specs = new_file(path), targets_of(targets, current_device())
     fat = file.suffix == FAT_BINARY
     if fat and (other := [str(spec) for spec in specs if spec.family != "amdgpu"]):
         raise ArgumentError(
@@ -59,19 +59,15 @@ def save_kernel(
         each: type for each, type in types[0].items() if isinstance(type, (ArrayArg, ScalarArg, VecArg, StructArg))
     }
     arrays, sizes = _arrays(passed, codes[0])
-    looped = [spec.family != "cpu" and has_loop(code.flow) for spec, code in zip(specs, codes, strict=True)]
-    again = [
-        compiled_for(spec, predicated=True)[0].code if has else None for spec, has in zip(specs, looped, strict=True)
-    ]
     conditions = [(each, cast("ArrayArg", passed[each]).type.elem.nbytes) for each in conditions_of(codes[0].flow)]
-    forms = list(zip(specs, codes, again, strict=True))
+    forms = [Forms.of(spec, lambda to=spec, **form: compiled_for(to, **form)[0].code) for spec in specs]
     only = KernelCode(0, name, place_of(source.span), conditions, False, forms)
     entries: dict[str, bytes] = {}
     manifest = {
         "format": FORMAT, "quadpy": __version__, "arrays": arrays, "sizes": sizes, "works": [], "guards": [],
         "kernels": kernels_to_json([only], entries), "targets": sorted(map(str, specs)),
         "parameters": {
-            "values": [[each, *_kind(each, type)] for each, type in passed.items()], "result": repr(first.result_shape),
+            "values": [[each, *_kind(type)] for each, type in passed.items()], "result": repr(first.result_shape),
         },
     }  # fmt: skip
     store(file, manifest, entries)
@@ -96,8 +92,8 @@ def _arrays(passed: Mapping[str, ArgType], code: CodeObject) -> tuple[list[dict[
     return found, sizes
 
 
-def _kind(name: str, arg: ArgType) -> list[str]:
-    """How a call passes it: an array, or the scalar type and the shape of what is passed by value."""
+def _kind(arg: ArgType) -> list[str]:
+    """How a call passes it: an array; the scalar type and the shape of what is passed by value; or these of a struct's members."""
     match arg:
         case ScalarArg(type=scalar):
             return _by_value(scalar, ())
@@ -105,9 +101,11 @@ def _kind(name: str, arg: ArgType) -> list[str]:
             return _by_value(scalar, shape)
         case ArrayArg():
             return ["array"]
+        case StructArg(type=record):
+            members = record.plain_members()
+            return ["struct", *(" ".join([path, *_by_value(of.scalar, of.shape)]) for path, of, _ in members)]
         case _:
-            raise GraphError(f"{name} is a struct that is passed by value, which a file of a kernel alone does not have",
-                             hint="pass its members, or an array of one struct")  # fmt: skip
+            raise AssertionError(arg)
 
 
 def _by_value(scalar: Scalar, shape: Sequence[int]) -> list[str]:

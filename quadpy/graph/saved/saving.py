@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,18 +17,23 @@ from quadpy.graph.saved.manifest import write
 from quadpy.graph.saved.memory import SavedMemory
 from quadpy.graph.saved.targets import Targets, targets_of
 from quadpy.graph.saved.writer import Writer
+from quadpy.runtime.launch.fusion import require_fuse
 
 if TYPE_CHECKING:
     from quadpy.runtime.device.device import Device
+    from quadpy.runtime.launch.fusion import Fuse
 
 
 def save_graph(
     device: Device, nodes: Sequence[Node], owned: Iterable[MemoryRange], path: str | os.PathLike[str],
     targets: Iterable[str] | str | None, bind: Mapping[str, Any], constants: Iterable[Any], internal: Iterable[Any],
+    fuse: Fuse,
 ) -> None:  # fmt: skip
     """See ``Graph.save``; ``owned`` is memory that belongs to the graph."""
-    file = file_of(path)
-    writer = Writer(nodes, SavedMemory(device, bind, constants, internal, owned), Targets(targets_of(targets, device)))
+    file = new_file(path)
+    require_fuse(fuse)
+    memory = SavedMemory(device, bind, constants, internal, owned)
+    writer = Writer(nodes, memory, Targets(targets_of(targets, device)), fuse)
     store(file, writer.manifest(), writer.entries)
 
 
@@ -42,6 +48,14 @@ def file_of(path: str | os.PathLike[str]) -> Path:
     return found
 
 
+def new_file(path: str | os.PathLike[str]) -> Path:
+    """``file_of(path)``; FileNotFoundError if its folder does not exist, before anything is compiled."""
+    file = file_of(path)
+    if not file.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "there is no folder for it", str(file))
+    return file
+
+
 def store(file: Path, manifest: dict[str, Any], entries: dict[str, bytes]) -> None:
     """Write a saved graph or kernel."""
     write_whole(file, write(manifest, entries))
@@ -53,5 +67,7 @@ def write_whole(file: Path, data: bytes) -> None:
     try:
         beside.write_bytes(data)
         beside.replace(file)
+    except OSError as error:
+        raise type(error)(error.errno, error.strerror, str(file)) from None  # not the name of the other file
     finally:
         beside.unlink(missing_ok=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final, cast
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from quadpy.core.artifact import CodeObject
 from quadpy.core.flow import conditions_of, has_loop
@@ -11,7 +12,7 @@ from quadpy.core.importing import import_late
 from quadpy.core.light import dataclass
 from quadpy.core.public import call_site
 from quadpy.core.target import TargetSpec, parse_target, with_waves
-from quadpy.errors import ArgumentError, GraphError
+from quadpy.errors import ArgumentError, CodegenError, GraphError
 from quadpy.graph.model.arguments import sequence_of
 from quadpy.graph.saved.container import name_of
 from quadpy.graph.saved.facts import code_to_json, layout_to_json
@@ -21,27 +22,57 @@ from quadpy.runtime.device.current import current_config
 
 if TYPE_CHECKING:
     from quadpy.jit.array_arguments import LaunchedCall
+    from quadpy.jit.compilation import Request
+    from quadpy.jit.plan import Elsewhere
     from quadpy.runtime.arrays.view import ArrayView
     from quadpy.runtime.device.device import Device
 
 _SETTER: Final = "setter"
 
 
+class Forms(NamedTuple):
+    """What a kernel runs on the target ``spec``.
+
+    repeated  for loops on a GPU: the same in predicated form
+    one       and in one launch; None where that is not possible
+    """
+
+    spec: TargetSpec
+    code: CodeObject
+    repeated: CodeObject | None
+    one: CodeObject | None
+
+    @staticmethod
+    def of(spec: TargetSpec, compiled: Callable[..., CodeObject]) -> Forms:
+        """``compiled`` takes the form that it is to have, as in ``Options``."""
+        code, one = compiled(), None
+        if spec.family == "cpu" or not has_loop(code.flow):
+            return Forms(spec, code, None, None)
+        with suppress(CodegenError):  # it needs more shared memory than a block has, for example
+            one = compiled(fused=True)
+        return Forms(spec, code, compiled(predicated=True), one)
+
+
 @dataclass(slots=True)
 class KernelCode:
-    """A kernel of the file; ``codes`` has what it runs on each target, and the same in predicated form for loops."""
+    """A kernel of the file.
+
+    codes     what it runs on each target
+    requests  for each target, how the code was asked for
+    """
 
     number: int
     name: str
     place: str
     conditions: list[tuple[str, int]]
     independent: bool
-    codes: list[tuple[TargetSpec, CodeObject, CodeObject | None]]
+    codes: list[Forms]
+    requests: Sequence[Request] = ()
 
     @property
     def code(self) -> CodeObject:
         """That of the first target; all have its layout."""
-        return self.codes[0][1]
+        return self.codes[0].code
 
 
 def targets_of(given: Iterable[str] | str | None, device: Device) -> list[TargetSpec]:
@@ -71,7 +102,7 @@ class Targets:
     """The kernels of one file for ``specs``."""
 
     def __init__(self, specs: Sequence[TargetSpec]) -> None:
-        self._specs = specs
+        self.specs = specs
         self.names = sorted(map(str, specs))
         self._kernels: dict[tuple[object, frozenset[str]], KernelCode] = {}
 
@@ -86,29 +117,28 @@ class Targets:
         """
         key = call.plan, frozenset(aligned)
         if key not in self._kernels:
-            codes = [self._compiled(call, spec, aligned, wave) for spec in self._specs]
-            require_storable([code for _, code, _ in codes], name)
-            conditions = conditions_of(codes[0][1].flow)
+            elsewhere: Elsewhere = call.plan.elsewhere  # type: ignore[attr-defined]  # which the writer has seen
+            compile_request = import_late("quadpy.jit.compilation").compile_request
+            there = [with_waves(spec, wave or current_config().wave_size) for spec in self.specs]
+            codes = [
+                Forms.of(spec, lambda t=target, **form: compile_request(elsewhere(t, aligned, **form)).code)
+                for spec, target in zip(self.specs, there, strict=True)
+            ]
+            require_storable([forms.code for forms in codes], name)
+            conditions = conditions_of(codes[0].code.flow)
             arrays = dict(
                 zip((v.param for v in call.plan.code.layout.values if v.part == "pointer"), call.arrays, strict=False)
             )
             sizes = [(each, item_bytes(cast("ArrayView", arrays[each]))) for each in conditions]
             independent = getattr(call.plan, "effects", None) is not None
-            self._kernels[key] = KernelCode(len(self._kernels), name, place, sizes, independent, codes)
+            requests = [elsewhere(target, aligned) for target in there]
+            self._kernels[key] = KernelCode(len(self._kernels), name, place, sizes, independent, codes, requests)
         return self._kernels[key]
 
-    def _compiled(
-        self, call: LaunchedCall, spec: TargetSpec, aligned: Collection[str], wave: int | None
-    ) -> tuple[TargetSpec, CodeObject, CodeObject | None]:
-        elsewhere: Any = call.plan.elsewhere  # type: ignore[attr-defined]  # which the writer has seen
-        there = with_waves(spec, wave or current_config().wave_size)
-        code = elsewhere(there, aligned).code
-        repeats = spec.family != "cpu" and has_loop(code.flow)
-        return spec, code, elsewhere(there, aligned, predicated=True).code if repeats else None
-
-    def kernels_to_json(self, entries: dict[str, bytes]) -> list[dict[str, Any]]:
-        """The kernels as the file has them; machine code is added to ``entries``."""
-        return kernels_to_json(list(self._kernels.values()), entries)
+    @property
+    def kernels(self) -> list[KernelCode]:
+        """Those so far, by their numbers."""
+        return list(self._kernels.values())
 
 
 def require_storable(codes: Sequence[CodeObject], name: str) -> None:
@@ -121,27 +151,27 @@ def require_storable(codes: Sequence[CodeObject], name: str) -> None:
             raise GraphError(f"the kernel {name} cannot be saved: {why}", call_site(), hint="save a kernel without it")
 
 
+def stored(code: CodeObject, entries: dict[str, bytes], library: bytes | None = None) -> dict[str, Any]:
+    """``code`` as the file has it; its image, or the ``library`` that has it, is added to ``entries``."""
+    image = code.image if library is None else library
+    entries[name_of("code", image)] = image
+    return code_to_json(code, name_of("code", image))
+
+
 def kernels_to_json(kernels: Sequence[KernelCode], entries: dict[str, bytes]) -> list[dict[str, Any]]:
-    """See ``Targets.kernels_to_json``."""
+    """The kernels as the file has them; machine code is added to ``entries``."""
     libraries = {}
-    for number, (spec, _, _) in enumerate(kernels[0].codes if kernels else ()):
+    for number, (spec, *_) in enumerate(kernels[0].codes if kernels else ()):
         if spec.family == "cpu":
-            codes = [kernel.codes[number][1] for kernel in kernels]
+            codes = [kernel.codes[number].code for kernel in kernels]
             link = import_late("quadpy.jit.shared_library").shared_library
             libraries[str(spec)] = link([(code.image, code.entry) for code in codes], spec)
 
-    def stored(spec: TargetSpec, code: CodeObject, number: int) -> dict[str, Any]:
-        image = libraries.get(str(spec), code.image)
-        entries[name_of("code", image)] = image
-        facts = code_to_json(code, name_of("code", image))
-        return facts | {"entry": f"qpg_{number}"} if spec.family == "cpu" else facts
-
-    def of_target(
-        kernel: KernelCode, spec: TargetSpec, code: CodeObject, repeated: CodeObject | None
-    ) -> dict[str, Any]:
-        facts = stored(spec, code, kernel.number)
-        if repeated is not None:
-            facts["predicated"] = stored(spec, repeated, kernel.number)
+    def of_target(kernel: KernelCode, spec: TargetSpec, code: CodeObject, *others: CodeObject | None) -> dict[str, Any]:
+        if spec.family == "cpu":
+            return stored(code, entries, libraries[str(spec)]) | {"entry": f"qpg_{kernel.number}"}
+        facts = stored(code, entries)
+        facts |= {name: stored(form, entries) for name, form in zip(("predicated", "one"), others, strict=True) if form}
         if has_loop(code.flow) and spec.family == "nvptx":
             setter = import_late("quadpy.codegen.support.loop_condition").condition_setter_code(spec).image
             entries[name_of("code", setter)] = setter
@@ -152,7 +182,7 @@ def kernels_to_json(kernels: Sequence[KernelCode], entries: dict[str, bytes]) ->
         {
             "name": kernel.name, "place": kernel.place, "layout": layout_to_json(kernel.code.layout),
             "conditions": [list(each) for each in kernel.conditions], "independent": kernel.independent,
-            "code": {str(spec): of_target(kernel, spec, code, again) for spec, code, again in kernel.codes},
+            "code": {str(forms.spec): of_target(kernel, *forms) for forms in kernel.codes},
         }
         for kernel in kernels
     ]  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from quadpy._version import __version__
 from quadpy.core.artifact import AbiValue, CodeObject
@@ -16,20 +16,24 @@ from quadpy.errors import GraphError
 from quadpy.graph.model.extents import memory_text
 from quadpy.graph.model.nesting import flattened
 from quadpy.graph.model.nodes import AllocNode, EmptyNode, FreeNode, KernelNode, MemcpyNode, MemsetNode, Node
+from quadpy.graph.saved.fused import fused_to_json
 from quadpy.graph.saved.manifest import FORMAT
 from quadpy.graph.saved.memory import ALIGNED, SavedArray, SavedMemory
-from quadpy.graph.saved.targets import Targets
+from quadpy.graph.saved.targets import Targets, kernels_to_json
 from quadpy.jit.array_arguments import LaunchedCall
 from quadpy.jit.formula import compile_formula
 from quadpy.runtime.arrays.field_memory import FieldMemory
+
+if TYPE_CHECKING:
+    from quadpy.runtime.launch.fusion import Fuse
 
 
 class Writer:
     """Makes the manifest and the entries of a graph's file from its ``nodes``; ``memory`` has its arrays."""
 
-    def __init__(self, nodes: Sequence[Node], memory: SavedMemory, targets: Targets) -> None:
+    def __init__(self, nodes: Sequence[Node], memory: SavedMemory, targets: Targets, fuse: Fuse) -> None:
         self._nodes = flattened(nodes, lambda _: True)
-        self._memory, self._targets = memory, targets
+        self._memory, self._targets, self._fuse = memory, targets, fuse
         self._works: list[dict[str, Any]] = []
         self._guards: list[dict[str, Any]] = []
         self._formulas: list[tuple[dict[str, Any], str, SavedArray, int]] = []  # what depends on whole arrays
@@ -61,11 +65,16 @@ class Writer:
         sizes = [(number, axis) for number, array in enumerate(arrays) for axis in array.free()]
         for work, key, array, unit in self._formulas:
             work[key] = formula_to_json(_product(array, arrays.index(array), sizes, unit))
+        kernels = self._targets.kernels
+        fused = fused_to_json(
+            self._nodes, self._works, arrays, kernels, self._targets.specs, self._fuse, self.entries
+        )  # before the arrays, whose addresses it needs to be aligned
         guards = [guard for guard in self._guards if any(tuple(place) in sizes for place in guard["arrays"])]
         return {
             "format": FORMAT, "quadpy": __version__, "arrays": self._memory.to_json(sizes, self.entries),
-            "sizes": [list(size) for size in sizes], "kernels": self._targets.kernels_to_json(self.entries),
+            "sizes": [list(size) for size in sizes], "kernels": kernels_to_json(kernels, self.entries),
             "targets": self._targets.names, "works": self._works, "guards": guards, "parameters": None,
+            "fused": fused,
         }  # fmt: skip
 
     def _own_fields(self) -> None:
@@ -96,10 +105,9 @@ class Writer:
         call = _call_of(node)
         if call is None or getattr(call.plan, "elsewhere", None) is None:
             refuse(
-                node,
-                "it is not known how to compile its kernel again",
-                "save where the kernel itself is: one that was loaded from a file, or prepared, has no source",
-            )
+                node, "this process only has machine code of its kernel, as of all that was loaded from files",
+                "build the graph of the kernels that were saved, and save that; or copy their file",
+            )  # fmt: skip
         code = call.plan.code
         values = dict(zip([_key(value) for value in code.layout.values], call.unpack(call.block), strict=True))
         pointers = [value.param for value in code.layout.values if value.part == "pointer" and value.param != "$shadow"]

@@ -12,7 +12,8 @@ from quadpy.codegen.extent import extent_of
 from quadpy.core.target import parse_target, with_waves
 from quadpy.errors import CodegenError, DriverError
 from quadpy.ir import nodes as ir
-from quadpy.jit.fusion.fused_calls import FusedCalls, copy_kernel, element, fill_kernel, fused_code
+from quadpy.jit.fusion.fused_calls import FusedCalls
+from quadpy.jit.fusion.fused_code import copy_kernel, element, fill_kernel, fused_code
 from quadpy.jit.fusion.origin import Code
 from quadpy.jit.fusion.worth import why_separate
 from quadpy.runtime.drivers.graph_driver import CopyWork, FillWork

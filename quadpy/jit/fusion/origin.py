@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import functools
-import struct
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from quadpy.core.artifact import AbiLayout, CodeObject
 from quadpy.core.dtypes import Scalar
-from quadpy.core.flow import depth_of, has_loop
 from quadpy.core.formula import Formula
 from quadpy.core.importing import import_late
 from quadpy.core.target import parse_target
 from quadpy.errors import CodegenError
-from quadpy.jit.formula import Evaluator, compile_formula
+from quadpy.jit.fusion.call_code import CallCode, costs_of
 
 if TYPE_CHECKING:  # the compiler is loaded for what is not in the cache
     from quadpy.ir import nodes as ir
@@ -28,34 +26,21 @@ if TYPE_CHECKING:  # the compiler is loaded for what is not in the cache
     from quadpy.runtime.streams.stream import Stream
 
 
-class Code:
+class Code(CallCode):
     """The code of a call on ``device``: an ``Origin``.
 
-    ``extents`` count the iterations of its loops, as far as the host can; ``depth`` is the number of launches one after
-    another; ``mode`` is its index type, whether it is
-    fast rather than exact, and the size of its waves; ``trace`` gives the IR, and ``predicated`` the plan of such code, when
-    they are first asked.
+    ``mode`` is its index type, whether it is fast rather than exact, and the size of its waves; ``trace`` gives the IR, and
+    ``predicated`` the plan of such code, when they are first asked.
     """
 
     def __init__(
-        self,
-        device: Device,
-        name: str,
-        layout: AbiLayout,
-        extents: Sequence[Formula],
-        launches: int,
-        *,
-        depth: int,
-        loops: bool,
-        mode: tuple[Scalar, bool, int],
-        trace: Callable[[], ir.Kernel],
+        self, device: Device, name: str, layout: AbiLayout, extents: Sequence[Formula], launches: int, *, depth: int,
+        loops: bool, mode: tuple[Scalar, bool, int], trace: Callable[[], ir.Kernel],
         predicated: Callable[[], GpuPlan] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
+        super().__init__(layout, extents, depth=depth, loops=loops)
         self.mode, self._predicated, self.repeatable = mode, predicated, predicated is not None
-        self.device, self.name, self.layout, self.launches, self.loops = device, name, layout, launches, loops
-        self.depth = depth
-        self._extents: list[Evaluator] = [compile_formula(extent) for extent in extents]
-        self._values = struct.Struct(layout.format)
+        self.device, self.name, self.launches = device, name, launches
         self._trace = trace
 
     @functools.cached_property
@@ -78,11 +63,6 @@ class Code:
 
     def __hash__(self) -> int:
         return hash((self.name, self.layout))
-
-    def iterations(self, arguments: bytes) -> int:
-        """The iterations of its longest loop, among those that the host can count."""
-        values = self._values.unpack_from(arguments)
-        return max((extent(values) for extent in self._extents), default=0)
 
     def fuse(self, levels: Sequence[Sequence[Call]], fuse: Fuse) -> FusedCalls | str:
         """See ``Origin.fuse``."""
@@ -118,9 +98,13 @@ def code_of(
     predicated: Callable[[], GpuPlan] | None = None,
 ) -> Code:  # fmt: skip
     """The origin of ``code``, from the IR that ``trace`` gives; ``predicated`` as for ``Code``."""
-    extents = [task.extent for task in code.tasks if task.extent is not None]
-    depth, loops = depth_of(code.flow or tuple(range(len(code.tasks)))), has_loop(code.flow)
     return Code(
-        device, name, code.layout, extents, len(code.tasks), depth=depth, loops=loops, mode=mode, trace=trace,
+        device,
+        name,
+        code.layout,
+        launches=len(code.tasks),
+        mode=mode,
+        trace=trace,
         predicated=predicated,
-    )  # fmt: skip
+        **costs_of(code),
+    )

@@ -69,7 +69,7 @@ class FusingPlan:
     """A plan that runs ``separate`` launches, or one; ``compile_fused`` gives the latter, or the reason why it is impossible."""
 
     def __init__(
-        self, separate: GraphPlan, device: Device, fuse: Fuse, compile_fused: Callable[[], FusedPlan | str]
+        self, separate: GraphPlan | GpuPlan, device: Device, fuse: Fuse, compile_fused: Callable[[], FusedPlan | str]
     ) -> None:
         self.separate, self.device, self._fuse, self._compile = separate, device, fuse, compile_fused
         self.code, self.fields, self.footprints = separate.code, separate.fields, separate.footprints
@@ -130,7 +130,7 @@ class FusingPlan:
         found = self._one_launch()
         if isinstance(found, str):
             return found
-        depth, blocks = depth_of(flow or tuple(range(len(self.code.tasks)))), found.launches[0].blocks(values)
+        depth, blocks = depth_of(self.code.steps), found.launches[0].blocks(values)
         meetings = found.code.tasks[0].meetings
         return why_slower(driver, depth, meetings, blocks or found.most_blocks, loops=loops, fuse=fuse) or found
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import json
 import os
+import re
 import shutil
 import struct
 import subprocess
@@ -15,9 +18,13 @@ import numpy as np
 import pytest
 from c_reader import FOLDER, STRICT, Reader, changed, zipped
 from hip_library import compiler
-from saved_cases import CASES
+from saved_cases import CASES, loops
+from saved_fusion import moving
 
 import quadpy as qp
+from quadpy.core.formula import formula_from_json
+from quadpy.graph.saved.container import MANIFEST, unpacked
+from quadpy.jit.formula import compile_formula
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="libraries for Linux")
 HERE = "arm64" if os.uname().machine == "aarch64" else "x86-64"
@@ -143,10 +150,12 @@ def test_c_runs_what_python_saves(case, tmp_path):
                 assert array.to_numpy().tobytes() == theirs[name].tobytes(), name
 
 
-def test_a_kept_file_of_format_1_runs():
+@pytest.mark.parametrize("kept", ["format1", "format1-fused"])
+def test_a_kept_file_of_format_1_runs(kept):
     x, y, z = np.arange(5, dtype=np.float32), np.ones(5, np.float32), np.zeros(5, np.float32)
-    with Reader(Path(__file__).with_name("format1.qpg"), HERE) as reader:
-        reader.run(x=x, y=y, z=z)
+    more = {name: np.array([6, 7, 27], np.int32) for name in ("n", "turns") if kept != "format1"}
+    with Reader(Path(__file__).with_name(f"{kept}.qpg"), HERE) as reader:
+        reader.run(x=x, y=y, z=z, **more)
     np.testing.assert_array_equal(z, 1 + 2.5 * np.arange(5, dtype=np.float32))
 
 
@@ -278,9 +287,6 @@ def test_mistakes_in_manifests_are_named(saved, message):
 
 def test_formulas(saved):
     """Copies whose sizes are formulas: the reader computes what Python's evaluator does."""
-    from quadpy.core.formula import formula_from_json
-    from quadpy.jit.formula import compile_formula
-
     rng = np.random.default_rng(3)
     names = ["add", "sub", "mul", "floordiv", "mod", "min", "max", "and", "product", "count", "wrap"]
 
@@ -377,7 +383,7 @@ for name, at, n in (("x", 0x10000, 1000), ("y", 0x20000, 1000), ("s", 0x30000, 1
 def test_what_a_gpu_is_asked_for(fakes, saved, target, library, prefix, tmp_path):
     # a fill would write to an address that is none here
     file = tmp_path / "no-fill.qpg"
-    file.write_bytes(changed(saved, lambda m: m["works"].__setitem__(0, {"kind": "empty"})))
+    file.write_bytes(changed(saved, lambda m: m["works"].__setitem__(0, {"kind": "empty"}) or m.update(fused=None)))
     out = on_gpu(fakes, file, target, BIND + "reader.run(0x77)", library)
     assert f"target {target}" in out
     launches = [line.split() for line in out.splitlines() if line.startswith(f"{prefix}LaunchKernel")]
@@ -393,6 +399,32 @@ def test_what_a_gpu_is_asked_for(fakes, saved, target, library, prefix, tmp_path
     if target == "sm_80":
         assert out.index("cuDevicePrimaryCtxRetain") < out.index("cuModuleLoadData")
         assert ".target sm_80" in out
+
+
+def test_what_runs_again_is_a_graph_of_cudas(fakes, saved, tmp_path):
+    """From the second run with the same arrays on; on HIP, whose graphs launch their nodes one by one, there is none."""
+    file = tmp_path / "no-fill.qpg"
+    file.write_bytes(changed(saved, lambda m: m["works"].__setitem__(0, {"kind": "empty"})))
+
+    def calls(target, library, body):
+        out = on_gpu(fakes, file, target, body, library)
+        return [
+            line.split()[0]
+            for line in out.splitlines()
+            if line.startswith(("cu", "hip")) and "GetAttribute" not in line
+        ]
+
+    once = calls("sm_80", "libcuda.so.1", BIND + "reader.run()")
+    work = once[once.index("cuLaunchKernel") :]
+    begin, end = ["cuStreamBeginCapture_v2"], ["cuStreamEndCapture", "cuGraphInstantiateWithFlags", "cuGraphDestroy"]
+    body = f"{BIND}for _ in range(4): reader.run()\n{BIND}for _ in range(2): reader.run()"
+    often = calls("sm_80", "libcuda.so.1", body)
+    first = [*work, "cuStreamCreate", *begin, *work, *end, *["cuGraphLaunch"] * 3]
+    assert often[often.index("cuLaunchKernel") :] == [
+        *first, "cuGraphExecDestroy", *work, *begin, *work, *end, "cuGraphLaunch",
+    ]  # fmt: skip
+    assert len(work) >= 3
+    assert not [each for each in calls("gfx942", "libamdhip64.so.7", body) if "Graph" in each or "Capture_" in each]
 
 
 def test_the_best_target_is_chosen(fakes, saved):
@@ -470,15 +502,14 @@ MOVES = [
 ]
 
 
-def test_loops_forks_cooperation_fills_and_copies(fakes, saved, tmp_path):
+def test_loops_forks_fills_and_copies(fakes, saved, tmp_path):
     def change(m):
         for kernel in m["kernels"]:
             code = kernel["code"]["gfx942"]
             if kernel["name"] == "total":
                 kernel["conditions"] = [["s", 4]]
                 code["flow"] = [{"fork": [[0], [0]]}, {"loop": "s", "body": [0]}]
-            if kernel["name"] == "weighted":
-                code["tasks"][0]["cooperative"] = True
+        m["fused"] = None
         m["works"][0] |= {"value": 5, "element": 4, "width": 1, "height": 1}
         m["works"] += MOVES
 
@@ -493,14 +524,138 @@ def test_loops_forks_cooperation_fills_and_copies(fakes, saved, tmp_path):
         reader.run()
         print("y", ctypes.string_at(at["y"], 16).hex())
     """)  # fmt: skip
-    assert out.count("hipModuleLaunchCooperativeKernel") == 1
-    assert (
-        out.count("hipModuleLaunchKernel") == 5
-    )  # waves, twice in the fork, and in the loop until the 5 are counted down
-    assert out.count("hipMemcpyDtoHAsync") == 2
+    # waves, weighted, twice in the fork, and in the loop until the 5 are counted down
+    assert out.count("hipModuleLaunchKernel") == 5
+    assert out.count("hipMemcpyDtoHAsync") == 1
     assert out.count("hipMemcpyDtoDAsync") == 1
     assert out.count("hipMemsetD16Async") == 2
     assert "y cdabcdab00000000cdabcdab" in out
+
+
+def expected_block(manifest, arrays):
+    """The arguments of the one launch and their block, with arrays at such addresses and of such extents."""
+    layout, values = manifest["fused"]["kernel"]["layout"]["values"], []
+    sizes = [arrays[manifest["arrays"][array]["name"]][1] for array, _ in manifest["sizes"]]
+    for kind, *rest in manifest["fused"]["arguments"]:
+        name = manifest["arrays"][rest[0]]["name"] if kind in ("pointer", "extent") else ""
+        match kind:
+            case "pointer":
+                values.append(arrays[name][0] + rest[1])
+            case "extent":
+                values.append(arrays[name][1])
+            case "size":
+                values.append(compile_formula(formula_from_json(rest[0]))(sizes))
+            case _:
+                values.append(rest[0])
+    codes = "".join({"f": "I"}.get(value[3], value[3]) for value in layout)  # floats are their bits
+    return values, struct.pack("@" + codes, *values).ljust(manifest["fused"]["kernel"]["layout"]["size"], b"\0")
+
+
+@pytest.fixture
+def moves(tmp_path):
+    """A graph of kernels, copies and fills, and its manifest."""
+    qp.init(arch=qp.cpu)
+    graph, bind = moving(6)
+    path = tmp_path / "moves.qpg"
+
+    def made(**options):
+        graph.save(path, bind=bind, targets=["gfx942", "sm_90"], **options)
+        return path, json.loads(unpacked(path.read_bytes())[MANIFEST])
+
+    yield made
+    qp.reset()
+
+
+BIND_MOVES = """
+sizes = {n: (16 * k << 8, COUNT if n != "s" else 1) for k, n in enumerate(("x", "y", "z", "flags", "s"), 1)}
+arrays = {n: (ctypes.c_char * (4 * count + 512))() for n, (_, count) in sizes.items()}
+at = {n: (ctypes.addressof(a) + 255) // 256 * 256 for n, a in arrays.items()}
+for name, (_, count) in sizes.items():
+    reader.bind(name, at[name], count)
+fake.test_together(BYTES)
+print("at", {n: (at[n], sizes[n][1]) for n in sizes})
+"""
+
+
+@pytest.mark.parametrize(
+    ("target", "library", "always", "name"),
+    [
+        ("gfx942", "libamdhip64.so.7", False, "hipModuleLaunchCooperativeKernel"),
+        ("sm_90", "libcuda.so.1", True, "cuLaunchCooperativeKernel"),
+    ],
+)
+def test_all_works_are_one_launch(fakes, moves, target, library, always, name):
+    path, manifest = moves(fuse=True if always else "auto")
+    size = manifest["fused"]["kernel"]["layout"]["size"]
+    for count in (1000, 7):
+        body = (
+            BIND_MOVES.replace("COUNT", str(count)).replace("BYTES", str(size)) + "reader.run(0x77)\nreader.run(0x77)"
+        )
+        out = on_gpu(fakes, path, target, body, library)
+        arrays = ast.literal_eval(next(line[3:] for line in out.splitlines() if line.startswith("at ")))
+        launches = [line for line in out.splitlines() if line.startswith(name)]
+        assert len(launches) == 2
+        assert "LaunchKernel" not in out
+        values, block = expected_block(manifest, arrays)
+        assert all(f"[{block.hex()}]" in line and " 77 " in line for line in launches)
+        extent = manifest["fused"]["kernel"]["code"][target]["tasks"][0]["extent"]
+        blocks = -(-compile_formula(formula_from_json(extent))(values) // 256)
+        assert 0 < blocks < 2 * 132
+        assert f"<{blocks} 1 1> <256 1 1>" in launches[0]
+        marks = re.findall(r"hipMemsetD8Async memory\+\w+ 0 8 77", out)
+        assert len(marks) == (2 if target == "gfx942" else 0)
+
+
+def test_what_is_not_one_launch(fakes, moves):
+    """Many iterations, a refusal, a capture on HIP, and a graph that meets too often for NVIDIA's costs run separately."""
+    path, _ = moves()
+    small = BIND_MOVES.replace("COUNT", "1000").replace("BYTES", "4")
+    run = small + "reader.run(0x77)"
+    separate = {
+        "large": (
+            "gfx942",
+            BIND_MOVES.replace("COUNT", str(16 * 2 * 304 * 256 + 1)).replace("BYTES", "4") + "reader.run()",
+        ),
+        "capture": ("gfx942", small + "fake.test_capturing(1)\nreader.run(0x77)"),
+        "nvidia": ("sm_90", run),
+    }
+    for name, (target, body) in separate.items():
+        out = on_gpu(fakes, path, target, body, "libcuda.so.1" if target == "sm_90" else "libamdhip64.so.7")
+        assert "Cooperative" not in out, name
+        assert out.count("LaunchKernel") == 5, name  # count has two loops, total a merge
+    refused = small + 'fake.test_fail(b"hipModuleLaunchCooperativeKernel", 720)\nreader.run(0x77)\nreader.run(0x77)'
+    out = on_gpu(fakes, path, "gfx942", refused)
+    assert (out.count("Cooperative"), out.count("hipModuleLaunchKernel")) == (1, 10)
+    with pytest.raises(AssertionError, match=r"HIP: .* failed with status 700"):
+        on_gpu(
+            fakes, path, "gfx942", small + 'fake.test_fail(b"hipModuleLaunchCooperativeKernel", 700)\nreader.run(0x77)'
+        )
+    path, manifest = moves(fuse=False)
+    assert manifest["fused"] is None
+    assert "Cooperative" not in on_gpu(fakes, path, "gfx942", run)
+
+
+@pytest.mark.usefixtures("on_cpu")
+@pytest.mark.parametrize("fuse", ["auto", False])
+def test_loops_are_inside_a_launch(fakes, tmp_path, fuse):
+    """Also where the other works are launches of their own; the host waits for nothing."""
+    path, (graph, bind, memory) = tmp_path / "loops.qpg", loops()
+    graph.save(path, bind=bind, targets=["gfx942", "sm_90"], fuse=fuse, **memory)
+    for target, library in (("gfx942", "libamdhip64.so.7"), ("sm_90", "libcuda.so.1")):
+        out = on_gpu(fakes, path, target, """
+            for k, name in enumerate(("n", "turns")):
+                reader.bind(name, 0x10000 * (k + 1), 3)
+            print("run")
+            reader.run(0x77)
+        """, library)  # fmt: skip
+        assert out.count("CooperativeKernel") == 1
+        assert "LaunchKernel" not in out
+        assert "DtoHAsync" not in out
+        assert out.count(" 0 4 77") == (fuse is False)  # the fill
+    captured = 'reader.bind("n", 64, 3)\nreader.bind("turns", 4096, 3)\nfake.test_capturing(1)\nreader.run(0x77)'
+    with pytest.raises(AssertionError, match="collatz has a loop for which the host waits, and the stream is captured"):
+        on_gpu(fakes, path, "gfx942", captured)
+    assert "CooperativeKernel" in on_gpu(fakes, path, "sm_90", captured, "libcuda.so.1")
 
 
 @pytest.mark.parametrize("language", [["-std=c11"], ["-x", "c++", "-std=c++17"]])
@@ -530,8 +685,11 @@ def test_no_mutated_file_crashes_the_reader(saved, tmp_path):
             if kernel["name"] == "total":
                 kernel["conditions"] = [["s", 4]]
                 gpu["flow"] = [{"fork": [[0], [0]]}, {"loop": "s", "body": [0]}]
-            gpu["tasks"][0]["cooperative"] = kernel["name"] == "weighted"
+            if kernel["name"] != "waves":
+                gpu["one"] = gpu | {"flow": None, "tasks": [gpu["tasks"][0] | {"cooperative": True}]}
         m["works"] += MOVES
+        code = m["fused"]["kernel"]["code"]
+        m["fused"]["kernel"]["code"] = {"gfx942": code["gfx942"] | {"image": "code/0"}}
 
     small = tmp_path / "small.qpg"
     small.write_bytes(changed(saved, shorten, {"code/0": b"text"}))

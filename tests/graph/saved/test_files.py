@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from saved_cases import floats, half_step, saxpy
+from saved_cases import collatz, floats, half_step, mutated, saxpy
 
 import quadpy as qp
 from quadpy.errors import QuadpyError, SavedGraphError
@@ -23,6 +23,8 @@ from quadpy.runtime.device.devices import current_device
 
 KEPT = Path(__file__).parent / "format1.qpg"
 """``y = 2 x + y`` and ``y += x / 2`` and a copy of y to z, for x86-64, arm64, gfx1100 and sm_90, of quadpy's first format."""
+FUSED = Path(__file__).parent / "format1-fused.qpg"
+"""The same, and a loop that counts n down, with code for one launch, which the first files do not have."""
 
 
 @pytest.fixture(autouse=True)
@@ -33,33 +35,49 @@ def cpu():
     set_config(before)
 
 
-def make_kept(path=KEPT):
+def make_kept(path=FUSED):
     x, y, z = floats(1, 2, 3, 4), floats(5, 6, 7, 8), floats(0, 0, 0, 0)
     g = qp.graph.Graph()
     g.add_kernel(saxpy, 2.0, x, y)
     g.add_kernel(half_step, x, y)
     g.add_memcpy(z, y)
-    g.save(path, bind={"x": x, "y": y, "z": z}, targets=["x86-64", "arm64", "gfx1100", "sm_90"])
+    n, left, turns = qp.ndarray(qp.i32, 3), qp.ndarray(qp.i32, 1), qp.ndarray(qp.i32, 3)
+    g.add_kernel(collatz, n, left, turns)
+    bind = {"x": x, "y": y, "z": z, "n": n, "turns": turns}
+    g.save(path, bind=bind, internal=[left], targets=["x86-64", "arm64", "gfx1100", "sm_90"])
 
 
-def test_a_file_of_format_1_runs():
-    with qp.graph.load(KEPT) as loaded:
+@pytest.mark.parametrize("kept", [KEPT, FUSED], ids=lambda kept: kept.stem)
+def test_a_file_of_format_1_runs(kept):
+    with qp.graph.load(kept) as loaded:
         x, y, z = np.arange(5, dtype=np.float32), np.ones(5, np.float32), np.zeros(5, np.float32)
-        loaded.run(x=x, y=y, z=z)
+        more = {name: np.array([6, 7, 27], np.int32) for name in ("n", "turns") if kept == FUSED}
+        loaded.run(x=x, y=y, z=z, **more)
     np.testing.assert_array_equal(z, 1 + 2.5 * np.arange(5, dtype=np.float32))
+    assert not more or (more["turns"] - [6, 7, 27]).tolist() == [8, 16, 111]
 
 
 def test_what_is_saved_now_has_the_form_of_the_kept_file(tmp_path):
     make_kept(tmp_path / "now.qpg")
-    now, kept = (json.loads(unpacked(file.read_bytes())[MANIFEST]) for file in (tmp_path / "now.qpg", KEPT))
+    now, kept, first = (
+        json.loads(unpacked(file.read_bytes())[MANIFEST]) for file in (tmp_path / "now.qpg", FUSED, KEPT)
+    )
 
     def form(value):
         if isinstance(value, dict):
             return {key: form(inner) for key, inner in value.items()}
         return type(value).__name__ if not isinstance(value, list) else [form(value[0])] if value else []
 
+    def has(new, old):
+        """Whether ``new`` has all keys of ``old``, and the types of their values."""
+        if isinstance(old, dict):
+            return new.keys() >= old.keys() and all(has(new[key], inner) for key, inner in old.items())
+        return all(map(has, new, old)) if isinstance(old, list) else new == old
+
     assert form(now) == form(kept)
-    assert now["format"] == kept["format"] == 1
+    assert has(form(now["kernels"][0]), form(first["kernels"][0]))
+    assert now.keys() - first.keys() == {"fused"}
+    assert now["format"] == kept["format"] == first["format"] == 1
 
 
 def test_other_programs_read_the_container():
@@ -109,43 +127,6 @@ def test_mutated_bytes_are_named():
         except SavedGraphError:
             continue
         assert read(bytes(file)).manifest == read(data).manifest  # a byte that nothing reads, such as a date
-
-
-SMALL = [
-    None,
-    True,
-    -1,
-    0,
-    1,
-    2,
-    1 << 62,
-    1 << 70,
-    0.5,
-    "",
-    "x",
-    "value",
-    [],
-    {},
-    ["value", 99],
-    ["bits", 3],
-    [0, 9],
-    "cpu:arm64",
-]
-
-
-def mutated(value, chance):
-    """``value`` with one part of it replaced."""
-    if isinstance(value, dict) and value and chance.random() < 0.93:
-        key = chance.choice(sorted(value))
-        if chance.random() < 0.1:
-            return {name: inner for name, inner in value.items() if name != key}
-        return {**value, key: mutated(value[key], chance)}
-    if isinstance(value, list) and value and chance.random() < 0.93:
-        at = chance.randrange(len(value))
-        if chance.random() < 0.1:
-            return value[:at] + value[at + 1 :]
-        return [*value[:at], mutated(value[at], chance), *value[at + 1 :]]
-    return chance.choice(SMALL)
 
 
 def test_mutated_manifests_are_named():

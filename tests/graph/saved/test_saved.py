@@ -441,6 +441,22 @@ def test_options_that_do_not_fit(name, path):
             g.save(nothing, bind={"x": x, "y": y})
 
 
+def test_a_folder_that_does_not_exist(path):
+    x, y = floats(1, 2), floats(1, 2)
+    g = qp.graph.Graph()
+    g.add_kernel(half_step, x, y)
+    inside = path.parent / "none" / "step.qpg"
+    for save in (lambda: g.save(inside, bind={"x": x, "y": y}), lambda: half_step.save(inside)):
+        with pytest.raises(FileNotFoundError, match="there is no folder for it") as caught:
+            save()
+        assert caught.value.filename == str(inside)
+    path.mkdir()  # what is written beside it cannot take its place
+    with pytest.raises(OSError, match=r"step\.qpg'$") as refused:
+        g.save(path, bind={"x": x, "y": y})
+    assert refused.value.filename == str(path)
+    assert list(path.parent.iterdir()) == [path]
+
+
 def test_debug_is_left_out_and_results_are_dropped(path):
     set_config(current_config()._replace(debug=True))
     x, y = floats(1, 2), floats(1, 2)

@@ -23,7 +23,7 @@
 #define COUNT(table) (sizeof(table) / sizeof *(table))
 #define NEW(graph, type, count) ((type *)take(graph, count, sizeof(type)))
 
-enum { FORMAT = 1, MOST_DEPTH = 64, ALIGNED = 64, DONE = -1, CHECKED = 1 << 30, SPARE_BLOCKS = 8, USUAL_BLOCKS = 2048 };
+enum { FORMAT = 1, MOST_DEPTH = 64, ALIGNED = 64, DONE = -1, CHECKED = 1 << 30, SPARE_BLOCKS = 8, USUAL_BLOCKS = 2048, BLOCKS_OF_UNIT = 2, TOO_LARGE = 720 };
 
 /* JSON --------------------------------------------------------------------------------------------------------------- */
 
@@ -59,7 +59,7 @@ typedef struct {
 
 typedef struct {
   const char *symbol;
-  bool parallel, grid_stride, barrier, cooperative;
+  bool parallel, grid_stride, barrier, together; /* together: its blocks wait for each other */
   int64_t threads, shared, most_blocks, coarsen_from;
   const node *extent, *coarsened;
   void *function;
@@ -67,7 +67,7 @@ typedef struct {
 
 typedef int32_t entry_t(void *, void *, int32_t);
 
-typedef struct {
+typedef struct kernel_t {
   const char *name;
   int values, tasks, hidden;
   value_t *value;
@@ -75,18 +75,22 @@ typedef struct {
   size_t *hidden_at, block, passed, scratch; /* CUDA refuses a size that has padding at its end: 'passed' has none */
   const node *flow, *limits, *parameters, *conditions; /* parameters: the values of the layout */
   entry_t *entry;
+  struct kernel_t *one; /* for loops on a GPU: all in one launch, or NULL */
+  char *memory;         /* of such a launch: scratch of its own, in which blocks count themselves, from 0 */
+  int64_t depth, meetings;
 } kernel_t;
 
-static const char *const sources[] = {"pointer", "extent", "stride", "bits"};
-enum { S_POINTER, S_EXTENT, S_STRIDE, S_BITS };
+static const char *const sources[] = {"pointer", "extent", "bits", "size"};
+enum { S_POINTER, S_EXTENT, S_BITS, S_SIZE };
 
 static const char *const kinds[] = {"kernel", "copy", "fill", "empty"};
 enum { W_KERNEL, W_COPY, W_FILL, W_EMPTY };
 
-typedef struct {
+typedef struct work_t {
   int kind;
   const char *name;
   kernel_t *code;
+  struct work_t *one; /* the same in one launch, or NULL */
   const node *arguments;
   int64_t *number, *blocks; /* of the arguments as formulas see them; of each task's grid */
   char *block;
@@ -114,7 +118,7 @@ struct driver;
 struct qpg_graph {
   jmp_buf leave;
   char error[512], target[64];
-  chunk *chunks;
+  chunk *chunks, *memory;      /* of the host, and of a GPU */
   const unsigned char *file;
   size_t file_size, directory, entries;
   int arrays, kernels, works, sizes;
@@ -125,8 +129,16 @@ struct qpg_graph {
   int64_t *extents, units;     /* the values of these; units of the GPU */
   const node *guards;
   bool is_ready;               /* all that depends on what is bound is known */
+  work_t *one;                 /* all works as one launch, or NULL */
+  int64_t longest;             /* the iterations of the longest loop */
+  bool always, loops;          /* whether that launch is wanted in any case, and has loops */
+  bool cooperates, is_one, is_apart; /* the device can; the arrays that are bound are such that it pays; it was refused */
+  int (*capturing)(void *, int *);
   const struct driver *driver; /* NULL on the CPU */
   void *driver_library;
+  int runs;                    /* of what is bound, up to the one that records them */
+  void *recorder, *recorded;   /* a stream, and the works as a graph of CUDA's, or NULL */
+  int (*replay)(void *, void *);
   module_t *modules;           /* as many as kernels, and an empty one */
   char *scratch;
 };
@@ -369,8 +381,7 @@ static uint32_t crc32_of(const unsigned char *at, size_t size) {
 
 static void open_zip(qpg_graph *graph) {
   const unsigned char *file = graph->file;
-  size_t at = graph->file_size >= 22 ? graph->file_size - 22 : 0, least = at > 65535 ? at - 65535 : 0;
-  while (at > least && number(file + at, 4) != 0x06054B50) at--;
+  size_t at = graph->file_size - 22; /* there is no comment */
   if (graph->file_size < 22 || number(file + at, 4) != 0x06054B50)
     fail(graph, "this is not a saved graph, or it is cut short: a ZIP ends otherwise");
   graph->entries = number(file + at + 10, 2);
@@ -493,6 +504,10 @@ struct driver {
   const char *name, *prefix, *libraries[2], *calls[CALLS];
   uintptr_t last; /* ends the list that says where arguments are */
   struct calls *call;
+  /* In nanoseconds, what a node of a graph costs after another, a meeting of all blocks, and one of a single block's waves; from
+   * how many launches on one launch is quicker (0: never), and up to how many iterations of a thread, also in loops.  The
+   * figures are those of quadpy's own graphs on devices that were not measured (jit/fusion/worth.py). */
+  int64_t node, meeting, alone, fewest, up_to, looped;
 };
 
 static const struct driver drivers[] = {
@@ -500,12 +515,12 @@ static const struct driver drivers[] = {
      {"hipModuleLoadData", "hipModuleGetFunction", "hipModuleUnload", "hipMalloc", "hipFree", "hipMemcpyHtoD", "hipMemcpyDtoHAsync",
       "hipMemcpyDtoDAsync", "hipMemsetD8Async", "hipMemsetD16Async", "hipMemsetD32Async", "hipModuleLaunchKernel",
       "hipModuleLaunchCooperativeKernel", "hipStreamSynchronize", "hipModuleOccupancyMaxActiveBlocksPerMultiprocessor"},
-     3, &calls[0]},
+     3, &calls[0], 3900, 2000, 300, 2, 16, 16},
     {"CUDA", "sm_", {"libcuda.so.1", "libcuda.so"},
      {"cuModuleLoadData", "cuModuleGetFunction", "cuModuleUnload", "cuMemAlloc_v2", "cuMemFree_v2", "cuMemcpyHtoD_v2",
       "cuMemcpyDtoHAsync_v2", "cuMemcpyDtoDAsync_v2", "cuMemsetD8Async", "cuMemsetD16Async", "cuMemsetD32Async", "cuLaunchKernel",
       "cuLaunchCooperativeKernel", "cuStreamSynchronize", "cuOccupancyMaxActiveBlocksPerMultiprocessor"},
-     0, &calls[1]},
+     0, &calls[1], 1100, 1300, 150, 8, 0, 4},
 };
 
 /* Calls function 'name' of the driver with up to three arguments; a status other than 0 is an error where it must work. */
@@ -523,7 +538,7 @@ static void check(qpg_graph *graph, int status, const char *what) {
 /* Opens the driver; 'device' becomes the name of its target, which is empty if nothing can run. */
 static void open_driver(qpg_graph *graph, const struct driver *driver, char device[64]) {
   union { char bytes[8192]; int numbers[2048]; } facts;
-  int ordinal = 0, major = 0, minor = 0, units = 0;
+  int ordinal = 0, major = 0, minor = 0, units = 0, cooperates = 0;
   void *library = NULL, *context = NULL;
   *device = '\0';
   memset(&facts, 0, sizeof facts);
@@ -534,11 +549,11 @@ static void open_driver(qpg_graph *graph, const struct driver *driver, char devi
     if (!found) return;
     memcpy((char *)driver->call + k * sizeof found, &found, sizeof found);
   }
-  if (driver == &drivers[0]) { /* of hipDeviceProp_t as HIP 6 and later have it: multiProcessorCount and gcnArchName */
+  if (driver == &drivers[0]) { /* of hipDeviceProp_t as HIP 6 and later have it: these two, and gcnArchName */
     if (!ask(library, "hipGetDevice", &ordinal, NULL, NULL) ||
         !ask(library, "hipGetDevicePropertiesR0600", &facts, (void *)(intptr_t)ordinal, NULL))
       return;
-    units = facts.numbers[388 / 4];
+    units = facts.numbers[388 / 4], cooperates = facts.numbers[688 / 4];
     snprintf(device, 64, "%.*s", (int)strcspn(facts.bytes + 1160, ":"), facts.bytes + 1160);
   } else {
     if (!ask(library, "cuInit", NULL, NULL, NULL) || !ask(library, "cuCtxGetCurrent", &context, NULL, NULL) ||
@@ -547,12 +562,16 @@ static void open_driver(qpg_graph *graph, const struct driver *driver, char devi
       return;
     void *on = (void *)(intptr_t)ordinal;
     if (!ask(library, "cuDeviceGetAttribute", &major, (void *)75, on) || !ask(library, "cuDeviceGetAttribute", &minor, (void *)76, on) ||
-        !ask(library, "cuDeviceGetAttribute", &units, (void *)16, on))
+        !ask(library, "cuDeviceGetAttribute", &units, (void *)16, on) ||
+        !ask(library, "cuDeviceGetAttribute", &cooperates, (void *)95, on))
       return;
     snprintf(device, 64, "sm_%d", major * 10 + minor);
   }
   graph->driver_library = library;
+  void *capturing = dlsym(library, driver == &drivers[0] ? "hipStreamIsCapturing" : "cuStreamIsCapturing");
+  memcpy(&graph->capturing, &capturing, sizeof capturing);
   graph->units = units > 0 ? units : 128;
+  graph->cooperates = cooperates && units > 0;
 }
 
 /* Targets ------------------------------------------------------------------------------------------------------------ */
@@ -677,7 +696,7 @@ static void load_task(qpg_graph *graph, const kernel_t *k, task_t *t, const node
   t->parallel = get_bool(graph, from, "parallel");
   t->grid_stride = get_bool(graph, from, "grid_stride");
   t->barrier = get_bool(graph, from, "barrier");
-  t->cooperative = get_bool(graph, from, "cooperative");
+  t->together = get_bool(graph, from, "cooperative");
   t->threads = get_integer(graph, from, "threads", 0, 1024);
   t->shared = get_integer(graph, from, "shared", 0, 1 << 20);
   t->extent = find_some(from, "extent");
@@ -691,6 +710,7 @@ static void load_task(qpg_graph *graph, const kernel_t *k, task_t *t, const node
   int resident = 0;
   if (!graph->driver->call->occupancy(&resident, t->function, (int)t->threads, (size_t)t->shared) && resident > 0)
     t->most_blocks = resident * graph->units;
+  if (t->together) t->most_blocks = (resident < BLOCKS_OF_UNIT ? resident : BLOCKS_OF_UNIT) * graph->units;
 }
 
 /* Refuses steps that are no tasks of the kernel. */
@@ -705,8 +725,22 @@ static void check_flow(qpg_graph *graph, const kernel_t *k, const node *flow) {
   }
 }
 
-static void load_kernel(qpg_graph *graph, kernel_t *k, const node *from) {
-  const node *layout = get(graph, from, "layout", J_MAP), *facts = get(graph, get(graph, from, "code", J_MAP), graph->target, J_MAP);
+/* Memory of the target, all zeros, that lives as long as the graph. */
+static char *allocate(qpg_graph *graph, size_t bytes) {
+  if (!graph->driver) return NEW(graph, char, bytes);
+  if (!bytes) return NULL;
+  const struct calls *call = graph->driver->call;
+  chunk *owned = NEW(graph, chunk, 1);
+  check(graph, call->allocate(&owned->begin, bytes), "allocating memory");
+  owned->next = graph->memory;
+  graph->memory = owned;
+  check(graph, call->fill8(owned->begin, 0, bytes, NULL), "clearing memory");
+  check(graph, call->wait(NULL), "clearing memory");
+  return (char *)owned->begin;
+}
+
+static void load_kernel(qpg_graph *graph, kernel_t *k, const node *from, const node *facts) {
+  const node *layout = get(graph, from, "layout", J_MAP);
   const node *tasks = get(graph, facts, "tasks", J_LIST), *hidden = get(graph, facts, "hidden", J_LIST), *n;
   size_t size = (size_t)get_integer(graph, layout, "size", 0, 1 << 20);
   int at = 0;
@@ -750,14 +784,19 @@ static void load_kernel(qpg_graph *graph, kernel_t *k, const node *from) {
   }
 }
 
-/* Arrays and works ------------------------------------------------------------------------------------------------------ */
-
-static char *allocate(qpg_graph *graph, size_t bytes) {
-  void *found = NULL;
-  if (!graph->driver) return NEW(graph, char, bytes);
-  if (bytes) check(graph, graph->driver->call->allocate(&found, bytes), "allocating memory");
-  return (char *)found;
+/* A kernel whose tasks are one launch; NULL if there is no such code, or the device cannot run it. */
+static kernel_t *load_together(qpg_graph *graph, const node *from, const node *facts) {
+  if (!graph->driver || !graph->cooperates || !facts) return NULL;
+  kernel_t *k = NEW(graph, kernel_t, 1);
+  load_kernel(graph, k, from, facts);
+  if (k->tasks != 1 || !k->task->together) fail(graph, "the manifest is damaged: kernel %s is no single launch", k->name);
+  k->memory = allocate(graph, k->scratch + 8);
+  k->depth = find(facts, "depth") ? get_integer(graph, facts, "depth", 0, INT32_MAX) : 0;
+  k->meetings = get_integer(graph, get(graph, facts, "tasks", J_LIST)->first, "meetings", 0, INT32_MAX);
+  return k->task->most_blocks ? k : NULL;
 }
+
+/* Arrays and works ------------------------------------------------------------------------------------------------------ */
 
 static void load_array(qpg_graph *graph, array_t *a, const node *from) {
   const node *shape = get(graph, from, "shape", J_LIST), *most = find_some(from, "most"), *data = find_some(from, "data");
@@ -789,9 +828,6 @@ static void load_array(qpg_graph *graph, array_t *a, const node *from) {
     if (size != (size_t)a->bytes) fail(graph, "the file is damaged: the data of array %s have another size", a->name);
     if (!graph->driver) memcpy(a->pointer, found, size);
     else if (size) check(graph, graph->driver->call->upload(a->pointer, found, size), "copying data");
-  } else if (graph->driver && a->bytes) {
-    check(graph, graph->driver->call->fill8(a->pointer, 0, (size_t)a->bytes, NULL), "clearing memory");
-    check(graph, graph->driver->call->wait(NULL), "clearing memory");
   }
 }
 
@@ -821,25 +857,34 @@ static char *condition_of(qpg_graph *graph, const work_t *w, const char *name, s
   return found;
 }
 
-static void load_work(qpg_graph *graph, work_t *w, const node *from) {
+static void load_call(qpg_graph *graph, work_t *w, kernel_t *k, const node *arguments) {
+  char *scratch = k->memory ? k->memory : graph->scratch;
   int at = 0;
+  w->name = k->name;
+  w->code = k;
+  w->arguments = arguments;
+  if (arguments->number != k->values) fail(graph, "the manifest is damaged: a call of kernel %s has other arguments", k->name);
+  w->number = NEW(graph, int64_t, (size_t)k->values);
+  w->blocks = NEW(graph, int64_t, (size_t)k->tasks);
+  w->block = NEW(graph, char, k->block);
+  w->parameters = NEW(graph, void *, (size_t)k->values + (size_t)k->hidden);
+  for (; at < k->values; at++) w->parameters[at] = w->block + k->value[at].offset;
+  for (const node *n = arguments->first; n; n = n->next)
+    if (choice(graph, item(n, 0), sources, COUNT(sources), "argument") < S_BITS) array_at(graph, item(n, 1));
+  for (int hidden = 0; hidden < k->hidden; hidden++) {
+    memcpy(w->block + k->hidden_at[hidden], &scratch, 8);
+    w->parameters[at + hidden] = w->block + k->hidden_at[hidden];
+  }
+  if (!k->one) return;
+  w->one = NEW(graph, work_t, 1);
+  load_call(graph, w->one, k->one, arguments);
+}
+
+static void load_work(qpg_graph *graph, work_t *w, const node *from) {
   w->kind = choice(graph, find(from, "kind"), kinds, COUNT(kinds), "kind of work");
   w->name = find(from, "name") ? get_text(graph, from, "name") : kinds[w->kind];
   if (w->kind == W_KERNEL) {
-    kernel_t *k = w->code = &graph->kernel[get_integer(graph, from, "kernel", 0, graph->kernels - 1)];
-    w->arguments = get(graph, from, "arguments", J_LIST);
-    if (w->arguments->number != k->values) fail(graph, "the manifest is damaged: a call of kernel %s has other arguments", k->name);
-    w->number = NEW(graph, int64_t, (size_t)k->values);
-    w->blocks = NEW(graph, int64_t, (size_t)k->tasks);
-    w->block = NEW(graph, char, k->block);
-    w->parameters = NEW(graph, void *, (size_t)k->values + (size_t)k->hidden);
-    for (; at < k->values; at++) w->parameters[at] = w->block + k->value[at].offset;
-    for (const node *n = w->arguments->first; n; n = n->next)
-      if (choice(graph, item(n, 0), sources, COUNT(sources), "argument") != S_BITS) array_at(graph, item(n, 1));
-    for (int hidden = 0; hidden < k->hidden; hidden++) {
-      memcpy(w->block + k->hidden_at[hidden], &graph->scratch, 8);
-      w->parameters[at + hidden] = w->block + k->hidden_at[hidden];
-    }
+    load_call(graph, w, &graph->kernel[get_integer(graph, from, "kernel", 0, graph->kernels - 1)], get(graph, from, "arguments", J_LIST));
   } else if (w->kind != W_EMPTY) {
     const node *target = get(graph, from, "target", J_LIST), *origin = w->kind == W_COPY ? get(graph, from, "source", J_LIST) : NULL;
     w->to = array_at(graph, item(target, 0));
@@ -858,9 +903,26 @@ static void load_work(qpg_graph *graph, work_t *w, const node *from) {
   }
 }
 
+/* Which extents a caller chooses, and which of them must be equal. */
+static void load_sizes(qpg_graph *graph, const node *root) {
+  const node *sizes = get(graph, root, "sizes", J_LIST), *n;
+  graph->size = (int(*)[2])take(graph, (size_t)sizes->number, sizeof *graph->size);
+  graph->extents = NEW(graph, int64_t, (size_t)sizes->number);
+  for (n = sizes->first; n; n = n->next, graph->sizes++) {
+    int *place = graph->size[graph->sizes];
+    place[0] = array_at(graph, item(n, 0));
+    place[1] = axis_at(graph, place[0], item(n, 1));
+  }
+  graph->guards = get(graph, root, "guards", J_LIST);
+  for (n = graph->guards->first; n; n = n->next) {
+    if (!is_text(find(n, "kind"), "same")) fail(graph, "the file has a condition that this reader does not know");
+    const node *pairs = get(graph, n, "arrays", J_LIST);
+    for (int k = 0; k < 2; k++) axis_at(graph, array_at(graph, item(item(pairs, k), 0)), item(item(pairs, k), 1));
+  }
+}
+
 __attribute__((noinline)) static void load(qpg_graph *graph, const void *target) {
   size_t size, scratch = 0;
-  int at = 0;
   open_zip(graph);
   const unsigned char *manifest = entry_of(graph, "manifest.json", &size);
   char *text = (char *)memcpy(NEW(graph, char, size + 1), manifest, size);
@@ -871,33 +933,31 @@ __attribute__((noinline)) static void load(qpg_graph *graph, const void *target)
     fail(graph, "the file has format %lld, this reader knows %d", (long long)find(root, "format")->number, FORMAT);
   if (find_some(root, "parameters")) fail(graph, "the file has a kernel alone, and no graph");
   const node *arrays = get(graph, root, "arrays", J_LIST), *kernels = get(graph, root, "kernels", J_LIST);
-  const node *works = get(graph, root, "works", J_LIST), *sizes = get(graph, root, "sizes", J_LIST);
+  const node *works = get(graph, root, "works", J_LIST);
   choose(graph, get(graph, root, "targets", J_LIST), kernels, (const char *)target);
   graph->array = NEW(graph, array_t, (size_t)arrays->number);
   for (n = arrays->first; n; n = n->next) load_array(graph, &graph->array[graph->arrays++], n);
   graph->kernel = NEW(graph, kernel_t, (size_t)kernels->number);
-  graph->modules = NEW(graph, module_t, (size_t)kernels->number + 1);
+  graph->modules = NEW(graph, module_t, 2 * (size_t)kernels->number + 2);
   for (n = kernels->first; n; n = n->next) {
-    load_kernel(graph, &graph->kernel[graph->kernels], n);
-    if (graph->kernel[graph->kernels].scratch > scratch) scratch = graph->kernel[graph->kernels].scratch;
-    graph->kernels++;
+    kernel_t *k = &graph->kernel[graph->kernels++];
+    const node *facts = get(graph, get(graph, n, "code", J_MAP), graph->target, J_MAP);
+    load_kernel(graph, k, n, facts);
+    k->one = load_together(graph, n, find_some(facts, "one"));
+    if (k->scratch > scratch) scratch = k->scratch;
   }
   graph->scratch = allocate(graph, scratch);
   graph->work = NEW(graph, work_t, (size_t)works->number);
   for (n = works->first; n; n = n->next) load_work(graph, &graph->work[graph->works++], n);
-  graph->size = (int(*)[2])take(graph, (size_t)sizes->number, sizeof *graph->size);
-  for (n = sizes->first; n; n = n->next, at++) {
-    graph->size[at][0] = array_at(graph, item(n, 0));
-    graph->size[at][1] = axis_at(graph, graph->size[at][0], item(n, 1));
+  const node *fused = find_some(root, "fused"), *all = find(fused, "kernel");
+  kernel_t *one = load_together(graph, all, find_some(find(all, "code"), graph->target));
+  if (one) {
+    graph->always = get_bool(graph, fused, "always");
+    graph->loops = get_bool(graph, fused, "loops");
+    graph->one = NEW(graph, work_t, 1);
+    load_call(graph, graph->one, one, get(graph, fused, "arguments", J_LIST));
   }
-  graph->sizes = at;
-  graph->extents = NEW(graph, int64_t, (size_t)at);
-  graph->guards = find(root, "guards");
-  for (n = graph->guards ? graph->guards->first : NULL; n; n = n->next) {
-    if (!is_text(find(n, "kind"), "same")) fail(graph, "the file has a condition that this reader does not know");
-    const node *pairs = get(graph, n, "arrays", J_LIST);
-    for (int k = 0; k < 2; k++) axis_at(graph, array_at(graph, item(item(pairs, k), 0)), item(item(pairs, k), 1));
-  }
+  load_sizes(graph, root);
 }
 
 /* What follows from the arrays that are bound ------------------------------------------------------------------------------ */
@@ -924,7 +984,7 @@ static void check_array(qpg_graph *graph, const array_t *a) {
 static void prepare_argument(qpg_graph *graph, const work_t *w, const node *from, int at) {
   const value_t *v = &w->code->value[at];
   int kind = choice(graph, item(from, 0), sources, COUNT(sources), "argument");
-  wide found = 1;
+  wide found;
   uint64_t bits;
   int64_t left;
   if (kind == S_POINTER) {
@@ -932,11 +992,13 @@ static void prepare_argument(qpg_graph *graph, const work_t *w, const node *from
     found = (wide)(uintptr_t)pointer_of(graph, w, from, &left);
   } else if (kind == S_BITS) {
     found = get_number(graph, item(from, 1));
+  } else if (kind == S_SIZE) {
+    found = evaluated(graph, item(from, 1), graph->extents, graph->sizes);
+    if (found > graph->longest) graph->longest = (int64_t)found; /* so that a large one is not used */
   } else {
-    int number = array_at(graph, item(from, 1)), axis = axis_at(graph, number, item(from, 2));
+    int number = array_at(graph, item(from, 1));
     const array_t *a = &graph->array[number];
-    if (kind == S_EXTENT) found = a->shape[axis];
-    else while (++axis < a->rank) found *= a->shape[axis];
+    found = a->shape[axis_at(graph, number, item(from, 2))];
     if (found >= (wide)1 << (8 * v->size - (v->code >= 'a'))) fail(graph, "array %s is too large for kernel %s", a->name, w->code->name);
   }
   bits = (uint64_t)found;
@@ -951,9 +1013,10 @@ static void prepare_argument(qpg_graph *graph, const work_t *w, const node *from
 }
 
 static int64_t blocks_of(qpg_graph *graph, const work_t *w, const task_t *t) {
+  int64_t count = t->extent ? evaluated(graph, t->extent, w->number, w->code->values) : 0, most = (int64_t)UINT32_MAX / t->threads;
+  if (!t->together && count > graph->longest) graph->longest = count;
   if (!t->parallel) return 1;
-  if (!t->extent) return t->most_blocks;
-  int64_t count = evaluated(graph, t->extent, w->number, w->code->values), most = (int64_t)UINT32_MAX / t->threads;
+  if (!t->extent || (t->together && count <= 0)) return t->most_blocks; /* a part whose size only the device knows */
   int64_t blocks = count > 0 ? (count - 1) / t->threads + 1 : 0;
   if (t->grid_stride) return blocks < t->most_blocks ? blocks : t->most_blocks;
   if (blocks > INT32_MAX || blocks > most) fail(graph, "kernel %s: a loop has too many iterations for the device", w->code->name);
@@ -994,9 +1057,41 @@ static void check_range(qpg_graph *graph, const work_t *w, int number, int64_t a
   if (at > a->bytes || bytes > a->bytes - at) fail(graph, "array %s is too small for %s", a->name, w->name);
 }
 
+static void prepare_call(qpg_graph *graph, work_t *w) {
+  int at = 0;
+  for (const node *n = w->arguments->first; n; n = n->next) prepare_argument(graph, w, n, at++);
+  for (const node *n = item(w->code->limits, 0); n; n = n->next) check_limit(graph, w, n);
+  for (int k = 0; k < w->code->tasks; k++) {
+    const task_t *t = &w->code->task[k];
+    if (graph->driver) w->blocks[k] = blocks_of(graph, w, t);
+    if (t->barrier && t->extent && t->threads && evaluated(graph, t->extent, w->number, w->code->values) % t->threads)
+      fail(graph, "kernel %s: the iterations of a loop wait for each other, and are no whole blocks of %lld", w->code->name, (long long)t->threads);
+  }
+  if (w->one) prepare_call(graph, w->one);
+}
+
+/* Whether all works should be one launch; by counts and costs, as live graphs (jit/fusion/worth.py). */
+static bool is_quicker(const qpg_graph *graph) {
+  const struct driver *driver = graph->driver;
+  const kernel_t *k = graph->one->code;
+  int64_t threads = BLOCKS_OF_UNIT * graph->units * 256, up_to = driver->up_to ? driver->up_to * threads : 256;
+  if (graph->longest > INT32_MAX) return false;
+  if (graph->always) return true;
+  if (graph->longest > (graph->loops ? driver->looped * threads : up_to)) return false;
+  if (graph->loops) return true;
+  if (k->meetings && k->depth < driver->fewest) return false;
+  return k->meetings * (*graph->one->blocks > 1 ? driver->meeting : driver->alone) <= (k->depth - 1) * driver->node;
+}
+
+static void forget_recorded(qpg_graph *graph) {
+  if (graph->recorded) ask(graph->driver_library, "cuGraphExecDestroy", graph->recorded, NULL, NULL);
+  graph->recorded = NULL;
+  graph->runs = 0;
+}
+
 static void prepare(qpg_graph *graph) {
   for (int k = 0; k < graph->arrays; k++) check_array(graph, &graph->array[k]);
-  for (const node *n = graph->guards ? graph->guards->first : NULL; n; n = n->next) {
+  for (const node *n = graph->guards->first; n; n = n->next) {
     int64_t extents[2];
     for (int k = 0; k < 2; k++) {
       const node *pair = item(find(n, "arrays"), k);
@@ -1004,18 +1099,11 @@ static void prepare(qpg_graph *graph) {
     }
     if (extents[0] != extents[1]) fail(graph, "arrays have %lld and %lld elements where the graph needs equal numbers", (long long)extents[0], (long long)extents[1]);
   }
+  graph->longest = 0;
   for (int k = 0; k < graph->sizes; k++) graph->extents[k] = graph->array[graph->size[k][0]].shape[graph->size[k][1]];
   for (work_t *w = graph->work; w < graph->work + graph->works; w++) {
     if (w->kind == W_KERNEL) {
-      int at = 0;
-      for (const node *n = w->arguments->first; n; n = n->next) prepare_argument(graph, w, n, at++);
-      for (const node *n = item(w->code->limits, 0); n; n = n->next) check_limit(graph, w, n);
-      for (int k = 0; k < w->code->tasks; k++) {
-        const task_t *t = &w->code->task[k];
-        if (graph->driver) w->blocks[k] = blocks_of(graph, w, t);
-        if (t->barrier && t->extent && t->threads && evaluated(graph, t->extent, w->number, w->code->values) % t->threads)
-          fail(graph, "kernel %s: the iterations of a loop wait for each other, and are no whole blocks of %lld", w->code->name, (long long)t->threads);
-      }
+      prepare_call(graph, w);
     } else if (w->kind != W_EMPTY) {
       w->size = evaluated(graph, w->bytes, graph->extents, graph->sizes);
       if (w->size < 0) fail(graph, "%s has a negative size", w->name);
@@ -1029,6 +1117,9 @@ static void prepare(qpg_graph *graph) {
       }
     }
   }
+  if (graph->one) prepare_call(graph, graph->one);
+  graph->is_one = graph->one && is_quicker(graph);
+  forget_recorded(graph);
   graph->is_ready = true;
 }
 
@@ -1040,10 +1131,26 @@ static void launch(qpg_graph *graph, const work_t *w, const task_t *t, int64_t b
   void *extra[] = {(void *)1, w->block, (void *)2, &size, (void *)driver->last};
   unsigned grid = (unsigned)blocks, threads = (unsigned)t->threads, shared = (unsigned)t->shared;
   if (!blocks) return;
-  check(graph,
-        t->cooperative ? driver->call->launch_together(t->function, grid, 1, 1, threads, 1, 1, shared, stream, w->parameters)
-                       : driver->call->launch(t->function, grid, 1, 1, threads, 1, 1, shared, stream, NULL, extra),
-        t->symbol);
+  check(graph, driver->call->launch(t->function, grid, 1, 1, threads, 1, 1, shared, stream, NULL, extra), t->symbol);
+}
+
+static bool is_captured(const qpg_graph *graph, void *stream) {
+  int status = 0;
+  return graph->capturing && !graph->capturing(stream, &status) && status;
+}
+
+/* Runs 'w', if there is one and the device has room for its blocks; false if not. */
+static bool run_together(qpg_graph *graph, const work_t *w, void *stream) {
+  const struct driver *driver = graph->driver;
+  if (!w || graph->is_apart || (driver == &drivers[0] && is_captured(graph, stream))) return false; /* HIP captures no such launch */
+  const task_t *t = w->code->task;
+  int status = driver->call->launch_together(t->function, (unsigned)*w->blocks, 1, 1, (unsigned)t->threads, 1, 1, (unsigned)t->shared, stream, w->parameters);
+  graph->is_apart = status == TOO_LARGE;
+  if (graph->is_apart) return false;
+  check(graph, status, t->symbol);
+  if (driver == &drivers[0]) /* it runs on a queue of its own, for which an event on the stream would not wait */
+    check(graph, driver->call->fill8(w->code->memory + w->code->scratch, 0, 8, stream), t->symbol);
+  return true;
 }
 
 static void run_flow(qpg_graph *graph, const work_t *w, const node *flow, void *stream) {
@@ -1052,6 +1159,7 @@ static void run_flow(qpg_graph *graph, const work_t *w, const node *flow, void *
     if (step->kind == J_INTEGER) launch(graph, w, &w->code->task[step->number], w->blocks[step->number], stream);
     for (const node *branch = fork ? fork->first : NULL; branch; branch = branch->next) run_flow(graph, w, branch, stream);
     if (fork || !loop) continue;
+    if (is_captured(graph, stream)) fail(graph, "kernel %s has a loop for which the host waits, and the stream is captured", w->code->name);
     uint64_t goes_on = 0;
     size_t bytes;
     const char *condition = condition_of(graph, w, loop->text, &bytes);
@@ -1067,6 +1175,7 @@ static void run_on_gpu(qpg_graph *graph, const work_t *w, void *stream) {
   const struct calls *call = graph->driver->call;
   char *to = w->kind == W_KERNEL ? NULL : graph->array[w->to].pointer + w->to_at;
   if (w->kind == W_KERNEL) {
+    if (run_together(graph, w->one, stream)) return;
     if (w->code->flow) run_flow(graph, w, w->code->flow, stream);
     else for (int k = 0; k < w->code->tasks; k++) launch(graph, w, &w->code->task[k], w->blocks[k], stream);
   } else if (w->kind == W_COPY && w->size) {
@@ -1095,6 +1204,28 @@ static void run_on_cpu(qpg_graph *graph, const work_t *w) {
       else for (int64_t k = 0; k < w->size; k++) memcpy(to + k * w->element, &w->value, (size_t)w->element);
     }
   }
+}
+
+static void run_works(qpg_graph *graph, void *stream) {
+  for (const work_t *w = graph->work; w < graph->work + graph->works; w++) {
+    if (graph->driver) run_on_gpu(graph, w, stream);
+    else run_on_cpu(graph, w);
+  }
+}
+
+/* Makes a graph of CUDA's of the works, unless there is one alone or the host repeats loops: it costs one launch. */
+static void record(qpg_graph *graph) {
+  void *library = graph->driver_library, *found = library ? dlsym(library, "cuGraphLaunch") : NULL, *made = NULL;
+  if (!found || graph->works < 2) return; /* HIP's graphs launch their nodes one by one */
+  for (const kernel_t *k = graph->kernel; k < graph->kernel + graph->kernels; k++)
+    if (item(k->conditions, 0)) return;
+  memcpy(&graph->replay, &found, sizeof found);
+  if (!graph->recorder && !ask(library, "cuStreamCreate", &graph->recorder, (void *)1, NULL)) return; /* waits for no other */
+  if (!ask(library, "cuStreamBeginCapture_v2", graph->recorder, (void *)2, NULL)) return;             /* whatever threads call */
+  run_works(graph, graph->recorder);
+  if (!ask(library, "cuStreamEndCapture", graph->recorder, &made, NULL)) return;
+  if (!ask(library, "cuGraphInstantiateWithFlags", &graph->recorded, made, NULL)) graph->recorded = NULL;
+  ask(library, "cuGraphDestroy", made, NULL, NULL);
 }
 
 /* The calls of the user ------------------------------------------------------------------------------------------------- */
@@ -1182,12 +1313,13 @@ int qpg_bind(qpg_graph *graph, const char *name, void *pointer, const int64_t *s
   return succeeds(graph, bind_array, &with) ? 0 : -1;
 }
 
-__attribute__((noinline)) static void run(qpg_graph *graph, const void *stream) {
+__attribute__((noinline)) static void run(qpg_graph *graph, const void *given) {
+  void *stream = (void *)(uintptr_t)given;
   if (!graph->is_ready) prepare(graph);
-  for (const work_t *w = graph->work; w < graph->work + graph->works; w++) {
-    if (graph->driver) run_on_gpu(graph, w, (void *)(uintptr_t)stream);
-    else run_on_cpu(graph, w);
-  }
+  if (graph->is_one && run_together(graph, graph->one, stream)) return;
+  if (graph->runs < 2 && ++graph->runs == 2) record(graph);
+  if (graph->recorded) check(graph, graph->replay(graph->recorded, stream), "a graph");
+  else run_works(graph, stream);
 }
 
 int qpg_run(qpg_graph *graph, void *stream) { return succeeds(graph, run, stream) ? 0 : -1; }
@@ -1202,14 +1334,15 @@ const char *qpg_error(const qpg_graph *graph) { return graph->error; }
 void qpg_close(qpg_graph *graph) {
   if (!graph) return;
   const struct driver *driver = graph->driver;
+  forget_recorded(graph);
+  if (graph->recorder) ask(graph->driver_library, "cuStreamDestroy_v2", graph->recorder, NULL, NULL);
   for (module_t *m = graph->modules; m && (m->handle || m->file); m++) {
     if (driver && m->handle) driver->call->unload(m->handle);
     if (!driver && m->handle) dlclose(m->handle);
     if (m->file) close(m->file - 1);
   }
-  if (driver && graph->scratch) driver->call->release(graph->scratch);
-  for (int k = 0; driver && k < graph->arrays; k++)
-    if (graph->array[k].memory != BOUND && graph->array[k].pointer) driver->call->release(graph->array[k].pointer);
+  for (chunk *c = graph->memory; c; c = c->next)
+    if (c->begin) driver->call->release(c->begin);
   while (graph->chunks) {
     chunk *next = graph->chunks->next;
     free(graph->chunks->begin);

@@ -51,7 +51,7 @@ int qpg_array_info(const qpg_graph *graph, int k, qpg_array *out);
 int qpg_bind(qpg_graph *graph, const char *name, void *pointer, const int64_t *shape, int rank);
 
 /* Runs the graph: on a GPU on stream (a hipStream_t or CUstream), on the CPU before it returns.  0, or -1 with qpg_error.
- * A graph whose loops depend on memory waits for the stream. */
+ * Loops that depend on memory are inside a launch; where the device cannot have that, the call waits for the stream. */
 int qpg_run(qpg_graph *graph, void *stream);
 
 /* On the CPU, how many threads a loop may use; 0 for as many as the process has CPUs. */
