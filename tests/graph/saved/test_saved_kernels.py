@@ -101,13 +101,13 @@ def test_arguments_that_do_not_fit(name, path):
 
 
 @qp.kernel
-def turned(turn: qp.types.matrix(2, 2, qp.f32), x: F32):
+def rotated(turn: qp.types.matrix(2, 2, qp.f32), x: F32):
     for i in x:
         x[i] = turn[0, 1]
 
 
 def test_rows_of_different_lengths_are_named(path):
-    turned.save(path)
+    rotated.save(path)
     with pytest.raises(ArgumentError, match=r"turn takes shape \(2, 2\), not rows of different lengths"):
         qp.load_kernel(path)([[1, 2], [3]], floats(1))
 
