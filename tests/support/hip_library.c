@@ -76,7 +76,7 @@ static void *take(size_t count) {
 #define BEGIN say("%s", __func__)
 #define END return done(__func__)
 #define CALL(name, parameters, log, act) \
-    int name parameters { BEGIN; log; say("\n"); if (!strcmp(failing, #name)) return status; act; return 0; }
+    int name parameters { BEGIN; log; say("\n"); if (!strcmp(failing, __func__)) return status; act; return 0; }
 #define DEPENDENCIES W(graph), bytes(after, 8 * count)
 #define NODE(name, more, log) \
     CALL(name, (void **node, void *graph, void **after, size_t count more), (DEPENDENCIES, log), *node = handle())

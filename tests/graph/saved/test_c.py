@@ -424,6 +424,10 @@ def test_what_runs_again_is_a_graph_of_cudas(fakes, saved, tmp_path):
         *first, "cuGraphExecDestroy", *work, *begin, *work, *end, "cuGraphLaunch",
     ]  # fmt: skip
     assert len(work) >= 3
+    for refused in begin[0], end[1]:
+        often = calls("sm_80", "libcuda.so.1", f'fake.test_fail(b"{refused}", 801)\n{body}')
+        assert "cuGraphLaunch" not in often
+        assert often.count("cuLaunchKernel") == work.count("cuLaunchKernel") * (6 if refused == begin[0] else 8)
     assert not [each for each in calls("gfx942", "libamdhip64.so.7", body) if "Graph" in each or "Capture_" in each]
 
 

@@ -1206,26 +1206,12 @@ static void run_on_cpu(qpg_graph *graph, const work_t *w) {
   }
 }
 
-static void run_works(qpg_graph *graph, void *stream) {
+static void run_works(qpg_graph *graph, const void *given) {
+  void *stream = (void *)(uintptr_t)given;
   for (const work_t *w = graph->work; w < graph->work + graph->works; w++) {
     if (graph->driver) run_on_gpu(graph, w, stream);
     else run_on_cpu(graph, w);
   }
-}
-
-/* Makes a graph of CUDA's of the works, unless there is one alone or the host repeats loops: it costs one launch. */
-static void record(qpg_graph *graph) {
-  void *library = graph->driver_library, *found = library ? dlsym(library, "cuGraphLaunch") : NULL, *made = NULL;
-  if (!found || graph->works < 2) return; /* HIP's graphs launch their nodes one by one */
-  for (const kernel_t *k = graph->kernel; k < graph->kernel + graph->kernels; k++)
-    if (item(k->conditions, 0)) return;
-  memcpy(&graph->replay, &found, sizeof found);
-  if (!graph->recorder && !ask(library, "cuStreamCreate", &graph->recorder, (void *)1, NULL)) return; /* waits for no other */
-  if (!ask(library, "cuStreamBeginCapture_v2", graph->recorder, (void *)2, NULL)) return;             /* whatever threads call */
-  run_works(graph, graph->recorder);
-  if (!ask(library, "cuStreamEndCapture", graph->recorder, &made, NULL)) return;
-  if (!ask(library, "cuGraphInstantiateWithFlags", &graph->recorded, made, NULL)) graph->recorded = NULL;
-  ask(library, "cuGraphDestroy", made, NULL, NULL);
 }
 
 /* The calls of the user ------------------------------------------------------------------------------------------------- */
@@ -1311,6 +1297,25 @@ __attribute__((noinline)) static void bind_array(qpg_graph *graph, const void *w
 int qpg_bind(qpg_graph *graph, const char *name, void *pointer, const int64_t *shape, int rank) {
   const binding with = {name, pointer, shape, rank};
   return succeeds(graph, bind_array, &with) ? 0 : -1;
+}
+
+/* Makes a graph of CUDA's of the works, unless there is one alone or the host repeats loops: it costs one launch.
+ * If that fails, they run as before. */
+static void record(qpg_graph *graph) {
+  void *library = graph->driver_library, *found = library ? dlsym(library, "cuGraphLaunch") : NULL, *made = NULL;
+  jmp_buf caller;
+  if (!found || graph->works < 2) return; /* HIP's graphs launch their nodes one by one */
+  for (const kernel_t *k = graph->kernel; k < graph->kernel + graph->kernels; k++)
+    if (item(k->conditions, 0)) return;
+  memcpy(&graph->replay, &found, sizeof found);
+  if (!graph->recorder && !ask(library, "cuStreamCreate", &graph->recorder, (void *)1, NULL)) return; /* waits for no other */
+  if (!ask(library, "cuStreamBeginCapture_v2", graph->recorder, (void *)2, NULL)) return;             /* whatever threads call */
+  memcpy(&caller, &graph->leave, sizeof caller);
+  bool done = succeeds(graph, run_works, graph->recorder);
+  memcpy(&graph->leave, &caller, sizeof caller);
+  if (!ask(library, "cuStreamEndCapture", graph->recorder, &made, NULL)) return;
+  if (!done || !ask(library, "cuGraphInstantiateWithFlags", &graph->recorded, made, NULL)) graph->recorded = NULL;
+  ask(library, "cuGraphDestroy", made, NULL, NULL);
 }
 
 __attribute__((noinline)) static void run(qpg_graph *graph, const void *given) {
