@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import copy
 import sys
+from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -18,7 +19,9 @@ from quadpy.core.records import RecordType, function_of
 from quadpy.lang.arguments import ArgType, ArrayArg, ContainerArg, MemberPath, StaticArg, StructArg
 from quadpy.lang.decorators import Func, Method, Template, is_template
 from quadpy.lang.fingerprints import Fingerprints, is_our_module
+from quadpy.lang.guard import Effort, is_of_a_handler
 from quadpy.lang.python_reads import reads_of_call
+from quadpy.lang.repeated_calls import PLAIN, packed_call, unpacked_call
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -58,10 +61,14 @@ MISSING: Final[Any] = type("Missing", (), {"__repr__": lambda self: "MISSING"})(
 Spot: TypeAlias = "list[int]"
 """Where an object comes from: the number of a root or of a read, then positions in containers."""
 Read: TypeAlias = "tuple[str, Spot, str, str]"
-"""One read: its kind, the spot of the object, the name that was read there, and the fingerprint of what it gave."""
+"""One read: its kind, the spot of the object, the name that was read there, and the fingerprint of what it gave.
+
+Of a call: the spot of the function, and the line with the arguments, packed.
+"""
+_Key: TypeAlias = "tuple[str, int, str]"
+"""A read in this process: its kind, which object, the name."""
 
 _DEEPEST: Final = 20
-_PLAIN: Final = (type(None), bool, int, float, str)
 
 
 class Dependencies:
@@ -69,11 +76,14 @@ class Dependencies:
 
     The roots are the kernel's function and its compile-time arguments; each read starts from a root, or from what an
     earlier read gave.  Kinds: a free ``name`` of a function, a ``default`` or an ``annotation`` of one of its
-    parameters, an ``attribute`` of any object, the ``kind`` of one: its class.  What was read once is not read again: a container is kept as it was.
+    parameters, an ``attribute`` of any object, the ``kind`` of one: its class, a ``call`` of a Python function.
+    What was read once is not read again: a container is kept as it was.
 
-    ``before`` are the reads of an earlier trace of the same signature, which are repeated rather than made.
+    ``before`` are the reads of an earlier trace of the same signature, or of an attempt at this one, which are repeated
+    rather than made.
     ``complete`` says that the log tells all that the trace depends on; ``marks`` are the fingerprints of the arguments,
-    ``values`` what the reads gave, ``files`` those of the kernel and of the functions that were read.
+    ``known`` has of each read the owner, whose number stays its own, and what it gave, ``files`` those of the kernel and
+    of the functions that were read.
     """
 
     def __init__(
@@ -87,24 +97,23 @@ class Dependencies:
         self.marks: dict[str, str] = {}
         self.files: set[str] = set()
         self._arguments: dict[str, Any] = {}
-        self._before = before.values if before else {}
+        self.known: dict[_Key, tuple[Any, Any]] = before.known if before else {}
         self._prints = Fingerprints()
-        self.values: dict[tuple[str, int, str], Any] = {}
+        self._values: dict[_Key, Any] = {}
         self._spots: dict[int, Spot] = {}
         self._opaque: set[int] = set()
         self._found: list[Any] = [kernel]
         self._origins: list[str | Read | None] = [None]  # of each: the name of an argument, or the read
-        self._kept: list[Any] = []
         self._calls: list[tuple[Callable[..., Any], Sequence[object]]] = []
         if kernel is not None:
             self.files.add(kernel.span.file)
             self._spots[id(kernel)] = [0]
         for name, value in (arguments or {}).items():
-            self.enter(name, before.argument(name) if before else _frozen(value))
+            self.enter(name, value)
 
     def enter(self, name: str, value: Any) -> None:
         """Adds a compile-time argument."""
-        self._arguments[name] = value
+        value = self._arguments[name] = self._once(("argument", 0, name), None, lambda: value)
         self._origins.append(name)
         self.marks[name] = self._enter(value)
 
@@ -132,17 +141,32 @@ class Dependencies:
         """An attribute of a Python object, or MISSING."""
         return self._read("attribute", value, name)
 
-    def computed(
-        self, fn: Callable[..., Any], args: Sequence[object], location: str, compute: Callable[[], Any], *, pure: bool
+    def called(
+        self, fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], line: int, call: Callable[[], Any]
     ) -> Any:
-        """The result of ``fn``, a Python function called at ``location``; a later trace of the same signature uses it again."""
-        key = f"call {getattr(fn, '__name__', type(fn).__name__)} at {location}", len(self.values), ""
-        if not pure:
-            self._calls.append((fn, args))
-        value = self._before[key] if key in self._before else compute()
-        self.values[key] = value
-        self.complete = self.complete and pure
+        """The result of ``call``, which calls ``fn``, a Python function; a later trace of the same signature uses it again.
+
+        Not if ``fn`` changes its arguments: then it is called again, and the log cannot tell all.
+        """
+        given = (*args, *kwargs.values())
+        self._calls.append((fn, given))
+        before, key = self._marks(given), ("call", len(self._calls), str(line))
+        known = key in self.known
+        value = _frozen(self.known[key][1] if known else call())
+        kept = None not in before and before == self._marks(given)
+        if kept and not known:
+            self.known[key] = fn, _frozen(value)
+        spot, text = self.spot(fn), packed_call(line, args, kwargs, self.spot)
+        if kept and spot and text:
+            self._log("call", spot, text, value)
+            self.uses(value)
+        else:
+            self.complete = False
         return value
+
+    def _marks(self, given: Sequence[Any]) -> list[str | None]:
+        """What arguments are now, as far as a kernel reads it without a trace in the log."""
+        return [self._prints.of(value) or (None if type(value) in (tuple, list, dict) else "") for value in given]
 
     def kind(self, value: Any, name: str) -> type:
         """The class of an attribute whose value is passed by each launch."""
@@ -239,32 +263,46 @@ class Dependencies:
 
     def repeat(self, log: Sequence[Read]) -> bool:
         """Repeats the reads of ``log``; False at the first that gives another result."""
+        effort = Effort(lambda: self._found[0].span)
         try:
-            for kind, spot, name, mark in log:
+            for number, (kind, spot, name, mark) in enumerate(log, 1):
                 owner = self.at(spot)
-                is_code = isinstance(owner, (Func, Method)) and kind in _OF_FUNCTIONS
-                self._read(kind, _source_of(owner) if is_code else owner, name)
-                if self.log[-1][3] != mark:
+                if kind == "call":
+                    line, args, kwargs = unpacked_call(name, self.at)
+                    self.called(owner, args, kwargs, line, partial(_call, effort, owner, args, kwargs))
+                else:
+                    is_code = isinstance(owner, (Func, Method)) and kind in _OF_FUNCTIONS
+                    self._read(kind, _source_of(owner) if is_code else owner, name)
+                if len(self.log) != number or self.log[-1][3] != mark:
                     return False
-        except (LookupError, TypeError, AttributeError):  # another object stands where one was read
-            return False
-        return len(self.log) == len(log)
+        except Exception as error:
+            if is_of_a_handler(error):
+                raise
+            return False  # another object stands where one was read, or the user's code fails: a trace says where
+        return True
 
     def _read(self, kind: str, owner: Any, name: str) -> Any:
         key = kind, id(owner), name
-        if key in self.values:
-            return self.values[key]
-        value = self._before[key] if key in self._before else _frozen(_READERS[kind](owner, name))
-        self.values[key] = value
-        self._kept.append(owner)
+        if key in self._values:
+            return self._values[key]
+        value = self._values[key] = self._once(key, owner, lambda: _READERS[kind](owner, name))
         if kind in _OF_FUNCTIONS and is_our_module(owner.fn.__globals__.get("__name__", "")):
             return value  # quadpy's version is part of every key
         if spot := self._spots.get(id(owner)):
-            self._origins.append((kind, spot, name, ""))
-            self.log.append((kind, spot, name, self._enter(value)))
+            self._log(kind, spot, name, value)
         elif kind in _OF_FUNCTIONS or not _is_ours(owner):
             self.complete = False  # of unknown origin
         return value
+
+    def _once(self, key: _Key, owner: Any, read: Callable[[], Any]) -> Any:
+        """What ``read`` gave when the signature came first, with containers that only this trace has."""
+        if key not in self.known:
+            self.known[key] = owner, _frozen(read())
+        return _frozen(self.known[key][1])
+
+    def _log(self, kind: str, spot: Spot, name: str, value: Any) -> None:
+        self._origins.append((kind, spot, name, ""))
+        self.log.append((kind, spot, name, self._enter(value)))
 
     def _enter(self, value: Any) -> str:
         """Adds what a read gave; its fingerprint."""
@@ -283,7 +321,7 @@ class Dependencies:
                 self._place(item, [*spot, position])
         if type(value) in (tuple, list, dict):
             return
-        if type(value) not in _PLAIN:
+        if type(value) not in PLAIN:
             self._spots.setdefault(id(value), spot)
         if isinstance(value, (Func, Method)):
             source = _source_of(value)
@@ -325,6 +363,10 @@ def _name(source: FunctionSource, name: str) -> Any:
         return source.resolve(name)
     except KeyError:
         return MISSING
+
+
+def _call(effort: Effort, fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    return effort.listed(fn(*args, **kwargs))
 
 
 _READERS: Final[dict[str, Callable[[Any, str], Any]]] = {
