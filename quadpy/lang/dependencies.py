@@ -2,24 +2,20 @@
 
 A warm start finds compiled code by the text of the kernel's file, and uses it if every read of the log still gives the
 same result; nothing is parsed.  Later compilations for the same signature use the values of the first one.
-
-It also says what the language knows of an annotation.
 """
 
 from __future__ import annotations
 
-import copy
-import sys
 from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from quadpy.core.dtypes import Scalar, meant
-from quadpy.core.records import RecordType, function_of
+from quadpy.core.records import RecordType
 from quadpy.lang.arguments import ArgType, ArrayArg, ContainerArg, MemberPath, StaticArg, StructArg
-from quadpy.lang.decorators import Func, Method, Template, is_template
+from quadpy.lang.decorators import Func, Method
 from quadpy.lang.fingerprints import Fingerprints, is_our_module
 from quadpy.lang.guard import Effort, is_of_a_handler
+from quadpy.lang.kept_values import DEEPEST, frozen, parts, understood
 from quadpy.lang.python_reads import reads_of_call
 from quadpy.lang.repeated_calls import PLAIN, packed_call, unpacked_call
 
@@ -27,32 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from quadpy.lang.source import FunctionSource
-
-
-def understood(annotation: Any) -> Any:
-    """``annotation`` without what has no meaning to the language, so that records of warm starts depend on nothing else.
-
-    ``Template`` stands for every template parameter, None for ``Any``, a tuple for what other types have in brackets,
-    and ``object`` for any other class or object.
-    """
-    annotation = meant(annotation)
-    if annotation is None or annotation is Any:
-        return None
-    if is_template(annotation):
-        return Template
-    if (
-        isinstance(annotation, Scalar)
-        or any(annotation is each for each in (float, int, bool))
-        or _has_fingerprint(annotation)
-    ):
-        return annotation
-    parts = annotation if isinstance(annotation, tuple) else getattr(annotation, "__args__", None)
-    return tuple(map(understood, parts)) if isinstance(parts, tuple) else object
-
-
-def _has_fingerprint(annotation: Any) -> bool:
-    kind = type(annotation)
-    return hasattr(kind, "__quadpy_fingerprint__") and is_our_module(kind.__module__)
 
 
 MISSING: Final[Any] = type("Missing", (), {"__repr__": lambda self: "MISSING"})()
@@ -67,8 +37,6 @@ Of a call: the spot of the function, and the line with the arguments, packed.
 """
 _Key: TypeAlias = "tuple[str, int, str]"
 """A read in this process: its kind, which object, the name."""
-
-_DEEPEST: Final = 20
 
 
 class Dependencies:
@@ -152,10 +120,10 @@ class Dependencies:
         self._calls.append((fn, given))
         before, key = self._marks(given), ("call", len(self._calls), str(line))
         known = key in self.known
-        value = _frozen(self.known[key][1] if known else call())
+        value = frozen(self.known[key][1] if known else call())
         kept = None not in before and before == self._marks(given)
         if kept and not known:
-            self.known[key] = fn, _frozen(value)
+            self.known[key] = fn, frozen(value)
         spot, text = self.spot(fn), packed_call(line, args, kwargs, self.spot)
         if kept and spot and text:
             self._log("call", spot, text, value)
@@ -190,7 +158,7 @@ class Dependencies:
         """The object at a spot."""
         value = self._found[spot[0]]
         for position in spot[1:]:
-            value = _parts(value)[position]
+            value = parts(value)[position]
         return value
 
     def class_of(self, value: Any) -> type:
@@ -240,7 +208,7 @@ class Dependencies:
                 return ""
         for position in spot[1:]:
             key = list(value)[position] if isinstance(value, dict) else position
-            text, value = f"{text}[{key!r}]", _parts(value)[position]
+            text, value = f"{text}[{key!r}]", parts(value)[position]
         return text
 
     def attributes(self) -> Iterator[tuple[MemberPath, Any]]:
@@ -297,8 +265,8 @@ class Dependencies:
     def _once(self, key: _Key, owner: Any, read: Callable[[], Any]) -> Any:
         """What ``read`` gave when the signature came first, with containers that only this trace has."""
         if key not in self.known:
-            self.known[key] = owner, _frozen(read())
-        return _frozen(self.known[key][1])
+            self.known[key] = owner, frozen(read())
+        return frozen(self.known[key][1])
 
     def _log(self, kind: str, spot: Spot, name: str, value: Any) -> None:
         self._origins.append((kind, spot, name, ""))
@@ -316,8 +284,8 @@ class Dependencies:
 
     def _place(self, value: Any, spot: Spot) -> None:
         """Records where an object, and each object in a container, can be found."""
-        if len(spot) <= _DEEPEST:
-            for position, item in enumerate(_parts(value)):
+        if len(spot) <= DEEPEST:
+            for position, item in enumerate(parts(value)):
                 self._place(item, [*spot, position])
         if type(value) in (tuple, list, dict):
             return
@@ -327,31 +295,6 @@ class Dependencies:
             source = _source_of(value)
             self.files.add(source.span.file)
             self._spots.setdefault(id(source), spot)
-
-
-def _parts(value: Any) -> Sequence[Any]:
-    """What a container holds; of a struct type its members and methods, and of what has one its type."""
-    if type(value) in (tuple, list):
-        return value  # type: ignore[no-any-return]  # it is one
-    if type(value) is dict:
-        return list(value.values())
-    if _is_struct_type(value):
-        return [*value.members.values(), *map(function_of, value.methods.values()), value.cls]
-    if not is_our_module(type(value).__module__):
-        return []
-    try:  # not getattr, where the error of an object without such an attribute looks for a similar one
-        of = object.__getattribute__(value, "_type" if _is_struct_value(value) else "dtype")
-    except AttributeError:
-        return []
-    return [of] if _is_struct_type(of) else []
-
-
-def _is_struct_type(value: Any) -> bool:
-    return getattr(type(value), "__quadpy_constructor__", None) == "struct"
-
-
-def _is_struct_value(value: Any) -> bool:
-    return getattr(type(value), "__quadpy_constructor__", None) == "struct value"
 
 
 def _source_of(value: Func | Method) -> FunctionSource:
@@ -385,19 +328,6 @@ def _is_ours(owner: Any) -> bool:
 
 
 _OF_FUNCTIONS: Final = ("name", "default", "annotation")
-
-
-def _frozen(value: Any, depth: int = 0) -> Any:
-    """``value`` with containers and arrays that no later change reaches."""
-    kind = type(value)
-    if depth < _DEEPEST and kind in (list, tuple):
-        return kind(_frozen(item, depth + 1) for item in value)
-    if depth < _DEEPEST and kind is dict:
-        return {key: _frozen(item, depth + 1) for key, item in value.items()}
-    if kind is set or _is_struct_value(value):
-        return copy.copy(value)
-    numpy = sys.modules.get("numpy")
-    return value.copy() if numpy is not None and kind is numpy.ndarray else value
 
 
 def reads_of(source: FunctionSource, args: Mapping[str, ArgType], before: Dependencies | None = None) -> Dependencies:
