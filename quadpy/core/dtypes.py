@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Final, Literal, get_origin
+from typing import Annotated, Any, Final, Literal
 
 from quadpy.core.messages import shown
 from quadpy.errors import ArgumentError
@@ -102,9 +102,12 @@ def rounded_later(value: float) -> float:
     return float(value)
 
 
+_ANNOTATED: Final[Any] = type(Annotated[int, 0])
+
+
 def meant(annotation: Any) -> Any:
     """Of ``typing.Annotated[X, T]``, which type checkers take for X, the type T; any other annotation as it is."""
-    return annotation.__metadata__[0] if get_origin(annotation) is Annotated else annotation
+    return annotation.__metadata__[0] if type(annotation) is _ANNOTATED else annotation
 
 
 def promote(a: Scalar, b: Scalar) -> Scalar:

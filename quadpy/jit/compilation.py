@@ -6,6 +6,7 @@ import ast
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from quadpy.cache.keys import IndexKey
@@ -35,7 +36,8 @@ _MEMBERS: Final = hashlib.sha256(b"members").hexdigest()
 class Request:
     """What to compile; ``before`` are the reads of the signature's first code, which all its other code must repeat.
 
-    ``again`` says that code was traced before: its prints during compilation are not repeated.
+    ``again`` says that code was traced before: its prints during compilation are not repeated.  ``earlier`` are the reads
+    of the search for this code in the cache, which a trace does not make again.
     """
 
     source: FunctionSource
@@ -44,6 +46,7 @@ class Request:
     target: TargetSpec
     before: Dependencies | None = None
     again: bool = False
+    earlier: Dependencies | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,7 @@ def compile_request(request: Request) -> Compiled:
 
 
 def _compiled(request: Request) -> Compiled:
+    request = replace(request, earlier=reads_of(request.source, request.args, request.before))
     index = None if Dumps.stages else _index_key(request)  # an index leads to the code, but not to its stages
     if index is not None:
         if found := _from_index(index, request):
@@ -103,7 +107,7 @@ def _index_key(request: Request) -> IndexKey | None:
     source, text = request.source, request.source.file_digest()
     if not text:
         return None
-    marks = reads_of(source, request.args, request.before).marks
+    marks = reads_of(source, request.args, request.earlier).marks
     args = [(name, marks.get(name, ""), _type_text(arg)) for name, arg in request.args.items()]
     return IndexKey(
         text, source.fn.__qualname__, source.span.line, f"{args!r};{request.options!r}",
@@ -150,7 +154,7 @@ def _known_members(index: IndexKey, request: Request) -> list[MemberPath]:
                 member_type(request.args, path)
         except (QuadpyError, AttributeError, LookupError, TypeError):
             continue
-        if reads_of(request.source, request.args, request.before).repeat(log):
+        if reads_of(request.source, request.args, request.earlier).repeat(log):
             return paths
     return []
 
@@ -160,7 +164,7 @@ def _from_index(index: IndexKey, request: Request) -> Compiled | None:
         if digest == _MEMBERS:
             continue
         log, spots, shape, lines, races, files = json.loads(facts)
-        reads = reads_of(request.source, request.args, request.before)
+        reads = reads_of(request.source, request.args, request.earlier)
         if reads.repeat(log) and reads.files.issuperset(files) and (code := load_code(digest)):
             fields = tuple(map(reads.at, spots))
             spans = tuple(Span(request.source.span.file, line) for line in lines)

@@ -44,7 +44,9 @@ def compile_traced(request: Request) -> Compiled:
 
 def traced_for(request: Request) -> Traced:
     """The traced kernel for ``request``."""
-    traced = trace_kernel(request.source, request.args, request.options, request.before, again=request.again)
+    traced = trace_kernel(
+        request.source, request.args, request.options, request.earlier or request.before, again=request.again
+    )
     _RECENT.append((weakref.ref(request.before or traced.dependencies), request.options, traced.kernel))
     return traced
 

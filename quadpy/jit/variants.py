@@ -201,8 +201,8 @@ class Variant:
     def _add_member(self, path: MemberPath) -> None:
         """A member that the kernel uses."""
         root = self._roots[path.root]
-        owner = MemberPath(path.root, path.steps[:-1]).of(root)
-        if any(each.name == str(path) for each in self._parameters):
+        owner, name = MemberPath(path.root, path.steps[:-1]).of(root), str(path)
+        if any(each.name == name for each in self._parameters):
             return
         if path.steps[-1] == "grad" and (is_array(owner) or MemberPath(path.root) not in self._fixed):
             if getattr(owner, "grad", None) is None:

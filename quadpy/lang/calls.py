@@ -17,11 +17,12 @@ from quadpy.core.source import Span
 from quadpy.intrinsics import BUILTINS, Builtin
 from quadpy.intrinsics.rows import Row, Update
 from quadpy.ir import nodes as ir
+from quadpy.lang.access import chained
 from quadpy.lang.array_slices import subview
 from quadpy.lang.arrays import element_ref, is_element, load_element, store_element, struct_element
 from quadpy.lang.atomics import atomic_call, volatile_load
 from quadpy.lang.called_functions import call_real
-from quadpy.lang.compile_time import evaluated, python_call
+from quadpy.lang.compile_time import evaluated, is_called_again, python_call
 from quadpy.lang.components import variable_named, write_part
 from quadpy.lang.context import Trace
 from quadpy.lang.decorators import Func, Method, RealFunc
@@ -88,7 +89,9 @@ def expr_Call(t: Trace, node: ast.Call) -> Value:
         return made
     if (done := call_while_made(t, node)) is not None:
         return done[0]
-    fn = list_method(t, node.func) or changing_method(t, node.func) or t.expr(node.func)
+    fn = list_method(t, node.func) or changing_method(t, node.func) or _called(t, node.func)
+    if is_called_again(t, fn):
+        return _call_again(t, fn, node, span)
     if isinstance(fn, BoundMethod):
         check_filled(t, node.func, fn)
     if isinstance(fn, Builtin) and isinstance(fn.row.lowering, Update):
@@ -110,8 +113,24 @@ def expr_Call(t: Trace, node: ast.Call) -> Value:
     places: dict[ast.expr, Value] = {**argument_places(t, fn, node)}
     if isinstance(fn, (Func, Method)):
         places |= _objects_passed_on(t, node)
-    args = [v for arg in node.args for v in ([places[arg]] if arg in places else display_items(t, [arg]))]
-    return call_value(t, fn, args, _keywords(t, node, span, places), span)
+    return call_value(t, fn, _arguments(t, node, places), _keywords(t, node, span, places), span)
+
+
+def _called(t: Trace, node: ast.expr) -> Value:
+    """What is called; of a function that a warm start calls again the log needs no more than where it comes from."""
+    if not t.frame.static or not isinstance(node, (ast.Name, ast.Attribute)):
+        return t.expr(node)
+    fn = chained(t, node)
+    if not is_called_again(t, fn):
+        t.deps.uses(fn)
+    return fn
+
+
+def _call_again(t: Trace, fn: Any, node: ast.Call, span: Span) -> Value:
+    """Calls a Python function, which may read anything of the objects that it is given."""
+    named = [arg for arg in _given(node) if isinstance(arg, (ast.Name, ast.Attribute))]
+    places: dict[ast.expr, Value] = {arg: chained(t, arg) for arg in named}
+    return import_value(t, evaluated(t, fn, _arguments(t, node, places), _keywords(t, node, span, places), span))
 
 
 def _about_whole_fields(node: ast.Call) -> ast.Call:
@@ -127,9 +146,16 @@ def _about_whole_fields(node: ast.Call) -> ast.Call:
 
 def _objects_passed_on(t: Trace, node: ast.Call) -> dict[ast.expr, Value]:
     """The names among the arguments that stand for objects of which only attributes are known: the function reads those."""
-    given = (*node.args, *(keyword.value for keyword in node.keywords))
-    held = {arg: t.frame.env.get(arg.id) for arg in given if isinstance(arg, ast.Name)}
+    held = {arg: t.frame.env.get(arg.id) for arg in _given(node) if isinstance(arg, ast.Name)}
     return {arg: value for arg, value in held.items() if t.deps.is_opaque(value)}
+
+
+def _given(node: ast.Call) -> list[ast.expr]:
+    return [*node.args, *(keyword.value for keyword in node.keywords)]
+
+
+def _arguments(t: Trace, node: ast.Call, places: Mapping[ast.expr, Value]) -> list[Value]:
+    return [v for arg in node.args for v in ([places[arg]] if arg in places else display_items(t, [arg]))]
 
 
 def _keywords(

@@ -5,16 +5,19 @@ from __future__ import annotations
 import ast
 import operator
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from quadpy.core.messages import shown
 from quadpy.core.source import Span
 from quadpy.errors import CompilationError, KernelValueError, QuadpyError
 from quadpy.lang.context import Trace
+from quadpy.lang.decorators import Func
 from quadpy.lang.fingerprints import is_our_module
-from quadpy.lang.guard import MOST_BITS
+from quadpy.lang.guard import MOST_BITS, Effort
 from quadpy.lang.values import Value, holds_runtime, parts_of, shape_text
+
+_CALLERS: Final = (__name__, Effort.__module__)
 
 _CONTAINERS: Final = (list, tuple, dict, set, frozenset, str, range)
 
@@ -69,7 +72,7 @@ def python_call(t: Trace, fn: Callable[..., Any], args: Sequence[Any], kwargs: M
             through = _iterated(fn, args)
             args = [_counted_items(t, fn, arg) if k < through else arg for k, arg in enumerate(args)]
         made = fn(*args, **kwargs)
-        return list(_counted(t, made)) if isinstance(made, Iterator) else made
+        return t.effort.listed(made)
     except CompilationError:
         raise
     except QuadpyError as exc:
@@ -96,22 +99,31 @@ def evaluated(t: Trace, fn: Callable[..., Any], args: Sequence[Any], kwargs: Map
             t.fail_type(f"{name} runs while compiling and cannot take run-time values: {shape_text(value)}", span,
                         "decorate it with @qp.func, and call it outside qp.static")  # fmt: skip
     try:
-        given = (*args, *kwargs.values())
-        made = t.deps.computed(fn, given, str(span), lambda: _listed(t, fn(*args, **kwargs)), pure=_is_pure(fn))
+        if _is_pure(fn):
+            return t.effort.listed(fn(*args, **kwargs))
+        return t.deps.called(fn, args, kwargs, span.line, lambda: t.effort.listed(fn(*args, **kwargs)))
     except CompilationError:
         raise
     except Exception as exc:
         found = exc.__traceback__
         while found is not None and found.tb_next is not None:
             found = found.tb_next
-        if found is not None and found.tb_frame.f_globals is globals():  # raised by a function written in C
+        if found is not None and found.tb_frame.f_globals["__name__"] in _CALLERS:  # raised by a function written in C
             t.fail_type(f"{name}: {type(exc).__name__}: {exc}", span)
         raise
-    return made
 
 
-def _listed(t: Trace, made: Any) -> Any:
-    return list(_counted(t, made)) if isinstance(made, Iterator) else made
+def is_called_again(t: Trace, fn: Any) -> bool:
+    """Whether ``fn`` is a Python function or class that ``qp.static`` calls: a warm start calls it again."""
+    return (
+        t.frame.static > 0
+        and callable(fn)
+        and t.deps.is_opaque(fn)
+        and not is_our_module(getattr(fn, "__module__", None))
+        and not isinstance(getattr(type(fn), "__call__", None), Func)  # noqa: B004 - what it is, not whether
+        and not any(hasattr(fn, f"__quadpy_{mark}__") for mark in ("constructor", "expand", "kernel"))
+        and not _is_pure(fn)
+    )
 
 
 def _is_pure(fn: Callable[..., Any]) -> bool:
@@ -144,11 +156,4 @@ def _counted_items(t: Trace, fn: Callable[..., Any], value: Any) -> Any:
     if fn is str or plain:
         t.effort.take(_text_length(value) if fn is str else _length(value))
         return value
-    return list(_counted(t, iter(value)))
-
-
-def _counted(t: Trace, items: Iterator[Any]) -> Iterator[Any]:
-    """``items``, each counted as one step."""
-    for item in items:
-        t.effort.take(1)
-        yield item
+    return t.effort.listed(iter(value))

@@ -2,54 +2,27 @@
 
 A warm start finds compiled code by the text of the kernel's file, and uses it if every read of the log still gives the
 same result; nothing is parsed.  Later compilations for the same signature use the values of the first one.
-
-It also says what the language knows of an annotation.
 """
 
 from __future__ import annotations
 
-import copy
-import sys
+from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from quadpy.core.dtypes import Scalar, meant
-from quadpy.core.records import RecordType, function_of
+from quadpy.core.records import RecordType
 from quadpy.lang.arguments import ArgType, ArrayArg, ContainerArg, MemberPath, StaticArg, StructArg
-from quadpy.lang.decorators import Func, Method, Template, is_template
+from quadpy.lang.decorators import Func, Method
 from quadpy.lang.fingerprints import Fingerprints, is_our_module
+from quadpy.lang.guard import Effort, is_of_a_handler
+from quadpy.lang.kept_values import DEEPEST, frozen, parts, understood
 from quadpy.lang.python_reads import reads_of_call
+from quadpy.lang.repeated_calls import PLAIN, packed_call, unpacked_call
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from quadpy.lang.source import FunctionSource
-
-
-def understood(annotation: Any) -> Any:
-    """``annotation`` without what has no meaning to the language, so that records of warm starts depend on nothing else.
-
-    ``Template`` stands for every template parameter, None for ``Any``, a tuple for what other types have in brackets,
-    and ``object`` for any other class or object.
-    """
-    annotation = meant(annotation)
-    if annotation is None or annotation is Any:
-        return None
-    if is_template(annotation):
-        return Template
-    if (
-        isinstance(annotation, Scalar)
-        or any(annotation is each for each in (float, int, bool))
-        or _has_fingerprint(annotation)
-    ):
-        return annotation
-    parts = annotation if isinstance(annotation, tuple) else getattr(annotation, "__args__", None)
-    return tuple(map(understood, parts)) if isinstance(parts, tuple) else object
-
-
-def _has_fingerprint(annotation: Any) -> bool:
-    kind = type(annotation)
-    return hasattr(kind, "__quadpy_fingerprint__") and is_our_module(kind.__module__)
 
 
 MISSING: Final[Any] = type("Missing", (), {"__repr__": lambda self: "MISSING"})()
@@ -58,10 +31,12 @@ MISSING: Final[Any] = type("Missing", (), {"__repr__": lambda self: "MISSING"})(
 Spot: TypeAlias = "list[int]"
 """Where an object comes from: the number of a root or of a read, then positions in containers."""
 Read: TypeAlias = "tuple[str, Spot, str, str]"
-"""One read: its kind, the spot of the object, the name that was read there, and the fingerprint of what it gave."""
+"""One read: its kind, the spot of the object, the name that was read there, and the fingerprint of what it gave.
 
-_DEEPEST: Final = 20
-_PLAIN: Final = (type(None), bool, int, float, str)
+Of a call: the spot of the function, and the line with the arguments, packed.
+"""
+_Key: TypeAlias = "tuple[str, int, str]"
+"""A read in this process: its kind, which object, the name."""
 
 
 class Dependencies:
@@ -69,11 +44,14 @@ class Dependencies:
 
     The roots are the kernel's function and its compile-time arguments; each read starts from a root, or from what an
     earlier read gave.  Kinds: a free ``name`` of a function, a ``default`` or an ``annotation`` of one of its
-    parameters, an ``attribute`` of any object, the ``kind`` of one: its class.  What was read once is not read again: a container is kept as it was.
+    parameters, an ``attribute`` of any object, the ``kind`` of one: its class, a ``call`` of a Python function.
+    What was read once is not read again: a container is kept as it was.
 
-    ``before`` are the reads of an earlier trace of the same signature, which are repeated rather than made.
+    ``before`` are the reads of an earlier trace of the same signature, or of an attempt at this one, which are repeated
+    rather than made.
     ``complete`` says that the log tells all that the trace depends on; ``marks`` are the fingerprints of the arguments,
-    ``values`` what the reads gave, ``files`` those of the kernel and of the functions that were read.
+    ``known`` has of each read the owner, whose number stays its own, and what it gave, ``files`` those of the kernel and
+    of the functions that were read.
     """
 
     def __init__(
@@ -87,24 +65,23 @@ class Dependencies:
         self.marks: dict[str, str] = {}
         self.files: set[str] = set()
         self._arguments: dict[str, Any] = {}
-        self._before = before.values if before else {}
+        self.known: dict[_Key, tuple[Any, Any]] = before.known if before else {}
         self._prints = Fingerprints()
-        self.values: dict[tuple[str, int, str], Any] = {}
+        self._values: dict[_Key, Any] = {}
         self._spots: dict[int, Spot] = {}
         self._opaque: set[int] = set()
         self._found: list[Any] = [kernel]
         self._origins: list[str | Read | None] = [None]  # of each: the name of an argument, or the read
-        self._kept: list[Any] = []
         self._calls: list[tuple[Callable[..., Any], Sequence[object]]] = []
         if kernel is not None:
             self.files.add(kernel.span.file)
             self._spots[id(kernel)] = [0]
         for name, value in (arguments or {}).items():
-            self.enter(name, before.argument(name) if before else _frozen(value))
+            self.enter(name, value)
 
     def enter(self, name: str, value: Any) -> None:
         """Adds a compile-time argument."""
-        self._arguments[name] = value
+        value = self._arguments[name] = self._once(("argument", 0, name), None, lambda: value)
         self._origins.append(name)
         self.marks[name] = self._enter(value)
 
@@ -132,17 +109,32 @@ class Dependencies:
         """An attribute of a Python object, or MISSING."""
         return self._read("attribute", value, name)
 
-    def computed(
-        self, fn: Callable[..., Any], args: Sequence[object], location: str, compute: Callable[[], Any], *, pure: bool
+    def called(
+        self, fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], line: int, call: Callable[[], Any]
     ) -> Any:
-        """The result of ``fn``, a Python function called at ``location``; a later trace of the same signature uses it again."""
-        key = f"call {getattr(fn, '__name__', type(fn).__name__)} at {location}", len(self.values), ""
-        if not pure:
-            self._calls.append((fn, args))
-        value = self._before[key] if key in self._before else compute()
-        self.values[key] = value
-        self.complete = self.complete and pure
+        """The result of ``call``, which calls ``fn``, a Python function; a later trace of the same signature uses it again.
+
+        Not if ``fn`` changes its arguments: then it is called again, and the log cannot tell all.
+        """
+        given = (*args, *kwargs.values())
+        self._calls.append((fn, given))
+        before, key = self._marks(given), ("call", len(self._calls), str(line))
+        known = key in self.known
+        value = frozen(self.known[key][1] if known else call())
+        kept = None not in before and before == self._marks(given)
+        if kept and not known:
+            self.known[key] = fn, frozen(value)
+        spot, text = self.spot(fn), packed_call(line, args, kwargs, self.spot)
+        if kept and spot and text:
+            self._log("call", spot, text, value)
+            self.uses(value)
+        else:
+            self.complete = False
         return value
+
+    def _marks(self, given: Sequence[Any]) -> list[str | None]:
+        """What arguments are now, as far as a kernel reads it without a trace in the log."""
+        return [self._prints.of(value) or (None if type(value) in (tuple, list, dict) else "") for value in given]
 
     def kind(self, value: Any, name: str) -> type:
         """The class of an attribute whose value is passed by each launch."""
@@ -166,7 +158,7 @@ class Dependencies:
         """The object at a spot."""
         value = self._found[spot[0]]
         for position in spot[1:]:
-            value = _parts(value)[position]
+            value = parts(value)[position]
         return value
 
     def class_of(self, value: Any) -> type:
@@ -216,7 +208,7 @@ class Dependencies:
                 return ""
         for position in spot[1:]:
             key = list(value)[position] if isinstance(value, dict) else position
-            text, value = f"{text}[{key!r}]", _parts(value)[position]
+            text, value = f"{text}[{key!r}]", parts(value)[position]
         return text
 
     def attributes(self) -> Iterator[tuple[MemberPath, Any]]:
@@ -239,32 +231,46 @@ class Dependencies:
 
     def repeat(self, log: Sequence[Read]) -> bool:
         """Repeats the reads of ``log``; False at the first that gives another result."""
+        effort = Effort(lambda: self._found[0].span)
         try:
-            for kind, spot, name, mark in log:
+            for number, (kind, spot, name, mark) in enumerate(log, 1):
                 owner = self.at(spot)
-                is_code = isinstance(owner, (Func, Method)) and kind in _OF_FUNCTIONS
-                self._read(kind, _source_of(owner) if is_code else owner, name)
-                if self.log[-1][3] != mark:
+                if kind == "call":
+                    line, args, kwargs = unpacked_call(name, self.at)
+                    self.called(owner, args, kwargs, line, partial(_call, effort, owner, args, kwargs))
+                else:
+                    is_code = isinstance(owner, (Func, Method)) and kind in _OF_FUNCTIONS
+                    self._read(kind, _source_of(owner) if is_code else owner, name)
+                if len(self.log) != number or self.log[-1][3] != mark:
                     return False
-        except (LookupError, TypeError, AttributeError):  # another object stands where one was read
-            return False
-        return len(self.log) == len(log)
+        except Exception as error:
+            if is_of_a_handler(error):
+                raise
+            return False  # another object stands where one was read, or the user's code fails: a trace says where
+        return True
 
     def _read(self, kind: str, owner: Any, name: str) -> Any:
         key = kind, id(owner), name
-        if key in self.values:
-            return self.values[key]
-        value = self._before[key] if key in self._before else _frozen(_READERS[kind](owner, name))
-        self.values[key] = value
-        self._kept.append(owner)
+        if key in self._values:
+            return self._values[key]
+        value = self._values[key] = self._once(key, owner, lambda: _READERS[kind](owner, name))
         if kind in _OF_FUNCTIONS and is_our_module(owner.fn.__globals__.get("__name__", "")):
             return value  # quadpy's version is part of every key
         if spot := self._spots.get(id(owner)):
-            self._origins.append((kind, spot, name, ""))
-            self.log.append((kind, spot, name, self._enter(value)))
+            self._log(kind, spot, name, value)
         elif kind in _OF_FUNCTIONS or not _is_ours(owner):
             self.complete = False  # of unknown origin
         return value
+
+    def _once(self, key: _Key, owner: Any, read: Callable[[], Any]) -> Any:
+        """What ``read`` gave when the signature came first, with containers that only this trace has."""
+        if key not in self.known:
+            self.known[key] = owner, frozen(read())
+        return frozen(self.known[key][1])
+
+    def _log(self, kind: str, spot: Spot, name: str, value: Any) -> None:
+        self._origins.append((kind, spot, name, ""))
+        self.log.append((kind, spot, name, self._enter(value)))
 
     def _enter(self, value: Any) -> str:
         """Adds what a read gave; its fingerprint."""
@@ -278,42 +284,17 @@ class Dependencies:
 
     def _place(self, value: Any, spot: Spot) -> None:
         """Records where an object, and each object in a container, can be found."""
-        if len(spot) <= _DEEPEST:
-            for position, item in enumerate(_parts(value)):
+        if len(spot) <= DEEPEST:
+            for position, item in enumerate(parts(value)):
                 self._place(item, [*spot, position])
         if type(value) in (tuple, list, dict):
             return
-        if type(value) not in _PLAIN:
+        if type(value) not in PLAIN:
             self._spots.setdefault(id(value), spot)
         if isinstance(value, (Func, Method)):
             source = _source_of(value)
             self.files.add(source.span.file)
             self._spots.setdefault(id(source), spot)
-
-
-def _parts(value: Any) -> Sequence[Any]:
-    """What a container holds; of a struct type its members and methods, and of what has one its type."""
-    if type(value) in (tuple, list):
-        return value  # type: ignore[no-any-return]  # it is one
-    if type(value) is dict:
-        return list(value.values())
-    if _is_struct_type(value):
-        return [*value.members.values(), *map(function_of, value.methods.values()), value.cls]
-    if not is_our_module(type(value).__module__):
-        return []
-    try:  # not getattr, where the error of an object without such an attribute looks for a similar one
-        of = object.__getattribute__(value, "_type" if _is_struct_value(value) else "dtype")
-    except AttributeError:
-        return []
-    return [of] if _is_struct_type(of) else []
-
-
-def _is_struct_type(value: Any) -> bool:
-    return getattr(type(value), "__quadpy_constructor__", None) == "struct"
-
-
-def _is_struct_value(value: Any) -> bool:
-    return getattr(type(value), "__quadpy_constructor__", None) == "struct value"
 
 
 def _source_of(value: Func | Method) -> FunctionSource:
@@ -325,6 +306,10 @@ def _name(source: FunctionSource, name: str) -> Any:
         return source.resolve(name)
     except KeyError:
         return MISSING
+
+
+def _call(effort: Effort, fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    return effort.listed(fn(*args, **kwargs))
 
 
 _READERS: Final[dict[str, Callable[[Any, str], Any]]] = {
@@ -343,19 +328,6 @@ def _is_ours(owner: Any) -> bool:
 
 
 _OF_FUNCTIONS: Final = ("name", "default", "annotation")
-
-
-def _frozen(value: Any, depth: int = 0) -> Any:
-    """``value`` with containers and arrays that no later change reaches."""
-    kind = type(value)
-    if depth < _DEEPEST and kind in (list, tuple):
-        return kind(_frozen(item, depth + 1) for item in value)
-    if depth < _DEEPEST and kind is dict:
-        return {key: _frozen(item, depth + 1) for key, item in value.items()}
-    if kind is set or _is_struct_value(value):
-        return copy.copy(value)
-    numpy = sys.modules.get("numpy")
-    return value.copy() if numpy is not None and kind is numpy.ndarray else value
 
 
 def reads_of(source: FunctionSource, args: Mapping[str, ArgType], before: Dependencies | None = None) -> Dependencies:

@@ -8,11 +8,11 @@ from __future__ import annotations
 import functools
 import signal
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Final
+from typing import Any, Final
 
 from quadpy.core.source import Span
 from quadpy.errors import CompilationError, KernelSyntaxError, KernelValueError, QuadpyError
@@ -47,6 +47,16 @@ class Effort:
                 f"{variable('compile_steps')}={10 * most} raises the limit",
             )  # fmt: skip
 
+    def counted(self, items: Iterable[Any]) -> Iterator[Any]:
+        """``items``, each counted as one step."""
+        for item in items:
+            self.take(1)
+            yield item
+
+    def listed(self, made: Any) -> Any:
+        """``made``, or the list of its items if it is an iterator."""
+        return list(self.counted(made)) if isinstance(made, Iterator) else made
+
 
 @contextmanager
 def guarded(name: str, where: Callable[[], Span], but: tuple[type[Exception], ...] = ()) -> Iterator[None]:
@@ -62,7 +72,7 @@ def guarded(name: str, where: Callable[[], Span], but: tuple[type[Exception], ..
     except known:
         raise
     except Exception as error:
-        if _is_of_a_handler(error.__traceback__):
+        if is_of_a_handler(error):
             raise
         raise _as_compilation_error(name, error, where()) from _cause(error)
 
@@ -86,9 +96,9 @@ def _cause(error: Exception) -> Exception | None:
     return None if isinstance(error, (QuadpyError, RecursionError, MemoryError)) else error
 
 
-def _is_of_a_handler(found: TracebackType | None) -> bool:
-    """Whether a handler of a signal, which Python may run at any instruction of the trace, is among the frames."""
-    codes = {frame.f_code for frame, _ in traceback.walk_tb(found)}
+def is_of_a_handler(error: Exception) -> bool:
+    """Whether a handler of a signal, which Python may run at any instruction of the trace, raised ``error``."""
+    codes = {frame.f_code for frame, _ in traceback.walk_tb(error.__traceback__)}
     return any(_code_of(signal.getsignal(number)) in codes for number in signal.valid_signals())
 
 

@@ -141,6 +141,9 @@ class TileType:
     def __repr__(self) -> str:
         return f"qp.simt.Tile{self.SIZE}x{self.SIZE}"
 
+    def __quadpy_fingerprint__(self) -> str:
+        return repr(self)
+
     @func
     def zeros(self, dtype: Any = None) -> Any:
         """A tile of zeros; the default of ``dtype`` is the default float type."""

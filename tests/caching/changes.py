@@ -7,6 +7,7 @@ which there are two versions.  The kernel writes to ``o[0]`` what it makes of ``
 from __future__ import annotations
 
 from annotated import ANNOTATIONS
+from called import CALLED
 from change import Change
 
 __all__ = ["CHANGES"]
@@ -143,18 +144,6 @@ FUNCTIONS = [
     Change("a function in a tuple", "for g in qp.static(FS):\n            o[i] = g(0)", *_FUNCTION, setup="FS = (f,)\n",
            late=False),
     Change("a function in a dict", "o[i] = FS['f'](0)", *_FUNCTION, setup="FS = {'f': f}\n", late=False),
-    Change("a Python function in static", "o[i] = qp.static(f(0))", *_each("def f(x): return x + NUMBER\n"),
-           recorded=False),
-    Change("a Python lambda in static", "o[i] = qp.static(f(0))", *_each("f = lambda x: x + NUMBER\n"), recorded=False),
-    Change("what a Python function reads", "o[i] = qp.static(f())", *_each("N = NUMBER\ndef f(): return N\n"),
-           recorded=False),
-    Change("a method in static", "o[i] = qp.static(c.f())", *_each("class C:\n    def f(self): return NUMBER\nc = C()\n"),
-           recorded=False),
-    Change("a class in static", "o[i] = qp.static(C()).n",
-           *_each("class C:\n    def __init__(self): self.n = NUMBER\n"), recorded=False),
-    Change("a method of a dict in static", "for n in qp.static(D.values()): o[i] = n", *_each("D = {'a': NUMBER}\n")),
-    Change("a Python function in a lambda", "o[i] = qp.static((lambda x: f(x))(0))", *_each("def f(x): return x + NUMBER\n"),
-           recorded=False),
     Change("a global in a lambda", "o[i] = (lambda x: x + N)(0)", *_numbers()),
     Change("a global in a pattern", "match 2:\n            case cfg.N: o[i] = 2\n            case _: o[i] = 1", *_numbers()),
     Change("what a match is of", "match N:\n            case 2: o[i] = 2\n            case _: o[i] = 1", *_numbers()),
@@ -266,4 +255,4 @@ FIELDS = [
         "qp.root.place(b)\n" for n in (4, 8)), late=False, whole=_VISITED),
 ]  # fmt: skip
 
-CHANGES = [*NAMES, *VALUES, *TYPES, *FUNCTIONS, *ARGUMENTS, *FIELDS, *ANNOTATIONS]
+CHANGES = [*NAMES, *VALUES, *TYPES, *FUNCTIONS, *CALLED, *ARGUMENTS, *FIELDS, *ANNOTATIONS]

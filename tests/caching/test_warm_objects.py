@@ -1,4 +1,4 @@
-"""Warm starts without parsing: objects passed on to functions, enumerations that say how they are shown, NumPy's functions, methods of numbers."""
+"""Warm starts without parsing: objects passed on to functions, enumerations that say how they are shown, NumPy's functions, methods of numbers, tiles."""
 
 from __future__ import annotations
 
@@ -67,3 +67,43 @@ def test_what_has_changed_is_traced_again(tmp_path):
     assert start(tmp_path, scale=4) == (16.0, True)
     assert start(tmp_path, two=5, scale=4) == (16.0, True)
     assert start(tmp_path, text="b", two=5, scale=4)[0] == 16.0
+
+
+TILES = """
+    import numpy as np
+    import quadpy as qp
+    from quadpy.jit import compiler
+    F32 = qp.types.ndarray(dtype=qp.f32, ndim=1)
+
+    @qp.func
+    def zero(tile: qp.template()):
+        return tile.zeros(qp.f32)
+
+    @qp.kernel
+    def run(x: F32, wide: qp.template()):
+        qp.loop_config(block_dim=qp.static(32 if wide else 16))
+        for i in x:
+            t = zero(qp.simt.Tile32x32 if qp.static(wide) else qp.simt.Tile16x16)
+            t.eye_()
+            x[i] = t.row[3] + t.row.n
+
+    qp.init(arch=qp.cpu)
+    traces, trace = [], compiler.trace_kernel
+    compiler.trace_kernel = lambda *args, **kwargs: traces.append(1) or trace(*args, **kwargs)
+    found = []
+    for wide in (False, True):
+        x = np.zeros(32, np.float32)
+        run(x, wide)
+        found.append(x.sum())
+    print(*found, len(traces))
+"""
+
+
+def test_tiles_are_known_to_a_second_process(tmp_path):
+    (tmp_path / "program.py").write_text(textwrap.dedent(TILES))
+    environment = os.environ | {"QUADPY_CACHE_DIR": str(tmp_path / "cache")}
+    for traces in (2, 0):
+        done = subprocess.run(
+            [sys.executable, "program.py"], cwd=tmp_path, capture_output=True, text=True, check=False, env=environment
+        )
+        assert done.stdout.split() == ["514.0", "1025.0", str(traces)], done.stderr
