@@ -407,12 +407,9 @@ def test_what_runs_again_is_a_graph_of_cudas(fakes, saved, tmp_path):
     file.write_bytes(changed(saved, lambda m: m["works"].__setitem__(0, {"kind": "empty"})))
 
     def calls(target, library, body):
-        out = on_gpu(fakes, file, target, body, library)
-        return [
-            line.split()[0]
-            for line in out.splitlines()
-            if line.startswith(("cu", "hip")) and "GetAttribute" not in line
-        ]
+        lines = on_gpu(fakes, file, target, body, library).splitlines()
+        called = [line.split()[0] for line in lines if line.startswith(("cu", "hip"))]
+        return [name for name in called if not name.endswith(("GetAttribute", "IsCapturing"))]
 
     once = calls("sm_80", "libcuda.so.1", BIND + "reader.run()")
     work = once[once.index("cuLaunchKernel") :]
@@ -424,6 +421,8 @@ def test_what_runs_again_is_a_graph_of_cudas(fakes, saved, tmp_path):
         *first, "cuGraphExecDestroy", *work, *begin, *work, *end, "cuGraphLaunch",
     ]  # fmt: skip
     assert len(work) >= 3
+    captured = calls("sm_80", "libcuda.so.1", f"{body}\nfake.test_capturing(1)\nreader.run(0x77)")
+    assert captured[len(often) :] == work  # in the user's capture, which takes no launch of a graph
     for refused in begin[0], end[1]:
         often = calls("sm_80", "libcuda.so.1", f'fake.test_fail(b"{refused}", 801)\n{body}')
         assert "cuGraphLaunch" not in often

@@ -1322,8 +1322,8 @@ __attribute__((noinline)) static void run(qpg_graph *graph, const void *given) {
   void *stream = (void *)(uintptr_t)given;
   if (!graph->is_ready) prepare(graph);
   if (graph->is_one && run_together(graph, graph->one, stream)) return;
-  if (graph->runs < 2 && ++graph->runs == 2) record(graph);
-  if (graph->recorded) check(graph, graph->replay(graph->recorded, stream), "a graph");
+  if (graph->runs < 2 && !is_captured(graph, stream) && ++graph->runs == 2) record(graph);
+  if (graph->recorded && !is_captured(graph, stream)) check(graph, graph->replay(graph->recorded, stream), "a graph"); /* CUDA captures none */
   else run_works(graph, stream);
 }
 
