@@ -16,9 +16,11 @@ from quadpy.core.target import machine_of
 from quadpy.errors import SavedGraphError
 from quadpy.runtime.device.current import current_config
 
-_V3: Final = {"avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe", "xsave"}
-"""What Linux calls the features of x86-64-v3 (x86-64 psABI, "Microarchitecture levels")."""
-
+_V2: Final = {"cx16", "lahf_lm", "pni", "popcnt", "sse4_1", "sse4_2", "ssse3"}
+_V3: Final = {*_V2, "abm", "avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "movbe", "xsave"}
+_V4: Final = {*_V3, "avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl"}
+_LEVELS: Final = {"cpu:x86-64-v4": _V4, "cpu:x86-64-v3": _V3, "cpu:x86-64-v2": _V2, "cpu:x86-64": set[str]()}
+"""What Linux calls the features of each level (x86-64 psABI, "Microarchitecture levels")."""
 
 _SLASHES: Final = itertools.count(2)
 """How many stand in the path of the next library: to the C library, a path that it has seen is the library of then.
@@ -35,7 +37,12 @@ def here() -> tuple[str, ...]:
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
         flags = next((line for line in cpuinfo.read_text().splitlines() if line.startswith("flags")), "")
-    return ("cpu:x86-64-v3", "cpu:x86-64") if set(flags.split()) >= _V3 else ("cpu:x86-64",)
+    return tuple(target for target, needed in _LEVELS.items() if needed.issubset(flags.split()))
+
+
+def usual() -> str:
+    """The CPU target of a file for which none is asked: that of most machines that are alike."""
+    return "cpu:x86-64-v3" if "cpu:x86-64-v3" in here() else here()[-1]
 
 
 def load_library(image: bytes) -> ctypes.CDLL:

@@ -16,7 +16,7 @@ from quadpy.errors import ArgumentError, CodegenError, GraphError
 from quadpy.graph.model.arguments import sequence_of
 from quadpy.graph.saved.container import name_of
 from quadpy.graph.saved.facts import code_to_json, layout_to_json
-from quadpy.graph.saved.hosts import here
+from quadpy.graph.saved.hosts import usual
 from quadpy.jit.gpu_plan import item_bytes
 from quadpy.runtime.device.current import current_config
 
@@ -84,7 +84,7 @@ def targets_of(given: Iterable[str] | str | None, device: Device) -> list[Target
     """
     if given is None:
         arch = device.driver.info.arch
-        given = [str(parse_target(here()[0] if "host" in device.driver.features else arch))]
+        given = [str(parse_target(usual() if "host" in device.driver.features else arch))]
     names = [given] if isinstance(given, str) else sequence_of(given, "targets", "targets", "pass a list")
     found = list(dict.fromkeys(map(parse_target, names)))
     for spec in found:

@@ -16,7 +16,9 @@ from backends import backends
 from saved_cases import F32, floats, half_step, saxpy
 
 import quadpy as qp
+from quadpy.core.target import machine_of
 from quadpy.errors import ArgumentError, BoundsError, CaptureError, GraphError, SavedGraphError, UnknownTargetError
+from quadpy.graph.saved.hosts import here
 from quadpy.runtime.device.current import Config, current_config, set_config
 
 SUPPORT = Path(saved_cases.__file__)
@@ -197,6 +199,25 @@ print(len(os.listdir("/proc/self/task")) - before)
 def test_a_load_takes_the_number_of_threads_of_qp_init(path):
     saved(path)
     assert run(f"FILE = {str(path)!r}{THREADS}") == "0\n"
+
+
+@pytest.mark.skipif(machine_of("native") != "x86_64", reason="levels of x86-64")
+def test_code_for_each_level_of_x86_64_runs_where_the_processor_has_it(path):
+    qp.init(arch=qp.cpu)
+    values = np.linspace(0.1, 7, 1000, dtype=np.float32)
+    levels = [f"x86-64{level}" for level in ("", "-v2", "-v3", "-v4")]
+    saved(path, floats(*values), floats(*values), targets=levels)
+    run, found = [level for level in levels if f"cpu:{level}" in here()], set()
+    for target in (None, *run):
+        with qp.graph.load(path, target=target) as loaded:
+            assert loaded.target == f"cpu:{target or run[-1]}"
+            x, y = floats(*values), floats(*values)
+            loaded.run(x=x, y=y)
+            found.add(y.to_numpy().tobytes())
+    assert len(found) == 1
+    for level in levels[len(run) :]:
+        with pytest.raises(SavedGraphError, match="leave target out"):
+            qp.graph.load(path, target=level)
 
 
 def test_other_sizes(path):
