@@ -76,6 +76,14 @@ def options_end_with_their_test():
         pytest.fail(f"the test leaves options behind: {after}")
 
 
+@pytest.fixture(autouse=True)
+def settings_end_with_their_test():
+    """What one test reads from its environment is read again by the next one."""
+    yield
+    if settings := sys.modules.get("quadpy.settings"):
+        settings.settings.cache_clear()
+
+
 @dataclass(frozen=True)
 class Golden:
     """Files beside a test module, in ``golden/``, that hold the text a stage must produce."""
