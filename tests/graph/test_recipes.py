@@ -92,6 +92,14 @@ def test_a_graph_of_every_kind_of_node_that_travels(arch):
     check(g, x, y, level)
 
 
+def test_slices_travel(arch):
+    first, last = numbers(1, 2, 3, 4)[1:3], numbers(5, 6, 7, 8)[2:]
+    g = qp.graph.Graph()
+    g.add_kernel(square, first)
+    g.add_memcpy(last, first, nbytes=4)
+    check(g, first, last)
+
+
 def test_a_captured_graph_travels_with_its_arrays(arch):
     x, y = numbers(1, 2, 3, 4), numbers(4, 3, 2, 1)
     with qp.graph.capture() as g:

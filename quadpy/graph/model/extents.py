@@ -126,9 +126,11 @@ def memory_text(memory: object) -> str:
 
 def in_order(array: DenseArray) -> bool:
     """Whether its numbers are in C order without gaps, as those of the copy will be."""
-    strides, extents = getattr(array, "strides", None), (*array.shape, math.prod(array.element_shape))
+    # An ndarray keeps its order in a copy, and ``strides`` of its slices are NumPy's, in bytes.
+    strides = getattr(array, "strides", None) if getattr(type(array), "__quadpy_field__", False) else None
     if strides is None:
         return True
+    extents = (*array.shape, math.prod(array.element_shape))
     dense = tuple(math.prod(extents[axis + 1 :]) for axis in range(len(extents)))
     return not getattr(array, "blocks", ()) and strides == dense
 

@@ -178,13 +178,12 @@ _TAKEN: Final = ("stream", "self")
 
 def _described(name: str, memory: str, given: Any) -> SavedArray:
     """``given`` as an array of the file."""
-    is_field = getattr(type(given), "__quadpy_field__", False)
-    if is_field and isinstance(given, DenseArray) and not in_order(given):
+    if isinstance(given, DenseArray) and not in_order(given):
         raise ArgumentError(
             f"{memory_text(given)}, {name!r} of the saved graph, has another order of numbers in memory than C's",
             call_site(), hint="use an ndarray, or let the graph own the memory: leave the field out",
         )  # fmt: skip
-    if is_field:
+    if getattr(type(given), "__quadpy_field__", False):
         if not isinstance(given, DenseArray):
             raise ArgumentError(
                 f"{name!r} is a field of structs, which cannot be bound", call_site(), hint="use an ndarray of structs"
