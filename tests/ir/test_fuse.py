@@ -13,7 +13,8 @@ from quadpy.core.target import parse_target
 from quadpy.ir.fuse import fuse
 from quadpy.ir.printer import print_ir
 from quadpy.ir.verify import verify
-from quadpy.jit.fusion.fused_code import copy_kernel, element, fill_kernel
+from quadpy.jit.fusion.call_code import unit_of
+from quadpy.jit.fusion.fused_code import copy_kernel, fill_kernel
 from quadpy.jit.offline import trace_for
 
 F32, I32 = (qp.types.ndarray(dtype=t, ndim=1) for t in (qp.f32, qp.i32))
@@ -113,4 +114,4 @@ def test_code_for_every_gpu(target):
 
 @pytest.mark.parametrize(("numbers", "size"), [((16, 8), 8), ((12, 8), 4), ((6,), 2), ((3, 8), 1), ((0,), 8)])
 def test_the_largest_element(numbers, size):
-    assert element(*numbers) == size
+    assert unit_of(*numbers) == size

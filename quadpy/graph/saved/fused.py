@@ -15,6 +15,7 @@ from quadpy.graph.model.nesting import in_levels
 from quadpy.graph.saved.facts import layout_to_json
 from quadpy.graph.saved.manifest import scalar_bytes
 from quadpy.graph.saved.targets import KernelCode, stored
+from quadpy.jit.fusion.call_code import unit_of
 
 if TYPE_CHECKING:
     from quadpy.core.target import TargetSpec
@@ -106,7 +107,7 @@ def _number_bytes(places: Sequence[Sequence[int]], nbytes: Any, arrays: Sequence
             array.aligned = max(array.aligned, scalar_bytes(array.type))
             sizes.append(array.aligned)
         sizes.append(start)
-    return int(import_late("quadpy.jit.fusion.fused_code").element(*sizes))
+    return unit_of(*sizes)
 
 
 def _product(formula: Any, factor: int) -> Any:

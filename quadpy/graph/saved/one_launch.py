@@ -14,7 +14,7 @@ from quadpy.core.target import parse_target
 from quadpy.errors import DriverError
 from quadpy.graph.saved.facts import code_from_json
 from quadpy.graph.saved.manifest import SavedFile
-from quadpy.jit.fusion.call_code import CallCode, costs_of
+from quadpy.jit.fusion.call_code import CallCode, costs_of, unit_of
 from quadpy.jit.fusion.fused_calls import FusedCalls
 from quadpy.jit.fusion.worth import why_separate
 from quadpy.jit.gpu_plan import GpuPlan
@@ -168,8 +168,7 @@ class SavedOrigin(CallCode):
         nbytes = work.nbytes if isinstance(work, CopyWork) else work.width * work.element
         if nbytes >= 1 << 31:
             return f"is {nbytes} bytes"
-        places = work.target, nbytes, work.source if isinstance(work, CopyWork) else 0
-        unit = next(size for size in (8, 4, 2, 1) if not any(place % size for place in places))
+        unit = unit_of(work.target, nbytes, work.source if isinstance(work, CopyWork) else 0)
         if isinstance(work, CopyWork):
             return cast("Origin", Move("copy", unit)), _COPY.pack(work.target, work.source, nbytes)
         return cast("Origin", Move("fill", unit, work.element)), _FILL.pack(work.target, nbytes, work.value)

@@ -40,3 +40,8 @@ def costs_of(code: CodeObject) -> dict[str, Any]:
     """The arguments ``extents``, ``depth`` and ``loops`` of ``CallCode`` for ``code``."""
     extents = [task.extent for task in code.tasks if task.extent is not None]
     return {"extents": extents, "depth": depth_of(code.steps), "loops": has_loop(code.flow)}
+
+
+def unit_of(*numbers: int) -> int:
+    """The largest unit of a copy or fill, 1 to 8 bytes, of which all ``numbers`` of bytes are multiples."""
+    return next(size for size in (8, 4, 2, 1) if not any(number % size for number in numbers))

@@ -12,8 +12,9 @@ from quadpy.codegen.extent import extent_of
 from quadpy.core.target import parse_target, with_waves
 from quadpy.errors import CodegenError, DriverError
 from quadpy.ir import nodes as ir
+from quadpy.jit.fusion.call_code import unit_of
 from quadpy.jit.fusion.fused_calls import FusedCalls
-from quadpy.jit.fusion.fused_code import copy_kernel, element, fill_kernel, fused_code
+from quadpy.jit.fusion.fused_code import copy_kernel, fill_kernel, fused_code
 from quadpy.jit.fusion.origin import Code
 from quadpy.jit.fusion.worth import why_separate
 from quadpy.runtime.drivers.graph_driver import CopyWork, FillWork
@@ -51,11 +52,11 @@ def call_of(like: Code, work: FillWork | CopyWork) -> Call | str:
     if nbytes >= 1 << 31 and index.bits < 64:
         return f"is {nbytes} bytes, for one launch with kernels that count in {index.bits} bits"
     if isinstance(work, CopyWork):
-        size = element(work.target, work.source, nbytes)
+        size = unit_of(work.target, work.source, nbytes)
         kernel = copy_kernel(size, index, fast_math=fast_math)
         values: tuple[int, ...] = (work.target, nbytes // size, work.source, nbytes // size)
     else:
-        size = element(work.target, nbytes)
+        size = unit_of(work.target, nbytes)
         if size % work.element:
             return f"begins at {work.target:#x}, between elements of {work.element} bytes"
         bits = work.value.to_bytes(work.element, "little") * (size // work.element)

@@ -62,12 +62,7 @@ def compiled_levels(levels: Sequence[Sequence[ir.Kernel]], target: TargetSpec) -
         return error.message
 
 
-_BY_SIZE: Final = {1: u8, 2: u16, 4: u32, 8: u64}
-
-
-def element(*numbers: int) -> int:
-    """The largest number of bytes, up to 8, of which all ``numbers`` are multiples."""
-    return next(size for size in sorted(_BY_SIZE, reverse=True) if not any(number % size for number in numbers))
+_BY_SIZE: Final = {1: u8, 2: u16, 4: u32, 8: u64}  # the units of ``call_code.unit_of``
 
 
 def fill_kernel(size: int, index: Scalar, *, fast_math: bool) -> ir.Kernel:
