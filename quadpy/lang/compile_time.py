@@ -13,11 +13,12 @@ from quadpy.core.source import Span
 from quadpy.errors import CompilationError, KernelValueError, QuadpyError
 from quadpy.lang.context import Trace
 from quadpy.lang.decorators import Func
+from quadpy.lang.dependencies import Dependencies
 from quadpy.lang.fingerprints import is_our_module
 from quadpy.lang.guard import MOST_BITS, Effort
 from quadpy.lang.values import Value, holds_runtime, parts_of, shape_text
 
-_CALLERS: Final = (__name__, Effort.__module__)
+_CALLERS: Final = (__name__, Dependencies.__module__, Effort.__module__)
 
 _CONTAINERS: Final = (list, tuple, dict, set, frozenset, str, range)
 
@@ -101,7 +102,7 @@ def evaluated(t: Trace, fn: Callable[..., Any], args: Sequence[Any], kwargs: Map
     try:
         if _is_pure(fn):
             return t.effort.listed(fn(*args, **kwargs))
-        return t.deps.called(fn, args, kwargs, span.line, lambda: t.effort.listed(fn(*args, **kwargs)))
+        return t.deps.called(fn, args, kwargs, span.line, t.effort)
     except CompilationError:
         raise
     except Exception as exc:

@@ -6,7 +6,6 @@ same result; nothing is parsed.  Later compilations for the same signature use t
 
 from __future__ import annotations
 
-from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -110,9 +109,9 @@ class Dependencies:
         return self._read("attribute", value, name)
 
     def called(
-        self, fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], line: int, call: Callable[[], Any]
+        self, fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], line: int, effort: Effort
     ) -> Any:
-        """The result of ``call``, which calls ``fn``, a Python function; a later trace of the same signature uses it again.
+        """What ``fn``, a Python function, returns; a later trace of the same signature uses it again.
 
         Not if ``fn`` changes its arguments: then it is called again, and the log cannot tell all.
         """
@@ -120,7 +119,7 @@ class Dependencies:
         self._calls.append((fn, given))
         before, key = self._marks(given), ("call", len(self._calls), str(line))
         known = key in self.known
-        value = frozen(self.known[key][1] if known else call())
+        value = frozen(self.known[key][1] if known else effort.listed(fn(*args, **kwargs)))
         kept = None not in before and before == self._marks(given)
         if kept and not known:
             self.known[key] = fn, frozen(value)
@@ -237,7 +236,7 @@ class Dependencies:
                 owner = self.at(spot)
                 if kind == "call":
                     line, args, kwargs = unpacked_call(name, self.at)
-                    self.called(owner, args, kwargs, line, partial(_call, effort, owner, args, kwargs))
+                    self.called(owner, args, kwargs, line, effort)
                 else:
                     is_code = isinstance(owner, (Func, Method)) and kind in _OF_FUNCTIONS
                     self._read(kind, _source_of(owner) if is_code else owner, name)
@@ -306,10 +305,6 @@ def _name(source: FunctionSource, name: str) -> Any:
         return source.resolve(name)
     except KeyError:
         return MISSING
-
-
-def _call(effort: Effort, fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    return effort.listed(fn(*args, **kwargs))
 
 
 _READERS: Final[dict[str, Callable[[Any, str], Any]]] = {
