@@ -27,8 +27,6 @@ def fresh_settings(monkeypatch, tmp_path):
     """Each test has its own cache folder and reads the settings again."""
     monkeypatch.setenv("QUADPY_CACHE_DIR", str(tmp_path / "cache"))
     settings_module.settings.cache_clear()
-    yield
-    settings_module.settings.cache_clear()
 
 
 def test_version(capsys):

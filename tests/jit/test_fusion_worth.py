@@ -36,8 +36,6 @@ def _own_cache(monkeypatch, tmp_path):
     monkeypatch.setenv("QUADPY_CACHE_DIR", str(tmp_path))
     monkeypatch.setenv("QUADPY_CACHE", "1")
     settings.cache_clear()
-    yield
-    settings.cache_clear()
 
 
 def measured(**figures):

@@ -24,7 +24,6 @@ def fresh_settings(monkeypatch, tmp_path):
     before = current_config()
     yield
     set_config(before)
-    settings_module.settings.cache_clear()
 
 
 @pytest.fixture

@@ -36,9 +36,7 @@ def in_memory(graphics, monkeypatch):
     settings.settings.cache_clear()
     shown, close = [], qp.view.Window.close
     monkeypatch.setattr(qp.view.Window, "close", lambda self: (shown.append(self.picture()), close(self)))
-    yield shown
-    monkeypatch.undo()
-    settings.settings.cache_clear()
+    return shown
 
 
 @pytest.mark.parametrize("name", SMALL)

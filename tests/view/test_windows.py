@@ -79,13 +79,9 @@ def test_without_a_display_the_error_says_what_else_there_is(graphics):
 def test_the_setting_says_where_windows_are(graphics, monkeypatch):
     monkeypatch.setenv("QUADPY_VIEW", "memory")
     settings.settings.cache_clear()
-    try:
-        with qp.view.Window(size=(20, 20)) as window:
-            window.show()
-            assert window.picture().shape == (20, 20, 3)
-    finally:
-        monkeypatch.delenv("QUADPY_VIEW")
-        settings.settings.cache_clear()
+    with qp.view.Window(size=(20, 20)) as window:
+        window.show()
+        assert window.picture().shape == (20, 20, 3)
 
 
 @pytest.mark.parametrize("module", ["pygfx", "rendercanvas.offscreen"])

@@ -124,14 +124,6 @@ def test_c_computes_the_bits_of_live_calls(saved, n, threads):
         assert theirs["s"].tobytes() == mine["s"].tobytes()
 
 
-@pytest.fixture
-def on_cpu():
-    qp.init(arch=qp.cpu)
-    yield
-    qp.reset()
-
-
-@pytest.mark.usefixtures("on_cpu")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
 def test_c_runs_what_python_saves(case, tmp_path):
     """Captures, fields, structs, memory of the graph, loops on memory, child graphs, parts of arrays."""
@@ -638,7 +630,6 @@ def test_what_is_not_one_launch(fakes, moves):
     assert "Cooperative" not in on_gpu(fakes, path, "gfx942", run)
 
 
-@pytest.mark.usefixtures("on_cpu")
 @pytest.mark.parametrize("fuse", ["auto", False])
 def test_loops_are_inside_a_launch(fakes, tmp_path, fuse):
     """Also where the other works are launches of their own; the host waits for nothing."""

@@ -18,21 +18,12 @@ from quadpy.graph.saved.arrays import SavedArrays
 from quadpy.graph.saved.container import ALIGNMENT, MANIFEST, name_of, packed, unpacked
 from quadpy.graph.saved.manifest import read
 from quadpy.graph.saved.nodes import SavedNodes
-from quadpy.runtime.device.current import Config, current_config, set_config
 from quadpy.runtime.device.devices import current_device
 
 KEPT = Path(__file__).parent / "format1.qpg"
 """``y = 2 x + y`` and ``y += x / 2`` and a copy of y to z, for x86-64, arm64, gfx1100 and sm_90, of quadpy's first format."""
 FUSED = Path(__file__).parent / "format1-fused.qpg"
 """The same, and a loop that counts n down, with code for one launch, which the first files do not have."""
-
-
-@pytest.fixture(autouse=True)
-def cpu():
-    before = current_config()
-    set_config(Config(arch="cpu"))
-    yield
-    set_config(before)
 
 
 def make_kept(path=FUSED):

@@ -16,15 +16,7 @@ from saved_cases import fields_and_methods, floats, half_step, saxpy
 import quadpy as qp
 from quadpy.errors import ArgumentError, GraphError
 from quadpy.graph.saved.container import MANIFEST, unpacked
-from quadpy.runtime.device.current import Config, current_config, set_config
-
-
-@pytest.fixture(autouse=True)
-def cpu():
-    before = current_config()
-    set_config(Config(arch="cpu"))
-    yield
-    set_config(before)
+from quadpy.runtime.device.current import Config, set_config
 
 
 def test_on_a_simulated_gpu():

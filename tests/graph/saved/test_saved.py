@@ -24,14 +24,6 @@ from quadpy.runtime.device.current import Config, current_config, set_config
 SUPPORT = Path(saved_cases.__file__)
 
 
-@pytest.fixture(autouse=True)
-def cpu():
-    before = current_config()
-    set_config(Config(arch="cpu"))
-    yield
-    set_config(before)
-
-
 @pytest.fixture
 def path(tmp_path):
     return tmp_path / "step.qpg"

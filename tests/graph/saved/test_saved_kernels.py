@@ -14,15 +14,7 @@ from saved_cases import F32, State, floats, half_step, saxpy, sums, vec3
 
 import quadpy as qp
 from quadpy.errors import ArgumentError, BoundsError, GraphError, SavedGraphError
-from quadpy.runtime.device.current import Config, current_config, set_config
-
-
-@pytest.fixture(autouse=True)
-def cpu():
-    before = current_config()
-    set_config(Config(arch="cpu"))
-    yield
-    set_config(before)
+from quadpy.runtime.device.current import Config, set_config
 
 
 @pytest.fixture
