@@ -84,6 +84,15 @@ def settings_end_with_their_test():
         settings.settings.cache_clear()
 
 
+@pytest.fixture
+def own_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A ``qp.root`` without the fields that other tests keep: with a gradient, each would be cleared by every later tape."""
+    from quadpy.runtime.arrays.tree import root
+    from quadpy.runtime.device.locks import LiveObjects
+
+    monkeypatch.setattr(root, "_trees", LiveObjects())
+
+
 @dataclass(frozen=True)
 class Golden:
     """Files beside a test module, in ``golden/``, that hold the text a stage must produce."""

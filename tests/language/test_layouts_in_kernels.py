@@ -232,6 +232,7 @@ def test_gradients_of_fields_in_classes():
     assert net.w.grad.to_numpy().tolist() == [5] * 4
 
 
+@pytest.mark.usefixtures("own_root")
 def test_a_kernel_that_wants_a_gradient_that_is_not_there():
     x, n = qp.field(qp.f32, 4, name="x"), qp.field(qp.i32, 4)
 

@@ -177,6 +177,7 @@ def test_a_gradient_is_placed_beside_its_field():
     assert (w[3], w.grad[3]) == (0, 2)
 
 
+@pytest.mark.usefixtures("own_root")
 @on_every_device
 def test_lazy_derivatives():
     x, n, used, made = qp.field(qp.f32), qp.field(qp.i32), qp.field(qp.f64), qp.field(qp.f32, 5)

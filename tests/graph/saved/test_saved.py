@@ -194,7 +194,7 @@ def test_a_load_takes_the_number_of_threads_of_qp_init(path):
 
 
 @pytest.mark.skipif(machine_of("native") != "x86_64", reason="levels of x86-64")
-def test_code_for_each_level_of_x86_64_runs_where_the_processor_has_it(path):
+def test_code_for_each_level_runs_where_the_processor_has_it(path):
     qp.init(arch=qp.cpu)
     values = np.linspace(0.1, 7, 1000, dtype=np.float32)
     levels = [f"x86-64{level}" for level in ("", "-v2", "-v3", "-v4")]
