@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import tempfile
+import weakref
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -87,10 +88,11 @@ def settings_end_with_their_test():
 @pytest.fixture
 def own_root(monkeypatch: pytest.MonkeyPatch) -> None:
     """A ``qp.root`` without the fields that other tests keep: with a gradient, each would be cleared by every later tape."""
+    from quadpy.runtime.arrays.derivatives import WITH_SHAPE
     from quadpy.runtime.arrays.tree import root
-    from quadpy.runtime.device.locks import LiveObjects
 
-    monkeypatch.setattr(root, "_trees", LiveObjects())
+    for fields in root._trees, WITH_SHAPE:
+        monkeypatch.setattr(fields, "_objects", weakref.WeakValueDictionary())
 
 
 @dataclass(frozen=True)
