@@ -8,7 +8,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from quadpy.ad.arrays import Bytes, bytes_of, copy_of, overlap, storages_of, without_gradients
+from quadpy.ad.arrays import Bytes, bytes_of, overlap, storages_of, without_gradients
+from quadpy.ad.copies import copy_of
 from quadpy.ad.entries import Touch
 from quadpy.core.derivatives import Derivative
 from quadpy.core.light import dataclass

@@ -7,8 +7,9 @@ from contextlib import contextmanager
 from math import isqrt
 from typing import TYPE_CHECKING, Any
 
-from quadpy.ad.arrays import Bytes, Copy, bytes_of, copy_of, overlap, part_of, storages_of
+from quadpy.ad.arrays import Bytes, bytes_of, overlap, part_of, storages_of
 from quadpy.ad.calls import Call, Launch
+from quadpy.ad.copies import Copy, copy_of
 from quadpy.ad.lost import Following
 from quadpy.ad.recorder import Recorder, recorder_here
 from quadpy.ad.steps import Steps

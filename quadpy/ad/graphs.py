@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from quadpy.ad.arrays import Bytes, Copy, overlap, storages_of
+from quadpy.ad.arrays import Bytes, overlap, storages_of
 from quadpy.ad.calls import Call
+from quadpy.ad.copies import Copy
 from quadpy.ad.entries import Touch
 from quadpy.ad.recorder import Noting, Recorder
 from quadpy.core.light import dataclass

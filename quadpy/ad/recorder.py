@@ -7,18 +7,9 @@ from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Any, ClassVar
 
-from quadpy.ad.arrays import (
-    Bytes,
-    bytes_in,
-    bytes_of,
-    copy_of,
-    overlap,
-    part_of,
-    piece_of,
-    storages_of,
-    with_derivatives,
-)
+from quadpy.ad.arrays import Bytes, bytes_in, bytes_of, overlap, part_of, piece_of, storages_of, with_derivatives
 from quadpy.ad.calls import Call, Launch, backward_launch
+from quadpy.ad.copies import copy_of
 from quadpy.ad.entries import ANY, Cleared, CustomCall, Entry, Restored
 from quadpy.ad.forward import directions_of, within
 from quadpy.ad.lost import Following
