@@ -28,8 +28,13 @@ def bytes_of(array: ArrayMemory) -> Bytes:
 
 def layout_of(storage: Storage, where: Where = ...) -> StridedLayout:
     """How the numbers there are laid out, from their address on."""
-    whole: StridedLayout = storage._access(...).layout  # type: ignore[attr-defined]  # noqa: SLF001 - only the storage knows
-    return whole if where is ... else whole.at(where)
+    access = access_of(storage, where)
+    return access.layout if access.where is None else access.layout.at(access.where)
+
+
+def access_of(storage: Storage, where: Where) -> ObservedAccess:
+    """An access of the host."""
+    return storage._access(where)  # type: ignore[attr-defined, no-any-return]  # noqa: SLF001 - only the storage knows
 
 
 def bytes_in(storage: Storage) -> Bytes:
@@ -63,15 +68,25 @@ def with_derivatives(kind: str, *, of_this_thread: bool = False) -> Iterator[Any
             yield each
 
 
-def without_gradients(arrays: Sequence[object]) -> list[object]:
-    """Those of ``arrays`` that are not the memory of a field's gradient."""
-    gradients = [set(storages_of(each.grad)) for each in with_derivatives("grad")]
+def gradients_among(arrays: Sequence[ArrayMemory]) -> list[ArrayMemory]:
+    """Those of ``arrays`` that are, or share memory with, the gradient of a field or an ndarray."""
+    gradients = [each.grad for each in with_derivatives("grad")]
+    fields = {storage for each in gradients if hasattr(each, "leaves") for storage in storages_of(each)}
+    ranges = [bytes_of(each) for each in gradients if not hasattr(each, "leaves")]
+    return [
+        each for each in arrays if fields & _of_fields(each) or any(overlap(bytes_of(each), part) for part in ranges)
+    ]
 
-    def is_gradient(memory: object) -> bool:
-        found = set(storages_of(memory)) if isinstance(memory, FieldMemory) else set()
-        return bool(found) and any(found <= each for each in gradients)
 
-    return [each for each in arrays if not is_gradient(each)]
+def share_numbers(one: ArrayMemory, other: ArrayMemory) -> bool:
+    """Whether two arrays of calls share memory; fields whose numbers are between each other do not."""
+    if isinstance(one, FieldMemory) and isinstance(other, FieldMemory):
+        return bool(_of_fields(one) & _of_fields(other))
+    return overlap(bytes_of(one), bytes_of(other))
+
+
+def _of_fields(array: ArrayMemory) -> set[Storage]:
+    return set(storages_of(array)) if isinstance(array, FieldMemory) else set()
 
 
 def _is_placed(field: Any) -> bool:
@@ -82,6 +97,29 @@ def part_of(access: ObservedAccess) -> Bytes:
     """What the host accesses."""
     part = access.layout if access.where is None else access.layout.at(access.where)
     return part.start, part.start + part.reach
+
+
+def holds(storage: Storage, part: Bytes) -> bool:
+    """Whether all of ``part`` are bytes of the storage's numbers, and none is between them."""
+    layout = layout_of(storage)
+    outer, nbytes = layout.outer_axes()
+    start = part[0] - layout.start
+    for axis in outer if start >= 0 else ():
+        start -= min(start // layout.strides[axis], layout.shape[axis] - 1) * layout.strides[axis]
+    return start >= 0 and start + part[1] - part[0] <= nbytes
+
+
+def parts_within(storage: Storage, written: Bytes, gradient: Storage) -> Iterator[tuple[Storage, Where]]:
+    """Where ``gradient`` has the derivatives of the numbers of ``storage`` that are in ``written``."""
+    layout, theirs = layout_of(storage), layout_of(gradient)
+    low, high = max(layout.start, written[0]), min(layout.start + layout.reach, written[1])
+    if low < high and layout.dense and layout[1:] == theirs[1:]:
+        yield piece_of(gradient, low - layout.start, high - low), ...
+    elif low < high:
+        grids = np.ix_(*(np.arange(n) * step for n, step in zip(layout.shape, layout.strides, strict=True)))
+        at = layout.start + sum(grids, np.zeros(layout.shape, np.int64))
+        for where in np.argwhere((low <= at) & (at < high)).tolist():
+            yield gradient, tuple(where)
 
 
 def piece_of(storage: Storage, start: int, nbytes: int) -> Storage:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from quadpy.ad.arrays import bytes_in, layout_of, piece_of, storages_of, with_derivatives
+from quadpy.ad.arrays import access_of, bytes_in, layout_of, piece_of, storages_of, with_derivatives
 from quadpy.core.importing import import_late
 from quadpy.core.light import dataclass
 from quadpy.core.public import public
@@ -53,6 +53,7 @@ def clear(array: object) -> None:
 def set_to_zero(storage: Storage, where: Where, stream: Stream | None = None) -> None:
     """Set the numbers at ``where`` to 0."""
     if _has_gaps(storage, where, stream):
+        _tell(storage, where, stream)
         _launch("clear", [OrderedNDArray.over(storage, where)], stream)
     else:
         storage.write(where, ZERO, stream)
@@ -74,9 +75,15 @@ def set_numbers(array: Any, numbers: Numbers) -> None:
         return
     given = ndarray(array.dtype, layout_of(storage).shape)
     given.from_numpy(numbers.reshape(given.shape))
+    _tell(storage, ..., None)
     copy_numbers(storages_of(given)[0], storage, None)
-    if array.has_dual():
-        clear(array.dual)
+
+
+def _tell(storage: Storage, where: Where, stream: Stream | None) -> None:
+    """Tell a tape or forward mode of the thread that constants are written, as when the host writes them."""
+    taker: Any = differentiating_here()  # only this package adds them
+    if taker is not None:
+        taker.wrote(check_stream(stream), access_of(storage, where))
 
 
 def _has_gaps(storage: Storage, where: Where, stream: Stream | None) -> bool:
