@@ -224,7 +224,7 @@ class HostEngine:
                     raise lost(*gone, self.rank, self.timeout)
                 self.answer(call)
             if now - start > self.timeout:
-                raise self.diagnosis(call)
+                raise self.diagnosis(call, peers)
 
     def gone(self, peers: Collection[int] = ()) -> tuple[int, str] | None:
         """A rank without which the program cannot go on, and why it failed: any that failed, or a peer that ended."""
