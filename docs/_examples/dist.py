@@ -63,3 +63,20 @@ def example_explain() -> None:
 
     u = qp.dist.Grid((8,)).ndarray(qp.f32)
     qp.dist.explain(double, u)
+
+
+def example_allreduce() -> None:
+    print(qp.dist.allreduce(2.5), qp.dist.allreduce(np.arange(3), "max"))  # of one rank: 2.5 [0 1 2]
+
+
+def example_broadcast() -> None:
+    rank = qp.dist.world().rank
+    print(qp.dist.broadcast(1234 if rank == 0 else None))  # 1234
+
+
+def example_gather() -> None:
+    print(qp.dist.gather(qp.dist.world().rank))  # of one rank: [0]
+
+
+def example_barrier() -> None:
+    qp.dist.barrier()  # returns when all ranks have made the call

@@ -250,7 +250,7 @@ NAMED = {"lang.fingerprints", "lang.python_calls"}
 """Modules whose strings name modules and import none."""
 CIRCLES = [2, 2, 2, 2, 4, 6, 13]
 """The sizes of the circles of modules that import each other late, by name.  Make none larger, and lower these."""
-CIRCLES_OF_FOLDERS = [3, 5, 5, 7, 11, 11]
+CIRCLES_OF_FOLDERS = [3, 5, 5, 5, 11, 11]
 """The same for folders, whether they import each other by name or not."""
 
 
