@@ -28,7 +28,9 @@ class Indices:
             changed = map_children(each, visit)
             match changed:
                 case ir.ShapeOf(array=array, axis=axis, type=type) if array in self.locals:
-                    return self.number("n", axis, type, changed.span)
+                    more = dict(self.geometry.shapes)[array][axis] - self.geometry.shape[axis]
+                    extent = self.number("n", axis, type, changed.span)
+                    return extent + more if more else extent
                 case ir.Element(array=array, index=index) if array in self.locals:
                     local = tuple(self._local(array, k, e) for k, e in enumerate(index))
                     return replace(changed, array=self.locals[array], index=local)

@@ -42,7 +42,6 @@ from quadpy.ir import nodes as ir
 from quadpy.ir.build import At, converted, maximum, minimum
 from quadpy.ir.expressions import slot_name
 from quadpy.ir.footprints import with_numbers
-from quadpy.ir.index.numbers import Given
 from quadpy.ir.passes.atomics import demote_atomics
 from quadpy.ir.passes.watch_races import watched_in, with_watches
 from quadpy.ir.touches import changed_in, name_of
@@ -120,11 +119,8 @@ class _Localiser:
         return self.finished(found, task, number) if reduced else found
 
     def with_extents(self, task: ir.ParallelTask) -> ir.ParallelTask:
-        """``task`` with the numbers that the extents of the grid are, so that formulas are short."""
-        numbers = {
-            Given(array, "extent", axis): n for array in self.arrays for axis, n in enumerate(self.geometry.shape)
-        }
-        (found,) = with_numbers(replace(self.kernel, tasks=(task,)), numbers).tasks
+        """``task`` with the numbers that the extents of its arrays are, so that formulas are short."""
+        (found,) = with_numbers(replace(self.kernel, tasks=(task,)), self.geometry.extents).tasks
         assert isinstance(found, ir.ParallelTask)
         return found
 
