@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar, Final
 
 from quadpy.core.copying import OneProcess
+from quadpy.core.dtypes import u64
 from quadpy.core.messages import shown
 from quadpy.core.public import public, require_switch
 from quadpy.dist.boxes import Box
@@ -19,6 +20,8 @@ from quadpy.dist.transport.agreement import agree
 from quadpy.dist.world import World, world
 from quadpy.errors import ArgumentError, DistributedError, QuadpyError
 from quadpy.runtime.arrays.dense import shape_of
+from quadpy.runtime.arrays.ndarray import NDArray, ndarray
+from quadpy.runtime.device.devices import current_device
 
 _MOST_TILES: Final = {1: 4096, 2: 64, 3: 16}
 """Tiles along an axis, by the number of axes: at most 4096 in all, as a reduction has chunks."""
@@ -75,6 +78,8 @@ class Division(OneProcess):
         self.blocks, self.block = self.cells.blocks, self.cells.block
         self.serials: Iterator[int] = itertools.count(1)
         """Numbers of arrays, which all ranks make in the same order."""
+        self._number = next(self.world.calls.grids)
+        self._launches: dict[object, NDArray] = {}
         self.programs: weakref.WeakKeyDictionary[object, Any] = weakref.WeakKeyDictionary()
         """What each kernel's plan has made for the grid.  It refers to the grid, so the grid keeps it."""
 
@@ -106,6 +111,14 @@ class Division(OneProcess):
     def iterations(self) -> Lattice:
         """Where iterations of loops may be: at cells, and above the last one along axes that are not periodic."""
         return self.lattice(tuple(not repeats for repeats in self.periodic))
+
+    def launches(self) -> NDArray:
+        """The number of the last call that drew random numbers, on the current device; each grid has others."""
+        device = current_device()
+        if device not in self._launches:
+            self._launches[device] = ndarray(u64, 1)
+            self._launches[device].fill(self._number << 32)
+        return self._launches[device]
 
     def lattice(self, staggered: Sequence[bool]) -> Lattice:
         """The cells, or, along axes that are ``staggered``, the faces between them; the identical object for equal axes."""

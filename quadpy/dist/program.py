@@ -19,6 +19,7 @@ from quadpy.core.dtypes import Scalar, i32
 from quadpy.dist.arrays import DistributedArray, allocated
 from quadpy.dist.captured import apart, capture_of, outside
 from quadpy.dist.halo import Channel, Flight, HaloExchange, reaches_of
+from quadpy.dist.kernels.launches import count_launch
 from quadpy.dist.kernels.tiles import combine_tiles, reduce_tiles
 from quadpy.dist.localise import LocalKernel, LocalTask, identity
 from quadpy.dist.races import LoopRaces
@@ -91,6 +92,7 @@ class GridProgram:
         self._numbers = {Given(v.param, v.part, v.axis): k for k, v in layout if v.part in ("scalar", "extent")}
         self._count = len(layout)
         self._slots = tuple(ndarray(scalar, 1) for _, scalar in local.slots)
+        self._draws = (grid.launches(),) if local.draws else ()
         self._lattices, self._extents = lattices, extents
         self._loops = [self._loop(task, kernel, whole) for task, whole in zip(self.tasks, kernel.tasks, strict=True)]
         self._exchanges: dict[object, HaloExchange] = {}
@@ -106,6 +108,8 @@ class GridProgram:
         self._calls.add(self._key, self._name, tuple([array.serial for array in distributed]))
         if is_debugging():
             agree(self.grid.world.transport, "the next call", str(self._calls.current(self._where)), self._calls)
+        for launches in self._draws:
+            count_launch(launches, stream=stream)
         call = _Call(self, values, arrays, stream)
         result = None
         for number, (task, loop) in enumerate(zip(self.tasks, self._loops, strict=True)):
@@ -229,7 +233,7 @@ class GridProgram:
                 at, view = self._pointers[name], view.local
                 found[at : at + len(view.abi)] = view.abi
             views.append(view)
-        for extra in (*(field.local for field in self._named.values()), *self._slots):
+        for extra in (*(field.local for field in self._named.values()), *self._slots, *self._draws):
             views.append(extra)
             found += extra.abi
         origins = [index for name in self._distributed for index in _distributed(arrays[name]).start]
@@ -248,10 +252,11 @@ class _Launch(NamedTuple):
     views: Views
 
     def run(self, stream: Stream) -> object:
+        values = [*self.values]  # a plan adds its own, and a captured step runs this again
         if (times := TIMED.times) is None:
-            return self.plan.run(self.values, self.views, stream)
+            return self.plan.run(values, self.views, stream)
         begin = time.perf_counter_ns()
-        result = self.plan.run(self.values, self.views, stream)
+        result = self.plan.run(values, self.views, stream)
         times(self.number, begin, time.perf_counter_ns())
         return result
 

@@ -315,12 +315,6 @@ def outside_of_loops(u: A1, v: A1, at: A1):
     u[3] = 1.0
 
 
-@qp.kernel
-def by_chance(u: A1, v: A1, at: A1):
-    for i in u:
-        u[i] = qp.random()
-
-
 @pytest.mark.parametrize(
     ("kernel", "words", "line"),
     [
@@ -329,7 +323,6 @@ def by_chance(u: A1, v: A1, at: A1):
         (scatter, "writes elements of other cells", "v[i + 1] = u[i]"),
         (own_copy, "each rank has its own at", "at[i] = u[i]"),
         (outside_of_loops, "not in a loop over the grid", "u[3] = 1.0"),
-        (by_chance, "random numbers would depend on the number of ranks", "@qp.kernel"),
     ],
 )
 def test_what_ranks_cannot_do_together(kernel: Any, words: str, line: str):

@@ -71,14 +71,23 @@ class LocalTask:
 
 @dataclass(frozen=True, slots=True)
 class LocalKernel:
-    """All tasks of a kernel, in order; ``slots`` are the arrays of one element for variables that cross tasks."""
+    """All tasks of a kernel, in order.
+
+    slots  the arrays of one element for variables that cross tasks
+    draws  whether it draws random numbers; then ``LAUNCHES`` comes after them
+    """
 
     tasks: tuple[LocalTask, ...]
     slots: tuple[tuple[str, Scalar], ...]
+    draws: bool
 
 
 CELLS: Final = "partial.cells"
 """An array in analysed loops; each iteration writes one of its elements."""
+LAUNCH: Final = f"{HIDDEN}launch"
+"""The number of a launch by which random numbers are drawn."""
+LAUNCHES: Final = "slot.launch"
+"""The array of one element that has the number of the call instead, the same on all ranks."""
 PARAMETERS: Final = ("n", "low", "high", "first")
 
 
