@@ -1,4 +1,4 @@
-"""Reductions of tiles, and of their results."""
+"""Reductions of tiles, and of their results; the count of calls that draw random numbers."""
 
 # No "from __future__ import annotations": kernels read their annotations.
 
@@ -81,3 +81,9 @@ def combine_tiles(
             total[0] |= value
         if qp.static(op == "xor"):
             total[0] ^= value
+
+
+@qp.kernel
+def count_launch(launches: qp.types.ndarray(qp.u64, ndim=1)):
+    """Adds one; the number is in memory, so that launches of captured steps count, too."""
+    launches[0] += 1
