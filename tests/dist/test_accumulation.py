@@ -83,6 +83,23 @@ def test_jumps_and_random_numbers():
     same_on_ranks(some_leave_early, (13, 9), arrays)
 
 
+@pytest.mark.parametrize("watch", [qp.hazards.check, qp.profile], ids=["hazards", "profile"])
+def test_watched_steps(watch: Any):
+    def program() -> Any:
+        grid = Grid((13, 9))
+        u, v = grid.ndarray(qp.f32), grid.ndarray(qp.f32, staggered=(False, True))
+        u.from_numpy(np.arange(117, dtype=np.float32).reshape(13, 9))
+        with watch():
+            made = qp.dist.capture(lambda: spread(u, v))
+            made.launch()
+            spread(u, v)
+        return v.to_numpy().tobytes()
+
+    qp.init(arch=qp.cpu)
+    (alone,) = run_ranks(1, program)
+    assert run_ranks(2, program) == [alone] * 2
+
+
 @qp.kernel
 def wrapped(u: A1, v: A1):
     n = u.shape[0]
