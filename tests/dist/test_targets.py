@@ -13,7 +13,6 @@ from quadpy.core.target import parse_target
 from quadpy.dist.localise import Geometry, localised
 from quadpy.examples import cavity, heat, poisson
 
-
 A2 = qp.types.ndarray(qp.f32, ndim=2)
 
 
