@@ -59,7 +59,7 @@ typedef struct {
 typedef struct {
   const char *symbol;
   bool parallel, grid_stride, barrier, together; /* together: its blocks wait for each other */
-  int64_t threads, shared, most_blocks, coarsen_from;
+  int64_t threads, shared, most_blocks;
   const node *extent, *coarsened;
   void *function;
 } task_t;
@@ -109,7 +109,7 @@ typedef struct {
 
 typedef struct chunk {
   struct chunk *next;
-  void *begin;
+  void *device; /* memory of a GPU that belongs to it */
 } chunk;
 
 struct driver;
@@ -117,7 +117,7 @@ struct driver;
 struct qpg_graph {
   jmp_buf leave;
   char error[512], target[64];
-  chunk *chunks, *memory;      /* of the host, and of a GPU */
+  chunk *chunks;               /* all memory */
   const unsigned char *file;
   size_t file_size, directory, entries;
   int arrays, kernels, works;
@@ -131,7 +131,6 @@ struct qpg_graph {
   int64_t longest;             /* the iterations of the longest loop */
   bool always, loops;          /* whether that launch is wanted in any case, and has loops */
   bool cooperates, is_one, is_apart; /* the device can; the arrays that are bound are such that it pays; it was refused */
-  int (*capturing)(void *, int *);
   const struct driver *driver; /* NULL on the CPU */
   void *driver_library;
   int runs;                    /* of what is bound, up to the one that records them */
@@ -155,14 +154,11 @@ __attribute__((noreturn, format(printf, 2, 3))) static void fail(qpg_graph *grap
 static void *take(qpg_graph *graph, size_t count, size_t size) {
   size_t bytes;
   bool fits = !__builtin_mul_overflow(count, size, &bytes) && bytes < SIZE_MAX / 2;
-  char *begin = fits ? (char *)calloc(1, bytes + 2 * ALIGNED) : NULL;
-  if (!begin) fail(graph, "there is no memory for %zu objects of %zu bytes", count, size);
-  char *found = begin + ALIGNED + (ALIGNED - (uintptr_t)begin % ALIGNED) % ALIGNED;
-  chunk *header = (chunk *)(void *)(found - sizeof(chunk));
-  header->next = graph->chunks;
-  header->begin = begin;
-  graph->chunks = header;
-  return found;
+  chunk *made = fits ? (chunk *)calloc(1, bytes + 2 * ALIGNED) : NULL;
+  if (!made) fail(graph, "there is no memory for %zu objects of %zu bytes", count, size);
+  made->next = graph->chunks;
+  graph->chunks = made;
+  return (char *)made + 2 * ALIGNED - (uintptr_t)made % ALIGNED;
 }
 
 /* JSON --------------------------------------------------------------------------------------------------------------- */
@@ -429,7 +425,7 @@ static wide evaluate(qpg_graph *graph, const node *formula, const int64_t *value
   if (name == RANGE && result < 0) result = 0;
   overflow &= name == MUL || name == PRODUCT;
   if (bits && !overflow) { /* of a number that is wider, its low bits */
-    bool is_signed = item(formula, 2)->number != 0;
+    bool is_signed = item(formula, 2) && item(formula, 2)->number;
     wide range = (wide)1 << bits;
     result &= range - 1;
     if (is_signed && result >= range >> 1) result -= range;
@@ -459,7 +455,7 @@ static struct calls { /* in the order of driver.calls */
   int (*fill32)(void *, unsigned, size_t, void *);
   launch_t *launch;
   launch_together_t *launch_together;
-  int (*wait)(void *), (*occupancy)(int *, void *, int, size_t);
+  int (*wait)(void *), (*capturing)(void *, int *), (*occupancy)(int *, void *, int, size_t);
 } calls[2];
 
 enum { CALLS = sizeof(struct calls) / sizeof(void (*)(void)) };
@@ -478,12 +474,13 @@ static const struct driver drivers[] = {
     {"HIP", "gfx", {"libamdhip64.so.7", "libamdhip64.so"},
      {"hipModuleLoadData", "hipModuleGetFunction", "hipModuleUnload", "hipMalloc", "hipFree", "hipMemcpyHtoD", "hipMemcpyDtoHAsync",
       "hipMemcpyDtoDAsync", "hipMemsetD8Async", "hipMemsetD16Async", "hipMemsetD32Async", "hipModuleLaunchKernel",
-      "hipModuleLaunchCooperativeKernel", "hipStreamSynchronize", "hipModuleOccupancyMaxActiveBlocksPerMultiprocessor"},
+      "hipModuleLaunchCooperativeKernel", "hipStreamSynchronize", "hipStreamIsCapturing",
+      "hipModuleOccupancyMaxActiveBlocksPerMultiprocessor"},
      3, &calls[0], 3900, 2000, 300, 2, 16, 16},
     {"CUDA", "sm_", {"libcuda.so.1", "libcuda.so"},
      {"cuModuleLoadData", "cuModuleGetFunction", "cuModuleUnload", "cuMemAlloc_v2", "cuMemFree_v2", "cuMemcpyHtoD_v2",
       "cuMemcpyDtoHAsync_v2", "cuMemcpyDtoDAsync_v2", "cuMemsetD8Async", "cuMemsetD16Async", "cuMemsetD32Async", "cuLaunchKernel",
-      "cuLaunchCooperativeKernel", "cuStreamSynchronize", "cuOccupancyMaxActiveBlocksPerMultiprocessor"},
+      "cuLaunchCooperativeKernel", "cuStreamSynchronize", "cuStreamIsCapturing", "cuOccupancyMaxActiveBlocksPerMultiprocessor"},
      0, &calls[1], 1100, 1300, 150, 8, 0, 4},
 };
 
@@ -532,8 +529,6 @@ static void open_driver(qpg_graph *graph, const struct driver *driver, char devi
     snprintf(device, 64, "sm_%d", major * 10 + minor);
   }
   graph->driver_library = library;
-  void *capturing = dlsym(library, driver == &drivers[0] ? "hipStreamIsCapturing" : "cuStreamIsCapturing");
-  memcpy(&graph->capturing, &capturing, sizeof capturing);
   graph->units = units > 0 ? units : 128;
   graph->cooperates = cooperates && units > 0;
 }
@@ -626,11 +621,7 @@ static void *module_of(qpg_graph *graph, const char *image) {
     char path[64];
     m->file = memfd_create("quadpy graph", MFD_CLOEXEC) + 1;
     if (!m->file) fail(graph, "there is no memory for the code: %s", strerror(errno));
-    for (size_t done = 0; done < size;) {
-      ssize_t some = write(m->file - 1, bytes + done, size - done);
-      if (some <= 0) fail(graph, "the code cannot be written to memory: %s", strerror(errno));
-      done += (size_t)some;
-    }
+    if (write(m->file - 1, bytes, size) != (ssize_t)size) fail(graph, "the code cannot be written to memory: %s", strerror(errno));
     snprintf(path, sizeof path, "/proc/self/fd/%d", m->file - 1);
     m->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!m->handle) fail(graph, "the code cannot be loaded: %s", dlerror());
@@ -660,7 +651,6 @@ static void load_task(qpg_graph *graph, const kernel_t *k, task_t *t, const node
   t->most_blocks = USUAL_BLOCKS;
   if (!graph->driver) return;
   if (t->threads < 1) fail(graph, "the manifest is damaged: kernel %s has no threads", k->name);
-  t->coarsen_from = USUAL_BLOCKS * graph->units / t->threads;
   check(graph, graph->driver->call->function(&t->function, handle, t->symbol), t->symbol);
   if (t->shared) ask(graph->driver_library, "cuFuncSetAttribute", t->function, (void *)8, (void *)(intptr_t)t->shared); /* most dynamic shared memory */
   int resident = 0;
@@ -674,13 +664,12 @@ static char *allocate(qpg_graph *graph, size_t bytes) {
   if (!graph->driver) return NEW(graph, char, bytes);
   if (!bytes) return NULL;
   const struct calls *call = graph->driver->call;
-  chunk *owned = NEW(graph, chunk, 1);
-  check(graph, call->allocate(&owned->begin, bytes), "allocating memory");
-  owned->next = graph->memory;
-  graph->memory = owned;
-  check(graph, call->fill8(owned->begin, 0, bytes, NULL), "clearing memory");
+  take(graph, 0, 0);
+  void **begin = &graph->chunks->device;
+  check(graph, call->allocate(begin, bytes), "allocating memory");
+  check(graph, call->fill8(*begin, 0, bytes, NULL), "clearing memory");
   check(graph, call->wait(NULL), "clearing memory");
-  return (char *)owned->begin;
+  return (char *)*begin;
 }
 
 /* Adds a value of the argument block, of which 'size' bytes may have it. */
@@ -798,26 +787,22 @@ static array_t *place_at(qpg_graph *graph, const node *place, int64_t *offset) {
   return array_at(graph, item(place, 0));
 }
 
-/* The address in an argument ["pointer", array, offset], which is inside its array or at its end. */
-static char *pointer_of(qpg_graph *graph, const work_t *w, const node *argument, int64_t *left) {
+/* The address in an argument ["pointer", array, offset], of so many bytes that are inside its array. */
+static char *pointer_of(qpg_graph *graph, const work_t *w, const node *argument, int64_t bytes) {
   const array_t *a = array_at(graph, item(argument, 1));
   int64_t offset = integer(graph, item(argument, 2), 0, INT64_MAX, "an offset");
-  if (offset > a->bytes) fail(graph, "array %s is too small for kernel %s", a->info.name, w->code->name);
-  *left = a->bytes - offset;
+  if (offset > a->bytes - bytes) fail(graph, "array %s is too small for kernel %s", a->info.name, w->code->name);
   return a->info.pointer ? (char *)a->info.pointer + offset : NULL;
 }
 
 /* Where the condition 'name' of a loop is, and its bytes. */
 static char *condition_of(qpg_graph *graph, const work_t *w, const char *name, size_t *bytes) {
   const node *n = item(w->code->conditions, 0), *value = w->code->parameters->first, *argument = w->arguments->first;
-  int64_t left;
   while (n && !is_text(item(n, 0), name)) n = n->next;
   while (value && !is_text(item(value, 0), name)) value = value->next, argument = argument->next;
   if (!n || !value || !is_text(item(argument, 0), "pointer")) fail(graph, "the manifest is damaged: kernel %s has no condition %s", w->code->name, name);
   *bytes = (size_t)integer(graph, item(n, 1), 1, 8, "the size of a condition");
-  char *found = pointer_of(graph, w, argument, &left);
-  if (left < (int64_t)*bytes) fail(graph, "an array is too small for condition %s of kernel %s", name, w->code->name);
-  return found;
+  return pointer_of(graph, w, argument, (int64_t)*bytes);
 }
 
 static void load_call(qpg_graph *graph, work_t *w, kernel_t *k, const node *arguments) {
@@ -922,7 +907,7 @@ static void launch(qpg_graph *graph, const work_t *w, int64_t task, void *stream
 
 static bool is_captured(const qpg_graph *graph, void *stream) {
   int status = 0;
-  return graph->capturing && !graph->capturing(stream, &status) && status;
+  return graph->driver && !graph->driver->call->capturing(stream, &status) && status;
 }
 
 /* Launches the tasks of a flow, or only checks that it can: it comes from a file. */
@@ -975,10 +960,10 @@ static void check_array(qpg_graph *graph, const array_t *a) {
 static void prepare_argument(qpg_graph *graph, const work_t *w, const node *from, int at) {
   const value_t *v = &w->code->value[at];
   int kind = choice(graph, item(from, 0), sources, COUNT(sources), "argument"), unused = 64 - 8 * (int)v->size;
-  int64_t found, left;
+  int64_t found;
   if (kind == S_POINTER) {
     if (v->size != 8) fail(graph, "the manifest is damaged: an address of kernel %s has no 64 bits", w->code->name);
-    found = (int64_t)(uintptr_t)pointer_of(graph, w, from, &left);
+    found = (int64_t)(uintptr_t)pointer_of(graph, w, from, 0);
   } else if (kind == S_BITS) {
     found = bits_of(graph, item(from, 1));
   } else if (kind == S_SIZE) {
@@ -1002,7 +987,7 @@ static int64_t blocks_of(qpg_graph *graph, const work_t *w, const task_t *t) {
   int64_t blocks = count > 0 ? (count - 1) / t->threads + 1 : 0;
   if (t->grid_stride) return blocks < t->most_blocks ? blocks : t->most_blocks;
   if (blocks > INT32_MAX || blocks > most) fail(graph, "kernel %s: a loop has too many iterations for the device", w->code->name);
-  if (t->coarsened && t->coarsen_from <= blocks && blocks <= most - SPARE_BLOCKS) {
+  if (t->coarsened && USUAL_BLOCKS * graph->units / t->threads <= blocks && blocks <= most - SPARE_BLOCKS) {
     count = evaluated(graph, t->coarsened, w->number, w->code->values);
     count = count > 0 ? (count - 1) / t->threads + 1 : 0;
     if (count < blocks) blocks = count;
@@ -1258,11 +1243,10 @@ void qpg_close(qpg_graph *graph) {
     if (!driver && m->handle) dlclose(m->handle);
     if (m->file) close(m->file - 1);
   }
-  for (chunk *c = graph->memory; c; c = c->next)
-    if (c->begin) driver->call->release(c->begin);
   while (graph->chunks) {
     chunk *next = graph->chunks->next;
-    free(graph->chunks->begin);
+    if (graph->chunks->device) driver->call->release(graph->chunks->device);
+    free(graph->chunks);
     graph->chunks = next;
   }
   free(graph);
