@@ -99,51 +99,78 @@ class GraphExec(OneProcess):
             CaptureError: ``stream`` is captured, and the graph allocates or frees memory.
         """
         try:
-            is_watched = CAPTURES.watched  # one look, while nothing is
-            if is_watched and (taker := differentiating_here()) is not None:
-                taker.launch(self, stream)
-                return
             with self._lock:
-                live, owner = self._live, self._owner
-                engine = owner.engine or live.check()
-                on = stream_of(self.device, stream)
-                if (session := session_of(on)) is not None:
-                    self._note(session, on)
+                if not overlap and self.relaunch(stream):
                     return
-                if live.outdated:
-                    engine = live.bring_up_to_date()
-                resources = live.resources
-                resources.check(auto_free=self._auto_free)
-                observer = CAPTURES.observer if is_watched else None
-                told = None if observer is None else self._tell(observer, on, overlap=overlap)
-                if on.timeline is not live.announced:  # otherwise it is announced already, and earlier work is ordered
-                    engine = live.on_units_of(on.timeline)
-                    self._move(engine, on, overlap=overlap and engine.overlaps)
-                    resources = live.resources
-                if resources.memory:  # before the launch, as what a Ctrl-C interrupts may have been submitted
-                    owner.unfreed = resources.begin_launch()
-                try:
-                    running = engine if told is None else self._timed(engine, told)
-                    if resources.rings:
-                        self._launch_printing(running, resources, on)
-                    else:
-                        on._call(running.launch)  # noqa: SLF001 - so that the handle lives until the launch is submitted
-                except DeviceError as error:
-                    resources.cancel_launch()
-                    if not engine.one_launch or getattr(error, "name", None) not in TOO_LARGE:
-                        raise
-                    engine = live.separate("the device refused a launch of so many blocks at once", on.timeline)
-                    engine.move(on)
-                    self._launch_printing(engine, resources, on)
-                self._launches += 1
-                for event in resources.records:
-                    event.mark_recorded()
-                if told is not None:
-                    told.done()
-            if current_config().synchronous:
+                on = self._launch(stream, overlap=overlap)
+            if on is not None and current_config().synchronous:
                 complete(self.device, on)
         except QuadpyError as error:
             raise shortened(error)
+
+    def relaunch(self, stream: object) -> bool:
+        """Launch the graph if that needs no more than the call of the driver, as a repeated launch usually does.
+
+        For callers that hold the lock, or have one of their own around all that they do with the graph.
+        """
+        live, engine = self._live, self._owner.engine
+        if engine is None or CAPTURES.watched or live.outdated or not live.resources.is_plain or current_config().synchronous:
+            return False
+        on = stream_of(self.device, stream)
+        if on.timeline is not live.announced:
+            return False
+        try:
+            on._call(engine.launch)  # noqa: SLF001 - so that the handle lives until the launch is submitted
+        except DeviceError as error:
+            if getattr(error, "name", None) not in TOO_LARGE:
+                raise
+            return False
+        self._launches += 1
+        return True
+
+    def _launch(self, stream: object, *, overlap: bool) -> Stream | None:
+        """Launch the graph with all that may belong to it; the stream, or None if that is captured or differentiated."""
+        is_watched = CAPTURES.watched  # one look, while nothing is
+        if is_watched and (taker := differentiating_here()) is not None:
+            taker.launch(self, stream)
+            return None
+        live, owner = self._live, self._owner
+        engine = owner.engine or live.check()
+        on = stream_of(self.device, stream)
+        if (session := session_of(on)) is not None:
+            self._note(session, on)
+            return None
+        if live.outdated:
+            engine = live.bring_up_to_date()
+        resources = live.resources
+        resources.check(auto_free=self._auto_free)
+        observer = CAPTURES.observer if is_watched else None
+        told = None if observer is None else self._tell(observer, on, overlap=overlap)
+        if on.timeline is not live.announced:  # otherwise it is announced already, and earlier work is ordered
+            engine = live.on_units_of(on.timeline)
+            self._move(engine, on, overlap=overlap and engine.overlaps)
+            resources = live.resources
+        if resources.memory:  # before the launch, as what a Ctrl-C interrupts may have been submitted
+            owner.unfreed = resources.begin_launch()
+        try:
+            running = engine if told is None else self._timed(engine, told)
+            if resources.rings:
+                self._launch_printing(running, resources, on)
+            else:
+                on._call(running.launch)  # noqa: SLF001 - as in ``relaunch``
+        except DeviceError as error:
+            resources.cancel_launch()
+            if not engine.one_launch or getattr(error, "name", None) not in TOO_LARGE:
+                raise
+            engine = live.separate("the device refused a launch of so many blocks at once", on.timeline)
+            engine.move(on)
+            self._launch_printing(engine, resources, on)
+        self._launches += 1
+        for event in resources.records:
+            event.mark_recorded()
+        if told is not None:
+            told.done()
+        return on
 
     def _tell(self, observer: Observer, on: Stream, *, overlap: bool) -> Submission:
         """Tell ``observer`` about a launch."""
@@ -169,7 +196,7 @@ class GraphExec(OneProcess):
     def _launch_printing(self, engine: Launching, resources: Resources, on: Stream) -> None:
         """Launches a graph with kernels that may print."""
         with self.device.prints.launching(resources.rings, on.timeline):
-            on._call(engine.launch)  # noqa: SLF001 - as in ``launch``
+            on._call(engine.launch)  # noqa: SLF001 - as in ``relaunch``
 
     def _note(self, session: Session, on: Stream) -> None:
         """Let the nodes as they are now be a node of a capture."""
@@ -194,7 +221,7 @@ class GraphExec(OneProcess):
         """Upload what a launch needs, in the order of ``stream``, so that the first launch is as fast as the others."""
         with self._lock:
             engine = self._live.check()
-            stream_of(self.device, stream)._call(engine.upload)  # noqa: SLF001 - as in ``launch``
+            stream_of(self.device, stream)._call(engine.upload)  # noqa: SLF001 - as in ``relaunch``
 
     def synchronize(self) -> None:
         """Wait for the launches so far, and raise what a host function raised."""

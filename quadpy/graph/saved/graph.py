@@ -85,9 +85,7 @@ class SavedGraph(OneProcess):
         self._nodes = SavedNodes(file, target, device, self._arrays)
         self._lock = new_lock()
         self._exec: GraphExec | None = None
-        self._given: dict[str, Any] = {}  # the arrays of the last run, which their ids stand for
-        self._names: tuple[str, ...] = ()
-        self._same: tuple[int, ...] | None = None
+        self._given: dict[str, Any] = {}  # the arrays of the last run, if they cannot move
         self._shapes: object = None  # of the last run, whose sizes decide whether it is one launch
         self._place: object = None  # the addresses and shapes of the last run
         self._ended = False
@@ -117,18 +115,20 @@ class SavedGraph(OneProcess):
         """
         try:
             with self._lock:
-                if (
-                    (found := self._exec) is not None
-                    and tuple(map(id, arrays.values())) == self._same
-                    and tuple(arrays) == self._names
-                ):
-                    found.launch(stream)
-                    return
+                found, given = self._exec, self._given
+                if found is not None and len(arrays) == len(given):
+                    for name, array in arrays.items():
+                        if given.get(name) is not array:
+                            break
+                    else:
+                        if not found.relaunch(stream):
+                            found.launch(stream)
+                        return
                 self._require_alive()
-                self._given, self._same = {}, None
+                self._given = {}
                 self._run(arrays, stream)
                 if all(isinstance(array, NDArray) for array in arrays.values()):  # others may move
-                    self._given, self._names, self._same = arrays, tuple(arrays), tuple(map(id, arrays.values()))
+                    self._given = arrays
         except QuadpyError as error:
             raise shortened(error)
 
@@ -186,7 +186,7 @@ class SavedGraph(OneProcess):
         """Release the graph; pending runs complete.  Destroying twice does nothing."""
         with self._lock:
             self._ended = True
-            found, self._exec, self._given, self._same = self._exec, None, {}, None
+            found, self._exec, self._given = self._exec, None, {}
         if found is not None:
             found.destroy()
 
