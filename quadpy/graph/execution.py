@@ -114,7 +114,13 @@ class GraphExec(OneProcess):
         For callers that hold the lock, or have one of their own around all that they do with the graph.
         """
         live, engine = self._live, self._owner.engine
-        if engine is None or CAPTURES.watched or live.outdated or not live.resources.is_plain or current_config().synchronous:
+        if (
+            engine is None
+            or CAPTURES.watched
+            or live.outdated
+            or not live.resources.is_plain
+            or current_config().synchronous
+        ):
             return False
         on = stream_of(self.device, stream)
         if on.timeline is not live.announced:
