@@ -128,9 +128,7 @@ class GraphExec(OneProcess):
         try:
             on._call(engine.launch)  # noqa: SLF001 - so that the handle lives until the launch is submitted
         except DeviceError as error:
-            if getattr(error, "name", None) not in TOO_LARGE:
-                raise
-            return False
+            self._launch_separately(engine, error, on)
         self._launches += 1
         return True
 
@@ -165,18 +163,23 @@ class GraphExec(OneProcess):
             else:
                 on._call(running.launch)  # noqa: SLF001 - as in ``relaunch``
         except DeviceError as error:
-            resources.cancel_launch()
-            if not engine.one_launch or getattr(error, "name", None) not in TOO_LARGE:
-                raise
-            engine = live.separate("the device refused a launch of so many blocks at once", on.timeline)
-            engine.move(on)
-            self._launch_printing(engine, resources, on)
+            self._launch_separately(engine, error, on)
         self._launches += 1
         for event in resources.records:
             event.mark_recorded()
         if told is not None:
             told.done()
         return on
+
+    def _launch_separately(self, engine: Engine, error: DeviceError, on: Stream) -> None:
+        """Launch the nodes one by one if ``error`` says that the one launch of ``engine`` is too large; else raise it."""
+        resources = self._live.resources
+        resources.cancel_launch()
+        if not engine.one_launch or getattr(error, "name", None) not in TOO_LARGE:
+            raise error
+        apart = self._live.separate("the device refused a launch of so many blocks at once", on.timeline)
+        apart.move(on)
+        self._launch_printing(apart, resources, on)
 
     def _tell(self, observer: Observer, on: Stream, *, overlap: bool) -> Submission:
         """Tell ``observer`` about a launch."""

@@ -10,19 +10,17 @@ from quadpy.core.completion import shows
 from quadpy.core.copying import OneProcess
 from quadpy.core.messages import counted
 from quadpy.core.public import call_site, called_often, made_by, public, shortened
-from quadpy.errors import CaptureError, GraphError, QuadpyError, SavedGraphError
+from quadpy.errors import CaptureError, GraphError, QuadpyError
 from quadpy.graph.building.graph import Graph
 from quadpy.graph.execution import GraphExec
 from quadpy.graph.model.inspect import GraphInfo
 from quadpy.graph.model.nodes import Node
 from quadpy.graph.saved.arrays import ArrayInfo, SavedArrays, whole_shape
-from quadpy.graph.saved.manifest import SavedFile, read
+from quadpy.graph.saved.manifest import SavedFile
 from quadpy.graph.saved.nodes import SavedNodes
-from quadpy.graph.saved.plans import target_for
-from quadpy.graph.saved.saving import file_of
+from quadpy.graph.saved.plans import opened
 from quadpy.jit.host_arrays import copied_host_arrays
 from quadpy.runtime.arrays.ndarray import NDArray
-from quadpy.runtime.device.devices import current_device
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.launch.capturing import session_of
 from quadpy.runtime.launch.fusion import Fusion
@@ -50,22 +48,12 @@ def load(path: str | os.PathLike[str], *, target: str | None = None) -> SavedGra
         OSError: the file cannot be read.
         CaptureError: the calling thread's stream is captured.
     """
-    device = current_device()
-    file = read_file(path)
-    if file.manifest["parameters"] is not None:
-        raise SavedGraphError(
-            f"{os.fspath(path)} is a saved kernel, not a graph", call_site(), hint="qp.load_kernel loads it"
-        )
+    file, found, device = opened(path, target, "graph")
     if session_of(device.current_stream()) is not None:
         raise CaptureError(
             "a graph is loaded while its stream is captured", call_site(), hint="load it before the capture"
         )
-    return SavedGraph(file, target_for(file, device, target), device)
-
-
-def read_file(path: str | os.PathLike[str]) -> SavedFile:
-    """The file at ``path``; raises as ``load``."""
-    return read(file_of(path).read_bytes())
+    return SavedGraph(file, found, device)
 
 
 @made_by("qp.graph.load(path) makes one")

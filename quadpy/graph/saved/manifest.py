@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from quadpy.core.dtypes import BY_NAME
 from quadpy.errors import SavedGraphError
-from quadpy.graph.saved.container import MANIFEST, damaged, packed, unpacked
+from quadpy.graph.saved.container import MANIFEST, damaged, packed, reading, unpacked
 
 FORMAT: Final = 1
 
@@ -56,6 +56,11 @@ class SavedFile(NamedTuple):
     entries: dict[str, bytes]
 
     @property
+    def kind(self) -> str:
+        """What it contains: a graph, or a kernel alone."""
+        return "graph" if self.manifest["parameters"] is None else "kernel"
+
+    @property
     def targets(self) -> list[str]:
         """The targets for which the file has code, in order."""
         return self.manifest["targets"]  # type: ignore[no-any-return]  # which ``read`` has checked
@@ -73,7 +78,7 @@ def read(file: bytes) -> SavedFile:
         SavedGraphError: it is not a saved graph, is damaged, or has a newer format.
     """
     entries = unpacked(file)
-    try:
+    with reading("its manifest cannot be read"):
         manifest = json.loads(entries[MANIFEST].decode("ascii"), parse_constant=_refuse)
         newer = manifest["format"] if isinstance(manifest, dict) and isinstance(manifest.get("format"), int) else FORMAT
         if newer > FORMAT:
@@ -84,8 +89,6 @@ def read(file: bytes) -> SavedFile:
         _conform(manifest, _FILE, "manifest")
         manifest.setdefault("fused", None)  # the first files have none
         _check(manifest, entries)
-    except (ValueError, RecursionError, KeyError, IndexError, TypeError, AttributeError) as error:
-        raise damaged(f"its manifest cannot be read ({error})") from error
     return SavedFile(manifest, entries)
 
 
