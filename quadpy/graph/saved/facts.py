@@ -63,6 +63,8 @@ def _task_to_json(task: TaskInfo) -> dict[str, Any]:
 
 
 def _task_from_json(facts: dict[str, Any]) -> TaskInfo:
-    plain = {name: facts[key] for key, name in _PLAIN.items() if key in facts}  # the first files lack "meetings"
-    formulas = {name: formula_from_json(facts[name]) for name in _FORMULAS}
-    return TaskInfo(**plain, **formulas, effects=tuple((name, letters) for name, letters in facts["effects"]))
+    plain: dict[str, Any] = {
+        name: facts[key] for key, name in _PLAIN.items() if key in facts
+    }  # the first files lack "meetings"
+    plain |= {name: formula_from_json(facts[name]) for name in _FORMULAS}
+    return TaskInfo(**plain, effects=tuple((name, letters) for name, letters in facts["effects"]))
