@@ -104,7 +104,6 @@ typedef struct {
   const char *image; /* its entry in the file; NULL while it is not loaded */
   void *handle;
   int file;          /* on the CPU, one more than the descriptor of the file in memory */
-  int32_t *threads;
 } module_t;
 
 typedef struct chunk {
@@ -517,15 +516,14 @@ static void open_driver(qpg_graph *graph, const struct driver *driver, char devi
     units = facts.numbers[388 / 4], cooperates = facts.numbers[688 / 4];
     snprintf(device, 64, "%.*s", (int)strcspn(facts.bytes + 1160, ":"), facts.bytes + 1160);
   } else {
+    static const intptr_t wanted[] = {75, 76, 16, 95}; /* of CUdevice_attribute */
+    int *const into[] = {&major, &minor, &units, &cooperates};
     if (!ask(library, "cuInit", NULL, NULL, NULL) || !ask(library, "cuCtxGetCurrent", &context, NULL, NULL) ||
         (!context && !ask(library, "cuDevicePrimaryCtxRetain", &context, NULL, NULL)) ||
         !ask(library, "cuCtxSetCurrent", context, NULL, NULL) || !ask(library, "cuCtxGetDevice", &ordinal, NULL, NULL))
       return;
-    void *on = (void *)(intptr_t)ordinal;
-    if (!ask(library, "cuDeviceGetAttribute", &major, (void *)75, on) || !ask(library, "cuDeviceGetAttribute", &minor, (void *)76, on) ||
-        !ask(library, "cuDeviceGetAttribute", &units, (void *)16, on) ||
-        !ask(library, "cuDeviceGetAttribute", &cooperates, (void *)95, on))
-      return;
+    for (size_t k = 0; k < COUNT(wanted); k++)
+      if (!ask(library, "cuDeviceGetAttribute", into[k], (void *)wanted[k], (void *)(intptr_t)ordinal)) return;
     snprintf(device, 64, "sm_%d", major * 10 + minor);
   }
   graph->driver_library = library;
@@ -545,9 +543,9 @@ static int fits(const char *target, const char *device) {
   size_t length = strcspn(target, ":");
   if (!strncmp(target, device, length) && !device[length]) return 1000;
   if (!strncmp(device, "sm_", 3) && !strncmp(target, "sm_", 3)) {
-    char *end;
-    long made = strtol(target + 3, &end, 10);
-    return (*end == '\0' || *end == ':') && made > 0 && made <= strtol(device + 3, NULL, 10) ? (int)made : 0;
+    bool is_plain = strspn(target + 3, "0123456789") == length - 3; /* code with a letter is for one device only */
+    long made = is_plain ? strtol(target + 3, NULL, 10) : 0;
+    return made <= strtol(device + 3, NULL, 10) ? (int)made : 0;
   }
   for (size_t k = 0; k < COUNT(families); k++)
     if (!strncmp(target, families[k][0], length) && !families[k][0][length] && !strncmp(device, families[k][1], strlen(families[k][1])))
@@ -625,7 +623,6 @@ static void *module_of(qpg_graph *graph, const char *image) {
     snprintf(path, sizeof path, "/proc/self/fd/%d", m->file - 1);
     m->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!m->handle) fail(graph, "the code cannot be loaded: %s", dlerror());
-    m->threads = (int32_t *)dlsym(m->handle, "qpg_threads");
   }
   m->image = image;
   return m->handle;
@@ -1218,8 +1215,10 @@ int qpg_run(qpg_graph *graph, void *stream) {
 }
 
 void qpg_set_threads(qpg_graph *graph, int threads) {
-  for (module_t *m = graph->modules; m && m->image; m++)
-    if (m->threads) __atomic_store_n(m->threads, threads, __ATOMIC_RELAXED);
+  for (module_t *m = graph->modules; m->image && !graph->driver; m++) {
+    int32_t *found = (int32_t *)dlsym(m->handle, "qpg_threads");
+    if (found) __atomic_store_n(found, threads, __ATOMIC_RELAXED);
+  }
 }
 
 const char *qpg_error(const qpg_graph *graph) { return graph->error; }
