@@ -17,7 +17,7 @@ from quadpy.graph.model.inspect import GraphInfo
 from quadpy.graph.model.nodes import Node
 from quadpy.graph.saved.arrays import ArrayInfo, SavedArrays, whole_shape
 from quadpy.graph.saved.manifest import SavedFile
-from quadpy.graph.saved.nodes import SavedNodes
+from quadpy.graph.saved.nodes import SavedNodes, info_of
 from quadpy.graph.saved.plans import opened
 from quadpy.jit.host_arrays import copied_host_arrays
 from quadpy.runtime.arrays.ndarray import NDArray
@@ -68,7 +68,7 @@ class SavedGraph(OneProcess):
     instead: ClassVar[str] = "load the file where it is used"
 
     def __init__(self, file: SavedFile, target: str, device: Device) -> None:
-        self.device, self.target = device, target
+        self.device, self.target, self._manifest = device, target, file.manifest
         self._arrays = SavedArrays(file, device)
         self._nodes = SavedNodes(file, target, device, self._arrays)
         self._lock = new_lock()
@@ -168,7 +168,7 @@ class SavedGraph(OneProcess):
 
     def inspect(self) -> GraphInfo:
         """The works of the file as plain data; their memory is known when arrays are bound."""
-        return self._nodes.described()
+        return info_of(self._manifest["works"], self._manifest["kernels"])
 
     def destroy(self) -> None:
         """Release the graph; pending runs complete.  Destroying twice does nothing."""

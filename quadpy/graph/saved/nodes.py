@@ -121,10 +121,6 @@ class SavedNodes:
             ) from None
         return node_of_launches(self._device, prepared, priority=work["priority"])
 
-    def described(self) -> GraphInfo:
-        """See ``SavedGraph.inspect``."""
-        return info_of(self._works, self._kernels)
-
 
 def info_of(works: Sequence[Mapping[str, Any]], kernels: Sequence[Mapping[str, Any]]) -> GraphInfo:
     """The works of a manifest as data, for tables and pictures."""
