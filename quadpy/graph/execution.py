@@ -114,13 +114,9 @@ class GraphExec(OneProcess):
         For callers that hold the lock, or have one of their own around all that they do with the graph.
         """
         live, engine = self._live, self._owner.engine
-        if (
-            engine is None
-            or CAPTURES.watched
-            or live.outdated
-            or not live.resources.is_plain
-            or current_config().synchronous
-        ):
+        if engine is None or CAPTURES.watched or current_config().synchronous:
+            return False
+        if live.outdated or not live.resources.is_plain:
             return False
         on = stream_of(self.device, stream)
         if on.timeline is not live.announced:
@@ -407,11 +403,8 @@ class GraphExec(OneProcess):
         return import_late("quadpy.graph.model.drawing").svg_of(self.inspect())  # type: ignore[no-any-return]  # a text
 
     def __repr__(self) -> str:
-        what = (
-            "destroyed"
-            if self.destroyed
-            else ", ".join([counted(len(self._owner.nodes), "node"), counted(self._launches, "launch")])
-        )
+        what = ", ".join([counted(len(self._owner.nodes), "node"), counted(self._launches, "launch")])
+        what = "destroyed" if self.destroyed else what
         return f"<GraphExec of {what} on {self.device}>"
 
     def _move(self, engine: Engine, on: Stream, *, overlap: bool) -> None:
