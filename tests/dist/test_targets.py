@@ -26,7 +26,9 @@ def test_parts_compile(kernel: Any, ndim: int, others: tuple[float, ...], target
     plan = kernel.planned(
         [*(grid.ndarray(qp.f32) for _ in range(count)), *others], {}, lambda plan, values, views: plan
     )
-    local = localised(plan.kernel, plan.distributed, Geometry(shape, (True,) * ndim, (True, *(False,) * (ndim - 1))))
+    shapes = tuple((name, shape) for name in plan.distributed)
+    geometry = Geometry(shape, (True,) * ndim, (True, *(False,) * (ndim - 1)), shapes)
+    local = localised(plan.kernel, plan.distributed, geometry)
     for task in local.tasks:
         for part in filter(None, (task.kernel, task.finish)):
             assert compile_kernel(part, parse_target(target), PLAIN).image
