@@ -16,14 +16,11 @@ from quadpy.graph.engines.choose import EngineChoice, switched_off
 from quadpy.graph.engines.deferred_release import ExecOwner
 from quadpy.graph.engines.driver import DriverGraph
 from quadpy.graph.engines.engine import Engine, Launching
-from quadpy.graph.engines.host import HostEngine
 from quadpy.graph.engines.stats import GraphStats
-from quadpy.graph.engines.timed import TimedGraph, TimedHost
 from quadpy.graph.live_graph import LiveGraph
 from quadpy.graph.model.inspect import GraphInfo, describe
 from quadpy.graph.model.kernels import is_callee
 from quadpy.graph.model.makers import MAKERS, make_node
-from quadpy.graph.model.nesting import has_loops
 from quadpy.graph.model.nodes import HostNode, KernelNode, MemcpyNode, MemsetNode, Node
 from quadpy.graph.model.observed import observed
 from quadpy.graph.model.ordered_nodes import OrderedNodes
@@ -40,7 +37,6 @@ from quadpy.runtime.launch.fusion import TOO_LARGE, Fuse, Fusion
 from quadpy.runtime.launch.observing import Observer, Submission
 from quadpy.runtime.memory.device_storage import stream_of
 from quadpy.runtime.streams.stream import Stream
-from quadpy.runtime.streams.timeline import Timeline
 
 if TYPE_CHECKING:
     import os
@@ -148,12 +144,12 @@ class GraphExec(OneProcess):
         told = None if observer is None else self._tell(observer, on, overlap=overlap)
         if on.timeline is not live.announced:  # otherwise it is announced already, and earlier work is ordered
             engine = live.on_units_of(on.timeline)
-            self._move(engine, on, overlap=overlap and engine.overlaps)
+            live.move(engine, on, overlap=overlap and engine.overlaps)
             resources = live.resources
         if resources.memory:  # before the launch, as what a Ctrl-C interrupts may have been submitted
             owner.unfreed = resources.begin_launch()
         try:
-            running = engine if told is None else self._timed(engine, told)
+            running = engine if told is None else live.timed(engine, told)
             if resources.rings:
                 self._launch_printing(running, resources, on)
             else:
@@ -182,21 +178,6 @@ class GraphExec(OneProcess):
         live, may_overlap = self._live, overlap and self._owner.engine is not None and self._owner.engine.overlaps
         version = live.version, live.updates
         return observer.launching_graph(on, self, version, lambda: observed(self.nodes, live.off), overlap=may_overlap)
-
-    def _timed(self, engine: Engine, told: Submission) -> Launching:
-        """``engine``, or an equivalent that times each node, if that is asked for and possible."""
-        if isinstance(engine, HostEngine):
-            return engine if told.task_times is None else TimedHost(engine, told.task_times)
-        live, owner, version = self._live, self._owner, (self._live.version, self._live.updates)
-        if told.node_timer is None or engine.one_launch or live.choice.shared is not None:
-            return engine
-        if owner.timed is None or owner.timed.version != version:
-            nodes = [switched_off(node) if node.name in live.off else node for node in self.nodes]
-            if any(map(has_loops, nodes)):
-                return engine
-            owner.exchange_timed(TimedGraph(self.device, nodes, live.choice.by_driver, version))
-            assert owner.timed is not None
-        return owner.timed.measured_by(told.node_timer)
 
     def _launch_printing(self, engine: Launching, resources: Resources, on: Stream) -> None:
         """Launches a graph with kernels that may print."""
@@ -406,22 +387,3 @@ class GraphExec(OneProcess):
         what = ", ".join([counted(len(self._owner.nodes), "node"), counted(self._launches, "launch")])
         what = "destroyed" if self.destroyed else what
         return f"<GraphExec of {what} on {self.device}>"
-
-    def _move(self, engine: Engine, on: Stream, *, overlap: bool) -> None:
-        """Order later work on ``on`` after everything that it depends on, if the last launch was elsewhere."""
-        live = self._live
-        live.announced = None
-        self._order_after_others(on.timeline, overlap=overlap)
-        live.resources_now().announce(self.device.memory, on.timeline)
-        self._owner.runs.timelines.add(on.timeline)
-        engine.move(on)
-        live.announced = None if overlap else on.timeline
-
-    def _order_after_others(self, timeline: Timeline, *, overlap: bool) -> None:
-        pending_on = self._owner.pending_on
-        others = pending_on - {timeline}
-        pending_on.add(timeline)
-        if not overlap:
-            for other in others:
-                self.device.timelines.order(other, timeline)
-            pending_on -= others
