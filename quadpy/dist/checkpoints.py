@@ -24,6 +24,7 @@ from quadpy.core.dtypes import BY_NAME
 from quadpy.core.messages import shown
 from quadpy.core.public import made_by, public
 from quadpy.dist.arrays import DistributedArray
+from quadpy.dist.arrays.structs import DistributedStructs
 from quadpy.dist.grid_files import (
     FORMAT,
     INDEX,
@@ -97,6 +98,11 @@ def save(grid: Division, path: str | os.PathLike[str], given: Mapping[str, Any])
     for name, array in arrays.items():
         if array.grid is not grid:
             raise ArgumentError(f"{name} is of another grid: {array.grid!r}", hint="each grid saves its own arrays")
+        if isinstance(array, DistributedStructs):
+            raise ArgumentError(
+                f"{name} is an array of structs, which checkpoints do not hold",
+                hint="copy its members to arrays of their own",
+            )
     if folder in grid.saves:
         grid.saves.pop(folder).wait()
     facts = {

@@ -272,6 +272,9 @@ def test_what_is_refused(tmp_path: Path):
     u = grid.ndarray(qp.f32)
     with pytest.raises(ArgumentError, match=r"numbers and texts, not a=array"):
         grid.save(tmp_path / "a", a=np.zeros(3))
+    structs = grid.ndarray(qp.types.struct(a=qp.f32, b=qp.i64))
+    with pytest.raises(ArgumentError, match="structs is an array of structs, which checkpoints do not hold"):
+        grid.save(tmp_path / "a", structs=structs)
     with pytest.raises(ArgumentError, match="u is of another grid"):
         qp.dist.Grid((8, 8)).save(tmp_path / "a", u=u)
     (tmp_path / "thesis.tex").touch()
