@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from thread_ranks import run_ranks
 
 import quadpy as qp
-from quadpy.dist.transport.threads import run_ranks
 from quadpy.errors import KernelAssertionError, KernelIndexError, KernelOverflowError, KernelRaceError
 from ranks import lines_of, run_program
 

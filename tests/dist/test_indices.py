@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from thread_ranks import run_ranks
 
 import quadpy as qp
 from quadpy.dist import Grid
-from quadpy.dist.transport.threads import run_ranks
 from quadpy.errors import CodegenError, DistributedError, KernelSyntaxError
 
 A1, A2, A3 = (qp.types.ndarray(qp.f32, ndim=n) for n in (1, 2, 3))

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from thread_ranks import run_ranks
 
 import quadpy as qp
 from quadpy.dist import DistributedArray, Grid
-from quadpy.dist.transport.threads import run_ranks
 from quadpy.errors import DistributedError, KernelSyntaxError
 
 RANKS = (1, 2, 3, 8)

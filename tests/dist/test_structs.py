@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from thread_ranks import run_ranks
 
 import quadpy as qp
 from quadpy.dist import Grid
-from quadpy.dist.transport.threads import run_ranks
 from quadpy.errors import ArgumentError, DistributedError
 
 vec2 = qp.types.vector(2, qp.f32)

@@ -171,9 +171,8 @@ class HostAccess:
         return self.local
 
     def _owned(self) -> npt.NDArray[Any]:
-        """The numbers of the own block."""
-        found: npt.NDArray[Any] = self.local[(*self._where(self.lattice.block), ...)]
-        return found
+        """A copy of the numbers of the own block."""
+        return np.array(self.local[(*self._where(self.lattice.block), ...)])
 
     def _shown(self, numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """What the host gets for ``numbers``."""
