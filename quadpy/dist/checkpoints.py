@@ -97,6 +97,10 @@ def save(grid: Division, path: str | os.PathLike[str], given: Mapping[str, Any])
     for name, array in arrays.items():
         if array.grid is not grid:
             raise ArgumentError(f"{name} is of another grid: {array.grid!r}", hint="each grid saves its own arrays")
+        if array.type_key[1] not in BY_NAME:
+            raise ArgumentError(
+                f"{name} is an array of structs", hint="copy its members to arrays of their own, and save these"
+            )
     if folder in grid.saves:
         grid.saves.pop(folder).wait()
     facts = {
