@@ -135,8 +135,8 @@ def test_what_is_refused():
         Grid((8,)).field(State)
     assert "make an ndarray of the grid" in str(caught.value)
 
+    grid = Grid((8,))
     with pytest.raises(ArgumentError, match="u is an array of structs") as caught:
-        grid = Grid((8,))
         grid.save("never", u=grid.ndarray(State))
     assert "copy its members" in str(caught.value)
 
