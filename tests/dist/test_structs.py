@@ -135,6 +135,11 @@ def test_what_is_refused():
         Grid((8,)).field(State)
     assert "make an ndarray of the grid" in str(caught.value)
 
+    grid = Grid((8,))
+    with pytest.raises(ArgumentError, match="u is an array of structs") as caught:
+        grid.save("never", u=grid.ndarray(State))
+    assert "copy its members" in str(caught.value)
+
     def program() -> None:
         grid = Grid((8,))
         beside(grid.ndarray(State), grid.ndarray(State))

@@ -60,7 +60,7 @@ class HostAccess:
     @public
     def owned_to_numpy(self) -> npt.NDArray[Any]:
         """A copy of the elements that this rank owns.  This is the only call that a rank may make alone."""
-        return self._shown(np.array(self._owned()))
+        return self._shown(self._owned())
 
     @public
     def owned_from_numpy(self, values: npt.ArrayLike) -> None:
@@ -171,9 +171,8 @@ class HostAccess:
         return self.local
 
     def _owned(self) -> npt.NDArray[Any]:
-        """The numbers of the own block."""
-        found: npt.NDArray[Any] = self.local[(*self._where(self.lattice.block), ...)]
-        return found
+        """A copy of the numbers of the own block."""
+        return np.array(self.local[(*self._where(self.lattice.block), ...)])
 
     def _shown(self, numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """What the host gets for ``numbers``."""
