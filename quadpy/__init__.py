@@ -65,7 +65,7 @@ from quadpy.runtime.arrays.tree import (
 from quadpy.runtime.device.devices import create_event, create_stream, memory_stats
 from quadpy.runtime.streams.event import Event
 from quadpy.runtime.streams.stream import Stream, use_stream
-from quadpy.simt.tiles import outer
+from quadpy.simt.square import outer
 from quadpy.types import Array, Array0D, Array1D, Array2D, Array3D, Array4D
 
 __version_str__ = __version__

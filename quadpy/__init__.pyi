@@ -246,7 +246,7 @@ from quadpy.runtime.device.devices import memory_stats as memory_stats
 from quadpy.runtime.streams.event import Event as Event
 from quadpy.runtime.streams.stream import Stream as Stream
 from quadpy.runtime.streams.stream import use_stream as use_stream
-from quadpy.simt.tiles import outer as outer
+from quadpy.simt.square import outer as outer
 from quadpy.typed import Array as Array
 from quadpy.typed import Array0D as Array0D
 from quadpy.typed import Array1D as Array1D
