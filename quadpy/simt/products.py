@@ -10,8 +10,10 @@ from math import gcd
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from quadpy.hostmath import Vector
+from quadpy.core.light import dataclass
 from quadpy.intrinsics import BUILTINS, namespace
 from quadpy.lang.decorators import Template, func
+from quadpy.simt.layouts import Layout
 
 if TYPE_CHECKING:
     Changed: TypeAlias = Any
@@ -62,39 +64,86 @@ def add_product_of_tiles(self: Any, a: Any, b: Any, sign: Any) -> None:
         _add_slab(self, left, right, slab, depth)
 
 
-@func
-def _fetched(factor: Any, k0: Any, size: Any, sign: Any, dtype: Any) -> Any:
-    """This thread's elements of the slab of a factor that begins at ``k0`` and has ``size`` rows or columns.
+@dataclass(frozen=True, slots=True)
+class _Slab:
+    """``DEPTH`` columns of the left factor, for axis 0 of a tile, or rows of the right one: ``size`` elements each.
 
-    ``edge`` and ``inner`` are where the part of the array begins and ends, and where the axis does.
+    A thread loads ``count`` elements; ``fits`` if all threads have as many.
     """
-    edge, inner = factor[2], factor[3]
-    outside = cast(-0.0 if static(sign is not None) else 0.0, dtype)
-    values = Vector.zero(dtype, static(-(-size * DEPTH // block_dim())))
-    for item in static(range(values.n)):
-        k, e = _place(item, size, factor[4])
-        row, column = edge[0] + e, inner[0] + k0 + k
-        is_inside = edge[2] <= row < edge[1] and row < edge[3] and inner[2] <= column < inner[1] and column < inner[3]
-        row, column = at_most(at_least(row, edge[2]), edge[3] - 1), at_most(at_least(column, inner[2]), inner[3] - 1)
-        x, before = factor[0], factor[1]
-        found = x[before, row, column] if static(factor[4]) else x[before, column, row]
-        values[item] = select(is_inside, cast(found, dtype) * (sign or 1), outside)
+
+    own: Layout
+    axis: int
+
+    @property
+    def size(self) -> int:
+        return self.own.rows if self.axis == 0 else self.own.columns
+
+    @property
+    def count(self) -> int:
+        return -(-self.size * DEPTH // (self.own.down * self.own.across))
+
+    @property
+    def fits(self) -> bool:
+        return self.count * self.own.down * self.own.across == self.size * DEPTH
+
+    def __quadpy_fingerprint__(self) -> str:
+        return repr(self)
+
+
+@func
+def _place(slab: Any, item: Any, is_along: Any) -> Any:
+    """The k, and the row or column, of element ``item`` of a thread; neighbouring threads load neighbours of the array."""
+    at = thread_idx() + item * block_dim()
+    return (at % DEPTH, at // DEPTH) if static(is_along) else (at // slab.size, at % slab.size)
+
+
+@func
+def _is_inside(bounds: Any, first: Any, count: Any) -> Any:
+    """Whether elements ``first`` up to ``first + count`` of a part of an axis exist."""
+    return bounds[2] <= bounds[0] + first and bounds[0] + first + count <= at_most(bounds[1], bounds[3])
+
+
+@func
+def _fetched(slab: Any, factor: Any, k0: Any, sign: Any, dtype: Any) -> Any:
+    """This thread's elements of the slab that begins at ``k0``, times ``sign``, which only the left factor has."""
+    values = Vector.zero(dtype, slab.count)
+    if static(slab.fits) and _is_inside(factor[2], 0, slab.size) and _is_inside(factor[3], k0, DEPTH):
+        for item in static(range(slab.count)):
+            values[item] = _element(slab, factor, item, k0, dtype) * (sign or 1)
+    else:
+        for item in static(range(slab.count)):
+            values[item] = _element_if_any(slab, factor, item, k0, sign, dtype)
     return values
 
 
 @func
-def _place(item: Any, size: Any, is_along: Any) -> Any:
-    """The k, and the row or column, of element ``item`` of a thread in a slab; neighbours are neighbours in the array."""
-    at = thread_idx() + item * block_dim()
-    return (at % DEPTH, at // DEPTH) if static(is_along) else (at // size, at % size)
+def _element(slab: Any, factor: Any, item: Any, k0: Any, dtype: Any) -> Any:
+    (x, before, edge, inner, is_along), (k, e) = factor, _place(slab, item, factor[4])
+    i, j = edge[0] + e, inner[0] + k0 + k
+    return cast(x[before, i, j] if static(factor[4]) else x[before, j, i], dtype)
 
 
 @func
-def _put(slab: Any, turn: Any, values: Any, size: Any, along: Any) -> None:
-    for item in static(range(values.n)):
-        if static((item + 1) * block_dim() <= size * DEPTH) or thread_idx() + item * block_dim() < size * DEPTH:
-            k, e = _place(item, size, along)
-            slab[turn, k, e] = values[item]
+def _element_if_any(slab: Any, factor: Any, item: Any, k0: Any, sign: Any, dtype: Any) -> Any:
+    (x, before, edge, inner, is_along), (k, e) = factor, _place(slab, item, factor[4])
+    row, column = edge[0] + e, inner[0] + k0 + k
+    exists = edge[2] <= row < edge[1] and row < edge[3] and inner[2] <= column < inner[1] and column < inner[3]
+    i, j = at_most(at_least(row, edge[2]), edge[3] - 1), at_most(at_least(column, inner[2]), inner[3] - 1)
+    found = cast(x[before, i, j] if static(factor[4]) else x[before, j, i], dtype)
+    return select(exists, found * (sign or 1), cast(-0.0 if static(sign is not None) else 0.0, dtype))
+
+
+@func
+def _put(slab: Any, values: Any, buffer: Any, turn: Any, is_along: Any) -> None:
+    for item in static(range(slab.count)):
+        _put_one(slab, values[item], item, buffer, turn, is_along)
+
+
+@func
+def _put_one(slab: Any, value: Any, item: Any, buffer: Any, turn: Any, is_along: Any) -> None:
+    k, e = _place(slab, item, is_along)
+    if static(slab.fits) or k < DEPTH and e < slab.size:
+        buffer[turn, k, e] = value
 
 
 @func
@@ -102,24 +151,24 @@ def add_product_of_arrays(self: Any, a: Any, b: Any, sign: Any) -> None:
     """``self += sign * (x[rows, inner] @ y[inner, columns])``: a loop over slabs in two buffers that take turns.
 
     While the threads add one slab, their loads of the next one are under way.  A factor is the array, the indices before
-    the slices, the bounds of the tile's axis and of k, and which of the two is the array's last axis.
+    the slices, the bounds of the tile's axis and of k, and whether k is the array's last axis.
     """
     own, dtype = self._layout(), self.own.dtype
+    rows, columns = static((_Slab(own, 0), _Slab(own, 1)))
     left = SharedArray((2, DEPTH, own.rows + own.vector), dtype)
     right = SharedArray((2, DEPTH, own.columns + own.vector), dtype)
     count = at_most(_length(a), _length(b))
     if count > 0 and a[2][2] < a[2][3] and b[2][2] < b[2][3]:
-        u = _fetched(a, 0, own.rows, sign, dtype)
-        v = _fetched(b, 0, own.columns, None, dtype)
-        _put(left, 0, u, own.rows, a[4])
-        _put(right, 0, v, own.columns, b[4])
+        u, v = _fetched(rows, a, 0, sign, dtype), _fetched(columns, b, 0, None, dtype)
+        _put(rows, u, left, 0, a[4])
+        _put(columns, v, right, 0, b[4])
         sync()
         for step in range((count + (DEPTH - 1)) // DEPTH):
-            u = _fetched(a, (step + 1) * DEPTH, own.rows, sign, dtype)
-            v = _fetched(b, (step + 1) * DEPTH, own.columns, None, dtype)
+            k0 = (step + 1) * DEPTH
+            u, v = _fetched(rows, a, k0, sign, dtype), _fetched(columns, b, k0, None, dtype)
             _add_slab(self, left, right, step % 2, DEPTH)
-            _put(left, (step + 1) % 2, u, own.rows, a[4])
-            _put(right, (step + 1) % 2, v, own.columns, b[4])
+            _put(rows, u, left, (step + 1) % 2, a[4])
+            _put(columns, v, right, (step + 1) % 2, b[4])
             sync()
 
 
