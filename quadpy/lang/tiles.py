@@ -122,7 +122,8 @@ def _add_product(t: Trace, tile: Value, place: MutableVar, factors: list[Value],
     if isinstance(b, list):
         b = t.call(_bound(tile, "_filled"), [*b, _size(t, a)[1], columns], {}, span)
     if (_size(t, a), _size(t, b)) != ((rows, _size(t, b)[0]), (_size(t, a)[1], columns)):
-        t.fail_type(f"{_size(t, a)} @ {_size(t, b)}: the product cannot be added to a tile of {(rows, columns)}", span)
+        x, y, own = ("{} x {}".format(*_size(t, each)) for each in (a, b, tile))
+        t.fail_type(f"a product of tiles of {x} and {y} elements cannot be added to one of {own}", span)
     t.call(Method(_bound(tile, "_add_product_of_tiles").func, place), [a, b, sign], {}, span)
 
 

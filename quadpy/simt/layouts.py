@@ -76,6 +76,12 @@ class Layout:
         rows, columns = (1, self.columns) if axis == 0 else (self.rows, 1)
         return Layout(rows, columns, self.down, self.across, self.nbytes)
 
+    def turned(self) -> Layout:
+        """The layout of the transposed tile."""
+        if self.rows < self.down or self.columns < self.across:
+            return Layout(self.columns, self.rows, self.across, self.down, self.nbytes)
+        return layout_of(self.columns, self.rows, self.down * self.across, self.nbytes)
+
     @func
     def first(self) -> Any:
         """The row and the column of this thread's first element."""

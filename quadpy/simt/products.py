@@ -32,6 +32,11 @@ DEPTH: Final = 8
 
 
 @func
+def _added(a: Any, b: Any, total: Any, dtype: Any) -> Any:
+    return fma(a, b, total) if static(dtype.is_float) else a * b + total
+
+
+@func
 def _add_slab(tile: Changed, left: Any, right: Any, turn: Any, depth: Any) -> None:
     """Adds the products of ``left[turn, k, row]`` and ``right[turn, k, column]``."""
     own = tile._layout()
@@ -40,7 +45,7 @@ def _add_slab(tile: Changed, left: Any, right: Any, turn: Any, depth: Any) -> No
         a = Vector([left[turn, k, row + own.row(i)] for i in range(own.high)])
         b = Vector([right[turn, k, column + own.column(j)] for j in range(own.wide)])
         for i, j in static(ndrange(own.high, own.wide)):
-            tile.own[i * own.wide + j] = fma(a[i], b[j], tile.own[i * own.wide + j])
+            tile.own[i * own.wide + j] = _added(a[i], b[j], tile.own[i * own.wide + j], tile.own.dtype)
 
 
 @func

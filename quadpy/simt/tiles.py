@@ -53,13 +53,13 @@ def _store(self: Any, x: Any, before: Any, rows: Any, columns: Any) -> None:
 
 
 @func
-def _map(self: Any, f: Any, *others: Any, indices: Any = False) -> Any:
+def _map(self: Any, f: Any, *others: Any, origin: Any = None) -> Any:
     own, made = self._layout(), self
     top, left = own.first()
     for i, j in static(ndrange(own.high, own.wide)):
         values = [_item(each, own, i, j) for each in others]
-        if static(indices):
-            values = [*values, top + own.row(i), left + own.column(j)]
+        if static(origin is not None):
+            values = [*values, origin[0] + top + own.row(i), origin[1] + left + own.column(j)]
         made.own[i * own.wide + j] = f(self.own[i * own.wide + j], *values)
     return made
 
@@ -132,7 +132,7 @@ def _min(self: Any, axis: Any = None) -> Any:
 @func
 def _transpose(self: Any) -> Any:
     own = self._layout()
-    made = static(struct_of(layout_of(own.columns, own.rows, block_dim(), own.nbytes), self.own.dtype))()
+    made = static(struct_of(own.turned(), self.own.dtype))()
     parts = SharedArray((own.rows, own.columns + 1), self.own.dtype)
     sync()  # in a loop, all have read the previous parts
     parts[0 : own.rows, 0 : own.columns] = self
