@@ -16,14 +16,17 @@ from quadpy.runtime.arrays.foreign_device import describe_device_array, is_on_gp
 from quadpy.runtime.arrays.foreign_host import describe_host_array
 from quadpy.runtime.arrays.ndarray import NDArray
 from quadpy.runtime.device.devices import current_device
-from quadpy.simt.tiles import TileType
+from quadpy.simt.tiles import Tile, TileType
 
 _UNITS: Final = 128
 """So many tiles occupy a large GPU; fewer are worth smaller tiles."""
 
 SHAPES: Final = {
-    "cpu": {4: ((16, 32, 8),), 8: ((16, 32, 8),)},
-    "gpu": {4: ((64, 128, 128), (64, 64, 128), (32, 32, 64)), 8: ((128, 128, 256), (64, 64, 128), (32, 32, 64))},
+    "cpu": {4: ((32, 32, 64), (16, 16, 16)), 8: ((32, 32, 64), (16, 16, 16))},
+    "gpu": {
+        4: ((128, 256, 256), (64, 128, 128), (64, 64, 64), (32, 32, 64)),
+        8: ((64, 128, 128), (64, 64, 64), (32, 32, 64)),
+    },
 }
 """Rows, columns and threads of tiles by the bytes of a number, the largest first (H200, 29 November 2026)."""
 
@@ -67,6 +70,9 @@ def matmul(
     found = _described(run, out, "out")
     if found.shape != shape:
         raise ArgumentError(f"matmul: out has shape {found.shape}, and the product {shape}")
+    for name, each in (("a", left), ("b", right)):
+        if found.memory[0] < each.memory[1] and each.memory[0] < found.memory[1]:
+            raise ArgumentError(f"matmul: out and {name} overlap", hint="pass separate arrays")
     count = shape[0] if len(shape) == 3 else 1
     tile, threads = _tile_for(run, shape, sums)
     launched = count * -(-shape[-2] // tile.shape[0]) * -(-shape[-1] // tile.shape[1]) * threads
@@ -80,11 +86,12 @@ def matmul(
 
 
 class _Matrices(NamedTuple):
-    """An array of matrices; ``shape`` is that of the matrices which ``is_turned`` says are stored transposed."""
+    """An array of matrices, which are stored transposed if ``is_turned``; ``memory`` is where it begins and ends."""
 
     array: Any
     dtype: Scalar
     shape: tuple[int, ...]
+    memory: tuple[int, int]
     is_turned: bool = False
 
 
@@ -94,13 +101,13 @@ def _described(run: Run, given: Any, name: str) -> _Matrices:
     if isinstance(given, (NDArray, Field)):
         if given.element_shape or not isinstance(given.dtype, Scalar):
             raise ArgumentError(f"matmul: {name} takes an array of numbers, not {given!r}")
-        found = _Matrices(given, given.dtype, tuple(given.shape))
+        found = _Matrices(given, given.dtype, tuple(given.shape), _memory(given))
     else:
         is_there = run.on_gpu and is_on_gpu(given)
         view: Any = describe_device_array(given, current_device()) if is_there else describe_host_array(given)
         kind, scalar, ndim, _ = view.type_key
         is_column = kind == "strided" and ndim in (2, 3) and view.abi[2 * ndim - 1] == 1 != view.abi[2 * ndim]
-        found = _Matrices(given, BY_NAME[scalar], view.abi[1 : 1 + ndim], is_column)
+        found = _Matrices(given, BY_NAME[scalar], view.abi[1 : 1 + ndim], _memory(view), is_column)
     if len(found.shape) not in (2, 3):
         raise ArgumentError(f"matmul: {name} takes an array of two or three axes, not of shape {found.shape}",
                             hint="reshape it: the first of three axes counts the matrices")  # fmt: skip
@@ -113,7 +120,11 @@ def _factor_of(run: Run, given: Any, name: str, is_transposed: bool) -> _Matrice
     *before, rows, columns = found.shape
     array = found.array.swapaxes(-1, -2) if found.is_turned else found.array
     shape = (*before, columns, rows) if is_transposed else (*before, rows, columns)
-    return _Matrices(array, found.dtype, shape, found.is_turned != bool(is_transposed))
+    return _Matrices(array, found.dtype, shape, found.memory, found.is_turned != bool(is_transposed))
+
+
+def _memory(view: Any) -> tuple[int, int]:
+    return view.pointer, view.pointer + view.nbytes
 
 
 def _shape(a: _Matrices, b: _Matrices) -> tuple[int, ...]:
@@ -142,4 +153,4 @@ def _tile_for(run: Run, shape: tuple[int, ...], dtype: Scalar) -> tuple[TileType
     for height, width, threads in shapes:
         if prod(count) * -(-rows // height) * -(-columns // width) >= _UNITS:
             break
-    return TileType(height, width, dtype), threads
+    return Tile[height, width, dtype], threads

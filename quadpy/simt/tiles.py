@@ -197,9 +197,37 @@ def struct_of(layout: Layout, dtype: Any, is_square: bool = False) -> StructType
 
 
 class TileType:
-    """A matrix of ``shape`` in the registers of a block: each thread has an equal part of its elements.
+    """A matrix in the registers of a block, of which each thread has an equal part.
 
-    TODO
+    Any ``qp.loop_config(block_dim=…)`` that divides the number of elements will do; a thread has at most 256.  All threads
+    of a block must reach each operation, like a barrier.
+
+    - ``T.zeros()``, ``T.full(value)`` and ``T.eye()`` make a tile; types without a dtype take it here, ``T.zeros(dtype=)``.
+    - ``t[:] = x[r0:r1, c0:c1]`` loads a part of an array, a field or a ``SharedArray``; ``x[r0:r1, c0:c1] = t`` stores it.
+      Indices may precede the slices (``x[b, r0:r1, c0:c1]``).  Elements outside the slices or the array keep their values.
+      ``t[:] = x[r0:r1, c0:c1].transpose()`` loads the transposed part.
+    - ``t += a @ b`` and ``t -= a @ b`` add and subtract a product.  Each factor is a tile or a part of an array, of any
+      length along k, perhaps transposed.  Each element gets one ``qp.fma`` for each k, in ascending order; integers wrap.
+      Elements of other types are converted first.  Elements outside an array count as 0.
+    - ``a @ b`` of two tiles is a tile, whose sums start at 0.
+    - ``+ - * / // % **`` of tiles, or of a tile and a number, work element by element.
+    - ``t.map(f, *others)`` is the tile of ``f(x, *y)`` for each element x, and y of the ``others``; with ``origin=(r, c)``, f
+      also gets its row and column, counted from there.
+    - ``t.sum(axis)``, ``t.max(axis)``, ``t.min(axis)`` and ``t.reduce(f, axis)`` combine rows (``axis=1``, into one column),
+      columns (``axis=0``, into one row) or, without ``axis``, all elements, into a number that every thread gets.  A thread
+      combines its elements in ascending order, then all threads' results are combined in ascending order: the bits depend
+      on ``block_dim`` only.  An operator or ``map`` repeats the column or row for a tile like the one that it comes from.
+    - ``t.transpose()`` is the transposed tile, ``t.fill(value)`` and ``t.eye_()`` assign all elements.
+
+    ``qp.simt.Tile16x16`` and ``qp.simt.Tile32x32`` are squares of which iteration r of the block holds row r, ``t.row``, in
+    loops with ``qp.loop_config(block_dim=SIZE)``; the default of their ``dtype`` is the default float type.  They also have:
+
+    - ``v = x[r0:r1, c]`` gives iteration r the element ``x[r0 + r, c]``, and 0 beyond the slice and the array; so does
+      ``v = x[r0:r1]`` of an array of one axis, of which ``x.subview(r0, r1 - r0)`` is a part.
+    - ``t -= qp.outer(a, b)`` subtracts the products of the ``a`` of each row and the ``b`` of each column.
+    - ``t.cholesky_(eps)`` replaces ``t``, of which it reads the lower triangle, by the lower triangular L with L L^T = t.
+      Squares of the diagonal below ``eps`` become ``eps``.
+    - ``t.solve_triangular_(B)`` replaces the tile ``B`` by X with X L^T = B, where L is the lower triangle of ``t``.
     """
 
     __slots__ = ("dtype", "is_square", "shape")
@@ -258,14 +286,26 @@ def _made_of(tile: TileType, threads: int, dtype: Any) -> StructType:
     return struct_of(by_rows or layout_of(rows, columns, threads, dtype.nbytes), dtype, tile.is_square)
 
 
+@functools.cache
+def _tile_type(rows: int, columns: int, dtype: Any = None) -> TileType:
+    """One object for each type, so that kernels which take one as a parameter are compiled once."""
+    return TileType(rows, columns, dtype)
+
+
 class _Tiles:
-    """TODO"""
+    """``qp.simt.Tile[rows, columns, dtype]`` is a type of tiles; without ``dtype``, of the default float type.
+
+    In kernels, ``rows`` and ``columns`` must be known at compile time, such as ``template()`` parameters.
+
+    Raises:
+        ArgumentError: the shape does not consist of two positive integers.
+    """
 
     def __getitem__(self, key: tuple[int, int] | tuple[int, int, Any]) -> TileType:
         found = key if isinstance(key, tuple) else (key,)
         if len(found) not in (2, 3) or not all(isinstance(n, int) and n > 0 for n in found[:2]):
             raise ArgumentError(f"{shown(key)} is not a shape of tiles", hint="write qp.simt.Tile[rows, columns, dtype]")
-        return TileType(*found)
+        return _tile_type(*found)
 
     def __repr__(self) -> str:
         return "qp.simt.Tile"
