@@ -101,18 +101,20 @@ def change_tile(t: Trace, node: ast.AugAssign) -> bool:
     new = combined(t, type(node.op), t.expr(node.target), value, span)
     if len(new.elems) != len(place.vars) or _size(t, new) != _size(t, t.expr(node.target)):
         t.fail_type("a tile cannot change its size", span)
-    write_variable(t, place, [convert(t, e, var.type, span) for e, var in zip(new.elems, place.vars, strict=True)], span)
+    elems = [convert(t, e, var.type, span) for e, var in zip(new.elems, place.vars, strict=True)]
+    write_variable(t, place, elems, span)
     return True
 
 
 def _add_product(t: Trace, tile: Value, place: MutableVar, factors: list[Value], sign: int, span: Span) -> None:
     """``t += a @ b`` and ``t -= a @ b``, where each factor is a tile or a part of an array."""
     rows, columns = _size(t, tile)
-    if all(isinstance(each, list) for each in factors):
-        args = [_factor(*each, is_left=k == 0) for k, each in enumerate(factors)]
-        t.call(Method(_bound(tile, "_add_product_of_arrays").func, place), [*args, sign], {}, span)
+    parts = [each for each in factors if isinstance(each, list)]
+    if len(parts) == 2:
+        args = [_factor(*each, is_left=k == 0) for k, each in enumerate(parts)]
+        t.call(Method(_bound(tile, "add_product_of_arrays").func, place), [*args, sign], {}, span)
         return
-    for k, each in enumerate(factors):
+    for each in factors:
         if not isinstance(each, list) and not is_tile(each):
             t.fail_type(f"{shape_text(each)} is neither a tile nor a part of an array", span,
                         "write t += a @ b with tiles, or with slices of arrays")  # fmt: skip
@@ -180,18 +182,20 @@ def _size(t: Trace, tile: Value) -> tuple[int, int]:
 
 def _layout(t: Trace, tile: Value) -> Any:
     """Which elements each thread has, as ``quadpy.simt`` knows it."""
-    return t.call(_bound(tile, "_layout"), [], {}, t.here())
+    return t.call(_bound(tile, "layout"), [], {}, t.here())
 
 
 def _part(t: Trace, node: ast.expr) -> list[Value] | None:
     """The array, indices and bounds of ``x[r0:r1, c0:c1]`` or ``x[c0:c1, r0:r1].transpose()``, and which; None of others."""
     match node:
-        case ast.Call(func=ast.Attribute(value=inner, attr="transpose"), args=[], keywords=[]) if _is_slice(t, inner, 2):
-            x, before, rows, columns = _window(t, inner)
-            return [x, before, columns, rows, True]
-        case _ if _is_slice(t, node, 2):
-            return [*_window(t, node), False]
-    return None
+        case ast.Call(func=ast.Attribute(value=inner, attr="transpose"), args=[], keywords=[]):
+            is_turned = True
+        case _:
+            inner, is_turned = node, False
+    if not _is_slice(t, inner, 2):
+        return None
+    x, before, rows, columns = _window(t, inner)
+    return [x, before, columns, rows, True] if is_turned else [x, before, rows, columns, False]
 
 
 def _is_everything(index: ast.expr) -> bool:

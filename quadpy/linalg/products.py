@@ -6,7 +6,7 @@ from math import prod
 from typing import Any, Final, NamedTuple
 
 from quadpy.algorithms.runs import Run
-from quadpy.core.dtypes import BY_NAME, Scalar, f16, f32, f64
+from quadpy.core.dtypes import BY_NAME, Scalar, f32, f64, i32, i64, u32, u64
 from quadpy.core.messages import shown
 from quadpy.core.public import public
 from quadpy.errors import ArgumentError
@@ -21,7 +21,8 @@ from quadpy.simt.tiles import Tile, TileType
 _UNITS: Final = 128
 """So many tiles occupy a large GPU; fewer are worth smaller tiles."""
 
-SHAPES: Final = {
+SUMS: Final = (f32, f64, i32, i64, u32, u64)
+SHAPES: Final[dict[str, dict[int, tuple[tuple[int, int, int], ...]]]] = {
     "cpu": {4: ((32, 32, 64), (16, 16, 16)), 8: ((32, 32, 64), (16, 16, 16))},
     "gpu": {
         4: ((128, 256, 256), (64, 128, 128), (64, 64, 64), (32, 32, 64)),
@@ -53,7 +54,7 @@ def matmul(
         epilogue: a ``@qp.func`` that makes the result of the finished sum and its index, ``f(value, i, j)`` or
             ``f(value, number, i, j)``; or an object whose class has such a ``__call__``, with arrays among its attributes.
         dtype: the type of the sums, f32, f64 or an integer type; by default the wider of the types of ``a`` and ``b``, but f32
-            for f16 and bf16.
+            for f16 and bf16, and i32 for narrower integers.
         stream: where the work runs; by default the calling thread's stream.
 
     Raises:
@@ -140,17 +141,18 @@ def _type_of_sums(dtype: Scalar | None, a: _Matrices, b: _Matrices) -> Scalar:
     if dtype is None:
         floats = [each.dtype for each in (a, b) if each.dtype.is_float] or [a.dtype, b.dtype]
         widest = max(floats, key=lambda t: t.bits)
-        return f32 if widest.is_float and widest.bits < 32 else widest
-    if not isinstance(dtype, Scalar) or dtype.bits < 32 or dtype == f16:
-        raise ArgumentError(f"matmul: dtype takes a type of at least 32 bits, not {shown(dtype)}", hint=f"such as {f32} or {f64}")
+        return (f32 if widest.is_float else i32) if widest.bits < 32 else widest
+    if dtype not in SUMS:
+        raise ArgumentError(
+            f"matmul: dtype takes a number type of 32 or 64 bits, not {shown(dtype)}", hint="such as qp.f32 or qp.f64"
+        )
     return dtype
 
 
 def _tile_for(run: Run, shape: tuple[int, ...], dtype: Scalar) -> tuple[TileType, int]:
     """The largest tile of which a product has enough for the device; the smallest if it has never enough."""
-    shapes = SHAPES["gpu" if run.on_gpu else "cpu"][dtype.nbytes]
     *count, rows, columns = shape
-    for height, width, threads in shapes:
-        if prod(count) * -(-rows // height) * -(-columns // width) >= _UNITS:
-            break
+    shapes = SHAPES["gpu" if run.on_gpu else "cpu"][dtype.nbytes]
+    enough = [(m, n, t) for m, n, t in shapes if prod(count) * -(-rows // m) * -(-columns // n) >= _UNITS]
+    height, width, threads = enough[0] if enough else shapes[-1]
     return Tile[height, width, dtype], threads

@@ -65,7 +65,11 @@ class Layout:
 
     def line(self, axis: int, k: int) -> list[int]:
         """The numbers of a thread's elements in its column ``k``, along axis 0, or in its row ``k``, along axis 1."""
-        return [i * self.wide + k for i in range(self.high)] if axis == 0 else [k * self.wide + j for j in range(self.wide)]
+        return (
+            [i * self.wide + k for i in range(self.high)]
+            if axis == 0
+            else [k * self.wide + j for j in range(self.wide)]
+        )
 
     def place(self, other: Layout, i: int, j: int) -> int:
         """The number of the element of a thread that belongs to element (i, j) of ``other``, where this repeats or fits."""

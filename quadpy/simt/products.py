@@ -9,8 +9,8 @@ from __future__ import annotations
 from math import gcd
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from quadpy.hostmath import Vector
 from quadpy.core.light import dataclass
+from quadpy.hostmath import Vector
 from quadpy.intrinsics import BUILTINS, namespace
 from quadpy.lang.decorators import Template, func
 from quadpy.simt.layouts import Layout
@@ -39,7 +39,7 @@ def _added(a: Any, b: Any, total: Any, dtype: Any) -> Any:
 @func
 def _add_slab(tile: Changed, left: Any, right: Any, turn: Any, depth: Any) -> None:
     """Adds the products of ``left[turn, k, row]`` and ``right[turn, k, column]``."""
-    own = tile._layout()
+    own = tile.layout()
     row, column = own.first()
     for k in static(range(depth)):
         a = Vector([left[turn, k, row + own.row(i)] for i in range(own.high)])
@@ -51,7 +51,7 @@ def _add_slab(tile: Changed, left: Any, right: Any, turn: Any, depth: Any) -> No
 @func
 def add_product_of_tiles(self: Any, a: Any, b: Any, sign: Any) -> None:
     """``self += sign * (a @ b)``, through shared memory."""
-    own, ours, theirs, dtype = self._layout(), a._layout(), b._layout(), self.own.dtype
+    own, ours, theirs, dtype = self.layout(), a.layout(), b.layout(), self.own.dtype
     depth = static(gcd(ours.columns, DEPTH))
     left = SharedArray((ours.columns // depth, depth, own.rows + own.vector), dtype)
     right = SharedArray((ours.columns // depth, depth, own.columns + own.vector), dtype)
@@ -123,14 +123,16 @@ def _fetched(slab: Any, factor: Any, k0: Any, sign: Any, dtype: Any) -> Any:
 
 @func
 def _element(slab: Any, factor: Any, item: Any, k0: Any, dtype: Any) -> Any:
-    (x, before, edge, inner, is_along), (k, e) = factor, _place(slab, item, factor[4])
+    x, before, edge, inner = factor[:4]
+    k, e = _place(slab, item, factor[4])
     i, j = edge[0] + e, inner[0] + k0 + k
     return cast(x[before, i, j] if static(factor[4]) else x[before, j, i], dtype)
 
 
 @func
 def _element_if_any(slab: Any, factor: Any, item: Any, k0: Any, sign: Any, dtype: Any) -> Any:
-    (x, before, edge, inner, is_along), (k, e) = factor, _place(slab, item, factor[4])
+    x, before, edge, inner = factor[:4]
+    k, e = _place(slab, item, factor[4])
     row, column = edge[0] + e, inner[0] + k0 + k
     exists = edge[2] <= row < edge[1] and row < edge[3] and inner[2] <= column < inner[1] and column < inner[3]
     i, j = at_most(at_least(row, edge[2]), edge[3] - 1), at_most(at_least(column, inner[2]), inner[3] - 1)
@@ -147,7 +149,7 @@ def _put(slab: Any, values: Any, buffer: Any, turn: Any, is_along: Any) -> None:
 @func
 def _put_one(slab: Any, value: Any, item: Any, buffer: Any, turn: Any, is_along: Any) -> None:
     k, e = _place(slab, item, is_along)
-    if static(slab.fits) or k < DEPTH and e < slab.size:
+    if static(slab.fits) or (k < DEPTH and e < slab.size):
         buffer[turn, k, e] = value
 
 
@@ -158,7 +160,7 @@ def add_product_of_arrays(self: Any, a: Any, b: Any, sign: Any) -> None:
     While the threads add one slab, their loads of the next one are under way.  A factor is the array, the indices before
     the slices, the bounds of the tile's axis and of k, and whether k is the array's last axis.
     """
-    own, dtype = self._layout(), self.own.dtype
+    own, dtype = self.layout(), self.own.dtype
     rows, columns = static((_Slab(own, 0), _Slab(own, 1)))
     left = SharedArray((2, DEPTH, own.rows + own.vector), dtype)
     right = SharedArray((2, DEPTH, own.columns + own.vector), dtype)

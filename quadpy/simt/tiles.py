@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from quadpy.core.messages import shown
 from quadpy.errors import ArgumentError
 from quadpy.hostmath import StructType, Vector, VectorType
 from quadpy.intrinsics import BUILTINS, namespace
-from quadpy.lang.decorators import Func, func
+from quadpy.lang.decorators import Func, Template, func
 from quadpy.simt.layouts import Layout, joined, layout_of
 from quadpy.simt.products import add_product_of_arrays, add_product_of_tiles
 from quadpy.simt.square import METHODS as OF_SQUARES
+
+if TYPE_CHECKING:
+    Changed: TypeAlias = Any
+else:
+    Changed = Template
 
 ndrange, select, static, static_assert = (BUILTINS[name] for name in ("ndrange", "select", "static", "static_assert"))
 SharedArray, block_dim, sync, thread_idx = (
@@ -25,8 +30,8 @@ _MOST: Final = 256
 
 
 @func
-def _load(self: Any, x: Any, before: Any, rows: Any, columns: Any, is_transposed: Any) -> None:
-    own = self._layout()
+def _load(self: Changed, x: Any, before: Any, rows: Any, columns: Any, is_transposed: Any) -> None:
+    own = self.layout()
     top, left = own.first()
     for i in static(range(own.high)):
         row = rows[0] + (top + own.row(i))
@@ -41,7 +46,7 @@ def _load(self: Any, x: Any, before: Any, rows: Any, columns: Any, is_transposed
 
 @func
 def _store(self: Any, x: Any, before: Any, rows: Any, columns: Any) -> None:
-    own = self._layout()
+    own = self.layout()
     top, left = own.first()
     for i in static(range(own.high)):
         row = rows[0] + (top + own.row(i))
@@ -54,7 +59,7 @@ def _store(self: Any, x: Any, before: Any, rows: Any, columns: Any) -> None:
 
 @func
 def _map(self: Any, f: Any, *others: Any, origin: Any = None) -> Any:
-    own, made = self._layout(), self
+    own, made = self.layout(), self
     top, left = own.first()
     for i, j in static(ndrange(own.high, own.wide)):
         values = [_item(each, own, i, j) for each in others]
@@ -67,7 +72,7 @@ def _map(self: Any, f: Any, *others: Any, origin: Any = None) -> Any:
 @func
 def _item(value: Any, own: Any, i: Any, j: Any) -> Any:
     """The thread's element (i, j) of a tile that is like ``own``, or has one row or column; a number is every element."""
-    return value.own[value._layout().place(own, i, j)] if static(hasattr(value, "own")) else value
+    return value.own[value.layout().place(own, i, j)] if static(hasattr(value, "own")) else value
 
 
 @func
@@ -82,10 +87,12 @@ def _of(self: Any, layout: Any, dtype: Any) -> Any:
 
 @func
 def _reduce(self: Any, f: Any, axis: Any = None) -> Any:
-    static_assert(axis in (None, 0, 1), "axis is 0 (a result for each column), 1 (one for each row) or None (one number)")
+    static_assert(
+        axis in (None, 0, 1), "axis is 0 (a result for each column), 1 (one for each row) or None (one number)"
+    )
     if static(axis is None):
         return _reduce(_reduce(self, f, 1), f, 0).own[0]
-    own, lane = self._layout(), thread_idx()
+    own, lane = self.layout(), thread_idx()
     if static(own == own.reduced(axis)):
         return self
     made = static(struct_of(own.reduced(axis), self.own.dtype))()
@@ -131,7 +138,7 @@ def _min(self: Any, axis: Any = None) -> Any:
 
 @func
 def _transpose(self: Any) -> Any:
-    own = self._layout()
+    own = self.layout()
     made = static(struct_of(own.turned(), self.own.dtype))()
     parts = SharedArray((own.rows, own.columns + 1), self.own.dtype)
     sync()  # in a loop, all have read the previous parts
@@ -144,15 +151,15 @@ def _transpose(self: Any) -> Any:
 @func
 def _product(self: Any, other: Any) -> Any:
     """``self @ other``."""
-    own = self._layout()
-    made = static(struct_of(layout_of(own.rows, other._layout().columns, block_dim(), own.nbytes), self.own.dtype))()
+    own = self.layout()
+    made = static(struct_of(layout_of(own.rows, other.layout().columns, block_dim(), own.nbytes), self.own.dtype))()
     made += self @ other
     return made
 
 
 @func
 def _eye(self: Any) -> None:
-    own = self._layout()
+    own = self.layout()
     top, left = own.first()
     for i, j in static(ndrange(own.high, own.wide)):
         self.own[i * own.wide + j] = select(top + own.row(i) == left + own.column(j), 1, 0)
@@ -165,17 +172,19 @@ def _fill(self: Any, value: Any) -> None:
 
 
 @func
-def _filled(self: Any, x: Any, before: Any, rows: Any, columns: Any, is_transposed: Any, height: Any, width: Any) -> Any:
+def _filled(
+    self: Any, x: Any, before: Any, rows: Any, columns: Any, is_transposed: Any, height: Any, width: Any
+) -> Any:
     """A tile of ``height`` x ``width`` elements with a part of an array: the other factor of a product with ``self``."""
-    nbytes = static(self._layout().nbytes)
+    nbytes = static(self.layout().nbytes)
     made = static(struct_of(layout_of(height, width, block_dim(), nbytes), self.own.dtype))()
-    made._load(x, before, rows, columns, is_transposed)
+    _load(made, x, before, rows, columns, is_transposed)
     return made
 
 
 _METHODS: Final = {
     "_load": _load, "_store": _store, "_add_product_of_tiles": add_product_of_tiles, "_filled": _filled,
-    "_add_product_of_arrays": add_product_of_arrays, "_product": _product, "_joined": _joined, "_of": _of, "eye_": _eye, "fill": _fill, "map": _map, "max": _max,
+    "add_product_of_arrays": add_product_of_arrays, "_product": _product, "_joined": _joined, "_of": _of, "eye_": _eye, "fill": _fill, "map": _map, "max": _max,
     "min": _min, "reduce": _reduce, "sum": _sum, "transpose": _transpose,
 }  # fmt: skip
 
@@ -192,7 +201,7 @@ def _layout_method(layout: Layout) -> Func:
 @functools.cache
 def struct_of(layout: Layout, dtype: Any, is_square: bool = False) -> StructType:
     """The elements of a tile that each thread has, and what can be done with the tile."""
-    methods = {**_METHODS, **(OF_SQUARES if is_square else {}), "_layout": _layout_method(layout)}
+    methods = {**_METHODS, **(OF_SQUARES if is_square else {}), "layout": _layout_method(layout)}
     return StructType({"own": VectorType(layout.high * layout.wide, dtype), "__struct_methods": methods})
 
 
@@ -301,10 +310,12 @@ class _Tiles:
         ArgumentError: the shape does not consist of two positive integers.
     """
 
-    def __getitem__(self, key: tuple[int, int] | tuple[int, int, Any]) -> TileType:
+    def __getitem__(self, key: Any) -> TileType:
         found = key if isinstance(key, tuple) else (key,)
         if len(found) not in (2, 3) or not all(isinstance(n, int) and n > 0 for n in found[:2]):
-            raise ArgumentError(f"{shown(key)} is not a shape of tiles", hint="write qp.simt.Tile[rows, columns, dtype]")
+            raise ArgumentError(
+                f"{shown(key)} is not a shape of tiles", hint="write qp.simt.Tile[rows, columns, dtype]"
+            )
         return _tile_type(*found)
 
     def __repr__(self) -> str:

@@ -166,7 +166,9 @@ def windows(x: A(ndim=2), out: A(ndim=2), r: qp.i32, c: qp.i32, n: qp.i32, m: qp
 
 
 @pytest.mark.parametrize("turned", [False, True])
-@pytest.mark.parametrize("window", [(0, 0, 8, 16), (3, 5, 4, 7), (-2, -3, 16, 16), (10, 0, 16, 16), (0, 0, 0, 9), (40, 2, 5, 5)])
+@pytest.mark.parametrize(
+    "window", [(0, 0, 8, 16), (3, 5, 4, 7), (-2, -3, 16, 16), (10, 0, 16, 16), (0, 0, 0, 9), (40, 2, 5, 5)]
+)
 def test_loads_keep_what_lies_outside(window, turned):
     r, c, n, m = window
     x = np.arange(13 * 17, dtype=np.float32).reshape(13, 17)
@@ -215,7 +217,9 @@ def elementwise(x: A(ndim=2), out: A(ndim=3), lines: A(ndim=2), threads: qp.temp
             lines[2, 2] = t.own[0]
 
 
-@pytest.mark.parametrize(("threads", "options"), [(32, {}), (128, {}), (16, {"arch": qp.python}), (32, {"debug": True})])
+@pytest.mark.parametrize(
+    ("threads", "options"), [(32, {}), (128, {}), (16, {"arch": qp.python}), (32, {"debug": True})]
+)
 def test_operators_maps_and_reductions(init, threads, options):
     init(**options)
     x = np.random.default_rng(5).standard_normal((16, 8)).astype(np.float32)

@@ -24,7 +24,7 @@ def _factor(x: Any, number: Any, first: Any, size: Any, is_turned: Any, is_left:
 @qp.func
 def _finished(tile: Any, epilogue: Any, index: Any, i: Any, j: Any, rows: Any, columns: Any) -> Any:
     """The tile with ``epilogue(value, *index of the result)`` for its elements inside the result."""
-    own = tile._layout()
+    own = tile.layout()
     top, left = own.first()
     for r, s in qp.static(qp.ndrange(own.high, own.wide)):
         row, column = i + (top + own.row(r)), j + (left + own.column(s))
@@ -34,7 +34,9 @@ def _finished(tile: Any, epilogue: Any, index: Any, i: Any, j: Any, rows: Any, c
 
 
 @qp.kernel
-def products(a: Matrices, b: Matrices, c: Matrices, tile: T, threads: T, turned: T, adds: T, epilogue: T, count: qp.i32):
+def products(
+    a: Matrices, b: Matrices, c: Matrices, tile: T, threads: T, turned: T, adds: T, epilogue: T, count: qp.i32
+):
     """``c = epilogue(a @ b)`` or ``epilogue(c + a @ b)`` for ``count`` matrices, where each of a and b may be ``turned``."""
     batched = qp.static(len(c.shape) - 2)
     height, width = qp.static(tile.shape)
@@ -51,7 +53,7 @@ def products(a: Matrices, b: Matrices, c: Matrices, tile: T, threads: T, turned:
         elif qp.static(adds):
             total[:] = c[i : i + height, j : j + width]
         left, right = _factor(a, number, i, height, turned[0], True), _factor(b, number, j, width, turned[1], False)
-        total._add_product_of_arrays(left, right, 1)
+        total.add_product_of_arrays(left, right, 1)
         if qp.static(epilogue is not None):
             total = _finished(total, epilogue, index, i, j, rows, columns)
         if batched:
