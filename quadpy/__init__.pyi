@@ -5,6 +5,7 @@ from quadpy import algorithms as algorithms
 from quadpy import dist as dist
 from quadpy import graph as graph
 from quadpy import hazards as hazards
+from quadpy import linalg as linalg
 from quadpy import math as math
 from quadpy import profiler as profiler
 from quadpy import simt as simt
@@ -479,6 +480,7 @@ __all__ = [
     "l",
     "length",
     "lgamma",
+    "linalg",
     "load_kernel",
     "log",
     "log10",

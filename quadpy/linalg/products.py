@@ -15,6 +15,7 @@ from quadpy.runtime.arrays.field import Field
 from quadpy.runtime.arrays.foreign_device import describe_device_array, is_on_gpu
 from quadpy.runtime.arrays.foreign_host import describe_host_array
 from quadpy.runtime.arrays.ndarray import NDArray
+from quadpy.runtime.device.current import State
 from quadpy.runtime.device.devices import current_device
 from quadpy.simt.tiles import Tile, TileType
 
@@ -24,12 +25,16 @@ _UNITS: Final = 128
 SUMS: Final = (f32, f64, i32, i64, u32, u64)
 SHAPES: Final[dict[str, dict[int, tuple[tuple[int, int, int], ...]]]] = {
     "cpu": {4: ((32, 32, 64), (16, 16, 16)), 8: ((32, 32, 64), (16, 16, 16))},
-    "gpu": {
+    "cuda": {
         4: ((128, 256, 256), (64, 128, 128), (64, 64, 64), (32, 32, 64)),
-        8: ((64, 128, 128), (64, 64, 64), (32, 32, 64)),
+        8: ((64, 128, 128), (64, 64, 128), (32, 32, 64)),
     },
+    "amdgpu": {4: ((128, 128, 256), (64, 64, 128), (32, 32, 64)), 8: ((64, 64, 128), (32, 32, 64))},
 }
-"""Rows, columns and threads of tiles by the bytes of a number, the largest first (H200, 29 November 2026)."""
+"""Rows, columns and threads of tiles, the largest first, by the backend and the bytes of a number.
+
+Those of CUDA are the fastest on an H200, 29 November 2026; those of AMD have two waves or more for each SIMD.
+"""
 
 
 @public
@@ -75,7 +80,7 @@ def matmul(
         if found.memory[0] < each.memory[1] and each.memory[0] < found.memory[1]:
             raise ArgumentError(f"matmul: out and {name} overlap", hint="pass separate arrays")
     count = shape[0] if len(shape) == 3 else 1
-    tile, threads = _tile_for(run, shape, sums)
+    tile, threads = _tile_for(shape, sums)
     launched = count * -(-shape[-2] // tile.shape[0]) * -(-shape[-1] // tile.shape[1]) * threads
     if launched >= 1 << 31:
         raise ArgumentError(f"matmul: a product of shape {shape} takes {launched} threads, more than one launch has",
@@ -149,10 +154,10 @@ def _type_of_sums(dtype: Scalar | None, a: _Matrices, b: _Matrices) -> Scalar:
     return dtype
 
 
-def _tile_for(run: Run, shape: tuple[int, ...], dtype: Scalar) -> tuple[TileType, int]:
+def _tile_for(shape: tuple[int, ...], dtype: Scalar) -> tuple[TileType, int]:
     """The largest tile of which a product has enough for the device; the smallest if it has never enough."""
     *count, rows, columns = shape
-    shapes = SHAPES["gpu" if run.on_gpu else "cpu"][dtype.nbytes]
+    shapes = SHAPES[State.device[0]][dtype.nbytes]
     enough = [(m, n, t) for m, n, t in shapes if prod(count) * -(-rows // m) * -(-columns // n) >= _UNITS]
     height, width, threads = enough[0] if enough else shapes[-1]
     return Tile[height, width, dtype], threads
