@@ -65,7 +65,6 @@ from quadpy.runtime.arrays.tree import (
 from quadpy.runtime.device.devices import create_event, create_stream, memory_stats
 from quadpy.runtime.streams.event import Event
 from quadpy.runtime.streams.stream import Stream, use_stream
-from quadpy.simt.tiles import outer
 from quadpy.types import Array, Array0D, Array1D, Array2D, Array3D, Array4D
 
 __version_str__ = __version__
@@ -147,6 +146,7 @@ __all__ = [
     "kernel",
     "kl",
     "l",
+    "linalg",
     "make_spd",
     "math",
     "load_kernel",
@@ -198,6 +198,7 @@ if _typing.TYPE_CHECKING:
         algorithms as algorithms,
         dist as dist,
         hazards as hazards,
+        linalg as linalg,
         profiler as profiler,
         tools as tools,
         torch as torch,
@@ -220,6 +221,7 @@ if _typing.TYPE_CHECKING:
     from quadpy.profiler import profile as profile
     from quadpy.runtime.arrays.buffer_view import BufferView as BufferView
     from quadpy.runtime.arrays.quantised import BitpackedFields as BitpackedFields
+    from quadpy.simt.square import outer as outer
 
 _LATE: _typing.Final = {
     "clock": "clock_freq_hz",
@@ -231,6 +233,7 @@ _LATE: _typing.Final = {
     "profiler": "profile",
     "runtime.arrays.buffer_view": "BufferView",
     "runtime.arrays.quantised": "BitpackedFields",
+    "simt.square": "outer",
 }
 """Names that most programs do without, by the module that has them."""
 
@@ -241,6 +244,7 @@ def __getattr__(name: str) -> object:
         "algorithms",
         "dist",
         "hazards",
+        "linalg",
         "profiler",
         "tools",
         "torch",

@@ -5,6 +5,7 @@ from quadpy import algorithms as algorithms
 from quadpy import dist as dist
 from quadpy import graph as graph
 from quadpy import hazards as hazards
+from quadpy import linalg as linalg
 from quadpy import math as math
 from quadpy import profiler as profiler
 from quadpy import simt as simt
@@ -247,7 +248,7 @@ from quadpy.runtime.device.devices import memory_stats as memory_stats
 from quadpy.runtime.streams.event import Event as Event
 from quadpy.runtime.streams.stream import Stream as Stream
 from quadpy.runtime.streams.stream import use_stream as use_stream
-from quadpy.simt.tiles import outer as outer
+from quadpy.simt.square import outer as outer
 from quadpy.typed import Array as Array
 from quadpy.typed import Array0D as Array0D
 from quadpy.typed import Array1D as Array1D
@@ -481,6 +482,7 @@ __all__ = [
     "l",
     "length",
     "lgamma",
+    "linalg",
     "load_kernel",
     "log",
     "log10",

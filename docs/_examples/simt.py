@@ -7,6 +7,21 @@ import numpy as np
 import quadpy as qp
 
 
+def example_Tile() -> None:
+    @qp.kernel
+    def product(a: qp.Array2D[qp.f32], b: qp.Array2D[qp.f32], c: qp.Array2D[qp.f32]) -> None:
+        """One block makes 8 x 16 elements of c."""
+        qp.loop_config(block_dim=32)
+        for _ in range(32):
+            t = qp.simt.Tile[8, 16, qp.f32].zeros()
+            t += a[0:8, :] @ b[:, 0:16]
+            c[0:8, 0:16] = 2.0 * t
+
+    a, c = np.array([[1.0, 2.0], [3.0, 4.0]], np.float32), np.zeros((2, 2), np.float32)
+    product(a, a, c)
+    print(c.tolist())  # [[14.0, 20.0], [30.0, 44.0]]
+
+
 def example_Tile16x16() -> None:
     Tile = qp.simt.Tile16x16
 

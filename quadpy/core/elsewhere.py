@@ -20,7 +20,6 @@ _TABLE: Final = {
     "use qp.dist": "mpi nccl distributed multi_gpu",
     "use qp.graph.Graph, or ti.graph of quadpy.compat.taichi": "GraphBuilder CompiledGraph cuda_graph",
     "use ti.Texture of quadpy.compat.taichi": "Texture",
-    "use qp.solve and the other decompositions; ti.linalg of quadpy.compat.taichi has sparse matrices": "linalg",
     "use qp.types.ndarray": "any_arr ext_arr",
     "use kernel.compile, or `quadpy compile` on the command line": "aot",
     "use qp.kernel": "jit njit wp",

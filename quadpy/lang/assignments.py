@@ -26,7 +26,7 @@ from quadpy.lang.returns import annotated
 from quadpy.lang.scalars import cast
 from quadpy.lang.scope import import_value
 from quadpy.lang.structs import record_of
-from quadpy.lang.tiles import assign_tile, subtract_from_tile
+from quadpy.lang.tiles import assign_tile, change_tile
 from quadpy.lang.values import (
     ElementRef,
     Kind,
@@ -118,7 +118,7 @@ def assign_target(t: Trace, target: ast.expr, value: Value, span: Span) -> None:
 
 def stmt_AugAssign(t: Trace, node: ast.AugAssign) -> None:
     """Atomic where the target is in memory and such an operation exists, plain on local variables."""
-    if subtract_from_tile(t, node):
+    if change_tile(t, node):
         return None
     span, op = t.span(node), _ATOMIC_OPERATORS.get(type(node.op))
     target = place_of(t, node.target)

@@ -18,6 +18,7 @@ from quadpy.lang.literals import LITERAL_UNARY
 from quadpy.lang.scalars import cast, decide, operand, to_scalar
 from quadpy.lang.structs import record_of
 from quadpy.lang.texts import add_texts, percent_text
+from quadpy.lang.tiles import combined, is_tile
 from quadpy.lang.values import Kind, Record, Value, Vec, holds_runtime, is_number, is_runtime, kind_of, shape_text
 from quadpy.lang.vectors import broadcast, map_vec, matmul
 
@@ -27,6 +28,8 @@ Binary: TypeAlias = Callable[[Trace, type[ast.operator], Value, Value, Span], Va
 def unary(t: Trace, op: type[ast.unaryop], value: Value, span: Span) -> Value:
     if isinstance(value, Vec):
         return map_vec(t, lambda e: unary(t, op, e, span), value)
+    if op is ast.USub and is_tile(value):
+        return combined(t, ast.Mult, value, -1, span)
     if is_runtime(value):
         return _scalar_unary(t, op, value, span)
     if op is ast.Not:
@@ -58,6 +61,8 @@ def _percent(t: Trace, template: str, values: Value, span: Span) -> Value:
 
 def binary(t: Trace, op: type[ast.operator], a: Value, b: Value, span: Span) -> Value:
     """``a op b``."""
+    if is_tile(a) or is_tile(b):
+        return combined(t, op, a, b, span)
     if op is ast.MatMult:
         return matmul(t, a, b, span)
     if isinstance(a, str) and op is ast.Mod:

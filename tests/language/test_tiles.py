@@ -273,9 +273,8 @@ MISTAKES = {
     "t[:] = y[0:16, 0:16]": ("2 indices for an array of 3 dimensions", ""),
     "t[:] = y[0:16, 0:16, 0]": ("a tile takes the last two axes", "x\\[b, r0:r1, c0:c1\\]"),
     "t[:] = x[0:16:2, 0:16]": ("a slice of an array cannot have a step here", ""),
-    "t -= 1.0": ("an outer product can only be subtracted from a tile", "write t -= qp.outer"),
     "t += qp.outer(x[0:16, 0], x[0:16, 0])": (
-        "an outer product can only be subtracted from a tile",
+        "an outer product can only be subtracted from a Tile16x16 or Tile32x32",
         "write t -= qp.outer",
     ),
     "x[0:16, 0:16] = 1.0": ("an index must be an integer, not slice", "write a loop"),

@@ -32,6 +32,7 @@ PUBLIC = {
     "",
     "ad",
     "algorithms",
+    "linalg",
     "aliases",
     "api",
     "capabilities",
@@ -86,6 +87,7 @@ LAYERS = {
     "capabilities": Layer({"runtime"}),
     "clock": Layer({"", "runtime"}),  # its kernel is written as users write theirs
     "algorithms": Layer(INSIDE | {""}, {"numpy"}),  # its kernels are written as users write theirs
+    "linalg": Layer({"", "algorithms", "jit", "runtime", "simt"}),  # as algorithms
     "ad": Layer({"algorithms", "graph", "hostmath", "intrinsics", "jit", "lang", "runtime"}, {"numpy"}),
     "dist": Layer(INSIDE | {"", "graph"}, {"h5py", "mpi4py", "nccl", "numpy", "rocm", "torch"}),  # as algorithms
     "hazards": Layer({"runtime", "hazards.races"}, {"numpy"}),

@@ -34,7 +34,17 @@ def sources() -> dict[str, str]:
     for module, names in qp._LATE.items():
         where |= dict.fromkeys(names.split(), f"quadpy.{module}")
     where |= dict.fromkeys(names_of(TYPED, "__all__"), "quadpy.typed")
-    late = "ad", "algorithms", "dist", "hazards", "profiler", "tools", "torch", "view"  # loaded at their first use
+    late = (
+        "ad",
+        "algorithms",
+        "dist",
+        "hazards",
+        "linalg",
+        "profiler",
+        "tools",
+        "torch",
+        "view",
+    )  # loaded at their first use
     where |= dict.fromkeys(late, "quadpy")
     return {name: where[name] for name in qp.__all__ if name != "__version_str__"}
 

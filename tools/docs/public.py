@@ -14,7 +14,7 @@ from tools.docs import DOCS
 
 REFERENCE: Final = DOCS / "reference"
 MODULES: Final = (
-    "", "types", "types.quant", "math", "simt", "simt.block", "simt.subgroup", "simt.grid", "simt.warp", "algorithms", "graph", "hazards",
+    "", "types", "types.quant", "math", "simt", "simt.block", "simt.subgroup", "simt.grid", "simt.warp", "algorithms", "linalg", "graph", "hazards",
     "ad", "profiler", "view", "tools", "torch", "dist", "runtime",
 )  # fmt: skip
 """What has public names; an object with several names has its entry by the first."""

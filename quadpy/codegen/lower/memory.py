@@ -107,6 +107,8 @@ def element_address(s: Scope, array: ArrayOperands, place: ir.Element, pointer: 
 
 def _first_address(s: Scope, array: ArrayOperands, place: ir.Element, pointer: str) -> str:
     """A pointer to ``place``, without components that are chosen at run time."""
+    if array.type.space is Space.SHARED and s.rules.gpu is not None:
+        return _apart(s, array, place, pointer)
     if array.type.space is Space.SHARED:
         return _far(s, array, place, pointer, s.address_type)
     if s.narrow and not array.type.strided and not _advances(s, place):
@@ -135,6 +137,29 @@ def _near(s: Scope, array: ArrayOperands, place: ir.Element, pointer: str) -> st
         bytes_ = s.text.op(f"shl nuw i32 {offset}, {size.bit_length() - 1}") if size > 1 else offset
         where = s.text.op(f"{step} {where}, i64 {s.text.op(f'zext i32 {bytes_} to i64')}")
     return s.text.op(f"{step} {where}, i64 {constant * size}") if constant else where
+
+
+def _apart(s: Scope, array: ArrayOperands, place: ir.Element, pointer: str) -> str:
+    """An address in shared memory: what varies, then the constants, so that LLVM sees neighbours and loads vectors."""
+    parts = [_without_constant(e) for e in place.index]
+    constant = sum(c * factor for (_, c), factor in zip(parts, _factors(array.type, place), strict=True))
+    ty = s.address_type
+    index = [_index(s, e, ty) if e is not None else "0" for e, _ in parts]
+    offset, constant = _sum_of(s, array, place, index, f"part of {ty}"), constant + _component(array.type, place)
+    step = f"getelementptr {memory_type(place.type)}, {pointer}"
+    where = s.text.op(f"{step} {array.pointer}, {ty} {offset}") if offset != "0" else array.pointer
+    return s.text.op(f"{step} {where}, {ty} {constant}") if constant else where
+
+
+def _without_constant(e: ir.Expr) -> tuple[ir.Expr | None, int]:
+    """``e`` as a sum: what varies, if anything does, and a constant."""
+    match e:
+        case ir.Const(value=c):
+            return None, int(c)
+        case ir.Binary(op=ir.BinOp.ADD, lhs=lhs, rhs=ir.Const(value=c), type=t) if t.bits >= 32 and c >= 0:
+            return lhs, int(c)
+        case _:
+            return e, 0
 
 
 def _split_offset(s: Scope, array: ArrayOperands, place: ir.Element) -> tuple[str, int]:
@@ -211,14 +236,14 @@ def _times(s: Scope, a: str, b: str, ty: str) -> str:
         return "0"
     if "1" in (a, b):
         return b if a == "1" else a
-    return s.text.op(f"mul {_NO_WRAP[ty]} {ty} {a}, {b}")
+    return s.text.op(f"mul {_NO_WRAP[ty]} {a}, {b}")
 
 
 def _add(s: Scope, a: str, b: str, ty: str) -> str:
     if "0" in (a, b):
         return b if a == "0" else a
-    return s.text.op(f"add {_NO_WRAP[ty]} {ty} {a}, {b}")
+    return s.text.op(f"add {_NO_WRAP[ty]} {a}, {b}")
 
 
-_NO_WRAP: Final = {"i64": "nsw", "i32": "nuw"}
-"""Offsets of elements that exist are below 2**63, and below 2**32 where 32 bits are used."""
+_NO_WRAP: Final = {"i64": "nsw i64", "i32": "nuw i32", "part of i64": "i64", "part of i32": "i32"}
+"""Offsets of elements that exist are below 2**63, and below 2**32 where 32 bits are used; parts of a sum may be negative."""

@@ -16,7 +16,7 @@ from quadpy import Layout
 if TYPE_CHECKING:
     from quadpy import *  # noqa: F403  (all of it, under the other name; what follows stands in place of some)
 
-from quadpy.compat import _kinds, _linalg as linalg, _modules
+from quadpy.compat import _kinds, _linalg as linalg, _modules  # type: ignore[no-redef]
 from quadpy.compat._decompositions import polar_decompose, svd  # in place of quadpy's
 from quadpy.compat._kinds import *  # type: ignore[assignment]  # noqa: F403  (its Field in place of quadpy's)
 from quadpy.compat._language import INTERNAL, func, init, kernel  # type: ignore[no-redef, assignment]  # in place of quadpy's

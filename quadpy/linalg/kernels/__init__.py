@@ -1,0 +1,1 @@
+"""Kernels of ``qp.linalg``, written as users write theirs."""
