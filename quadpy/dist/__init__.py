@@ -8,6 +8,7 @@ from quadpy.core.completion import public_names
 from quadpy.core.importing import import_late
 from quadpy.dist.arrays import DistributedArray, DistributedField
 from quadpy.dist.captured import CapturedStep, capture
+from quadpy.dist.checkpoints import Checkpoint
 from quadpy.dist.collectives import allreduce, barrier, broadcast, gather
 from quadpy.dist.explain import explain
 from quadpy.dist.grid import Grid
@@ -16,6 +17,7 @@ from quadpy.jit.plan import Plan, PlansOfRanks
 
 __all__ = [
     "CapturedStep",
+    "Checkpoint",
     "DistributedArray",
     "DistributedField",
     "Grid",

@@ -8,6 +8,7 @@ import math
 import operator
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, ClassVar, Final
 
 from quadpy.core.copying import OneProcess
@@ -82,6 +83,8 @@ class Division(OneProcess):
         self._launches: dict[object, NDArray] = {}
         self.programs: weakref.WeakKeyDictionary[object, Any] = weakref.WeakKeyDictionary()
         """What each kernel's plan has made for the grid.  It refers to the grid, so the grid keeps it."""
+        self.saves: dict[Path, Any] = {}
+        """The last checkpoint of each path, which may still be under way."""
 
     @property
     def ndim(self) -> int:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from typing import Any
 
+from quadpy.core.public import public
+from quadpy.dist import checkpoints
 from quadpy.dist.arrays import DistributedArray, DistributedField
 from quadpy.dist.division import Division
 from quadpy.runtime.elements.types import DType
@@ -31,3 +35,36 @@ class Grid(Division):
         made = DistributedField.of(self, dtype, staggered)
         made.name = name
         return made
+
+    @public
+    def save(self, path: str | os.PathLike[str], /, **state: Any) -> checkpoints.Checkpoint:
+        """Write arrays of this grid to the folder ``path``, while the program goes on; all ranks call it together.
+
+        The values are those at the call; the arrays may be changed after it.  The folder holds the last checkpoint only,
+        and the one before it until the new one is complete.
+
+        Args:
+            path: a folder that all ranks see; it need not exist.
+            state: arrays and fields of this grid, numbers and texts, which must be equal on all ranks, each by its name.
+
+        Returns:
+            The checkpoint under way.  The next ``save`` or ``load`` of the same path waits for it, and so does the end of
+            the program.
+
+        Raises:
+            ArgumentError: a value of ``state`` is something else.
+            CheckpointError: h5py is missing, the folder has other files, or an earlier save there failed.
+            RanksDisagreeError: other ranks save something else.
+        """
+        return checkpoints.save(self, path, state)
+
+    @public
+    def load(self, path: str | os.PathLike[str]) -> dict[str, Any]:
+        """What ``save`` has written to ``path``, by name; arrays and fields as new arrays.  All ranks call it together.
+
+        The number of ranks may be another one than that which wrote it.
+
+        Raises:
+            CheckpointError: there is no checkpoint, a file is missing or damaged, or the grid has another shape.
+        """
+        return checkpoints.load(self, path)

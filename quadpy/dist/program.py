@@ -19,8 +19,7 @@ from quadpy.core.dtypes import Scalar, i32
 from quadpy.dist.arrays import DistributedArray, allocated
 from quadpy.dist.captured import apart, capture_of, outside
 from quadpy.dist.halo import Channel, Flight, HaloExchange, reaches_of
-from quadpy.dist.kernels.launches import count_launch
-from quadpy.dist.kernels.tiles import combine_tiles, reduce_tiles
+from quadpy.dist.kernels.tiles import combine_tiles, count_launch, reduce_tiles
 from quadpy.dist.localise import LocalKernel, LocalTask, identity
 from quadpy.dist.races import LoopRaces
 from quadpy.dist.reach import LoopReach, Reaches

@@ -208,7 +208,8 @@ class ArrayParameter:
         rows = kind == ALIGNED_ROWS
         aligned = rows or kind == ALIGNED
         array = array_of(BY_NAME[scalar], ndim, element, strided=kind == "strided", aligned=aligned, aligned_rows=rows)
-        return ArrayArg(array, writable, distributed=kind == DISTRIBUTED, clamped=self.clamped)
+        staggered = kind.removeprefix(DISTRIBUTED) if kind.startswith(DISTRIBUTED) else ""
+        return ArrayArg(array, writable, distributed=staggered, clamped=self.clamped)
 
     def check_rank(self, rank: int, text: str) -> None:
         """ArgumentError for elements of another rank, which are ``text``."""

@@ -130,6 +130,14 @@ CALLS: dict[str, Callable[[Any], object]] = {
 }
 
 
+def test_a_rank_takes_a_copy_of_its_own_elements():
+    u = Grid((12, 3)).ndarray(qp.f32)
+    own = u.owned_to_numpy()
+    u.fill(3)
+    assert type(own) is np.ndarray
+    assert not own.any()
+
+
 @pytest.mark.parametrize("name", CALLS)
 def test_a_call_of_one_rank_alone_is_an_error_on_all(name: str):
     """Beside another call of the others, and beside a kernel, whose halos it would have made stale on one rank only."""

@@ -87,7 +87,7 @@ LAYERS = {
     "clock": Layer({"", "runtime"}),  # its kernel is written as users write theirs
     "algorithms": Layer(INSIDE | {""}, {"numpy"}),  # its kernels are written as users write theirs
     "ad": Layer({"algorithms", "graph", "hostmath", "intrinsics", "jit", "lang", "runtime"}, {"numpy"}),
-    "dist": Layer(INSIDE | {"", "graph"}, {"mpi4py", "nccl", "numpy", "rocm", "torch"}),  # as algorithms
+    "dist": Layer(INSIDE | {"", "graph"}, {"h5py", "mpi4py", "nccl", "numpy", "rocm", "torch"}),  # as algorithms
     "hazards": Layer({"runtime", "hazards.races"}, {"numpy"}),
     "hazards.races": Layer({"jit"}),
     "profiler": Layer({"runtime", "hazards"}),  # the names of streams

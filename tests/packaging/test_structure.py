@@ -28,8 +28,7 @@ SMALL = {
         "codegen.lower.reductions", "examples._descent", "jit.options", "lang.hidden", "runtime.drivers.vendor_calls",
     },
     "one subject, which stands alone": {
-        "algorithms.kernels.random_keys", "compat._patterns", "codegen.plans.loads", "dist.grid", "dist.kernels.launches",
-        "hazards.races",
+        "algorithms.kernels.random_keys", "compat._patterns", "codegen.plans.loads", "dist.grid", "hazards.races",
         "ir.passes.unscaled_roots", "lang.graph_blocks", "lang.parsing", "runtime.device.synchronous",
     },
     "all nodes under one name": {"ir.nodes"},

@@ -83,7 +83,8 @@ class DistributedArray(HostAccess):
         self.halo_state = HaloState()
         self.serial = next(grid.serials)
         self.needs: dict[tuple[Widths, ...], tuple[Widths, ...]] = {}
-        self.type_key: TypeKey = type_key(DISTRIBUTED, dtype.name, grid.ndim, element)
+        staggered = "".join(str(m - n) for m, n in zip(lattice.shape, grid.shape, strict=True))
+        self.type_key: TypeKey = type_key(DISTRIBUTED + staggered, dtype.name, grid.ndim, element)
         self._allocate()
 
     @classmethod

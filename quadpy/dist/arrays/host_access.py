@@ -60,8 +60,7 @@ class HostAccess:
     @public
     def owned_to_numpy(self) -> npt.NDArray[Any]:
         """A copy of the elements that this rank owns.  This is the only call that a rank may make alone."""
-        found: npt.NDArray[Any] = self.local[(*self._where(self.lattice.block), ...)]
-        return found
+        return np.array(self.local[(*self._where(self.lattice.block), ...)])
 
     @public
     def owned_from_numpy(self, values: npt.ArrayLike) -> None:

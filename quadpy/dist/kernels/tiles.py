@@ -1,4 +1,4 @@
-"""Reductions of tiles, of their results, and of what ranks pass to a collective call."""
+"""Reductions of tiles, of their results, and of what ranks pass to a collective call; the count of calls that draw random numbers."""
 
 # No "from __future__ import annotations": kernels read their annotations.
 
@@ -91,3 +91,9 @@ def fold(parts: qp.types.ndarray(ndim=2), to: qp.types.ndarray(ndim=1), count: q
         for rank in range(1, parts.shape[0]):
             found = _combined(op, found, parts[rank, i])
         to[i] = found
+
+
+@qp.kernel
+def count_launch(launches: qp.types.ndarray(qp.u64, ndim=1)):
+    """Adds one; the number is in memory, so that launches of captured steps count, too."""
+    launches[0] += 1

@@ -250,7 +250,8 @@ def require_own(
             if low < block.low[axis] or high > block.high[axis]:
                 raise DistributedError(
                     f"{called} is distributed, and an iteration writes elements of other cells along axis {axis}",
-                    footprint.location, hint="each iteration may only write the elements of its own cell; read from neighbours instead",
+                    footprint.location, hint="each iteration may only write the elements of its own cell; read from neighbours instead, or add (+=) to elements "
+                    "of an array that the loop only adds to, at indices that are sums of its variables and constants",
                 )  # fmt: skip
 
 
