@@ -55,7 +55,11 @@ class Launch(NamedTuple):
 
     @property
     def touched(self) -> Sequence[KernelAccess]:
-        return tuple(accesses_of(self.plan, self.values))
+        found, count = tuple(accesses_of(self.plan, self.values)), len(self.arrays)
+        if all(each.array < count for each in found):
+            return found
+        kinds = ("read", "write")  # fields of a grid are not among the arrays: nothing is known of the others
+        return [KernelAccess(k, "an array", kind, None, None, False, "", None) for k in range(count) for kind in kinds]
 
     @property
     def draws(self) -> bool:
