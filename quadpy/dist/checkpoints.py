@@ -24,15 +24,18 @@ from quadpy.core.dtypes import BY_NAME
 from quadpy.core.messages import shown
 from quadpy.core.public import made_by, public
 from quadpy.dist.arrays import DistributedArray
+from quadpy.dist.arrays.structs import DistributedStructs
 from quadpy.dist.grid_files import (
     FORMAT,
     INDEX,
     begun_save,
     bytes_of,
     index_of,
+    kind_of,
     part_of,
     read_block,
     replace_index,
+    with_sum,
     write_block,
 )
 from quadpy.dist.transport.agreement import share_in
@@ -95,12 +98,17 @@ def save(grid: Division, path: str | os.PathLike[str], given: Mapping[str, Any])
     for name, array in arrays.items():
         if array.grid is not grid:
             raise ArgumentError(f"{name} is of another grid: {array.grid!r}", hint="each grid saves its own arrays")
+        if isinstance(array, DistributedStructs):
+            raise ArgumentError(
+                f"{name} is an array of structs, which checkpoints do not hold",
+                hint="copy its members to arrays of their own",
+            )
     if folder in grid.saves:
         grid.saves.pop(folder).wait()
     facts = {
         "format": FORMAT,
         "shape": grid.shape,
-        "arrays": {name: [array.dtype.name, array.element_shape] for name, array in arrays.items()},
+        "arrays": {name: kind_of(array) for name, array in arrays.items()},
         "numbers": numbers,
     }
     _shared(grid, f"saving {folder} with {json.dumps(facts)}", b"")
@@ -113,18 +121,19 @@ def save(grid: Division, path: str | os.PathLike[str], given: Mapping[str, Any])
     place, offsets = json.loads(begun)
 
     def write() -> None:
-        inside, sums = folder / place, {}
+        inside, written = folder / place, {}
         try:
             for name, values in blocks.items():
-                write_block(inside / f"{name}.h5", offsets[name], grid.shape, grid.block, values)
-                sums[name] = zlib.crc32(bytes_of(values))
+                lattice = arrays[name].lattice
+                write_block(inside / f"{name}.h5", offsets[name], lattice.shape, lattice.block, values)
+                written[name] = [*lattice.block, zlib.crc32(bytes_of(values))]
         except OSError as error:
             replace_index(inside / f"rank-{rank}.json", {"error": f"{error} on rank {rank}"})
             raise
-        replace_index(inside / f"rank-{rank}.json", {"low": grid.block.low, "high": grid.block.high, "sums": sums})
+        replace_index(inside / f"rank-{rank}.json", written)
         if rank == 0:
             parts = [part_of(inside / f"rank-{other}.json", other) for other in range(grid.world.size)]
-            replace_index(folder / INDEX, {**facts, "folder": place, "blocks": parts})
+            replace_index(folder / INDEX, with_sum({**facts, "folder": place, "blocks": parts}))
             for old in folder.glob("state-*"):
                 if old.name != place:
                     shutil.rmtree(old, ignore_errors=True)
@@ -152,16 +161,16 @@ def load(grid: Division, path: str | os.PathLike[str]) -> dict[str, Any]:
     found: dict[str, Numbers] = {}
     failure = ""
     try:
-        for name, (dtype, element) in facts["arrays"].items():
-            file = folder / facts["folder"] / f"{name}.h5"
-            found[name] = read_block(file, name, dtype, element, grid, facts["blocks"])
+        for name, kind in facts["arrays"].items():
+            blocks = [part[name] for part in facts["blocks"][grid.world.rank :: grid.world.size]]
+            found[name] = read_block(folder / facts["folder"] / f"{name}.h5", name, kind, grid, blocks)
     except CheckpointError as error:
         failure = error.message
     if failure := _first(_shared(grid, f"reading {folder}", failure.encode())):
         raise CheckpointError(failure, hint=_INSTALL if "h5py" in failure else "load an older copy of the checkpoint")
     state: dict[str, Any] = dict(facts["numbers"])
-    for name, (dtype, element) in facts["arrays"].items():
-        state[name] = made = DistributedArray(grid, BY_NAME[dtype], tuple(element))
+    for name, (dtype, staggered, element) in facts["arrays"].items():
+        state[name] = made = DistributedArray(grid, grid.lattice(staggered), BY_NAME[dtype], tuple(element))
         made.owned_from_numpy(found[name])
     return state
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Sequence
 from typing import Any
 
+from quadpy.core.importing import import_late
 from quadpy.core.public import public
 from quadpy.dist import checkpoints
 from quadpy.dist.arrays import DistributedArray, DistributedField
-from quadpy.dist.division import Division
-from quadpy.runtime.elements.types import DType
+from quadpy.dist.division import Division, for_each_axis
+from quadpy.dist.lattice import Lattice
+from quadpy.errors import ArgumentError
+from quadpy.runtime.elements.types import DType, element_of
 
 
 class Grid(Division):
@@ -20,19 +24,33 @@ class Grid(Division):
         """An array of zeros, which kernels take as a parameter.
 
         Args:
-            dtype: a scalar, vector or matrix type.
+            dtype: a scalar, vector, matrix or struct type.
             staggered: for each axis, whether there is an element for each face between cells rather than for each cell:
                 one more.  Face i is below cell i.  ``(True, False)`` has the faces across the first axis, and one
                 value is for all axes: ``True`` has corners.
 
         Raises:
-            ArgumentError: ``dtype`` is a struct, or a periodic axis is staggered, whose last face is its first.
+            ArgumentError: a periodic axis is staggered, whose last face is its first.
         """
-        return DistributedArray.of(self, dtype, staggered)
+        if _is_struct(dtype):
+            made: DistributedArray = import_late("quadpy.dist.arrays.structs").DistributedStructs(
+                self, self._staggered(staggered), dtype
+            )
+            return made
+        return DistributedArray(self, self._staggered(staggered), *element_of(dtype))
 
     def field(self, dtype: DType, *, staggered: bool | Sequence[bool] = False, name: str = "") -> DistributedField:
-        """A field of zeros, which kernels use by name; arguments as of ``ndarray``, ``name`` is shown in messages."""
-        made = DistributedField.of(self, dtype, staggered)
+        """A field of zeros, which kernels use by name; arguments as of ``ndarray``, ``name`` is shown in messages.
+
+        Raises:
+            ArgumentError: as ``ndarray``, or ``dtype`` is a struct.
+        """
+        if _is_struct(dtype):
+            raise ArgumentError(
+                "a field of a grid cannot hold structs",
+                hint="make an ndarray of the grid, or one field for each member",
+            )
+        made = DistributedField(self, self._staggered(staggered), *element_of(dtype))
         made.name = name
         return made
 
@@ -68,3 +86,16 @@ class Grid(Division):
             CheckpointError: there is no checkpoint, a file is missing or damaged, or the grid has another shape.
         """
         return checkpoints.load(self, path)
+
+    def _staggered(self, staggered: bool | Sequence[bool]) -> Lattice:
+        axes = for_each_axis(staggered, self.ndim, "staggered")
+        if any(map(operator.and_, axes, self.periodic)):
+            raise ArgumentError(
+                f"staggered={staggered}: the last face along a periodic axis is the first one again",
+                hint="do not stagger that axis; an array of cells has all its faces, face i below cell i",
+            )
+        return self.lattice(axes)
+
+
+def _is_struct(dtype: object) -> bool:
+    return getattr(dtype, "__quadpy_constructor__", None) == "struct"

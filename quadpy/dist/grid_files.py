@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+import operator
 import os
 import threading
 import time
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,6 +24,7 @@ from quadpy.runtime.elements.numpy_types import Numbers
 from quadpy.settings import settings, variable
 
 if TYPE_CHECKING:
+    from quadpy.dist.arrays import DistributedArray
     from quadpy.dist.division import Division
 
 INDEX: Final = "checkpoint.json"
@@ -42,14 +44,24 @@ def begun_save(folder: Path, facts: Mapping[str, Any]) -> str:
         place = f"state-{1 + max(_states(folder), default=0)}"
         (folder / place).mkdir(parents=True)
         offsets = {
-            name: _new_file(
-                h5py, folder / place / f"{name}.h5", name, (*facts["shape"], *element), numpy_type(BY_NAME[dtype])
-            )
-            for name, (dtype, element) in facts["arrays"].items()
+            name: _new_file(h5py, folder / place / f"{name}.h5", name, *_layout_of(kind, facts["shape"]))
+            for name, kind in facts["arrays"].items()
         }
     except (OSError, ImportError) as error:
         return f"!{folder} cannot be written: {error}"
     return json.dumps([place, offsets])
+
+
+def kind_of(array: DistributedArray) -> tuple[str, list[bool], tuple[int, ...]]:
+    """The type of an array's numbers, along which axes it has faces rather than cells, and the shape of its elements."""
+    staggered = [n != cells for n, cells in zip(array.shape, array.grid.shape, strict=True)]
+    return array.dtype.name, staggered, array.element_shape
+
+
+def _layout_of(kind: Sequence[Any], cells: Sequence[int]) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """The shape and the type of the numbers of an array of this ``kind`` in a file."""
+    dtype, staggered, element = kind
+    return (*map(operator.add, cells, staggered), *element), np.dtype(numpy_type(BY_NAME[dtype]))
 
 
 def _states(folder: Path) -> list[int]:
@@ -124,6 +136,12 @@ def replace_index(file: Path, facts: Any) -> None:
     aside.replace(file)
 
 
+def with_sum(facts: dict[str, Any]) -> dict[str, Any]:
+    """An index with the checksum of what it says."""
+    said = {name: value for name, value in facts.items() if name != "sum"}
+    return {**said, "sum": zlib.crc32(json.dumps(said).encode())}
+
+
 def index_of(folder: Path) -> str:
     """The index of a checkpoint; ``!`` and what is wrong with it."""
     file = folder / INDEX
@@ -132,33 +150,34 @@ def index_of(folder: Path) -> str:
         facts = json.loads(text)
         if facts["format"] != FORMAT:
             return f"!{file} has the format {facts['format']!r}, and this quadpy reads {FORMAT!r}"
-        _ = facts["shape"], facts["folder"], facts["blocks"], facts["numbers"], facts["arrays"].items()
+        if with_sum(facts)["sum"] != facts["sum"]:
+            return f"!{file} is damaged, or not the index of a checkpoint"
     except FileNotFoundError:
         return f"!there is no checkpoint in {folder}: {INDEX} is missing"
     except OSError as error:
         return f"!{file} cannot be read: {error}"
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError):
         return f"!{file} is damaged, or not the index of a checkpoint"
     return text
 
 
 def read_block(
-    file: Path, name: str, dtype: str, element: list[int], grid: Division, blocks: list[dict[str, Any]]
+    file: Path, name: str, kind: Sequence[Any], grid: Division, blocks: Sequence[tuple[Any, Any, int]]
 ) -> Numbers:
-    """The numbers of the rank's block; each rank also checks some of the blocks that were written."""
-    expected, kind = (*grid.shape, *element), np.dtype(numpy_type(BY_NAME[dtype]))
+    """The numbers of the rank's block of an array of this ``kind``, after a check of ``blocks`` that were written.
+
+    Each of these has its first element, its end and its checksum.
+    """
+    expected, dtype = _layout_of(kind, grid.shape)
     try:
         with import_late("h5py").File(file, "r") as opened:
             values = opened[name]
-            if values.shape != expected or values.dtype != kind:
-                raise CheckpointError(f"{file} has {values.dtype} of shape {values.shape}, not {kind} of {expected}")
-            for written in blocks[grid.world.rank :: grid.world.size]:
-                cells = tuple(map(slice, written["low"], written["high"]))
-                if zlib.crc32(bytes_of(values[cells])) != written["sums"][name]:
-                    raise CheckpointError(
-                        f"{file} is damaged: cells {written['low']} to {written['high']} have changed"
-                    )
-            found: Numbers = values[tuple(map(slice, *grid.block))]
+            if values.shape != expected or values.dtype != dtype:
+                raise CheckpointError(f"{file} has {values.dtype} of shape {values.shape}, not {dtype} of {expected}")
+            for low, high, checksum in blocks:
+                if zlib.crc32(bytes_of(values[tuple(map(slice, low, high))])) != checksum:
+                    raise CheckpointError(f"{file} is damaged: elements {low} to {high} have changed")
+            found: Numbers = values[tuple(map(slice, *grid.lattice(kind[1]).block))]
             return found
     except ImportError as error:
         raise CheckpointError(f"{file} cannot be read: {error}") from None

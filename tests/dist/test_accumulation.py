@@ -13,7 +13,7 @@ from thread_ranks import run_ranks
 
 import quadpy as qp
 from quadpy.dist import Grid
-from quadpy.errors import DistributedError, KernelIndexError
+from quadpy.errors import DistributedError, KernelIndexError, KernelSyntaxError
 
 A1, A2 = qp.types.ndarray(qp.f32, ndim=1), qp.types.ndarray(qp.f32, ndim=2)
 vec2 = qp.types.vector(2, qp.f32)
@@ -57,6 +57,47 @@ def sums_and_changes(u: A2, v: A2) -> qp.f32:
 @pytest.mark.parametrize("kernel", [spread, by_loops, sums_and_changes])
 def test_neighbours_get_sums(kernel: Any):
     same_on_ranks(kernel, (13, 9), {"u": (qp.f32, False), "v": (qp.f32, False)})
+
+
+@qp.kernel
+def some_leave_early(u: A2, v: A2):
+    for i, j in u:
+        if u[i, j] > 5.0:
+            continue
+        s, k = 0.0, 0
+        while k < 3 and s < 10.0:
+            s += abs(u[i, j])
+            k += 1
+        if i + 1 < u.shape[0]:
+            v[i + 1, j] += s
+        if u[i, j] < -5.0:
+            continue
+        v[i, j] += 2 * u[i, j] + qp.random(qp.f32)
+        if j > 0:
+            v[i, j - 1] += qp.random(qp.f32)
+
+
+def test_jumps_and_random_numbers():
+    qp.init(arch=qp.cpu)  # which counts launches from 0
+    arrays = {"u": (qp.f32, False), "v": (qp.f32, False)}
+    same_on_ranks(some_leave_early, (13, 9), arrays)
+
+
+@pytest.mark.parametrize("watch", [qp.hazards.check, qp.profile], ids=["hazards", "profile"])
+def test_watched_steps(watch: Any):
+    def program() -> Any:
+        grid = Grid((13, 9))
+        u, v = grid.ndarray(qp.f32), grid.ndarray(qp.f32, staggered=(False, True))
+        u.from_numpy(np.arange(117, dtype=np.float32).reshape(13, 9))
+        with watch():
+            made = qp.dist.capture(lambda: spread(u, v))
+            made.launch()
+            spread(u, v)
+        return v.to_numpy().tobytes()
+
+    qp.init(arch=qp.cpu)
+    (alone,) = run_ranks(1, program)
+    assert run_ranks(2, program) == [alone] * 2
 
 
 @qp.kernel
@@ -157,6 +198,38 @@ def test_what_is_no_sum_is_refused(kernel: Any, line: str):
         run_ranks(2, program)
     assert line in str(caught.value)
     assert kernel is by_data or "an array that the loop only adds to" in str(caught.value).partition("hint:")[2]
+
+
+@qp.kernel
+def speaking(u: A1, v: A1):
+    for i in u:
+        if i > 0:
+            print("cell", i)
+            v[i - 1] += u[i]
+
+
+@qp.kernel
+def speaking_of_cells(u: A1, v: A1):
+    for i in u:
+        if i > 0:
+            v[i - 1] += u[i]
+        if u[i] > 0.5:
+            print("cell", i)
+
+
+def test_a_loop_prints_once_or_is_refused(capfd: pytest.CaptureFixture[str]):
+    def program(kernel: Any) -> None:
+        grid = Grid((8,))
+        u, v = grid.ndarray(qp.f32), grid.ndarray(qp.f32)
+        u[3] = 1.0
+        kernel(u, v)
+
+    qp.init(arch=qp.cpu)
+    run_ranks(2, lambda: program(speaking_of_cells))
+    assert capfd.readouterr().out.splitlines() == ["cell 3"]
+    with pytest.raises(KernelSyntaxError, match="not known which rank prints") as caught:
+        run_ranks(2, lambda: program(speaking))
+    assert 'print("cell", i)' in str(caught.value)
 
 
 @qp.kernel
@@ -262,7 +335,11 @@ def kernel_of(rng: random.Random, axes: int, periodic: tuple[bool, ...]) -> tupl
         lines += [
             f"    for {', '.join(names)} in {'u' if rng.random() < 0.5 else f'qp.ndrange({chr(44).join(parts)})'}:"
         ]
-        lines += [f"        w = {source}[{', '.join(names)}]", "        for d in range(-1, 2):"]
+        lines += [
+            f"        w = {source}[{', '.join(names)}]",
+            *(["        if w > 9:", "            continue"] if rng.random() < 0.3 else []),
+            "        for d in range(-1, 2):",
+        ]
         for _ in range(rng.randint(1, 3)):
             found = [
                 index_text(rng, name, f"{target}.shape[{axis}]", wraps=periodic[axis])

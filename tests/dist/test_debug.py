@@ -197,15 +197,17 @@ def test_errors_have_global_indices(program: Callable[[Any], None], ranks: tuple
 EXAMPLES = """
     import hashlib
     import quadpy as qp
-    from quadpy.examples import heat, lattice_boltzmann, poisson
+    from quadpy.examples import cavity, heat, lattice_boltzmann, poisson
 
     qp.init(arch=qp.cpu, debug=DEBUG)
     metal, channel = heat.Metal(16), lattice_boltzmann.Channel(12)
     for _ in range(2):
         metal.step()
         channel.step()
+    box = cavity.Cavity(12, relaxations=3)
+    box.step()
     found, count = poisson.solve(poisson.random_charges(20, 5), 5)
-    arrays = metal.u.to_numpy(), channel.f.to_numpy(), channel.vorticity(), found
+    arrays = metal.u.to_numpy(), channel.f.to_numpy(), channel.vorticity(), found, box.u.to_numpy(), box.p.to_numpy()
     print(*(hashlib.sha256(each.tobytes()).hexdigest()[:16] for each in arrays), heat.mean(metal.u), count, flush=True)
 """
 

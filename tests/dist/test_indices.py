@@ -462,14 +462,6 @@ def test_refused_with_its_line(kernel: Any, words: str, line: str, hint: str):
     assert hint in str(caught.value).partition("hint:")[2]
 
 
-def test_structs_are_refused():
-    pair = qp.types.struct(a=qp.f32, b=qp.i32)
-    for make in (Grid((8,)).ndarray, Grid((8,)).field):
-        with pytest.raises(qp.ArgumentError, match="distributed arrays cannot hold structs") as caught:
-            make(pair)
-        assert "one array for each member" in str(caught.value)
-
-
 def test_python_does_not_run_them():
     qp.init(arch=qp.python)
     grid = Grid((8,))

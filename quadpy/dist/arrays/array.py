@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import operator
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from quadpy.core.completion import shows
@@ -15,12 +14,11 @@ from quadpy.dist.arrays.halo_state import HaloState
 from quadpy.dist.arrays.host_access import HostAccess
 from quadpy.dist.arrays.memory import again, allocated, kept_of
 from quadpy.dist.boxes import Widths
-from quadpy.dist.division import Division, for_each_axis
+from quadpy.dist.division import Division
 from quadpy.dist.lattice import Lattice
 from quadpy.errors import ArgumentError, CaptureError
 from quadpy.runtime.arrays.foreign_host import DISTRIBUTED, is_wide, type_key
 from quadpy.runtime.arrays.view import TypeKey
-from quadpy.runtime.elements.types import DType, element_of
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -84,21 +82,18 @@ class DistributedArray(HostAccess):
         self.serial = next(grid.serials)
         self.needs: dict[tuple[Widths, ...], tuple[Widths, ...]] = {}
         staggered = "".join(str(m - n) for m, n in zip(lattice.shape, grid.shape, strict=True))
-        self.type_key: TypeKey = type_key(DISTRIBUTED + staggered, dtype.name, grid.ndim, element)
+        name, shape = self._key
+        self.type_key: TypeKey = type_key(DISTRIBUTED + staggered, name, grid.ndim, shape)
         self._allocate()
 
-    @classmethod
-    def of(cls, grid: Division, dtype: DType, staggered: bool | Sequence[bool]) -> Self:
-        """An array of zeros; ArgumentError for structs, and for faces along a periodic axis."""
-        if getattr(dtype, "__quadpy_constructor__", None) == "struct":
-            raise ArgumentError("distributed arrays cannot hold structs", hint="use one array for each member")
-        axes = for_each_axis(staggered, grid.ndim, "staggered")
-        if any(map(operator.and_, axes, grid.periodic)):
-            raise ArgumentError(
-                f"staggered={staggered}: the last face along a periodic axis is the first one again",
-                hint="do not stagger that axis; an array of cells has all its faces, face i below cell i",
-            )
-        return cls(grid, grid.lattice(axes), *element_of(dtype))
+    @property
+    def _key(self) -> tuple[str, tuple[int, ...]]:
+        """The name of the elements' numbers and the shape of an element, in keys of types."""
+        return self.dtype.name, self.element_shape
+
+    def _like(self) -> Self:
+        """A new array with elements of the same type."""
+        return type(self)(self.grid, self.lattice, self.dtype, self.element_shape)
 
     # ------------------------------------------------------------------- halos
 
@@ -119,7 +114,7 @@ class DistributedArray(HostAccess):
                     "graph uses it",
                     hint="make the call once before the first capture",
                 )
-            owned = self.owned_to_numpy()
+            owned = self._owned()
             self.halo = halo
             self._allocate()
             self._write_block(owned)
@@ -147,8 +142,8 @@ class DistributedArray(HostAccess):
 
     def __copy__(self) -> Self:
         """A separate array with the same elements; all ranks make it together."""
-        made = type(self)(self.grid, self.lattice, self.dtype, self.element_shape)
-        made._write_block(self.owned_to_numpy())  # noqa: SLF001 - of the same class
+        made = self._like()
+        made._write_block(self._owned())  # noqa: SLF001 - of the same class
         return made
 
     def __deepcopy__(self, memo: object) -> Self:

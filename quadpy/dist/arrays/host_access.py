@@ -60,7 +60,7 @@ class HostAccess:
     @public
     def owned_to_numpy(self) -> npt.NDArray[Any]:
         """A copy of the elements that this rank owns.  This is the only call that a rank may make alone."""
-        return np.array(self.local[(*self._where(self.lattice.block), ...)])
+        return self._shown(self._owned())
 
     @public
     def owned_from_numpy(self, values: npt.ArrayLike) -> None:
@@ -70,7 +70,7 @@ class HostAccess:
             ArgumentError: ``values`` does not have the shape of the block.
             RanksDisagreeError: another rank makes another call.
         """
-        expected, source = self.lattice.block.shape + self.element_shape, np.asarray(values)
+        expected, source = self.lattice.block.shape + self.element_shape, self._numbers(values)
         if source.shape != expected:
             raise ArgumentError(
                 f"an array of shape {source.shape} does not fit the block of {self!r}, which takes {expected}"
@@ -85,13 +85,13 @@ class HostAccess:
         """Set every element to ``value``."""
         self._agree("fill")
         self._used()
-        self.local.fill(value)
+        self._target.fill(value)
         self.halo_state.clear()
 
     @public
     def from_numpy(self, values: npt.ArrayLike) -> None:
         """Set all elements to ``values``: each rank passes the whole array, and takes its own part."""
-        source = np.asarray(values)
+        source = self._numbers(values)
         if source.shape != self.shape + self.element_shape:
             raise ArgumentError(
                 f"an array of shape {source.shape} does not fit {self!r}, which takes {self.shape + self.element_shape}",
@@ -120,7 +120,7 @@ class HostAccess:
             )
         self._agree(f"copy_from({other!r})")
         if other.dtype != self.dtype:
-            self._write_block(other.owned_to_numpy())
+            self._write_block(other._owned())  # noqa: SLF001 - of the same class
             return
         for each in (self, other):
             each._used()  # noqa: SLF001 - of the same class
@@ -137,12 +137,12 @@ class HostAccess:
     def to_numpy(self) -> npt.NDArray[Any]:
         """All elements, on every rank."""
         self._refuse_reading_in_capture()
-        own = np.ascontiguousarray(self.owned_to_numpy())
+        own = np.ascontiguousarray(self._owned())
         whole = np.empty(self.shape + self.element_shape, own.dtype)
         for box, part in zip(self.lattice.blocks, self._shared("to_numpy", own.tobytes()), strict=True):
             stored = np.frombuffer(part, own.dtype).reshape(box.shape + self.element_shape)
             whole[tuple(map(slice, box.low, box.high))] = stored
-        return whole
+        return self._shown(whole)
 
     @public
     def __getitem__(self, index: object) -> Any:
@@ -152,7 +152,7 @@ class HostAccess:
         stored = b"" if here is None else np.asarray(here, numpy_type(self.dtype)).tobytes()
         found = self._shared(f"reading element {cell}", stored)[self.lattice.owner(cell)]
         value = np.frombuffer(found, numpy_type(self.dtype)).reshape(self.element_shape)
-        return wrap(value.copy(), self.dtype, functools.partial(self._set_part, cell))
+        return self._element(value.copy(), cell)
 
     @public
     def __setitem__(self, index: object, value: Any) -> None:
@@ -160,10 +160,31 @@ class HostAccess:
         self._agree(f"setting element {cell}")
         self._used()
         if self._owns(cell):
-            self.local[self._at(cell)] = value
+            self._target[self._at(cell)] = value
         self.halo_state.clear()
 
     # ------------------------------------------------------------------- how
+
+    @property
+    def _target(self) -> Any:
+        """The local array, as the host writes elements of it."""
+        return self.local
+
+    def _owned(self) -> npt.NDArray[Any]:
+        """A copy of the numbers of the own block."""
+        return np.array(self.local[(*self._where(self.lattice.block), ...)])
+
+    def _shown(self, numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """What the host gets for ``numbers``."""
+        return numbers
+
+    def _numbers(self, values: Any) -> npt.NDArray[Any]:
+        """The reverse of ``_shown``."""
+        return np.asarray(values)
+
+    def _element(self, numbers: npt.NDArray[Any], cell: tuple[int, ...]) -> Any:
+        """The value of an element, whose parts can be set."""
+        return wrap(numbers, self.dtype, functools.partial(self._set_part, cell))
 
     def _set_part(self, cell: tuple[int, ...], part: Any, values: Numbers) -> None:
         """Write a part of the vector or matrix in ``cell``."""

@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
+from quadpy.errors import KernelSyntaxError
 from quadpy.ir import nodes as ir
 from quadpy.ir.grad.exact import Memory, exact_sums
 from quadpy.ir.grad.gather import Gatherer
 from quadpy.ir.grad.maths import Names
 from quadpy.ir.grad.parts import part_for
+from quadpy.ir.grad.structured import structured
 from quadpy.ir.passes.atomics import plain_steps, without_unused
 from quadpy.ir.walk import map_children, walk
 
@@ -57,29 +59,52 @@ def gathered(kernel: ir.Kernel, arrays: Iterable[str], staggered: Mapping[str, s
 
     for stmt in kernel.body.stmts:
         if kernel.noalias and isinstance(stmt, ir.ParallelFor) and not stmt.shared:
-            stmts += _loops(kernel, visit(without_unused(stmt)), names, twins, None)  # type: ignore[arg-type]  # a loop for a loop
+            stmts += _gathered(kernel, visit(without_unused(stmt)), names, twins)  # type: ignore[arg-type]  # a loop for a loop
         else:
             stmts.append(stmt)
     return replace(kernel, body=replace(kernel.body, stmts=tuple(stmts)))
 
 
+def _gathered(
+    kernel: ir.Kernel, loop: ir.ParallelFor, names: Names, twins: Mapping[str, str]
+) -> Iterator[ir.ParallelFor]:
+    """Gathers, which have no jumps and report nothing to the host, and then what remains of ``loop``, which does."""
+    gatherer, done = Gatherer(kernel, replace(loop, body=structured(loop.body, names)), names, twins), set[str]()
+    for array, sites in gatherer.sites(gatherer.own()).items():
+        solved = gatherer.inverses(sites)
+        if solved is not None and (groups := gatherer.groups(solved)) is not None:
+            done.add(array)
+            yield gatherer.gather(array, groups)
+    whole = Gatherer(kernel, loop, names, twins) if done else gatherer
+    kept = {id(each.stmt) for each in whole.accesses if each.place.array not in done or whole.is_fixed(each.place)}
+    rest = part_for(kernel, loop, kept | _slots(loop)) if done else loop
+    if rest is None:
+        return
+    touches = any(isinstance(node, ir.Element) and node.array in twins for node in walk(rest))
+    printing = next((node for node in walk(rest) if isinstance(node, ir.Print)), None)
+    if done and printing is not None and not touches:
+        raise KernelSyntaxError(
+            "this loop only adds to elements of other cells, so that it is not known which rank prints", printing.span,
+            hint="print in a separate loop, which reads an array of the grid",
+        )  # fmt: skip
+    yield rest
+
+
 def _loops(
-    kernel: ir.Kernel, loop: ir.ParallelFor, names: Names, twins: Mapping[str, str], memory: Memory | None
+    kernel: ir.Kernel, loop: ir.ParallelFor, names: Names, twins: Mapping[str, str], memory: Memory
 ) -> Iterator[ir.Stmt]:
     gatherer = Gatherer(kernel, loop, names, twins)
     done, plain = set[int](), set[int]()
-    for array, sites in gatherer.sites(gatherer.own() if memory is None else gatherer.apart()).items():
+    for array, sites in gatherer.sites(gatherer.apart()).items():
         ids = {id(site.stmt) for site in sites}
         solved = gatherer.inverses(sites)
-        if memory is not None and solved is not None and gatherer.is_apart(solved):
+        if solved is not None and gatherer.is_apart(solved):
             plain |= ids
             continue
         groups = None if solved is None else gatherer.groups(solved)
         if groups is not None:
             done |= ids
             yield gatherer.gather(array, groups)
-            continue
-        if memory is None:
             continue
         part = part_for(kernel, loop, ids)
         if part is not None and gatherer.is_pure(part) and not kernel.fast_math:
