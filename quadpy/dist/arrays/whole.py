@@ -1,0 +1,51 @@
+"""All elements of a distributed array, on the device of each rank."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from quadpy.core.dtypes import i32
+from quadpy.core.importing import import_late
+from quadpy.dist.transport.protocol import FlatPart, Receive, Send
+from quadpy.runtime.arrays.ndarray import NDArray, ndarray
+from quadpy.runtime.arrays.reinterpret import over_memory_of
+
+if TYPE_CHECKING:
+    from quadpy.dist.arrays.array import DistributedArray
+    from quadpy.dist.boxes import Box
+    from quadpy.runtime.streams.stream import Stream
+
+
+def gather_whole(array: DistributedArray, to: NDArray, stream: Stream) -> None:
+    """Put all elements of ``array``, which are numbers, into ``to`` on every rank; all ranks call it together."""
+    lattice, world = array.lattice, array.grid.world
+    ends = list(itertools.accumulate(block.size for block in lattice.blocks))
+    parts = ndarray(array.dtype, ends[-1])
+    boxes = import_late("quadpy.dist.kernels.boxes")
+
+    def part_of(rank: int) -> FlatPart:
+        size = lattice.blocks[rank].size
+        return FlatPart(parts, ends[rank] - size, size)
+
+    own, here = lattice.block, part_of(world.rank)
+    mine = over_memory_of(parts, array.dtype, (own.size,), here.start * array.dtype.nbytes)
+    corner = [a - b for a, b in zip(own.low, array.start, strict=True)]
+    boxes.pack(array.numbers, mine, _table([(0, corner, own)]), stream=stream)
+    others = [rank for rank in range(world.size) if rank != world.rank]
+    sends, receives = [Send(peer, here) for peer in others], [Receive(peer, part_of(peer)) for peer in others]
+    world.transport.start_exchange(sends, receives, stream).finish()
+    whole = over_memory_of(to, array.dtype, (*(1,) * (3 - array.ndim), *array.shape))
+    rows = [(end - block.size, block.low, block) for end, block in zip(ends, lattice.blocks, strict=True)]
+    boxes.unpack(whole, parts, _table(rows), stream=stream)
+
+
+def _table(rows: Sequence[tuple[int, list[int] | tuple[int, ...], Box]]) -> NDArray:
+    """Where each box begins in the buffer, its corner in the array, and its extents."""
+    made = ndarray(i32, (len(rows), 7))
+    pad = 3 - len(rows[0][1])
+    made.from_numpy(np.array([(at, *(0,) * pad, *low, *(1,) * pad, *box.shape) for at, low, box in rows], np.int32))
+    return made
