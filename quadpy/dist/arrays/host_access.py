@@ -168,7 +168,8 @@ class HostAccess:
         """Put all elements into ``to``, on the device of every rank, for an algorithm."""
         refuse_in_capture(current_device(), f"an algorithm over {self!r}", "call it before the capture")
         self._agree("an algorithm over all elements")
-        import_late("quadpy.dist.arrays.whole").gather_whole(self, to, stream_of(current_device(), stream))
+        gather = import_late("quadpy.dist.arrays.whole").gather_whole
+        gather(self.lattice, self.grid.world, self.numbers, self.start, to, stream_of(current_device(), stream))
 
     # ------------------------------------------------------------------- how
 

@@ -15,16 +15,21 @@ from quadpy.runtime.arrays.ndarray import NDArray, ndarray
 from quadpy.runtime.arrays.reinterpret import over_memory_of
 
 if TYPE_CHECKING:
-    from quadpy.dist.arrays.array import DistributedArray
     from quadpy.dist.boxes import Box
+    from quadpy.dist.lattice import Lattice
+    from quadpy.dist.world import World
     from quadpy.runtime.streams.stream import Stream
 
 
-def gather_whole(array: DistributedArray, to: NDArray, stream: Stream) -> None:
-    """Put all elements of ``array``, which are numbers, into ``to`` on every rank; all ranks call it together."""
-    lattice, world = array.lattice, array.grid.world
+def gather_whole(
+    lattice: Lattice, world: World, local: NDArray, start: Sequence[int], to: NDArray, stream: Stream
+) -> None:
+    """Put all numbers of an array into ``to`` on every rank; all ranks call it together.
+
+    ``local`` has those of the rank and its halo, with three axes; its first is number ``start`` of the array.
+    """
     ends = list(itertools.accumulate(block.size for block in lattice.blocks))
-    parts = ndarray(array.dtype, ends[-1])
+    parts = ndarray(to.dtype, ends[-1])
     boxes = import_late("quadpy.dist.kernels.boxes")
 
     def part_of(rank: int) -> FlatPart:
@@ -32,13 +37,13 @@ def gather_whole(array: DistributedArray, to: NDArray, stream: Stream) -> None:
         return FlatPart(parts, ends[rank] - size, size)
 
     own, here = lattice.block, part_of(world.rank)
-    mine = over_memory_of(parts, array.dtype, (own.size,), here.start * array.dtype.nbytes)
-    corner = [a - b for a, b in zip(own.low, array.start, strict=True)]
-    boxes.pack(array.numbers, mine, _table([(0, corner, own)]), stream=stream)
+    mine = over_memory_of(parts, to.dtype, (own.size,), here.start * to.dtype.nbytes)
+    corner = [a - b for a, b in zip(own.low, start, strict=True)]
+    boxes.pack(local, mine, _table([(0, corner, own)]), stream=stream)
     others = [rank for rank in range(world.size) if rank != world.rank]
     sends, receives = [Send(peer, here) for peer in others], [Receive(peer, part_of(peer)) for peer in others]
     world.transport.start_exchange(sends, receives, stream).finish()
-    whole = over_memory_of(to, array.dtype, (*(1,) * (3 - array.ndim), *array.shape))
+    whole = over_memory_of(to, to.dtype, (*(1,) * (3 - to.ndim), *to.shape))
     rows = [(end - block.size, block.low, block) for end, block in zip(ends, lattice.blocks, strict=True)]
     boxes.unpack(whole, parts, _table(rows), stream=stream)
 
