@@ -33,6 +33,8 @@ def input_array(run: Run, given: Any, name: str) -> NDArray:
             return given
         found = over_memory_of(given, given.dtype, given.shape)
         return found if found is not None else _copied(run, given)
+    if hasattr(given, "__quadpy_whole__"):
+        return _whole(run, given, name)
     if given is None or isinstance(given, (int, float, complex, str, bytes, dict)) or hasattr(given, "leaves"):
         raise ArgumentError(f"{name} takes an array of numbers, not {type(given).__name__}")
     try:
@@ -51,6 +53,16 @@ def values_on_host(run: Run, given: Any) -> Numbers | None:
     if isinstance(given, (NDArray, Field)):
         return None if given.device is not None else given.to_numpy()
     return None if run.on_gpu and is_on_gpu(given) else np.asarray(given)
+
+
+def _whole(run: Run, given: Any, name: str) -> NDArray:
+    """All elements of an array of a grid, on each rank."""
+    _require_numbers(given, name)
+    run.depends_on_more = True  # messages between ranks come with each call
+    made = run.temporary(given.dtype, given.shape)
+    if not run.measures:
+        given.__quadpy_whole__(made, run.stream)
+    return made
 
 
 def _copied(run: Run, given: Field) -> NDArray:
@@ -122,6 +134,11 @@ def _writable(run: Run, given: Any, name: str) -> NDArray:
                 f"{name}: {given!r} is not stored in C order without gaps", hint="pass a qp.ndarray, and copy_from it"
             )
         return found
+    if hasattr(given, "__quadpy_whole__"):
+        raise ArgumentError(
+            f"{name}: {given!r} is divided among ranks, and each rank gets the whole result",
+            hint="pass a qp.ndarray, and copy it by from_numpy(result.to_numpy())",
+        )
     if given is None or isinstance(given, (int, float, complex, str, bytes, dict)):
         raise ArgumentError(f"{name} takes an array, not {type(given).__name__}")
     if run.on_gpu and not is_on_gpu(given):

@@ -268,7 +268,8 @@ def planned_launch(plan: Plan, values: Values, places: Sequence[Place], slots: P
     if type(plan) is GpuPlan and plan.is_straight and not plan.hidden.counts:
         grids = plan.complete(values)
         return None if grids is None else _GpuLaunch(plan, grids, values, places, slots)
-    return _CpuLaunch(plan, values, places) if isinstance(plan, CpuPlan) else None
+    # Plans with memory of their own, such as that of checks for races, need the arrays.
+    return _CpuLaunch(plan, values, places) if type(plan) is CpuPlan else None
 
 
 class _Arguments:

@@ -63,8 +63,8 @@ def allreduce(x: Any, op: str = "sum") -> Any:
         op: ``"sum"``, ``"prod"``, ``"min"`` or ``"max"``; a number wins over a NaN.
 
     Returns:
-        What ``x`` is: Python's integers are exact, those of arrays wrap around.  An array is a new one; it is computed on
-        its device, on the calling thread's stream.
+        What ``x`` is: Python's integers are exact, those of arrays wrap around; under ``debug=True``, an ndarray or field
+        where they would is an error.  An array is a new one; it is computed on its device, on the calling thread's stream.
 
     Raises:
         ArgumentError: ``x`` or ``op`` is of another kind.

@@ -32,6 +32,7 @@ from quadpy.runtime.device.devices import current_device
 from quadpy.runtime.elements.numpy_types import Numbers
 from quadpy.runtime.elements.values import wrap
 from quadpy.runtime.launch.capturing import refuse_in_capture
+from quadpy.runtime.memory.device_storage import stream_of
 from quadpy.runtime.memory.host_storage import READING
 
 
@@ -162,6 +163,13 @@ class HostAccess:
         if self._owns(cell):
             self._target[self._at(cell)] = value
         self.halo_state.clear()
+
+    def __quadpy_whole__(self, to: NDArray, stream: object) -> None:
+        """Put all elements into ``to``, on the device of every rank, for an algorithm."""
+        refuse_in_capture(current_device(), f"an algorithm over {self!r}", "call it before the capture")
+        self._agree("an algorithm over all elements")
+        gather = import_late("quadpy.dist.arrays.whole").gather_whole
+        gather(self.lattice, self.grid.world, self.numbers, self.start, to, stream_of(current_device(), stream))
 
     # ------------------------------------------------------------------- how
 
