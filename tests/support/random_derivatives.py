@@ -41,7 +41,7 @@ def early(a, b):
 
 @qp.func
 def turned(q, a):
-    return qp.Vector([q.x * qp.cos(a) - q.y, q.y * a])
+    return qp.Vector([q.x * qp.cos(a) - 0.5 * q.y, q.y * qp.sin(a)])
 
 @qp.real_func
 def called(a: qp.f64, b: qp.f64) -> qp.f64:
