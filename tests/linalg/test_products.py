@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import quadpy as qp
-from quadpy.linalg.products import SHAPES
+from quadpy.linalg.products import SHAPES, _tile_for
+from quadpy.runtime.device.current import State
 
 A = qp.types.ndarray
 
@@ -126,10 +127,21 @@ def test_epilogues(numbers):
 def test_every_tile_of_the_table_gives_the_same_bits(numbers, monkeypatch):
     a, b = numbers(65, 33), numbers(33, 40)
     wanted = reference(a, b)[0]
-    for shape in ((64, 64, 64), (8, 8, 8)):
+    for shape in ((64, 64, 64, 1.0), (8, 8, 8, 1.0)):
         for backend in SHAPES:
             monkeypatch.setitem(SHAPES, backend, {4: (shape,)})
         assert (qp.linalg.matmul(a, b).to_numpy() == wanted).all(), shape
+
+
+@pytest.mark.parametrize(
+    ("shape", "tile"),
+    [((2048, 2048), (128, 256)), ((2047, 2049), (64, 128)), ((1024, 1024), (64, 128)), ((100_000, 64), (64, 64)),
+     ((20_000, 32, 32), (32, 32)), ((256, 256), (32, 32)), ((1, 1), (32, 32))],
+)  # fmt: skip
+def test_the_tile_fits_the_product(monkeypatch, shape, tile):
+    monkeypatch.setitem(SHAPES, State.device[0], SHAPES["cuda"])
+    found, _ = _tile_for(shape, qp.f32)
+    assert found.shape == tile
 
 
 def test_streams_graphs_and_hazards(numbers):
