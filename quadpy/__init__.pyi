@@ -66,6 +66,7 @@ from quadpy.errors import ArgumentError as ArgumentError
 from quadpy.errors import BoundsError as BoundsError
 from quadpy.errors import CacheError as CacheError
 from quadpy.errors import CaptureError as CaptureError
+from quadpy.errors import CheckpointError as CheckpointError
 from quadpy.errors import CodegenError as CodegenError
 from quadpy.errors import CompilationError as CompilationError
 from quadpy.errors import DeviceError as DeviceError
@@ -295,6 +296,7 @@ __all__ = [
     "CRITICAL",
     "CacheError",
     "CaptureError",
+    "CheckpointError",
     "CodegenError",
     "CompilationError",
     "DEBUG",

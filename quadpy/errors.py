@@ -25,6 +25,7 @@
     ├── DistributedError                        several ranks cannot work together
     │   ├── RankLostError                       another rank has ended, has failed, or does not answer in time
     │   ├── RanksDisagreeError                  ranks that must do the same do not
+    │   ├── CheckpointError                     a checkpoint of a grid is missing, damaged, foreign, or cannot be written
     │   └── TransportError                      MPI, NCCL or RCCL is missing, or a call of it failed
     └── KernelFault                             a check inside a running kernel failed, under ``debug=True``
         ├── KernelAssertionError (AssertionError)       an ``assert``
@@ -49,6 +50,7 @@ __all__ = [
     "BoundsError",
     "CacheError",
     "CaptureError",
+    "CheckpointError",
     "CodegenError",
     "CompilationError",
     "DeviceError",
@@ -278,6 +280,10 @@ class RankLostError(DistributedError):
 
 class RanksDisagreeError(DistributedError):
     """Ranks that must make the same calls differ in a call, a shape or a count; the message says what each does."""
+
+
+class CheckpointError(DistributedError):
+    """A checkpoint of a grid cannot be written or read: a file is missing, damaged or foreign, or has another shape."""
 
 
 class TransportError(DistributedError):

@@ -18,7 +18,7 @@ import numpy as np
 import quadpy as qp
 from quadpy.dist.calls import Call
 from quadpy.dist.halo import Flight, HaloExchange
-from quadpy.dist.transport.protocol import Part, Receive, Send, StartedExchange
+from quadpy.dist.transport.protocol import FlatPart, Receive, Send, StartedExchange
 from quadpy.examples.heat import flow
 
 Step = Callable[[], None]
@@ -125,7 +125,7 @@ def measured(step: Step, steps: int) -> float:
     times = []
     for _ in range(4):
         qp.sync()
-        qp.dist.world().transport.barrier()
+        qp.dist.world().transport.share()
         begin = time.perf_counter()
         for _ in range(steps):
             step()
@@ -140,8 +140,10 @@ def exchange_alone(cells: int, steps: int) -> float:
     peers = [peer for peer in (ranks.rank - 1, ranks.rank + 1) if 0 <= peer < ranks.size]
     faces = qp.ndarray(qp.f32, 4 * count)
     stream = qp.create_stream(-100)
-    sends = [Send(peer, Part(faces, k * count, count), peer > ranks.rank) for k, peer in enumerate(peers)]
-    receives = [Receive(peer, Part(faces, (2 + k) * count, count), peer < ranks.rank) for k, peer in enumerate(peers)]
+    sends = [Send(peer, FlatPart(faces, k * count, count), peer > ranks.rank) for k, peer in enumerate(peers)]
+    receives = [
+        Receive(peer, FlatPart(faces, (2 + k) * count, count), peer < ranks.rank) for k, peer in enumerate(peers)
+    ]
     return measured(lambda: ranks.transport.start_exchange(sends, receives, stream).finish(), steps)
 
 

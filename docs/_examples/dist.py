@@ -63,3 +63,32 @@ def example_explain() -> None:
 
     u = qp.dist.Grid((8,)).ndarray(qp.f32)
     qp.dist.explain(double, u)
+
+
+def example_allreduce() -> None:
+    print(qp.dist.allreduce(2.5), qp.dist.allreduce(np.arange(3), "max"))  # 2.5 [0 1 2]
+
+
+def example_broadcast() -> None:
+    rank = qp.dist.world().rank
+    print(qp.dist.broadcast(1234 if rank == 0 else None))  # 1234
+
+
+def example_gather() -> None:
+    print(qp.dist.gather(qp.dist.world().rank))  # [0]
+
+
+def example_barrier() -> None:
+    qp.dist.barrier()  # returns when all ranks have made the call
+
+
+def example_Checkpoint() -> None:
+    grid = qp.dist.Grid((4,))
+    u = grid.ndarray(qp.f32)
+    u.fill(3.0)
+    saved = grid.save("state", u=u, step=12)
+    assert isinstance(saved, qp.dist.Checkpoint)
+    u.fill(0.0)  # the checkpoint has the values before
+    saved.wait()
+    state = grid.load("state")
+    print(state["step"], state["u"].to_numpy())  # 12 [3. 3. 3. 3.]

@@ -232,6 +232,13 @@ def example_SavedGraphError() -> None:
     Path("step.qpg").unlink()
 
 
+def example_CheckpointError() -> None:
+    try:
+        qp.dist.Grid((4,)).load("nowhere")
+    except qp.CheckpointError as error:
+        print(error.message)  # there is no checkpoint in nowhere: checkpoint.json is missing
+
+
 def example_HazardError() -> None:
     @qp.kernel
     def count(x: qp.Array1D[qp.f32]) -> None:

@@ -1,9 +1,9 @@
 """Derivatives of kernels: tapes for gradients, forward mode, functions with derivatives of their own."""
 
 import quadpy.ad.turns  # noqa: F401 - tapes call it
-from quadpy.ad.arrays import clear_all_gradients
 from quadpy.ad.checkpoints import checkpoint
 from quadpy.ad.checks import gradcheck
+from quadpy.ad.copies import clear_all_gradients
 from quadpy.ad.custom import custom, grad_for, grad_replaced, no_grad
 from quadpy.ad.forward import FwdMode
 from quadpy.ad.functions import hvp, jvp, value_and_grad, vjp

@@ -8,7 +8,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from quadpy.ad.arrays import Bytes, bytes_of, copy_of, overlap, storages_of, without_gradients
+from quadpy.ad.arrays import Bytes, bytes_of, gradients_among, overlap, share_numbers, storages_of
+from quadpy.ad.copies import copy_of
 from quadpy.ad.entries import Touch
 from quadpy.core.derivatives import Derivative
 from quadpy.core.light import dataclass
@@ -54,7 +55,11 @@ class Launch(NamedTuple):
 
     @property
     def touched(self) -> Sequence[KernelAccess]:
-        return tuple(accesses_of(self.plan, self.values))
+        found, count = tuple(accesses_of(self.plan, self.values)), len(self.arrays)
+        if all(each.array < count for each in found):
+            return found
+        kinds = ("read", "write")  # fields of a grid are not among the arrays: nothing is known of the others
+        return [KernelAccess(k, "an array", kind, None, None, False, "", None) for k in range(count) for kind in kinds]
 
     @property
     def draws(self) -> bool:
@@ -65,6 +70,11 @@ class Launch(NamedTuple):
     def numbers(self) -> Sequence[Any]:
         """The arguments that are passed by value and have derivatives."""
         return [each for each in self.args if hasattr(each, "__quadpy_number__")]
+
+    @staticmethod
+    def of(kernel: Kernel, args: tuple[Any, ...], named: dict[str, Any]) -> Launch:
+        """A call of ``kernel``."""
+        return kernel.planned(args, named, lambda *found: Launch(kernel, found[0], args, found[1], found[2]))
 
     def derivative(self, asked: Derivative, args: tuple[Any, ...] | None = None) -> Launch:
         """The same call of the derivative of the kernel."""
@@ -128,7 +138,7 @@ def backward_launch(
             call_site(), hint="copy it into a qp.ndarray first",
         )  # fmt: skip
     primal, arrays = {bytes_of(each) for each in forward.arrays}, back.arrays
-    kept = set(map(id, without_gradients(arrays)))  # gradients may be between the numbers of their fields
+    gradients = set(map(id, gradients_among(arrays)))  # they may be between the numbers of their fields
     reads: dict[Bytes, tuple[Storage, ...]] = {}
     changed: dict[Bytes, tuple[Storage, ...]] = {}
     touches: list[Touch] = []
@@ -136,7 +146,15 @@ def backward_launch(
         array = arrays[access.array]
         where = bytes_of(array)
         touches.append((where, access.kind != "read"))
-        if id(array) in kept and any(overlap(where, each) for each in primal):  # else it is a gradient, or a copy
+        if not any(overlap(where, each) for each in primal):  # the gradient of an array, or a copy
+            continue
+        if id(array) in gradients:
+            if access.kind == "read" and any(share_numbers(array, each) for each in forward.arrays):
+                raise ArgumentError(
+                    f"{forward.kernel.source.name} uses the gradient {access.name}, and its derivative needs the numbers in it, "
+                    "which the tape changes on the way back", call_site(), hint="copy it to another array before",
+                )  # fmt: skip
+        else:
             reads[where] = storages_of(array)
             if access.kind != "read":
                 changed[where] = storages_of(array)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from math import isqrt
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from quadpy.ad.arrays import Bytes, Copy, bytes_of, copy_of, overlap, part_of, storages_of
+from quadpy.ad.arrays import Bytes, bytes_of, gradients_among, overlap, part_of, storages_of, with_derivatives
 from quadpy.ad.calls import Call, Launch
+from quadpy.ad.copies import Copy, copy_of
 from quadpy.ad.lost import Following
 from quadpy.ad.recorder import Recorder, recorder_here
 from quadpy.ad.steps import Steps
@@ -74,6 +75,8 @@ class Stepping(Following, Block):
         """These calls are next, and other work that writes ``written``."""
         ranges = list(written)
         for each in calls:
+            if gradients_among([each.arrays[access.array] for access in each.touched]):
+                _refuse_gradient("uses a gradient")
             self._tape.require_here(on, each.kernel.source.name)
             self._tape.follow(each)
             for access in each.touched:
@@ -91,6 +94,9 @@ class Stepping(Following, Block):
     def wrote(self, on: Stream, target: ObservedAccess) -> None:
         """Like ``Differentiating.wrote``."""
         part = part_of(target)
+        gradients = [storage.pointer for each in with_derivatives("grad") for storage in storages_of(each.grad)]
+        if target.layout.start in gradients:
+            _refuse_gradient(f"writes to {target.name}, a gradient")
         for array in self.lost.having(part):
             self.read.setdefault(bytes_of(array), storages_of(array))
         if target.where is not None and not any(overlap(part, each) for each in self.read):
@@ -112,8 +118,17 @@ class Stepping(Following, Block):
         """Like ``Differentiating.launch``."""
         with quietly(self):
             again = import_late("quadpy.ad.graphs").backward_of(run)
+            if again.skipped:
+                _refuse_gradient(f"launches a graph whose node {again.skipped[0].name!r} changes a gradient")
             self._before(stream_of(run.device, stream), again.calls, again.written)
             run.launch(stream)
+
+
+def _refuse_gradient(what: str) -> NoReturn:
+    raise ArgumentError(
+        f"a step of qp.ad.checkpoint {what}: it would do so again on the way back", call_site(),
+        hint="use gradients after the tape",
+    )  # fmt: skip
 
 
 @public

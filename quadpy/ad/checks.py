@@ -7,7 +7,8 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from quadpy.ad.arrays import copy_of, storages_of
+from quadpy.ad.arrays import storages_of
+from quadpy.ad.copies import copy_of
 from quadpy.ad.forward import FwdMode, directions_of
 from quadpy.ad.functions import has, inputs, number_in
 from quadpy.ad.tape import Tape

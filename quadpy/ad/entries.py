@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol, TypeAlias
 
-from quadpy.ad.arrays import ZERO, Bytes, Copy, bytes_in
+from quadpy.ad.arrays import Bytes, bytes_in
+from quadpy.ad.copies import Copy, set_to_zero
 from quadpy.core.light import dataclass
 from quadpy.runtime.memory.host_storage import Storage, Where
 from quadpy.runtime.streams.stream import Stream, use_stream
@@ -57,7 +58,7 @@ class Cleared:
         return [(bytes_in(self.gradient), True)]
 
     def back(self) -> None:
-        self.gradient.write(self.where, ZERO, self.stream)
+        set_to_zero(self.gradient, self.where, self.stream)
 
 
 @dataclass(frozen=True, slots=True)

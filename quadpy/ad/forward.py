@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from quadpy.ad.arrays import ZERO, bytes_of, clear, part_of, storages_of, with_derivatives
+from quadpy.ad.arrays import bytes_of, part_of, storages_of, with_derivatives
 from quadpy.ad.calls import Launch
+from quadpy.ad.copies import clear, set_numbers, set_to_zero
 from quadpy.ad.lost import Following
 from quadpy.ad.switch import begin, end, refuse_inner
 from quadpy.core.derivatives import Derivative
@@ -56,7 +57,7 @@ class FwdMode(Block):
         for each in list(with_derivatives("dual", of_this_thread=True)) if self._clears else ():
             clear(each.dual)
         for dual, seed in self._seeds:
-            dual.from_numpy(seed)
+            set_numbers(dual, seed)
         runner = ForwardRunner()
         begin(runner, self._begin(runner))
         return self
@@ -160,7 +161,7 @@ class ForwardRunner(Following):
             ]
             pair = next((pair for pair in pairs if pair[1].pointer == target.layout.start), None)
             if pair is not None:
-                pair[2].write(within(target.where, directions_of([pair[0]])), ZERO, on)
+                set_to_zero(pair[2], within(target.where, directions_of([pair[0]])), on)
             elif found:
                 raise ArgumentError(f"the host writes to the memory of {found[0]!r} as another array", call_site(),
                                     hint="write to the array itself")  # fmt: skip

@@ -5,10 +5,11 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, NoReturn
 
-from quadpy.ad.arrays import Bytes, Copy, overlap, storages_of
-from quadpy.ad.calls import Call
+from quadpy.ad.arrays import Bytes, gradients_among, overlap, storages_of
+from quadpy.ad.calls import Call, Launch
+from quadpy.ad.copies import Copy
 from quadpy.ad.entries import Touch
 from quadpy.ad.recorder import Noting, Recorder
 from quadpy.core.light import dataclass
@@ -39,6 +40,7 @@ class Again(NamedTuple):
     calls    those of its kernels
     reads    the arrays that it uses
     changed  those of them that it changes
+    skipped  the nodes that change only gradients, which it does not do again
     """
 
     nodes: Sequence[Node]
@@ -47,6 +49,7 @@ class Again(NamedTuple):
     reads: dict[Bytes, tuple[Storage, ...]]
     changed: tuple[Storage, ...]
     written: Sequence[Bytes]
+    skipped: Sequence[Node]
 
     @property
     def touches(self) -> list[Touch]:
@@ -87,12 +90,12 @@ def backward_of(run: GraphExec) -> Again:
 
 
 def _made(run: GraphExec, nodes: Sequence[Node]) -> Again:
-    session = ByMemory(run.device, create_stream())
+    session, skipped = ByMemory(run.device, create_stream()), list[Node]()
     try:
         try:
             session.begin()
             with use_stream(session.origin), Noting() as recorder:
-                written = _issue(nodes, session, recorder)
+                written = _issue(nodes, session, recorder, skipped)
                 recorder.go_back()
             graph = session.end()
         finally:
@@ -113,11 +116,15 @@ def _made(run: GraphExec, nodes: Sequence[Node]) -> Again:
             changed[where] = reads.pop(where)
     _require_known_sources(nodes, [*reads, *changed])
     found = tuple(dict.fromkeys(sum(changed.values(), ())))
-    return Again(nodes, graph.make_executable(fuse="auto"), calls, reads, found, [*written, *changed])
+    run_back = graph.make_executable(fuse="auto")
+    return Again(nodes, run_back, calls, reads, found, [*written, *changed], skipped)
 
 
-def _issue(nodes: Sequence[Node], session: CaptureSession, recorder: Recorder) -> list[Bytes]:
-    """Do once more, in a capture on a tape, what ``nodes`` do; which memory copies and fills write."""
+def _issue(nodes: Sequence[Node], session: CaptureSession, recorder: Recorder, skipped: list[Node]) -> list[Bytes]:
+    """Do once more, in a capture on a tape, what ``nodes`` do, without those that change only gradients, which are ``skipped``.
+
+    Returns which memory copies and fills write.
+    """
     written: list[Bytes] = []
     for node in nodes:
         match node:
@@ -126,11 +133,17 @@ def _issue(nodes: Sequence[Node], session: CaptureSession, recorder: Recorder) -
                 if kernel.options.derivative:
                     _refuse(node, "it computes derivatives already")
                 named = {name: given for name, given in call.kwargs.items() if name != "priority"}
-                with same_launches(_drawn_by(node, kernel.planned(tuple(args), named, lambda plan, *_: plan))):
-                    kernel(*args, **named)
+                found = Launch.of(kernel, tuple(args), named)
+                if _is_about_gradients(node, found):
+                    skipped.append(node)
+                else:
+                    with same_launches(_drawn_by(node, found.plan)):
+                        kernel(*args, **named)
             case MemsetNode() | MemcpyNode():
                 parts = [range_of(part) for part in node.writes]
-                if not recorder.is_gradient(parts):
+                if recorder.is_gradient(parts):
+                    skipped.append(node)
+                else:
                     for part in node.reads if isinstance(node, MemcpyNode) else ():
                         recorder.lost.refuse_copy(range_of(part))
                     for part in parts:
@@ -138,7 +151,7 @@ def _issue(nodes: Sequence[Node], session: CaptureSession, recorder: Recorder) -
                     written += parts
                     session.graph.insert(replace(node, after=()), None, None, node.kind)
             case ChildNode(nodes=inner):
-                written += _issue(inner, session, recorder)
+                written += _issue(inner, session, recorder, skipped)
             case EmptyNode():
                 pass
             case _:
@@ -147,6 +160,17 @@ def _issue(nodes: Sequence[Node], session: CaptureSession, recorder: Recorder) -
                     f"a tape goes back through kernels, copies and fills, and not through a node of kind {node.kind}",
                 )
     return written
+
+
+def _is_about_gradients(node: KernelNode, given: Launch) -> bool:
+    """Whether the kernel changes only gradients, which it does not do again on the way back."""
+    used = set(map(id, gradients_among(given.arrays)))
+    if not used:
+        return False
+    written = [id(given.arrays[each.array]) in used for each in given.touched if each.kind != "read"]
+    if written and all(written):
+        return True
+    _refuse(node, "it uses a gradient, which changes on the way back")
 
 
 def _drawn_by(node: KernelNode, plan: Any) -> list[int]:
@@ -170,7 +194,7 @@ def _require_known_sources(nodes: Sequence[Node], known: Sequence[Bytes]) -> Non
                 _refuse(node, "it copies from memory that no kernel of the graph uses, and that may change meanwhile")
 
 
-def _refuse(node: Node, why: str) -> None:
+def _refuse(node: Node, why: str) -> NoReturn:
     raise ArgumentError(
         f"a graph with the node {node.name!r} is launched on a tape: {why}", node.span or call_site(),
         hint="call what it does, or launch the graph before or after the tape",

@@ -14,7 +14,8 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from quadpy.ad.arrays import bytes_of, copy_of, overlap, storages_of, with_derivatives
+from quadpy.ad.arrays import bytes_of, overlap, storages_of, with_derivatives
+from quadpy.ad.copies import copy_of
 from quadpy.ad.recorder import Noting, recorder_here
 from quadpy.core.importing import import_late
 from quadpy.core.public import call_site, public

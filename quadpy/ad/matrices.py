@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from quadpy.ad.arrays import copy_of, storages_of
+from quadpy.ad.arrays import storages_of
+from quadpy.ad.copies import copy_of
 from quadpy.ad.forward import FwdMode, directions_of
 from quadpy.ad.functions import has
 from quadpy.ad.tape import Tape

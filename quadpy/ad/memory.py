@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from quadpy.ad.arrays import Meter
+from quadpy.ad.copies import Meter
 from quadpy.ad.graphs import ByMemory
 from quadpy.ad.switch import refuse_inner
 from quadpy.core.public import public

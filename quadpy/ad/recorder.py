@@ -9,16 +9,16 @@ from typing import Any, ClassVar
 
 from quadpy.ad.arrays import (
     Bytes,
-    bytes_in,
     bytes_of,
-    copy_of,
+    holds,
     overlap,
     part_of,
-    piece_of,
+    parts_within,
     storages_of,
     with_derivatives,
 )
 from quadpy.ad.calls import Call, Launch, backward_launch
+from quadpy.ad.copies import copy_of
 from quadpy.ad.entries import ANY, Cleared, CustomCall, Entry, Restored
 from quadpy.ad.forward import directions_of, within
 from quadpy.ad.lost import Following
@@ -262,17 +262,16 @@ class Recorder(Following):
 
     def overwritten(self, on: Stream, written: Bytes) -> None:
         """A graph overwrites these bytes with constants."""
-        self.keep([written], on)
+        with quietly(self):
+            self.keep([written], on)
         for array in self.lost.having(written):
             for storage, gradient in zip(storages_of(array), storages_of(array.grad), strict=True):
-                if overlap(part := bytes_in(storage), written):
-                    low, high = max(part[0], written[0]) - part[0], min(part[1], written[1]) - part[0]
-                    self.entries.append(Cleared(on, piece_of(gradient, low, high - low), ...))
+                self.entries += [Cleared(on, *part) for part in parts_within(storage, written, gradient)]
 
     def is_gradient(self, parts: Sequence[Bytes]) -> bool:
         """Whether there are only gradients in these parts of memory."""
-        gradients = [bytes_of(array.grad) for array in with_derivatives("grad")]
-        return all(any(low <= part[0] and part[1] <= high for low, high in gradients) for part in parts)
+        gradients = [storage for array in with_derivatives("grad") for storage in storages_of(array.grad)]
+        return all(any(holds(storage, part) for storage in gradients) for part in parts)
 
     def exported(self, on: Stream) -> None:
         """Like ``Taker.exported``: everything that is needed is copied, since it is not known what changes."""

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from math import comb
 
-from quadpy.ad.arrays import Copy, copy_of
+from quadpy.ad.copies import Copy, copy_of
 from quadpy.ad.entries import ANY, Touch
 from quadpy.ad.recorder import Noting
 from quadpy.core.public import call_site

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from quadpy.ad.arrays import clear_gradients, with_derivatives
+from quadpy.ad.arrays import with_derivatives
+from quadpy.ad.copies import clear_gradients, set_numbers
 from quadpy.ad.forward import ForwardRunner, listed, numbers_of, seeds_of
 from quadpy.ad.recorder import Recorder
 from quadpy.ad.second import SecondOrder
@@ -100,6 +101,6 @@ class Tape(Block):
             seeds = seeds_of(losses, self._seed if isinstance(self._loss, (list, tuple)) else [self._seed])
             for each, seed in seeds:
                 adjoint = each.grad if about.several is None else each.grad.dual
-                adjoint.from_numpy(numbers_of(seed, each, adjoint))
+                set_numbers(adjoint, numbers_of(seed, each, adjoint))
             about.go_back()
             about.tensors.give(clears=self._clears)

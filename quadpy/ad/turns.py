@@ -5,9 +5,10 @@ from __future__ import annotations
 from itertools import count
 from typing import Any
 
-from quadpy.ad.arrays import bytes_of, copy_of, storages_of
+from quadpy.ad.arrays import bytes_of, storages_of
 from quadpy.ad.calls import Launch
 from quadpy.ad.checkpoints import checkpoint
+from quadpy.ad.copies import copy_of
 from quadpy.ad.recorder import Recorder
 from quadpy.core.derivatives import Derivative
 from quadpy.core.flow import conditions_of

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, TextIO
 
@@ -14,21 +15,26 @@ ENDINGS: Final = (".qpg", ".qpk")
 
 
 def show(path: str, picture: str | None, out: TextIO) -> int:
-    """Print arrays, works with their order, and for each target the registers of each task; draw ``picture`` if asked."""
+    """Print arrays or parameters, works with their order, and for each target the registers of each task.
+
+    The works are drawn in ``picture``, if that is a path.
+    """
     from quadpy.graph.model.drawing import svg_of
     from quadpy.graph.model.inspect import table_of
     from quadpy.graph.saved.arrays import ArrayInfo
-    from quadpy.graph.saved.graph import read_file
+    from quadpy.graph.saved.manifest import read
     from quadpy.graph.saved.nodes import info_of
 
-    file = read_file(path)
+    file = read(Path(path).read_bytes())
     manifest = file.manifest
-    what = "graph" if manifest["parameters"] is None else "kernel"
-    print(f"{path}: a {what} in format {manifest['format']}, saved by quadpy {manifest['quadpy']}", file=out)
-    print("arrays", *(f"  {ArrayInfo.of(array)}" for array in manifest["arrays"]), sep="\n", file=out)
+    print(f"{path}: a {file.kind} in format {manifest['format']}, saved by quadpy {manifest['quadpy']}", file=out)
+    arrays = {array["name"]: str(ArrayInfo.of(array)) for array in manifest["arrays"]}
     info = info_of(manifest["works"], manifest["kernels"])
-    if what == "graph":
+    if file.kind == "graph":
+        print("arrays", *arrays.values(), sep="\n  ", file=out)
         print(table_of(info), file=out)
+    else:
+        print("parameters", *_parameters(manifest, arrays), sep="\n  ", file=out)
     fused = [] if manifest["fused"] is None else [manifest["fused"]["kernel"]]
     for target in file.targets:
         codes = [kernel["code"] for kernel in manifest["kernels"] + fused]
@@ -45,6 +51,25 @@ def show(path: str, picture: str | None, out: TextIO) -> int:
             raise ArgumentError(f"{path} has no works to draw, or too many")
         Path(picture).write_text(drawing, encoding="utf-8")
     return 0
+
+
+def _parameters(manifest: dict[str, Any], arrays: Mapping[str, str]) -> Iterator[str]:
+    """Each parameter of a kernel with its type, in order, and what it returns."""
+    for name, kind, *more in manifest["parameters"]["values"]:
+        if kind == "array":
+            yield arrays[name]
+        elif kind == "struct":
+            members = (_by_value(path, *type) for path, *type in map(str.split, more))
+            yield f"{name}: struct({', '.join(members)})"
+        else:
+            yield _by_value(name, kind, *more)
+    for code in list(manifest["kernels"][0]["code"].values())[:1]:
+        if code["results"]:
+            yield f"returns {', '.join(code['results'])}"
+
+
+def _by_value(name: str, scalar: str, *shape: str) -> str:
+    return f"{name}: {'x'.join([scalar, *shape])}"
 
 
 def _one_launch(fused: dict[str, Any] | None, target: str, entries: dict[str, bytes]) -> list[str]:

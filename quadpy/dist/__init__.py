@@ -8,12 +8,28 @@ from quadpy.core.completion import public_names
 from quadpy.core.importing import import_late
 from quadpy.dist.arrays import DistributedArray, DistributedField
 from quadpy.dist.captured import CapturedStep, capture
+from quadpy.dist.checkpoints import Checkpoint
+from quadpy.dist.collectives import allreduce, barrier, broadcast, gather
 from quadpy.dist.explain import explain
 from quadpy.dist.grid import Grid
 from quadpy.dist.world import World, world
 from quadpy.jit.plan import Plan, PlansOfRanks
 
-__all__ = ["CapturedStep", "DistributedArray", "DistributedField", "Grid", "World", "capture", "explain", "world"]
+__all__ = [
+    "CapturedStep",
+    "Checkpoint",
+    "DistributedArray",
+    "DistributedField",
+    "Grid",
+    "World",
+    "allreduce",
+    "barrier",
+    "broadcast",
+    "capture",
+    "explain",
+    "gather",
+    "world",
+]
 
 
 def _plan_of_ranks(*given: object) -> Plan:

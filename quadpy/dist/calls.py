@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections import deque
 from collections.abc import Iterator, Mapping
@@ -36,12 +37,14 @@ class Calls:
 
     number  how many there were
     digest  a checksum of them, the same on ranks that have made the same
+    grids   numbers of grids, which all ranks make in the same order
     """
 
-    __slots__ = ("_last", "digest", "number")
+    __slots__ = ("_last", "digest", "grids", "number")
 
     def __init__(self) -> None:
         self.number = self.digest = 0
+        self.grids = itertools.count()
         self._last: deque[tuple[int, str, tuple[int, ...], str, int]] = deque(maxlen=_REMEMBERED)
 
     def add(self, key: int, name: str, arrays: tuple[int, ...]) -> None:

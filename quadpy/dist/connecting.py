@@ -17,13 +17,14 @@ from quadpy.core.copying import OneProcess
 from quadpy.core.public import made_by
 from quadpy.dist.calls import Calls
 from quadpy.dist.transport.checked import CheckedTransport
+from quadpy.dist.transport.engine import HostEngine
 from quadpy.dist.transport.gpu.nccl import load_nccl
 from quadpy.dist.transport.gpu.rccl import load_rccl
 from quadpy.dist.transport.gpu.transport import GpuTransport
-from quadpy.dist.transport.host import HostTransport, RankEngine
-from quadpy.dist.transport.mpi.device_memory import takes_device_memory
+from quadpy.dist.transport.host import HostTransport
+from quadpy.dist.transport.mpi_memory import takes_device_memory
 from quadpy.dist.transport.parts import copy_part, pairs_of
-from quadpy.dist.transport.protocol import NO_CALL, FlatPart, Operator, Receive, Send, Transport
+from quadpy.dist.transport.protocol import NO_CALL, FlatPart, Receive, Send, Transport
 from quadpy.errors import DistributedError, QuadpyError, TransportError
 from quadpy.runtime.device.current import current_config
 from quadpy.runtime.device.devices import current_device
@@ -76,8 +77,8 @@ def _meets_at_a_store(launched: Launched) -> bool:
 
 
 def _connect_by_torch(launched: Launched) -> World:
+    from quadpy.dist.transport.gloo import gloo_engine
     from quadpy.dist.transport.leaving import end_with
-    from quadpy.dist.transport.torch.engine import TorchEngine
 
     started = f"{launched.launcher} started {launched.size} ranks, and"
     if missing := [name for name in _STORE if name not in os.environ]:
@@ -90,7 +91,8 @@ def _connect_by_torch(launched: Launched) -> World:
         ) from None
     if not torch.distributed.is_gloo_available():
         raise TransportError(f"{started} this torch has no gloo", hint="use quadpy run, which connects ranks by MPI")
-    engine = TorchEngine(torch, launched.rank, launched.size, float(settings().rank_timeout))
+    engine = gloo_engine(torch, launched.rank, launched.size, float(settings().rank_timeout))
+    engine.meet()
     end_with(engine)
     return World(launched.rank, launched.size, launched.local_rank, lambda arch: choose_transport(engine, arch, None),
                  engine.calls)  # fmt: skip
@@ -109,7 +111,7 @@ def _import_mpi(launched: Launched | None) -> Any:
 
 def _connect_by_mpi(mpi: Any, launched: Launched | None) -> World:
     from quadpy.dist.transport.leaving import end_with
-    from quadpy.dist.transport.mpi.engine import MpiEngine
+    from quadpy.dist.transport.mpi import mpi_engine
 
     if mpi.Is_finalized():
         raise TransportError("MPI has ended: MPI_Finalize was called before quadpy.dist.world()")
@@ -121,10 +123,11 @@ def _connect_by_mpi(mpi: Any, launched: Launched | None) -> World:
             f"{mpi.COMM_WORLD.Get_size()}",
             hint=hint,
         )
-    engine = MpiEngine(mpi, float(settings().rank_timeout))
+    engine = mpi_engine(mpi, float(settings().rank_timeout))
+    processes = engine.meet()
     end_with(engine)
-    here = engine.processes[engine.rank].host
-    local = sum(process.host == here for process in engine.processes[: engine.rank])
+    here = processes[engine.rank].host
+    local = sum(process.host == here for process in processes[: engine.rank])
     return World(
         engine.rank,
         engine.size,
@@ -139,7 +142,7 @@ _VISIBLE: Final = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_
 """Environment variables that change which GPU a number means."""
 
 
-def choose_transport(engine: RankEngine, arch: str, mpi: Any | None) -> Transport:
+def choose_transport(engine: HostEngine, arch: str, mpi: Any | None) -> Transport:
     """The transport for arrays of ``arch``, over ``engine``; all ranks call it together.
 
     GPUs are connected by NCCL or RCCL if every rank has the library and a separate GPU, else by the engine: directly if
@@ -151,7 +154,7 @@ def choose_transport(engine: RankEngine, arch: str, mpi: Any | None) -> Transpor
     return CheckedTransport(HostTransport(engine, in_place=mpi is not None and takes_device_memory(mpi, arch)))
 
 
-def _library_of_all(engine: RankEngine, load: Callable[[], GpuLibrary]) -> GpuLibrary | None:
+def _library_of_all(engine: HostEngine, load: Callable[[], GpuLibrary]) -> GpuLibrary | None:
     """The library that connects GPUs, or None on every rank if one has none, or if two share a GPU."""
     try:
         library: GpuLibrary | None = load()
@@ -199,17 +202,8 @@ class AloneTransport:
     def all_gather(self, send: FlatPart, receive: FlatPart, stream: Stream, call: Call = NO_CALL) -> None:
         copy_part(receive, send, stream)
 
-    def all_reduce(self, part: FlatPart, operator: Operator, stream: Stream) -> None:
-        """Has nothing to do: the result is the only rank's part."""
-
-    def broadcast(self, part: FlatPart, root: int, stream: Stream) -> None:
-        """Has nothing to do: the only rank has the part."""
-
-    def share(self, value: bytes) -> list[bytes]:
+    def share(self, value: bytes = b"") -> list[bytes]:
         return [value]
-
-    def barrier(self) -> None:
-        """Has nothing to wait for."""
 
     def close(self) -> None:
         """Has nothing to end."""

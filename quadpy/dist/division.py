@@ -8,16 +8,21 @@ import math
 import operator
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, ClassVar, Final
 
 from quadpy.core.copying import OneProcess
+from quadpy.core.dtypes import u64
 from quadpy.core.messages import shown
 from quadpy.core.public import public, require_switch
 from quadpy.dist.boxes import Box
+from quadpy.dist.lattice import Lattice
 from quadpy.dist.transport.agreement import agree
 from quadpy.dist.world import World, world
 from quadpy.errors import ArgumentError, DistributedError, QuadpyError
 from quadpy.runtime.arrays.dense import shape_of
+from quadpy.runtime.arrays.ndarray import NDArray, ndarray
+from quadpy.runtime.device.devices import current_device
 
 _MOST_TILES: Final = {1: 4096, 2: 64, 3: 16}
 """Tiles along an axis, by the number of axes: at most 4096 in all, as a reduction has chunks."""
@@ -33,6 +38,7 @@ class Division(OneProcess):
     periodic  for each axis, whether the first and the last cell are neighbours
     ranks     the number of blocks along each axis
     block     the cells that this rank owns
+    blocks    those of each rank
     tile      the extents of a tile
     """
 
@@ -62,18 +68,23 @@ class Division(OneProcess):
         self.shape = shape_of(shape)
         if not 1 <= len(self.shape) <= len(_MOST_TILES) or 0 in self.shape:
             raise ArgumentError(f"a grid has one to three axes, each with a cell, not the shape {self.shape}")
-        self.periodic = _for_each_axis(periodic, len(self.shape), "periodic")
+        self.periodic = for_each_axis(periodic, len(self.shape), "periodic")
         most = _MOST_TILES[len(self.shape)]
         self.tile = tuple(-(-extent // most) for extent in self.shape)
         self.tiles = tuple(-(-extent // tile) for extent, tile in zip(self.shape, self.tile, strict=True))
         self.ranks = self._chosen(ranks)
         made = f"{self.shape} periodic={self.periodic} ranks={self.ranks}"
         agree(self.world.transport, "the grid", made, self.world.calls)
-        self.block = self.blocks[self.world.rank]
+        self._lattices = {(0,) * len(self.shape): self.cells}
+        self.blocks, self.block = self.cells.blocks, self.cells.block
         self.serials: Iterator[int] = itertools.count(1)
         """Numbers of arrays, which all ranks make in the same order."""
+        self._number = next(self.world.calls.grids)
+        self._launches: dict[object, NDArray] = {}
         self.programs: weakref.WeakKeyDictionary[object, Any] = weakref.WeakKeyDictionary()
         """What each kernel's plan has made for the grid.  It refers to the grid, so the grid keeps it."""
+        self.saves: dict[Path, Any] = {}
+        """The last checkpoint of each path, which may still be under way."""
 
     @property
     def ndim(self) -> int:
@@ -86,31 +97,36 @@ class Division(OneProcess):
         return tuple(count > 1 for count in self.ranks)
 
     @functools.cached_property
-    def tile_blocks(self) -> tuple[Box, ...]:
-        """The tiles of each rank, in tiles; the ranks are numbered with the last axis fastest."""
+    def cells(self) -> Lattice:
+        """The cells; the ranks are numbered with the last axis fastest."""
         cuts = [_cuts(tiles, count) for tiles, count in zip(self.tiles, self.ranks, strict=True)]
         places = itertools.product(*(range(count) for count in self.ranks))
-        return tuple(
+        blocks = tuple(
             Box(
                 tuple(cuts[axis][k] for axis, k in enumerate(place)),
                 tuple(cuts[axis][k + 1] for axis, k in enumerate(place)),
             )
             for place in places
         )
+        return Lattice(self.shape, self.periodic, self.tile, blocks, self.world.rank)
 
     @functools.cached_property
-    def blocks(self) -> tuple[Box, ...]:
-        """The cells of each rank."""
-        return tuple(Box(self._cells(block.low), self._cells(block.high)) for block in self.tile_blocks)
+    def iterations(self) -> Lattice:
+        """Where iterations of loops may be: at cells, and above the last one along axes that are not periodic."""
+        return self.lattice(tuple(not repeats for repeats in self.periodic))
 
-    def owner(self, cell: Sequence[int]) -> int:
-        """The rank that owns ``cell``."""
-        return next(rank for rank, (low, high) in enumerate(self.blocks)
-                    if all(a <= i < b for a, i, b in zip(low, cell, high, strict=True)))  # fmt: skip
+    def launches(self) -> NDArray:
+        """The number of the last call that drew random numbers, on the current device; each grid has others."""
+        device = current_device()
+        if device not in self._launches:
+            self._launches[device] = ndarray(u64, 1)
+            self._launches[device].fill(self._number << 32)
+        return self._launches[device]
 
-    def _cells(self, tiles: tuple[int, ...]) -> tuple[int, ...]:
-        """Where these tiles begin, in cells."""
-        return tuple(min(k * tile, n) for k, tile, n in zip(tiles, self.tile, self.shape, strict=True))
+    def lattice(self, staggered: Sequence[bool]) -> Lattice:
+        """The cells, or, along axes that are ``staggered``, the faces between them; the identical object for equal axes."""
+        more = tuple(map(int, staggered))
+        return self._lattices.setdefault(more, self.cells.staggered(more))
 
     def _chosen(self, ranks: int | Sequence[int] | None) -> tuple[int, ...]:
         size = self.world.size
@@ -163,7 +179,8 @@ def _factors(size: int, axes: int) -> Iterator[tuple[int, ...]]:
                 yield (first, *others)
 
 
-def _for_each_axis(given: object, axes: int, name: str) -> tuple[bool, ...]:
+def for_each_axis(given: object, axes: int, name: str) -> tuple[bool, ...]:
+    """One switch for each of these axes."""
     found = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else (given,) * axes
     for each in found:
         require_switch(each, name)

@@ -58,7 +58,7 @@ def _loop(program: GridProgram, task: LocalTask, found: Reaches, arrays: Mapping
     for name, reaches in found.reads.items():
         array = arrays[name]
         assert isinstance(array, DistributedArray)
-        messages = messages_to(program.grid, program.grid.world.rank, reaches)
+        messages = messages_to(array.lattice, program.grid.world.rank, reaches)
         nbytes = sum(each.box.size for each in messages) * math.prod(array.element_shape) * array.dtype.nbytes
         total += nbytes
         sources = sorted({each.source for each in messages})
@@ -74,7 +74,7 @@ def _loop(program: GridProgram, task: LocalTask, found: Reaches, arrays: Mapping
     for name in sorted(found.writes):
         yield f"    writes {getattr(arrays[name], 'name', '') or name}"
     for each in task.reduced:
-        yield f"    combines one {each.type} of each cell by {each.op.value}, over {math.prod(program.grid.tiles)} tiles"
+        yield f"    combines one {each.type} of each cell by {each.op.value}, over {math.prod(found.lattice.tiles)} tiles"
     if total and found.here.size:
         slabs = found.then
         share = round(100 * found.inner.size / found.here.size)

@@ -18,6 +18,7 @@ from quadpy.dist.boxes import Box, Widths, hull
 from quadpy.dist.calls import Call
 from quadpy.dist.division import Division
 from quadpy.dist.kernels.boxes import pack, unpack
+from quadpy.dist.lattice import Lattice
 from quadpy.dist.transport.protocol import FlatPart, Receive, Send, StartedExchange
 from quadpy.runtime.arrays.ndarray import NDArray, ndarray
 from quadpy.runtime.device.device import Device
@@ -34,17 +35,17 @@ class Message(NamedTuple):
     box: Box
 
 
-def messages_to(grid: Division, target: int, reaches: Sequence[Widths]) -> list[Message]:
+def messages_to(lattice: Lattice, target: int, reaches: Sequence[Widths]) -> list[Message]:
     """The cells that rank ``target`` must get before it reads as far as ``reaches``."""
-    block, found = grid.blocks[target], dict[tuple[int, tuple[int, ...]], Box]()
+    block, found = lattice.blocks[target], dict[tuple[int, tuple[int, ...]], Box]()
     inside = Box(
-        tuple(-n if repeats else 0 for n, repeats in zip(grid.shape, grid.periodic, strict=True)),
-        tuple(2 * n if repeats else n for n, repeats in zip(grid.shape, grid.periodic, strict=True)),
+        tuple(-n if repeats else 0 for n, repeats in zip(lattice.shape, lattice.periodic, strict=True)),
+        tuple(2 * n if repeats else n for n, repeats in zip(lattice.shape, lattice.periodic, strict=True)),
     )
     for reach in reaches:
         wanted = block.grown(reach).meet(inside)
-        for shift in _shifts(grid, wanted):
-            for source, owned in enumerate(grid.blocks):
+        for shift in _shifts(lattice, wanted):
+            for source, owned in enumerate(lattice.blocks):
                 part = wanted.meet(owned.moved(shift))
                 if part.size and (source != target or any(shift)):
                     found[source, shift] = hull(found.get((source, shift)), part)
@@ -67,11 +68,11 @@ def reaches_of(array: DistributedArray, reaches: Sequence[Widths]) -> tuple[Widt
     )
 
 
-def _shifts(grid: Division, wanted: Box) -> Iterator[tuple[int, ...]]:
+def _shifts(lattice: Lattice, wanted: Box) -> Iterator[tuple[int, ...]]:
     """The shifts, in whole periods, that may move blocks to where ``wanted`` is."""
     choices = [
         [0] + ([-n] if repeats and low < 0 else []) + ([n] if repeats and high > n else [])
-        for n, repeats, low, high in zip(grid.shape, grid.periodic, wanted.low, wanted.high, strict=True)
+        for n, repeats, low, high in zip(lattice.shape, lattice.periodic, wanted.low, wanted.high, strict=True)
     ]
     return itertools.product(*choices)
 
@@ -118,7 +119,7 @@ class HaloExchange:
         self.calls, self.nbytes = grid.world.calls, 0
         rank = grid.world.rank
         for number, (array, wanted) in enumerate(zip(arrays, reaches, strict=True)):
-            every = [m for target in range(grid.world.size) for m in messages_to(grid, target, wanted)]
+            every = [m for target in range(grid.world.size) for m in messages_to(array.lattice, target, wanted)]
             sends = [(m.target, m.box, self._tag(number, m.shift)) for m in every if m.source == rank]
             receives = [(m.source, m.box.moved(m.shift), self._tag(number, m.shift)) for m in every if m.target == rank]
             self._sends.append(_side(array, sends))

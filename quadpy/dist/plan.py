@@ -81,16 +81,22 @@ class DistributedPlan:
         """The program that runs on the grid of these arrays."""
         grid = self._grid_of(views)
         with self._lock:
-            found = grid.programs.get(self)
+            programs: dict[object, GridProgram] = grid.programs.setdefault(self, {})
+            shapes = tuple([view.shape for view in views if isinstance(view, DistributedArray)])
+            found = programs.get(shapes)
             if found is None:
-                geometry = Geometry(grid.shape, grid.is_split, grid.periodic)
-                if geometry not in self._parts:
-                    self._parts[geometry] = self._compiled(geometry)
-                local, plans = self._parts[geometry]
-                found = grid.programs[self] = GridProgram(
-                    self.kernel, local, plans, grid, self.arrays, self.distributed, self.named
-                )
+                found = programs[shapes] = self._new_program(grid, views)
             return found
+
+    def _new_program(self, grid: Division, views: Views) -> GridProgram:
+        arrays = {**dict(zip(self.arrays, views, strict=True)), **self.named}
+        lattices = {name: each.lattice for name, each in arrays.items() if isinstance(each, DistributedArray)}
+        shapes = tuple((name, lattice.shape) for name, lattice in lattices.items())
+        geometry = Geometry(grid.shape, grid.is_split, grid.periodic, shapes)
+        if geometry not in self._parts:
+            self._parts[geometry] = self._compiled(geometry)
+        local, plans = self._parts[geometry]
+        return GridProgram(self.kernel, local, plans, grid, self.arrays, lattices, self.named, geometry.extents)
 
     def _grid_of(self, views: Views) -> Division:
         distributed = [view for view in views if isinstance(view, DistributedArray)] + self._fields_of_grids

@@ -12,8 +12,6 @@ import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-import numpy as np
-
 from quadpy.codegen.abi import layout_of
 from quadpy.codegen.reduction import merge_op
 from quadpy.core.artifact import HIDDEN
@@ -21,7 +19,7 @@ from quadpy.core.dtypes import Scalar, i32
 from quadpy.dist.arrays import DistributedArray, allocated
 from quadpy.dist.captured import apart, capture_of, outside
 from quadpy.dist.halo import Channel, Flight, HaloExchange, reaches_of
-from quadpy.dist.kernels.tiles import combine_tiles, reduce_tiles
+from quadpy.dist.kernels.tiles import combine_tiles, count_launch, reduce_tiles
 from quadpy.dist.localise import LocalKernel, LocalTask, identity
 from quadpy.dist.races import LoopRaces
 from quadpy.dist.reach import LoopReach, Reaches
@@ -40,6 +38,7 @@ if TYPE_CHECKING:
 
     from quadpy.dist.boxes import Box, Widths
     from quadpy.dist.division import Division
+    from quadpy.dist.lattice import Lattice
     from quadpy.ir import nodes as ir
     from quadpy.ir.nodes import AtomicOp
     from quadpy.jit.plan import Plan, Values, Views
@@ -64,35 +63,36 @@ class Stale(NamedTuple):
 
 @dataclass(slots=True)
 class _Loop:
-    """A loop over the grid: what it reaches, and the arrays of its reductions."""
+    """A loop over the grid: what it reaches, and its reductions for each lattice at which its iterations were."""
 
     reach: LoopReach
-    partials: tuple[tuple[NDArray, NDArray], ...]
-    totals: tuple[Totals, ...]
+    totals: dict[Lattice, tuple[Totals, ...]]
 
 
 class GridProgram:
     """The tasks of one kernel on one grid, for one rank.
 
     ``names`` are the kernel's array parameters in the order of a call, ``named`` the fields of the grid that it names, and
-    ``distributed`` both arrays and fields of the grid.
+    ``lattices`` those of both arrays and fields of the grid, whose ``extents`` are known.
     """
 
     def __init__(
         self, kernel: ir.Kernel, local: LocalKernel, plans: Sequence[TaskPlans], grid: Division, names: Sequence[str],
-        distributed: Sequence[str], named: Mapping[str, DistributedArray],
+        lattices: Mapping[str, Lattice], named: Mapping[str, DistributedArray], extents: Mapping[Given, int],
     ) -> None:  # fmt: skip
         self._grid_low = grid.block.low
         self.grid, self.tasks, self._plans = grid, local.tasks, tuple(plans)
         self._named, self._called = dict(named), kernel.called
         self._name, self._where = kernel.name, f"line {kernel.span.line}"
         self._key, self._calls = zlib.crc32(f"{self._name} {self._where}".encode()), grid.world.calls
-        self._names, self._distributed = tuple(names), tuple(sorted(distributed))
+        self._names, self._distributed = tuple(names), tuple(sorted(lattices))
         layout = [(k, v) for k, v in enumerate(layout_of(kernel).values) if not v.param.startswith(HIDDEN)]
         self._pointers = {v.param: k for k, v in layout if v.part == "pointer"}
         self._numbers = {Given(v.param, v.part, v.axis): k for k, v in layout if v.part in ("scalar", "extent")}
         self._count = len(layout)
         self._slots = tuple(ndarray(scalar, 1) for _, scalar in local.slots)
+        self._draws = (grid.launches(),) if local.draws else ()
+        self._lattices, self._extents = lattices, extents
         self._loops = [self._loop(task, kernel, whole) for task, whole in zip(self.tasks, kernel.tasks, strict=True)]
         self._exchanges: dict[object, HaloExchange] = {}
         self._channels: dict[Device, Channel] = {}
@@ -107,6 +107,8 @@ class GridProgram:
         self._calls.add(self._key, self._name, tuple([array.serial for array in distributed]))
         if is_debugging():
             agree(self.grid.world.transport, "the next call", str(self._calls.current(self._where)), self._calls)
+        for launches in self._draws:
+            count_launch(launches, stream=stream)
         call = _Call(self, values, arrays, stream)
         result = None
         for number, (task, loop) in enumerate(zip(self.tasks, self._loops, strict=True)):
@@ -129,18 +131,25 @@ class GridProgram:
     def _loop(self, task: LocalTask, kernel: ir.Kernel, whole: ir.Task) -> _Loop | None:
         if task.analysed is None:
             return None
-        races = LoopRaces(kernel, whole, self.grid, self._distributed, self._numbers)
-        reach = LoopReach(task, self.grid, self._distributed, self._numbers, self._count, self._called, races)
-        partials = tuple(allocated(each.type, self.grid.block.shape) for each in task.reduced)
-        totals = tuple(Totals(self.grid, each.op, each.type) for each in task.reduced)
-        return _Loop(reach, partials, totals)
+        races = LoopRaces(kernel, whole, self.grid, self._extents, self._numbers)
+        reach = LoopReach(task, self.grid, self._lattices, self._numbers, self._count, self._called, races)
+        return _Loop(reach, {})
+
+    def _totals(self, task: LocalTask, loop: _Loop, lattice: Lattice) -> tuple[Totals, ...]:
+        """Those of the reductions, for iterations at ``lattice``."""
+        if task.reduced and lattice not in loop.totals:
+            loop.totals[lattice] = outside(
+                lambda: tuple(Totals(self.grid, lattice, each.op, each.type) for each in task.reduced)
+            )
+        return loop.totals[lattice] if task.reduced else ()
 
     def _run_loop(self, call: _Call, number: int, task: LocalTask, loop: _Loop) -> None:
         found = loop.reach.at(call.values)
+        totals = self._totals(task, loop, found.lattice)
+        more = tuple(each.partial for each in totals)
         if not found.covers:
-            for each, (partial, _) in zip(task.reduced, loop.partials, strict=True):
+            for each, partial in zip(task.reduced, more, strict=True):
                 partial.fill(identity(each.op, each.type), stream=call.stream)
-        more = tuple(partial for partial, _ in loop.partials)
         stale = self.stale(call, found) if found.reads else _NOTHING
         if stale.arrays:
             where = f"line {task.span.line}"
@@ -157,18 +166,15 @@ class GridProgram:
             call.launch(number, found.whole, more)
         for name in found.writes:
             _distributed(call.arrays[name]).halo_state.clear()
-        self._finish(call, number, task, loop)
+        self._finish(call, number, task, totals)
 
-    def _finish(self, call: _Call, number: int, task: LocalTask, loop: _Loop) -> None:
+    def _finish(self, call: _Call, number: int, task: LocalTask, totals: Sequence[Totals]) -> None:
         """Combines what the iterations of all ranks add up to."""
         finish = self._plans[number].finish
         if finish is None:
             return
-        totals = tuple(
-            total.of(numbers, call.stream, f"line {task.span.line}")
-            for total, (_, numbers) in zip(loop.totals, loop.partials, strict=True)
-        )
-        call.prepared(number, self.grid.block, totals, finish).run(call.stream)
+        found = tuple(total.of_partial(call.stream, f"line {task.span.line}") for total in totals)
+        call.prepared(number, self.grid.iterations.block, found, finish).run(call.stream)
         for name in task.finished:
             _distributed(call.arrays[name]).halo_state.clear()
 
@@ -192,7 +198,8 @@ class GridProgram:
     def exchange(self, stale: Stale) -> HaloExchange:
         """The exchange for these arrays, or for others alike."""
         key = tuple(
-            (array.dtype.name, array.element_shape, array.halo, reaches) for array, reaches in zip(*stale, strict=True)
+            (array.dtype.name, array.element_shape, array.shape, array.halo, reaches)
+            for array, reaches in zip(*stale, strict=True)
         )
         if key not in self._exchanges:
             self._exchanges[key] = outside(lambda: self._new_exchange(stale))
@@ -225,7 +232,7 @@ class GridProgram:
                 at, view = self._pointers[name], view.local
                 found[at : at + len(view.abi)] = view.abi
             views.append(view)
-        for extra in (*(field.local for field in self._named.values()), *self._slots):
+        for extra in (*(field.local for field in self._named.values()), *self._slots, *self._draws):
             views.append(extra)
             found += extra.abi
         origins = [index for name in self._distributed for index in _distributed(arrays[name]).start]
@@ -244,10 +251,11 @@ class _Launch(NamedTuple):
     views: Views
 
     def run(self, stream: Stream) -> object:
+        values = [*self.values]  # a plan adds its own, and a captured step runs this again
         if (times := TIMED.times) is None:
-            return self.plan.run(self.values, self.views, stream)
+            return self.plan.run(values, self.views, stream)
         begin = time.perf_counter_ns()
-        result = self.plan.run(self.values, self.views, stream)
+        result = self.plan.run(values, self.views, stream)
         times(self.number, begin, time.perf_counter_ns())
         return result
 
@@ -302,30 +310,23 @@ _LANES = 64
 
 
 class Totals:
-    """Combines one number of each cell of a grid by ``op``."""
+    """Combines one number of each iteration at a ``lattice`` by ``op``: those in ``partial``, the rank's own block."""
 
-    def __init__(self, grid: Division, op: AtomicOp, type: Scalar) -> None:
+    def __init__(self, grid: Division, lattice: Lattice, op: AtomicOp, type: Scalar) -> None:
         self._grid, self._op = grid, merge_op(op).value
-        counts = [block.size for block in grid.tile_blocks]
-        self._own = grid.tile_blocks[grid.world.rank]
-        most = max(counts)
-        self._lanes = ndarray(type, (self._own.size, _LANES))
+        self.partial, self._numbers = allocated(type, lattice.block.shape)
+        counts = [block.size for block in lattice.tile_blocks]
+        own, most = lattice.tile_blocks[grid.world.rank], max(counts)
+        self._lanes = ndarray(type, (own.size, _LANES))
         self._sent, self._gathered = ndarray(type, most), ndarray(type, most * len(counts))
         self._order, self._total = ndarray(i32, sum(counts)), ndarray(type, 1)
-        places = np.empty(grid.tiles, np.int32)
-        for rank, block in enumerate(grid.tile_blocks):
-            numbers = rank * most + np.arange(block.size, dtype=np.int32)
-            places[tuple(map(slice, block.low, block.high))] = numbers.reshape(block.shape)
-        self._order.from_numpy(places.reshape(-1))
+        self._order.from_numpy(lattice.order(most))
+        pad = (1,) * (3 - grid.ndim)
+        self._extents = (*pad, *lattice.tile, *(*pad, *own.shape)[1:])
 
-    def of(self, numbers: NDArray, stream: Stream, where: str) -> NDArray:
-        """An array with the total of ``numbers``, the own block with three axes.
-
-        All ranks call it together, for the loop at ``where``.
-        """
-        pad = (1,) * (3 - self._grid.ndim)
-        tile, tiles = (*pad, *self._grid.tile), (*pad, *self._own.shape)
-        reduce_tiles(numbers, self._lanes, self._sent, *tile, *tiles[1:], self._op, stream=stream)
+    def of_partial(self, stream: Stream, where: str) -> NDArray:
+        """An array with the total.  All ranks call it together, for the loop at ``where``."""
+        reduce_tiles(self._numbers, self._lanes, self._sent, *self._extents, self._op, stream=stream)
         sent, gathered = FlatPart.whole(self._sent), FlatPart.whole(self._gathered)
         world = self._grid.world
         apart(lambda: world.transport.all_gather(sent, gathered, stream, world.calls.current(where)))

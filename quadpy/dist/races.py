@@ -16,15 +16,20 @@ from quadpy.jit.race_warnings import warn_of_races
 class LoopRaces:
     """The races of ``task``, a loop of ``kernel`` over ``grid``, at calls whose numbers are known.
 
-    Without these, as for plain arrays, few races are certain.  ``numbers`` says where they are among the values of a call.
+    Without these, as for plain arrays, few races are certain.  ``extents`` are those of the grid's arrays; ``numbers``
+    says where others are among the values of a call.
     """
 
     def __init__(
-        self, kernel: ir.Kernel, task: ir.Task, grid: Division, arrays: Sequence[str], numbers: Mapping[Given, int]
+        self,
+        kernel: ir.Kernel,
+        task: ir.Task,
+        grid: Division,
+        extents: Mapping[Given, int],
+        numbers: Mapping[Given, int],
     ) -> None:
         self._kernel, self._grid = replace(kernel, tasks=(task,)), grid
-        self._extents = {Given(array, "extent", axis): n for array in arrays for axis, n in enumerate(grid.shape)}
-        self._numbers = numbers
+        self._extents, self._numbers = extents, numbers
 
     def warn(self, values: Sequence[float]) -> None:
         """Warn of those that are certain with these ``values``, on rank 0."""

@@ -22,7 +22,7 @@ import warnings
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from quadpy.dist.programs import run_program, shown_error, status_of
-from quadpy.dist.transport.ending import note_exit_status
+from quadpy.dist.transport.leaving import note_exit_status
 from quadpy.dist.world import world
 from quadpy.errors import QuadpyError
 from quadpy.runtime.device.launched import launched_as

@@ -16,14 +16,11 @@ from quadpy.graph.engines.choose import EngineChoice, switched_off
 from quadpy.graph.engines.deferred_release import ExecOwner
 from quadpy.graph.engines.driver import DriverGraph
 from quadpy.graph.engines.engine import Engine, Launching
-from quadpy.graph.engines.host import HostEngine
 from quadpy.graph.engines.stats import GraphStats
-from quadpy.graph.engines.timed import TimedGraph, TimedHost
 from quadpy.graph.live_graph import LiveGraph
 from quadpy.graph.model.inspect import GraphInfo, describe
 from quadpy.graph.model.kernels import is_callee
 from quadpy.graph.model.makers import MAKERS, make_node
-from quadpy.graph.model.nesting import has_loops
 from quadpy.graph.model.nodes import HostNode, KernelNode, MemcpyNode, MemsetNode, Node
 from quadpy.graph.model.observed import observed
 from quadpy.graph.model.ordered_nodes import OrderedNodes
@@ -40,7 +37,6 @@ from quadpy.runtime.launch.fusion import TOO_LARGE, Fuse, Fusion
 from quadpy.runtime.launch.observing import Observer, Submission
 from quadpy.runtime.memory.device_storage import stream_of
 from quadpy.runtime.streams.stream import Stream
-from quadpy.runtime.streams.timeline import Timeline
 
 if TYPE_CHECKING:
     import os
@@ -99,51 +95,83 @@ class GraphExec(OneProcess):
             CaptureError: ``stream`` is captured, and the graph allocates or frees memory.
         """
         try:
-            is_watched = CAPTURES.watched  # one look, while nothing is
-            if is_watched and (taker := differentiating_here()) is not None:
-                taker.launch(self, stream)
-                return
             with self._lock:
-                live, owner = self._live, self._owner
-                engine = owner.engine or live.check()
-                on = stream_of(self.device, stream)
-                if (session := session_of(on)) is not None:
-                    self._note(session, on)
+                if not overlap and self.relaunch(stream):
                     return
-                if live.outdated:
-                    engine = live.bring_up_to_date()
-                resources = live.resources
-                resources.check(auto_free=self._auto_free)
-                observer = CAPTURES.observer if is_watched else None
-                told = None if observer is None else self._tell(observer, on, overlap=overlap)
-                if on.timeline is not live.announced:  # otherwise it is announced already, and earlier work is ordered
-                    engine = live.on_units_of(on.timeline)
-                    self._move(engine, on, overlap=overlap and engine.overlaps)
-                    resources = live.resources
-                if resources.memory:  # before the launch, as what a Ctrl-C interrupts may have been submitted
-                    owner.unfreed = resources.begin_launch()
-                try:
-                    running = engine if told is None else self._timed(engine, told)
-                    if resources.rings:
-                        self._launch_printing(running, resources, on)
-                    else:
-                        on._call(running.launch)  # noqa: SLF001 - so that the handle lives until the launch is submitted
-                except DeviceError as error:
-                    resources.cancel_launch()
-                    if not engine.one_launch or getattr(error, "name", None) not in TOO_LARGE:
-                        raise
-                    engine = live.separate("the device refused a launch of so many blocks at once", on.timeline)
-                    engine.move(on)
-                    self._launch_printing(engine, resources, on)
-                self._launches += 1
-                for event in resources.records:
-                    event.mark_recorded()
-                if told is not None:
-                    told.done()
-            if current_config().synchronous:
+                on = self._launch(stream, overlap=overlap)
+            if on is not None and current_config().synchronous:
                 complete(self.device, on)
         except QuadpyError as error:
             raise shortened(error)
+
+    def relaunch(self, stream: object) -> bool:
+        """Launch the graph if that needs no more than the call of the driver, as a repeated launch usually does.
+
+        For callers that hold the lock, or have one of their own around all that they do with the graph.
+        """
+        live, engine = self._live, self._owner.engine
+        if engine is None or CAPTURES.watched or current_config().synchronous:
+            return False
+        if live.outdated or not live.resources.is_plain:
+            return False
+        on = stream_of(self.device, stream)
+        if on.timeline is not live.announced:
+            return False
+        try:
+            on._call(engine.launch)  # noqa: SLF001 - so that the handle lives until the launch is submitted
+        except DeviceError as error:
+            self._launch_separately(engine, error, on)
+        self._launches += 1
+        return True
+
+    def _launch(self, stream: object, *, overlap: bool) -> Stream | None:
+        """Launch the graph with all that may belong to it; the stream, or None if that is captured or differentiated."""
+        is_watched = CAPTURES.watched  # one look, while nothing is
+        if is_watched and (taker := differentiating_here()) is not None:
+            taker.launch(self, stream)
+            return None
+        live, owner = self._live, self._owner
+        engine = owner.engine or live.check()
+        on = stream_of(self.device, stream)
+        if (session := session_of(on)) is not None:
+            self._note(session, on)
+            return None
+        if live.outdated:
+            engine = live.bring_up_to_date()
+        resources = live.resources
+        resources.check(auto_free=self._auto_free)
+        observer = CAPTURES.observer if is_watched else None
+        told = None if observer is None else self._tell(observer, on, overlap=overlap)
+        if on.timeline is not live.announced:  # otherwise it is announced already, and earlier work is ordered
+            engine = live.on_units_of(on.timeline)
+            live.move(engine, on, overlap=overlap and engine.overlaps)
+            resources = live.resources
+        if resources.memory:  # before the launch, as what a Ctrl-C interrupts may have been submitted
+            owner.unfreed = resources.begin_launch()
+        try:
+            running = engine if told is None else live.timed(engine, told)
+            if resources.rings:
+                self._launch_printing(running, resources, on)
+            else:
+                on._call(running.launch)  # noqa: SLF001 - as in ``relaunch``
+        except DeviceError as error:
+            self._launch_separately(engine, error, on)
+        self._launches += 1
+        for event in resources.records:
+            event.mark_recorded()
+        if told is not None:
+            told.done()
+        return on
+
+    def _launch_separately(self, engine: Engine, error: DeviceError, on: Stream) -> None:
+        """Launch the nodes one by one if ``error`` says that the one launch of ``engine`` is too large; else raise it."""
+        resources = self._live.resources
+        resources.cancel_launch()
+        if not engine.one_launch or getattr(error, "name", None) not in TOO_LARGE:
+            raise error
+        apart = self._live.separate("the device refused a launch of so many blocks at once", on.timeline)
+        apart.move(on)
+        self._launch_printing(apart, resources, on)
 
     def _tell(self, observer: Observer, on: Stream, *, overlap: bool) -> Submission:
         """Tell ``observer`` about a launch."""
@@ -151,25 +179,10 @@ class GraphExec(OneProcess):
         version = live.version, live.updates
         return observer.launching_graph(on, self, version, lambda: observed(self.nodes, live.off), overlap=may_overlap)
 
-    def _timed(self, engine: Engine, told: Submission) -> Launching:
-        """``engine``, or an equivalent that times each node, if that is asked for and possible."""
-        if isinstance(engine, HostEngine):
-            return engine if told.task_times is None else TimedHost(engine, told.task_times)
-        live, owner, version = self._live, self._owner, (self._live.version, self._live.updates)
-        if told.node_timer is None or engine.one_launch or live.choice.shared is not None:
-            return engine
-        if owner.timed is None or owner.timed.version != version:
-            nodes = [switched_off(node) if node.name in live.off else node for node in self.nodes]
-            if any(map(has_loops, nodes)):
-                return engine
-            owner.exchange_timed(TimedGraph(self.device, nodes, live.choice.by_driver, version))
-            assert owner.timed is not None
-        return owner.timed.measured_by(told.node_timer)
-
     def _launch_printing(self, engine: Launching, resources: Resources, on: Stream) -> None:
         """Launches a graph with kernels that may print."""
         with self.device.prints.launching(resources.rings, on.timeline):
-            on._call(engine.launch)  # noqa: SLF001 - as in ``launch``
+            on._call(engine.launch)  # noqa: SLF001 - as in ``relaunch``
 
     def _note(self, session: Session, on: Stream) -> None:
         """Let the nodes as they are now be a node of a capture."""
@@ -194,7 +207,7 @@ class GraphExec(OneProcess):
         """Upload what a launch needs, in the order of ``stream``, so that the first launch is as fast as the others."""
         with self._lock:
             engine = self._live.check()
-            stream_of(self.device, stream)._call(engine.upload)  # noqa: SLF001 - as in ``launch``
+            stream_of(self.device, stream)._call(engine.upload)  # noqa: SLF001 - as in ``relaunch``
 
     def synchronize(self) -> None:
         """Wait for the launches so far, and raise what a host function raised."""
@@ -371,28 +384,6 @@ class GraphExec(OneProcess):
         return import_late("quadpy.graph.model.drawing").svg_of(self.inspect())  # type: ignore[no-any-return]  # a text
 
     def __repr__(self) -> str:
-        what = (
-            "destroyed"
-            if self.destroyed
-            else ", ".join([counted(len(self._owner.nodes), "node"), counted(self._launches, "launch")])
-        )
+        what = ", ".join([counted(len(self._owner.nodes), "node"), counted(self._launches, "launch")])
+        what = "destroyed" if self.destroyed else what
         return f"<GraphExec of {what} on {self.device}>"
-
-    def _move(self, engine: Engine, on: Stream, *, overlap: bool) -> None:
-        """Order later work on ``on`` after everything that it depends on, if the last launch was elsewhere."""
-        live = self._live
-        live.announced = None
-        self._order_after_others(on.timeline, overlap=overlap)
-        live.resources_now().announce(self.device.memory, on.timeline)
-        self._owner.runs.timelines.add(on.timeline)
-        engine.move(on)
-        live.announced = None if overlap else on.timeline
-
-    def _order_after_others(self, timeline: Timeline, *, overlap: bool) -> None:
-        pending_on = self._owner.pending_on
-        others = pending_on - {timeline}
-        pending_on.add(timeline)
-        if not overlap:
-            for other in others:
-                self.device.timelines.order(other, timeline)
-            pending_on -= others

@@ -8,17 +8,22 @@ from dataclasses import replace
 from typing import Literal
 
 from quadpy.errors import DeviceError, GraphError, GraphUpdateError
-from quadpy.graph.engines.choose import EngineChoice
+from quadpy.graph.engines.choose import EngineChoice, switched_off
 from quadpy.graph.engines.deferred_release import ExecOwner
-from quadpy.graph.engines.engine import Engine
+from quadpy.graph.engines.engine import Engine, Launching
+from quadpy.graph.engines.host import HostEngine
 from quadpy.graph.engines.indirect import indirect_launches
+from quadpy.graph.engines.timed import TimedGraph, TimedHost
 from quadpy.graph.model.arguments import find_node
+from quadpy.graph.model.nesting import has_loops
 from quadpy.graph.model.nodes import Node
 from quadpy.graph.model.order import MemoryRange
 from quadpy.graph.model.ordered_nodes import OrderedNodes, reordered
 from quadpy.graph.model.recording import LaunchStep, Recording
 from quadpy.graph.model.resources import Resources
 from quadpy.runtime.launch.fusion import why_not_on_part
+from quadpy.runtime.launch.observing import Submission
+from quadpy.runtime.streams.stream import Stream
 from quadpy.runtime.streams.timeline import Timeline
 
 
@@ -213,6 +218,37 @@ class LiveGraph:
             raise
         self.owner.exchange_timed(None)  # it is on the units of before
         return found
+
+    def move(self, engine: Engine, on: Stream, *, overlap: bool) -> None:
+        """Order later work on ``on`` after everything that it depends on, for a launch by ``engine``; the last one was elsewhere."""
+        self.announced = None
+        timeline, pending_on = on.timeline, self.owner.pending_on
+        others = pending_on - {timeline}
+        pending_on.add(timeline)
+        if not overlap:
+            for other in others:
+                self.device.timelines.order(other, timeline)
+            pending_on -= others
+        self.resources_now().announce(self.device.memory, timeline)
+        self.owner.runs.timelines.add(timeline)
+        engine.move(on)
+        self.announced = None if overlap else timeline
+
+    def timed(self, engine: Engine, told: Submission) -> Launching:
+        """``engine``, or an equivalent that times each node, if that is asked for and possible."""
+        if isinstance(engine, HostEngine):
+            return engine if told.task_times is None else TimedHost(engine, told.task_times)
+        owner, version = self.owner, (self.version, self.updates)
+        if told.node_timer is None or engine.one_launch or self.choice.shared is not None:
+            return engine
+        if owner.timed is None or owner.timed.version != version:
+            self.update_nodes()
+            nodes = [switched_off(node) if node.name in self._off else node for node in self.nodes.values()]
+            if any(map(has_loops, nodes)):
+                return engine
+            owner.exchange_timed(TimedGraph(self.device, nodes, self.choice.by_driver, version))
+            assert owner.timed is not None
+        return owner.timed.measured_by(told.node_timer)
 
     def _apply(self, placed: dict[str, Node]) -> None:
         """Let the engine run the new nodes, in place where it can."""

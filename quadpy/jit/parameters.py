@@ -208,7 +208,7 @@ class ArrayParameter:
         rows = kind == ALIGNED_ROWS
         aligned = rows or kind == ALIGNED
         array = array_of(BY_NAME[scalar], ndim, element, strided=kind == "strided", aligned=aligned, aligned_rows=rows)
-        return ArrayArg(array, writable, distributed=kind == DISTRIBUTED, clamped=self.clamped)
+        return ArrayArg(array, writable, distributed=_staggered(kind), clamped=self.clamped)
 
     def check_rank(self, rank: int, text: str) -> None:
         """ArgumentError for elements of another rank, which are ``text``."""
@@ -248,7 +248,7 @@ class ArrayParameter:
         found = _array_of_structs(
             self.record or record, ndim, writable, strided=kind == "strided", aligned=aligned, rows=kind == ALIGNED_ROWS
         )
-        return replace(found, clamped=self.clamped)
+        return replace(found, distributed=_staggered(kind), clamped=self.clamped)
 
     def declared(self) -> ArgType | None:
         """The type that the annotation alone gives; None if it leaves something out."""
@@ -261,6 +261,11 @@ class ArrayParameter:
 
 Parameter: TypeAlias = ScalarParameter | VectorParameter | StructParameter | ArrayParameter
 """A parameter that a launch packs."""
+
+
+def _staggered(kind: str) -> str:
+    """``ArrayArg.distributed`` of an array of this kind."""
+    return kind.removeprefix(DISTRIBUTED) if kind.startswith(DISTRIBUTED) else ""
 
 
 def _array_of_structs(

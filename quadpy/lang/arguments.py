@@ -40,14 +40,15 @@ class StructArg:
 class ArrayArg:
     """An array; a read-only one may not be written.  Its elements are structs if there is a ``record``.
 
-    Each rank has a part of a ``distributed`` one.  Indices of a ``clamped`` one are moved into its range.
+    Each rank has a part of a ``distributed`` one, with "1" for each axis along which it has one element more than cells, and
+    "0" for the others.  Indices of a ``clamped`` one are moved into its range.
     Where calls pass the array twice, the later parameter means the earlier one, called ``same``.
     """
 
     type: Array
     writable: bool = True
     record: RecordType | None = None
-    distributed: bool = False
+    distributed: str = ""
     clamped: bool = False
     same: str = ""
 

@@ -9,12 +9,14 @@ from typing import Any, Final
 
 from quadpy.core.artifact import ResultShape
 from quadpy.core.dtypes import Scalar
+from quadpy.core.importing import import_late
 from quadpy.core.light import dataclass
 from quadpy.errors import CompilationError
 from quadpy.ir import nodes as ir
 from quadpy.ir.pipeline import TASK_PASSES, TRACE, Observer, run_passes
 from quadpy.lang.arguments import (
     ArgType,
+    ArrayArg,
     MemberRefused,
     Options,
     ScalarArg,
@@ -184,6 +186,10 @@ def _traced(t: Trace, source: FunctionSource, args: Mapping[str, ArgType], obser
         kernel = differentiated(t, kernel)
     if observe is not None:
         observe(TRACE, kernel)
+    parts = {name: arg.distributed for name, arg in args.items() if isinstance(arg, ArrayArg) and arg.distributed}
+    named = [ref.name for ref, field in signature.fields.values() if hasattr(field, "__quadpy_distributed__")]
+    if parts or named:
+        kernel = import_late("quadpy.ir.grad.sums").gathered(kernel, [*parts, *named], parts)
     unwatched = kernel
     if not options.lines:
         *before, watching = TASK_PASSES

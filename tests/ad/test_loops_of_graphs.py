@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import quadpy as qp
-from quadpy.ad.arrays import Meter
+from quadpy.ad.copies import Meter
 
 F64 = qp.Array1D[qp.f64]
 COUNT = qp.Array1D[qp.i32]

@@ -86,3 +86,37 @@ def test_taichis_names():
     for package in (ti, qd):
         assert package.ad.Tape is qp.ad.Tape
         assert package.ad.grad_for is qp.ad.grad_for
+
+
+def test_fields_of_grids():
+    """A kernel that names one is refused by name; one without derivatives runs, and what it may overwrite is kept."""
+    grid = qp.dist.Grid(4)
+    u, x = grid.field(qp.f64), qp.ndarray(qp.f64, 4, needs_grad=True)
+    loss, other = (qp.ndarray(qp.f64, (), needs_grad=True) for _ in range(2))
+    weights = qp.ndarray(qp.f64, 4)
+
+    @qp.kernel
+    def total(loss: qp.Array0D[qp.f64]):
+        for i in u:
+            loss[None] += u[i]
+
+    @qp.kernel
+    def weighted(x: qp.Array1D[qp.f64], w: qp.Array1D[qp.f64], loss: qp.Array0D[qp.f64]):
+        for i in x:
+            loss[None] += w[i] * x[i]
+
+    @qp.kernel
+    def reset(w: qp.Array1D[qp.f64]):
+        for i in u:
+            u[i] = 2.0
+        for i in range(4):
+            w[i] = 5.0
+
+    with pytest.raises(qp.KernelTypeError, match="is distributed"), qp.ad.Tape(other):
+        total(other)
+    weights.fill(3.0)
+    with qp.ad.Tape(loss):
+        weighted(x, weights, loss)
+        reset(weights)
+    assert x.grad.to_numpy().tolist() == [3.0] * 4
+    assert weights.to_numpy().tolist() == [5.0] * 4

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,15 @@ A = qp.types.ndarray(dtype=qp.f32, ndim=1)
 def saxpy(a: qp.f32, x: A, y: A):
     for i in x:
         y[i] = a * x[i] + y[i]
+
+State = qp.types.struct(scale=qp.f64, by=qp.types.vector(3, qp.f32))
+
+@qp.kernel
+def typed(state: State, turn: qp.types.matrix(2, 2, qp.f32), n: qp.i32, x: A) -> qp.f32:
+    total = 0.0
+    for i in x:
+        total += x[i] * state.by[1] + turn[0, 1]
+    return total + n
 
 @qp.kernel
 def open_type(x: qp.types.ndarray()):
@@ -96,6 +106,19 @@ def test_kernels(program, capsys):
     qp.load_kernel("open_type.qpk")(x)
     assert x.tolist() == [1, 1]
     assert Path("saxpy.hipfb").read_bytes().startswith(b"__CLANG_OFFLOAD_BUNDLE__")
+
+
+def test_parameters_of_a_kernel_are_listed(program, capsys):
+    assert main(["save", f"{program}:typed", "--target", "x86-64,gfx942"]) == 0
+    capsys.readouterr()
+    assert main(["inspect", "typed.qpk"]) == 0
+    head, parameters, *lines = capsys.readouterr().out.splitlines()
+    assert (head.startswith("typed.qpk: a kernel in format 1"), parameters) == (True, "parameters")
+    assert lines[:5] == [
+        "  state: struct(scale: f64, by: f32x3)", "  turn: f32x2x2", "  n: i32", "  x: f32[any] bound, r", "  returns f32",
+    ]  # fmt: skip
+    assert lines[5].startswith("cpu:x86-64: 1 image, ")
+    assert any(re.search(r"typed: .* VGPRs", line) for line in lines)
 
 
 def test_a_graph_is_compiled_with_fast_math(program):

@@ -27,7 +27,7 @@ HEAD = """\
 import numpy as np
 import quadpy as qp
 from crossing_helpers import counted, fails, flat, forked, interrupted, meets, put, strided
-from quadpy.dist.transport.threads import run_ranks
+from thread_ranks import run_ranks
 
 
 """

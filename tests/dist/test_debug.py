@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from thread_ranks import run_ranks
 
 import quadpy as qp
-from quadpy.dist.transport.threads import run_ranks
 from quadpy.errors import KernelAssertionError, KernelIndexError, KernelOverflowError, KernelRaceError
 from ranks import lines_of, run_program
 
@@ -197,15 +197,17 @@ def test_errors_have_global_indices(program: Callable[[Any], None], ranks: tuple
 EXAMPLES = """
     import hashlib
     import quadpy as qp
-    from quadpy.examples import heat, lattice_boltzmann, poisson
+    from quadpy.examples import cavity, heat, lattice_boltzmann, poisson
 
     qp.init(arch=qp.cpu, debug=DEBUG)
     metal, channel = heat.Metal(16), lattice_boltzmann.Channel(12)
     for _ in range(2):
         metal.step()
         channel.step()
+    box = cavity.Cavity(12, relaxations=3)
+    box.step()
     found, count = poisson.solve(poisson.random_charges(20, 5), 5)
-    arrays = metal.u.to_numpy(), channel.f.to_numpy(), channel.vorticity(), found
+    arrays = metal.u.to_numpy(), channel.f.to_numpy(), channel.vorticity(), found, box.u.to_numpy(), box.p.to_numpy()
     print(*(hashlib.sha256(each.tobytes()).hexdigest()[:16] for each in arrays), heat.mean(metal.u), count, flush=True)
 """
 
@@ -226,3 +228,28 @@ def test_the_examples_have_the_bits_of_a_run_without_it(tmp_path: Path, capsys: 
     assert done.returncode == 0, done.stderr
     for rank in range(4):
         assert lines_of(done.stdout, rank) == [alone]
+
+
+@qp.kernel
+def to_the_right(u: A2, after: A2):
+    for i, j in u:
+        after[i, j] = u[i - 1, j] if i > 0 else u[i, j] + 1.0
+
+
+def test_captured_steps_run_again():
+    """The launches of a captured step have the same arguments each time, those for checks included."""
+
+    def program() -> Any:
+        grid = qp.dist.Grid(SHAPE)
+        u, after = grid.ndarray(qp.f32), grid.ndarray(qp.f32)
+
+        def both() -> None:
+            to_the_right(u, after)
+            to_the_right(after, u)
+
+        made = qp.dist.capture(both)
+        for _ in range(2):
+            made.launch()
+        return u.to_numpy()[:, 0].tolist()
+
+    assert run_ranks(2, program) == [[6.0, 5.0, 4.0, 3.0, 2.0, 1.0, *[0.0] * 6]] * 2

@@ -4,9 +4,9 @@ import re
 from pathlib import Path
 
 import pytest
+from thread_ranks import run_ranks
 
 import quadpy as qp
-from quadpy.dist.transport.threads import run_ranks
 from quadpy.errors import RanksDisagreeError
 
 cells = qp.types.ndarray(qp.f32, ndim=2)

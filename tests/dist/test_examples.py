@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 from backends import backends
+from thread_ranks import run_ranks
 
 import quadpy as qp
-from quadpy.dist.transport.threads import run_ranks
-from quadpy.examples import heat, lattice_boltzmann, poisson
+from quadpy.examples import cavity, heat, lattice_boltzmann, poisson
 
 
 def flow_of_heat() -> tuple[Any, ...]:
@@ -34,12 +34,20 @@ def potential() -> tuple[Any, ...]:
     return poisson.solve(poisson.random_charges(40, 5), 25)
 
 
+def lid() -> tuple[Any, ...]:
+    box = cavity.Cavity(20, relaxations=6)
+    for _ in range(4):
+        box.step()
+    return box.u.to_numpy(), box.v.to_numpy(), box.p.to_numpy(), cavity.divergence(box.u, box.v)
+
+
 @pytest.mark.parametrize(
     ("program", "numbers"),
     [
         (flow_of_heat, (1, 2, 4, 8)),
         (vortices, (2,)),
         (potential, (1, 2, 4, 8)),
+        (lid, (1, 2, 4)),
     ],  # each rank compiles its own ``Channel``
 )
 @pytest.mark.parametrize("arch", backends())
@@ -58,8 +66,8 @@ def test_any_number_of_ranks_gives_the_bits_of_one(
 
 @pytest.mark.parametrize(
     ("module", "program"),
-    [(heat, flow_of_heat), (lattice_boltzmann, vortices), (poisson, potential)],
-    ids=["heat", "lattice_boltzmann", "poisson"],  # the text of a function differs from process to process
+    [(heat, flow_of_heat), (lattice_boltzmann, vortices), (poisson, potential), (cavity, lid)],
+    ids=["heat", "lattice_boltzmann", "poisson", "cavity"],  # the text of a function differs from process to process
 )
 def test_command_lines_compute_the_bits_of_one_rank(
     module: Any, program: Callable[[], tuple[Any, ...]], tmp_path: Path
@@ -94,7 +102,17 @@ def test_the_solution_solves():
     assert np.abs(applied - b).max() < 1e-3 * np.abs(b).max()
 
 
-@pytest.mark.parametrize("module", [heat, lattice_boltzmann, poisson])
+def test_the_lid_turns_the_flow():
+    """U. Ghia et al., "High-Re solutions for incompressible flow", 1982, Table I: the least u on the middle line at Re 100."""
+    qp.init(arch=qp.cpu)
+    box = cavity.Cavity(24, reynolds=100.0, relaxations=30)
+    for _ in range(700):
+        box.step()
+    assert box.u.to_numpy()[12].min() == pytest.approx(-0.2109, rel=0.05)
+    assert cavity.divergence(box.u, box.v) < 2e-3
+
+
+@pytest.mark.parametrize("module", [heat, lattice_boltzmann, poisson, cavity])
 def test_at_most_ten_lines_are_about_ranks(module: Any):
     lines = [
         line for line in inspect.getsource(module).splitlines() if "dist." in line or "grid" in line.partition("#")[0]

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from thread_ranks import run_ranks
 
 import quadpy as qp
 from quadpy.dist import captured
-from quadpy.dist.transport.threads import run_ranks
 from quadpy.errors import CaptureError
 
 A1, A2, A3 = (qp.types.ndarray(ndim=n) for n in (1, 2, 3))

@@ -11,10 +11,10 @@ import weakref
 
 import numpy as np
 import pytest
+from thread_ranks import run_ranks
 
 import quadpy as qp
 from quadpy.dist.boxes import Box, difference
-from quadpy.dist.transport.threads import run_ranks
 from quadpy.errors import ArgumentError, RanksDisagreeError
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from thread_ranks import run_ranks
 
 import quadpy as qp
 from quadpy.dist import Grid
-from quadpy.dist.transport.threads import run_ranks
 from quadpy.errors import ArgumentError, RankLostError, RanksDisagreeError
 
 A1 = qp.types.ndarray(ndim=1)
@@ -128,6 +128,14 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "reading element (3,)": lambda u: u[3],
     "to_numpy": lambda u: u.to_numpy(),
 }
+
+
+def test_a_rank_takes_a_copy_of_its_own_elements():
+    u = Grid((12, 3)).ndarray(qp.f32)
+    own = u.owned_to_numpy()
+    u.fill(3)
+    assert type(own) is np.ndarray
+    assert not own.any()
 
 
 @pytest.mark.parametrize("name", CALLS)

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from thread_ranks import run_ranks
 
 import quadpy as qp
 from quadpy.dist import Grid
-from quadpy.dist.transport.threads import run_ranks
 from quadpy.errors import CodegenError, DistributedError, KernelSyntaxError
 
 A1, A2, A3 = (qp.types.ndarray(qp.f32, ndim=n) for n in (1, 2, 3))
@@ -460,14 +460,6 @@ def test_refused_with_its_line(kernel: Any, words: str, line: str, hint: str):
         run_ranks(2, program)
     assert line in str(caught.value)
     assert hint in str(caught.value).partition("hint:")[2]
-
-
-def test_structs_are_refused():
-    pair = qp.types.struct(a=qp.f32, b=qp.i32)
-    for make in (Grid((8,)).ndarray, Grid((8,)).field):
-        with pytest.raises(qp.ArgumentError, match="distributed arrays cannot hold structs") as caught:
-            make(pair)
-        assert "one array for each member" in str(caught.value)
 
 
 def test_python_does_not_run_them():

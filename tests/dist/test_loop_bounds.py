@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from thread_ranks import run_ranks
 
 import quadpy as qp
-from quadpy.dist.transport.threads import run_ranks
 
 A1 = qp.types.ndarray(ndim=1)
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from thread_ranks import run_ranks
 
 import quadpy as qp
-from quadpy.dist.transport.threads import run_ranks
 from quadpy.errors import RaceWarning
 from quadpy.jit import race_warnings
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings, strategies as st
+from thread_ranks import run_ranks
 
 import quadpy as qp
 from quadpy.dist import Grid
-from quadpy.dist.transport.threads import run_ranks
 
 FUNCTIONS = """\
 @qp.func

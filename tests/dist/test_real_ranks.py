@@ -13,15 +13,17 @@ from ranks import lines_of, run_program
 PROGRAM = """
     import hashlib
     import quadpy as qp
-    from quadpy.examples import heat, lattice_boltzmann, poisson
+    from quadpy.examples import cavity, heat, lattice_boltzmann, poisson
 
     qp.init(arch=qp.cpu)
     metal, channel = heat.Metal(20), lattice_boltzmann.Channel(24)
     for _ in range(4):
         metal.step()
         channel.step()
+    box = cavity.Cavity(12, relaxations=3)
+    box.step()
     found, count = poisson.solve(poisson.random_charges(40, 5), 10)
-    arrays = metal.u.to_numpy(), channel.f.to_numpy(), channel.vorticity(), found
+    arrays = metal.u.to_numpy(), channel.f.to_numpy(), channel.vorticity(), found, box.u.to_numpy(), box.p.to_numpy()
     print(*(hashlib.sha256(each.tobytes()).hexdigest()[:16] for each in arrays), heat.mean(metal.u), count, flush=True)
 """
 

@@ -10,7 +10,7 @@ from quadpy import api
 from quadpy.cli import main
 from quadpy.dist import launching, world
 from quadpy.dist.connecting import choose_transport, connect
-from quadpy.dist.transport.torch.engine import StoreNotices
+from quadpy.dist.transport.gloo import StoreNotices
 from quadpy.errors import DistributedError, TransportError
 from quadpy.runtime.device import probe
 from quadpy.runtime.device.launched import Launched, launched_as

@@ -78,8 +78,8 @@ FAILS = """
     from quadpy.dist.transport.protocol import FlatPart, Receive, Send
 
     ranks = qp.dist.world()
-    transport, array = ranks.transport, qp.ndarray(qp.f32, 6)
-    transport.barrier()
+    transport, array, every = ranks.transport, qp.ndarray(qp.f32, 6), qp.ndarray(qp.f32, 12)
+    transport.share()
     if ranks.rank == 1 and sys.argv[1] == "raise":
         raise ValueError("no such file")
     if ranks.rank == 1 and sys.argv[1] == "other call":
@@ -88,8 +88,8 @@ FAILS = """
         peer, count = 1 - ranks.rank, 4 + ranks.rank
         messages = [Send(peer, FlatPart(array, 0, count))], [Receive(peer, FlatPart(array, 0, count))]
         transport.start_exchange(*messages, qp.create_stream()).finish()
-    transport.all_reduce(FlatPart.whole(array), "sum", qp.create_stream())
-    transport.barrier()
+    transport.all_gather(FlatPart.whole(array), FlatPart.whole(every), qp.create_stream())
+    transport.share()
 """
 
 
@@ -97,7 +97,7 @@ FAILS = """
     ("how", "message"),
     [
         ("raise", "RankLostError: rank 1 has failed: ValueError: no such file"),
-        ("other call", "RanksDisagreeError: ranks wait for each other in different calls: rank 0 in all_reduce (sum) of 6"),
+        ("other call", "RanksDisagreeError: ranks wait for each other in different calls: rank 0 in all_gather of 24"),
         ("sizes", "rank 0 sends 16 bytes to rank 1, which expects 20"),
     ],
 )  # fmt: skip

@@ -25,7 +25,7 @@ SMALL = {
     "one door to an optional library": {"tools.libraries"},
     "loaded in notebooks only": {"jit.rich"},
     "what several modules share that must not import each other": {
-        "codegen.lower.reductions", "dist.transport.ending", "examples._descent", "jit.options", "lang.hidden", "runtime.drivers.vendor_calls",
+        "codegen.lower.reductions", "examples._descent", "jit.options", "lang.hidden", "runtime.drivers.vendor_calls",
     },
     "one subject, which stands alone": {
         "algorithms.kernels.random_keys", "compat._patterns", "codegen.plans.loads", "dist.grid", "hazards.races",

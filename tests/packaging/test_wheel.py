@@ -59,6 +59,7 @@ def test_metadata_names_version_licence_dependencies_and_command(wheel):
     assert required == {"llvmlite<0.51,>=0.50", "numpy>=1.26"}
     assert set(metadata.get_all("Provides-Extra")) == {
         "amd",
+        "checkpoints",
         "compat",
         "cuda",
         "dev",

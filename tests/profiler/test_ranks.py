@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from thread_ranks import run_ranks
 
 import quadpy as qp
-from quadpy.dist.transport.threads import run_ranks
 
 F32 = qp.types.ndarray(dtype=qp.f32, ndim=1)
 N = 12

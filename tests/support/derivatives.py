@@ -143,9 +143,9 @@ def check_tangent(
             np.testing.assert_allclose(duals[f"{name}.dual"], expected[name], rtol=rtol, atol=rtol, err_msg=name)
 
 
-def adjoint_of(kernel: ir.Kernel, names: list[str]) -> ir.Kernel:
+def adjoint_of(kernel: ir.Kernel, names: list[str], *, from_before: bool = False) -> ir.Kernel:
     kernel, grads = with_twins(kernel, names, ".grad")
-    return adjoint(kernel, grads, with_callees)
+    return adjoint(kernel, grads, with_callees, from_before=from_before)
 
 
 def check_adjoint(kernel: ir.Kernel, names: list[str], given: Mapping[str, Any], *, rtol: float = 1e-10) -> None:

@@ -13,18 +13,6 @@ from collections import deque
 from types import SimpleNamespace
 
 _SIZES = {0: 1, 1: 1, 2: 4, 3: 4, 4: 8, 5: 8, 6: 2, 7: 4, 8: 8, 9: 2}
-_CTYPES = {
-    0: "int8",
-    1: "uint8",
-    2: "int32",
-    3: "uint32",
-    4: "int64",
-    5: "uint64",
-    6: "float16",
-    7: "float32",
-    8: "float64",
-}
-_OPERATIONS = {0: sum, 2: max, 3: min}
 
 
 class Refused(Exception):
@@ -112,25 +100,6 @@ class Comm:
 
         self.machine.submit(2, run)
 
-    def all_reduce(self, source, target, count, dtype, operator):
-        import numpy as np
-
-        def finish(parts):
-            if dtype == 9:  # bf16
-                numbers = [(np.frombuffer(part, np.uint16).astype(np.uint32) << 16).view(np.float32) for part in parts]
-            else:
-                numbers = [np.frombuffer(part, _CTYPES[dtype]) for part in parts]
-            result = np.array(
-                [_OPERATIONS[operator](column) for column in zip(*numbers, strict=True)], numbers[0].dtype
-            )
-            data = (result.view(np.uint32) >> 16).astype(np.uint16) if dtype == 9 else result
-            ctypes.memmove(target, data.tobytes(), count * _SIZES[dtype])
-
-        self.together(source, count * _SIZES[dtype], finish)
-
-    def broadcast(self, source, target, nbytes, root):
-        self.together(source, nbytes, lambda parts: ctypes.memmove(target, parts[root], nbytes))
-
     def all_gather(self, source, target, nbytes):
         self.together(source, nbytes, lambda parts: ctypes.memmove(target, b"".join(parts), nbytes * self.size))
 
@@ -186,12 +155,6 @@ def nccl(machine):
     def all_gather(sendbuff, recvbuff, sendcount, datatype, comm, stream):
         comm.all_gather(sendbuff, recvbuff, sendcount * _SIZES[datatype])
 
-    def all_reduce(sendbuff, recvbuff, count, datatype, op, comm, stream):
-        comm.all_reduce(sendbuff, recvbuff, count, datatype, op)
-
-    def broadcast(sendbuff, recvbuff, count, datatype, root, comm, stream):
-        comm.broadcast(sendbuff, recvbuff, count * _SIZES[datatype], root)
-
     def group_start():
         machine.start_group()
 
@@ -209,7 +172,7 @@ def nccl(machine):
         comm.abort()
 
     functions = (
-        get_unique_id, comm_init_rank, send, recv, all_gather, all_reduce, broadcast, group_start, group_end,
+        get_unique_id, comm_init_rank, send, recv, all_gather, group_start, group_end,
         comm_get_async_error, get_error_string, comm_abort,
     )  # fmt: skip
     return SimpleNamespace(
@@ -228,7 +191,6 @@ def rccl(machine):
         "ncclDataType_t", "nccl", Int8=0, Uint8=1, Int32=2, Uint32=3, Int64=4, Uint64=5, Float16=6, Float32=7, Float64=8,
         Bfloat16=9,
     )  # fmt: skip
-    operations = enum_of("ncclRedOp_t", "nccl", Sum=0, Prod=1, Max=2, Min=3, Avg=4)
     results = enum_of(
         "ncclResult_t", "nccl", Success=0, UnhandledCudaError=1, SystemError=2, InternalError=3, InvalidArgument=4,
         InvalidUsage=5, RemoteError=6, InProgress=7,
@@ -269,7 +231,6 @@ def rccl(machine):
     return SimpleNamespace(
         NCCL_UNIQUE_ID_BYTES=128,
         ncclDataType_t=kinds,
-        ncclRedOp_t=operations,
         ncclResult_t=results,
         ncclUniqueId=UniqueId,
         has_symbol=lambda name: True,
@@ -281,8 +242,6 @@ def rccl(machine):
         ncclSend=wrapped("ncclSend", inner.send, enums=[(2, kinds)]),
         ncclRecv=wrapped("ncclRecv", inner.recv, enums=[(2, kinds)]),
         ncclAllGather=wrapped("ncclAllGather", inner.all_gather, enums=[(3, kinds)]),
-        ncclAllReduce=wrapped("ncclAllReduce", inner.all_reduce, enums=[(3, kinds), (4, operations)]),
-        ncclBroadcast=wrapped("ncclBroadcast", inner.broadcast, enums=[(3, kinds)]),
         ncclCommGetAsyncError=wrapped("ncclCommGetAsyncError", async_error),
         ncclCommAbort=wrapped("ncclCommAbort", inner.comm_abort),
     )

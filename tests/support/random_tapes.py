@@ -188,8 +188,8 @@ def tried(seed: int) -> str:
     return "right"
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
+def main(tried: Callable[[int], str] = tried, about: str | None = __doc__) -> int:
+    parser = argparse.ArgumentParser(description=about)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--count", type=int, default=100)
     options = parser.parse_args()

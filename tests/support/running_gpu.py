@@ -113,6 +113,8 @@ class Running:
         host, loaded, entry = self._host
         cells = self._scratch.setdefault(scratch, (ctypes.c_uint64 * max(1, host.slots))())
         result = entry(block[: self._code.layout.size], cells, first)
+        while first == 0 and result >= 0:  # a loop on memory that takes long lets signals through
+            result = entry(block[: self._code.layout.size], cells, result)
         assert result >= -1, (self._kernel.name, result, loaded)
         if host.results:
             hidden = {each.name: each.offset for each in self._code.hidden}

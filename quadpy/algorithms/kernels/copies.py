@@ -33,6 +33,13 @@ def gather(x: Array(), y: Array()):
 
 
 @qp.kernel
+def clear(x: Array()):
+    """Sets all numbers of ``x``, which may have gaps, to 0."""
+    for at in qp.grouped(x):
+        x[at] = 0
+
+
+@qp.kernel
 def convert(x: Flat, y: Flat):
     """Copies ``x`` to ``y``, converted to its type."""
     for i in x:

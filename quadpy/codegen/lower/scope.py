@@ -68,7 +68,6 @@ class Scope:
     access    metadata of loads and stores, with a comma before
     constants arrays that nothing writes while the function runs, if the target has special loads for them
     loop_tag  metadata of the parallel loop
-    merge_tag metadata of the loops that merge partial results
     results   of a function; None in a task
     returned  the address of the memory for a kernel's results; empty where its first slots have them
     fuel      how the CPU's long loops look for signals; None if there are none
@@ -97,7 +96,6 @@ class Scope:
     access: str = ""
     constants: frozenset[str] = frozenset()
     loop_tag: str = ""
-    merge_tag: str = ""
     results: tuple[Scalar, ...] | None = None
     returned: str = ""
     fuel: Fuel | None = None

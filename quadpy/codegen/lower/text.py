@@ -19,6 +19,8 @@ _LLVM: Final = {
     "u1": "i1", "i8": "i8", "u8": "i8", "i16": "i16", "u16": "i16", "i32": "i32", "u32": "i32", "i64": "i64",
     "u64": "i64", "f16": "half", "bf16": "i16", "f32": "float", "f64": "double",
 }  # fmt: skip
+UNOPTIMISED: Final = "noinline nounwind optnone"
+"""The attributes of functions that run once a call or chunk: optimised, they would take a fifth of a compilation's time."""
 _PLAIN: Final = re.compile(r"[A-Za-z$._][-A-Za-z0-9$._]*")
 
 

@@ -15,10 +15,10 @@ from quadpy.dist.arrays.host_access import HostAccess
 from quadpy.dist.arrays.memory import again, allocated, kept_of
 from quadpy.dist.boxes import Widths
 from quadpy.dist.division import Division
+from quadpy.dist.lattice import Lattice
 from quadpy.errors import ArgumentError, CaptureError
 from quadpy.runtime.arrays.foreign_host import DISTRIBUTED, is_wide, type_key
 from quadpy.runtime.arrays.view import TypeKey
-from quadpy.runtime.elements.types import DType, element_of
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @made_by("the ndarray(dtype) of a qp.dist.Grid makes one")
 @shows(
-    "block", "copy_from", "device", "dtype", "element_shape", "fill", "from_numpy", "grid", "halo", "local", "nbytes", "ndim",
+    "block", "copy_from", "device", "dtype", "element_shape", "fill", "from_numpy", "grid", "halo", "lattice", "local", "nbytes", "ndim",
     "needs", "owned_from_numpy", "owned_to_numpy", "shape", "size", "start", "to_numpy",
 )  # fmt: skip
 class DistributedArray(HostAccess):
@@ -35,6 +35,7 @@ class DistributedArray(HostAccess):
     Kernels see the global shape and global indices.  From the host, all ranks read and write it together; only
     ``owned_to_numpy`` may be called on one rank alone.
 
+    lattice     which elements it has, and which of them each rank owns
     local       the rank's block and its halo
     start       the global index of the first local element; it may be outside the grid
     halo        how many cells of other ranks are there along each axis, below and above the block
@@ -53,6 +54,7 @@ class DistributedArray(HostAccess):
         "grid",
         "halo",
         "halo_state",
+        "lattice",
         "local",
         "nbytes",
         "ndim",
@@ -72,22 +74,26 @@ class DistributedArray(HostAccess):
     writable: ClassVar[bool] = True
     _kind: ClassVar[str] = "ndarray"
 
-    def __init__(self, grid: Division, dtype: Scalar, element: tuple[int, ...]) -> None:
-        self.grid, self.dtype, self.element_shape = grid, dtype, element
-        self.shape, self.ndim, self.size = grid.shape, grid.ndim, math.prod(grid.shape)
+    def __init__(self, grid: Division, lattice: Lattice, dtype: Scalar, element: tuple[int, ...]) -> None:
+        self.grid, self.lattice, self.dtype, self.element_shape = grid, lattice, dtype, element
+        self.shape, self.ndim, self.size = lattice.shape, grid.ndim, math.prod(lattice.shape)
         self.halo: Widths = ((0, 0),) * grid.ndim
         self.halo_state = HaloState()
         self.serial = next(grid.serials)
         self.needs: dict[tuple[Widths, ...], tuple[Widths, ...]] = {}
-        self.type_key: TypeKey = type_key(DISTRIBUTED, dtype.name, grid.ndim, element)
+        staggered = "".join(str(m - n) for m, n in zip(lattice.shape, grid.shape, strict=True))
+        name, shape = self._key
+        self.type_key: TypeKey = type_key(DISTRIBUTED + staggered, name, grid.ndim, shape)
         self._allocate()
 
-    @classmethod
-    def of(cls, grid: Division, dtype: DType) -> Self:
-        """An array of zeros; ArgumentError for structs."""
-        if getattr(dtype, "__quadpy_constructor__", None) == "struct":
-            raise ArgumentError("distributed arrays cannot hold structs", hint="use one array for each member")
-        return cls(grid, *element_of(dtype))
+    @property
+    def _key(self) -> tuple[str, tuple[int, ...]]:
+        """The name of the elements' numbers and the shape of an element, in keys of types."""
+        return self.dtype.name, self.element_shape
+
+    def _like(self) -> Self:
+        """A new array with elements of the same type."""
+        return type(self)(self.grid, self.lattice, self.dtype, self.element_shape)
 
     # ------------------------------------------------------------------- halos
 
@@ -108,7 +114,7 @@ class DistributedArray(HostAccess):
                     "graph uses it",
                     hint="make the call once before the first capture",
                 )
-            owned = self.owned_to_numpy()
+            owned = self._owned()
             self.halo = halo
             self._allocate()
             self._write_block(owned)
@@ -124,18 +130,20 @@ class DistributedArray(HostAccess):
 
     def _allocate(self) -> None:
         self.needs.clear()
-        extents = tuple(n + below + above for n, (below, above) in zip(self.grid.block.shape, self.halo, strict=True))
+        extents = tuple(
+            n + below + above for n, (below, above) in zip(self.lattice.block.shape, self.halo, strict=True)
+        )
         self.local, self.numbers = allocated(self.dtype, extents, self.element_shape)
         self.pointer, self.nbytes, self.device, self.block = (
             self.local.pointer, self.local.nbytes, self.local.device, self.local.block,
         )  # fmt: skip
         self.abi, self.wide = (self.pointer, *self.shape), is_wide(self.shape, self.nbytes)
-        self.start = tuple(a - below for a, (below, _) in zip(self.grid.block.low, self.halo, strict=True))
+        self.start = tuple(a - below for a, (below, _) in zip(self.lattice.block.low, self.halo, strict=True))
 
     def __copy__(self) -> Self:
         """A separate array with the same elements; all ranks make it together."""
-        made = type(self)(self.grid, self.dtype, self.element_shape)
-        made._write_block(self.owned_to_numpy())  # noqa: SLF001 - of the same class
+        made = self._like()
+        made._write_block(self._owned())  # noqa: SLF001 - of the same class
         return made
 
     def __deepcopy__(self, memo: object) -> Self:

@@ -24,6 +24,7 @@ from quadpy.dist.arrays.memory import numpy_type
 from quadpy.dist.boxes import Box
 from quadpy.dist.captured import capture_of
 from quadpy.dist.division import Division
+from quadpy.dist.lattice import Lattice
 from quadpy.dist.transport.agreement import agree, share_in
 from quadpy.errors import ArgumentError, BoundsError
 from quadpy.runtime.arrays.ndarray import NDArray
@@ -40,6 +41,7 @@ class HostAccess:
     __slots__ = ()
 
     grid: Division
+    lattice: Lattice
     dtype: Scalar
     shape: tuple[int, ...]
     ndim: int
@@ -58,8 +60,7 @@ class HostAccess:
     @public
     def owned_to_numpy(self) -> npt.NDArray[Any]:
         """A copy of the elements that this rank owns.  This is the only call that a rank may make alone."""
-        found: npt.NDArray[Any] = self.local[(*self._where(self.grid.block), ...)]
-        return found
+        return self._shown(self._owned())
 
     @public
     def owned_from_numpy(self, values: npt.ArrayLike) -> None:
@@ -69,7 +70,7 @@ class HostAccess:
             ArgumentError: ``values`` does not have the shape of the block.
             RanksDisagreeError: another rank makes another call.
         """
-        expected, source = self.grid.block.shape + self.element_shape, np.asarray(values)
+        expected, source = self.lattice.block.shape + self.element_shape, self._numbers(values)
         if source.shape != expected:
             raise ArgumentError(
                 f"an array of shape {source.shape} does not fit the block of {self!r}, which takes {expected}"
@@ -84,20 +85,20 @@ class HostAccess:
         """Set every element to ``value``."""
         self._agree("fill")
         self._used()
-        self.local.fill(value)
+        self._target.fill(value)
         self.halo_state.clear()
 
     @public
     def from_numpy(self, values: npt.ArrayLike) -> None:
         """Set all elements to ``values``: each rank passes the whole array, and takes its own part."""
-        source = np.asarray(values)
+        source = self._numbers(values)
         if source.shape != self.shape + self.element_shape:
             raise ArgumentError(
                 f"an array of shape {source.shape} does not fit {self!r}, which takes {self.shape + self.element_shape}",
                 hint="pass the whole array on every rank, or the rank's own part to owned_from_numpy",
             )
         self._agree("from_numpy")
-        low, high = self.grid.block
+        low, high = self.lattice.block
         self._write_block(source[tuple(map(slice, low, high))])
 
     @public
@@ -113,18 +114,20 @@ class HostAccess:
                 f"copy_from of {self!r} takes an array of the same grid, not {shown(other)}",
                 hint="from_numpy takes all elements, and owned_from_numpy those of this rank",
             )
-        if other.element_shape != self.element_shape:
-            raise ArgumentError(f"{other!r} does not fit {self!r}", hint="both need elements of one shape")
+        if (other.element_shape, other.shape) != (self.element_shape, self.shape):
+            raise ArgumentError(
+                f"{other!r} does not fit {self!r}", hint="both need the same extents, and elements of one shape"
+            )
         self._agree(f"copy_from({other!r})")
         if other.dtype != self.dtype:
-            self._write_block(other.owned_to_numpy())
+            self._write_block(other._owned())  # noqa: SLF001 - of the same class
             return
         for each in (self, other):
             each._used()  # noqa: SLF001 - of the same class
         if other.local.shape == self.local.shape:
             self.local.copy_from(other.local)
         else:
-            first, last = self.grid.block
+            first, last = self.lattice.block
             low, high, theirs = self._corner(first), self._corner(last, 1), other._corner(first)  # noqa: SLF001 - as above
             by = tuple(b - a for a, b in zip(low, theirs, strict=True))
             import_late("quadpy.dist.kernels.boxes").copy_block(self.numbers, other.numbers, low, high, by)
@@ -134,12 +137,12 @@ class HostAccess:
     def to_numpy(self) -> npt.NDArray[Any]:
         """All elements, on every rank."""
         self._refuse_reading_in_capture()
-        own = np.ascontiguousarray(self.owned_to_numpy())
+        own = np.ascontiguousarray(self._owned())
         whole = np.empty(self.shape + self.element_shape, own.dtype)
-        for box, part in zip(self.grid.blocks, self._shared("to_numpy", own.tobytes()), strict=True):
+        for box, part in zip(self.lattice.blocks, self._shared("to_numpy", own.tobytes()), strict=True):
             stored = np.frombuffer(part, own.dtype).reshape(box.shape + self.element_shape)
             whole[tuple(map(slice, box.low, box.high))] = stored
-        return whole
+        return self._shown(whole)
 
     @public
     def __getitem__(self, index: object) -> Any:
@@ -147,9 +150,9 @@ class HostAccess:
         self._refuse_reading_in_capture()
         here = self.local[self._at(cell)] if self._owns(cell) else None
         stored = b"" if here is None else np.asarray(here, numpy_type(self.dtype)).tobytes()
-        found = self._shared(f"reading element {cell}", stored)[self.grid.owner(cell)]
+        found = self._shared(f"reading element {cell}", stored)[self.lattice.owner(cell)]
         value = np.frombuffer(found, numpy_type(self.dtype)).reshape(self.element_shape)
-        return wrap(value.copy(), self.dtype, functools.partial(self._set_part, cell))
+        return self._element(value.copy(), cell)
 
     @public
     def __setitem__(self, index: object, value: Any) -> None:
@@ -157,10 +160,31 @@ class HostAccess:
         self._agree(f"setting element {cell}")
         self._used()
         if self._owns(cell):
-            self.local[self._at(cell)] = value
+            self._target[self._at(cell)] = value
         self.halo_state.clear()
 
     # ------------------------------------------------------------------- how
+
+    @property
+    def _target(self) -> Any:
+        """The local array, as the host writes elements of it."""
+        return self.local
+
+    def _owned(self) -> npt.NDArray[Any]:
+        """A copy of the numbers of the own block."""
+        return np.array(self.local[(*self._where(self.lattice.block), ...)])
+
+    def _shown(self, numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """What the host gets for ``numbers``."""
+        return numbers
+
+    def _numbers(self, values: Any) -> npt.NDArray[Any]:
+        """The reverse of ``_shown``."""
+        return np.asarray(values)
+
+    def _element(self, numbers: npt.NDArray[Any], cell: tuple[int, ...]) -> Any:
+        """The value of an element, whose parts can be set."""
+        return wrap(numbers, self.dtype, functools.partial(self._set_part, cell))
 
     def _set_part(self, cell: tuple[int, ...], part: Any, values: Numbers) -> None:
         """Write a part of the vector or matrix in ``cell``."""
@@ -172,7 +196,7 @@ class HostAccess:
 
     def _write_block(self, values: npt.NDArray[Any]) -> None:
         self._used()
-        self.local[(*self._where(self.grid.block), ...)] = values
+        self.local[(*self._where(self.lattice.block), ...)] = values
         self.halo_state.clear()
 
     def _used(self) -> None:
@@ -214,7 +238,7 @@ class HostAccess:
         return tuple(i % n for i, n in zip(cell, self.shape, strict=True))
 
     def _owns(self, cell: tuple[int, ...]) -> bool:
-        return self.grid.owner(cell) == self.grid.world.rank
+        return self.lattice.owner(cell) == self.grid.world.rank
 
     def _at(self, cell: tuple[int, ...]) -> tuple[int, ...]:
         return tuple(i - s for i, s in zip(cell, self.start, strict=True))

@@ -1,4 +1,4 @@
-"""Reductions of tiles, and of their results."""
+"""Reductions of tiles, of their results, and of what ranks pass to a collective call; the count of calls that draw random numbers."""
 
 # No "from __future__ import annotations": kernels read their annotations.
 
@@ -81,3 +81,19 @@ def combine_tiles(
             total[0] |= value
         if qp.static(op == "xor"):
             total[0] ^= value
+
+
+@qp.kernel
+def fold(parts: qp.types.ndarray(ndim=2), to: qp.types.ndarray(ndim=1), count: qp.i32, op: qp.template()):
+    """The first ``count`` columns of ``parts``, each combined from the first row to the last."""
+    for i in range(count):
+        found = parts[0, i]
+        for rank in range(1, parts.shape[0]):
+            found = _combined(op, found, parts[rank, i])
+        to[i] = found
+
+
+@qp.kernel
+def count_launch(launches: qp.types.ndarray(qp.u64, ndim=1)):
+    """Adds one; the number is in memory, so that launches of captured steps count, too."""
+    launches[0] += 1

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from quadpy.core.dtypes import Scalar
+from quadpy.core.dtypes import Scalar, u64
 from quadpy.core.source import Span
-from quadpy.dist.localise.model import Geometry, origin_name, parameter, slot_array
+from quadpy.dist.localise.model import LAUNCH, LAUNCHES, Geometry, origin_name, parameter, slot_array
 from quadpy.ir import nodes as ir
 from quadpy.ir.build import At, converted, select
-from quadpy.ir.walk import map_children
+from quadpy.ir.walk import map_children, walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,9 @@ class Indices:
             changed = map_children(each, visit)
             match changed:
                 case ir.ShapeOf(array=array, axis=axis, type=type) if array in self.locals:
-                    return self.number("n", axis, type, changed.span)
+                    more = dict(self.geometry.shapes)[array][axis] - self.geometry.shape[axis]
+                    extent = self.number("n", axis, type, changed.span)
+                    return extent + more if more else extent
                 case ir.Element(array=array, index=index) if array in self.locals:
                     local = tuple(self._local(array, k, e) for k, e in enumerate(index))
                     return replace(changed, array=self.locals[array], index=local)
@@ -40,7 +42,22 @@ class Indices:
 
         found = visit(task)
         assert isinstance(found, (ir.SerialTask, ir.ParallelTask))
-        return found
+        return self._drawing(found)
+
+    def _drawing(self, task: ir.Task) -> ir.Task:
+        """``task`` with the number of the call where it has that of the launch."""
+        if not any(isinstance(node, ir.ParamRead) and node.name == LAUNCH for node in walk(task)):
+            return task
+        at, number = At(task.span), ir.Var("launch.", u64)
+        load = at.load(number, at.element(LAUNCHES, [at.const(0, self.index)], u64))
+
+        def visit(each: ir.Node) -> ir.Node:
+            is_launch = isinstance(each, ir.ParamRead) and each.name == LAUNCH
+            return at.read(number) if is_launch else map_children(each, visit)
+
+        body = visit(task.body)
+        assert isinstance(body, ir.Block)
+        return replace(task, body=replace(body, stmts=(load, *body.stmts)))
 
     def _local(self, array: str, axis: int, index: ir.Expr) -> ir.Expr:
         """An index minus that of the first local element; if the axis wraps, plus a period if that leads inside."""

@@ -10,19 +10,32 @@ from quadpy.core.dtypes import Scalar
 from quadpy.core.source import Span
 from quadpy.interpreter.numbers import identity as plain_identity
 from quadpy.ir import nodes as ir
+from quadpy.ir.index.numbers import Given
 
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
-    """The properties of a grid that code depends on: its shape, its divided axes, and which of these are periodic."""
+    """The properties of a grid and its arrays that code depends on.
+
+    shape     the extents of the grid
+    split     for each axis, whether it is divided
+    periodic  for each axis, whether the ends are neighbours
+    shapes    the extents of each distributed array
+    """
 
     shape: tuple[int, ...]
     split: tuple[bool, ...]
     periodic: tuple[bool, ...]
+    shapes: tuple[tuple[str, tuple[int, ...]], ...]
 
     @property
     def ndim(self) -> int:
         return len(self.shape)
+
+    @property
+    def extents(self) -> dict[Given, int]:
+        """The extents of the distributed arrays, as their kernel has them."""
+        return {Given(array, "extent", axis): n for array, shape in self.shapes for axis, n in enumerate(shape)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +71,23 @@ class LocalTask:
 
 @dataclass(frozen=True, slots=True)
 class LocalKernel:
-    """All tasks of a kernel, in order; ``slots`` are the arrays of one element for variables that cross tasks."""
+    """All tasks of a kernel, in order.
+
+    slots  the arrays of one element for variables that cross tasks
+    draws  whether it draws random numbers; then ``LAUNCHES`` comes after them
+    """
 
     tasks: tuple[LocalTask, ...]
     slots: tuple[tuple[str, Scalar], ...]
+    draws: bool
 
 
 CELLS: Final = "partial.cells"
 """An array in analysed loops; each iteration writes one of its elements."""
+LAUNCH: Final = f"{HIDDEN}launch"
+"""The number of a launch by which random numbers are drawn."""
+LAUNCHES: Final = "slot.launch"
+"""The array of one element that has the number of the call instead, the same on all ranks."""
 PARAMETERS: Final = ("n", "low", "high", "first")
 
 

@@ -5,7 +5,8 @@ Each task becomes a separate kernel, in which
 - the extents of distributed arrays are parameters, since the arrays that it gets are those of the rank,
 - a loop over the grid runs from the larger of its start and ``low`` to the smaller of its end and ``high``,
 - an index into a distributed array is global; the first index of its local array is subtracted from it,
-- variables that a task passes to the next are elements of small arrays,
+- variables that a task passes to the next are elements of small arrays, and so is the number of the call by which random
+  numbers are drawn: a call has several launches, and each number of ranks has others,
 - a loop that accumulates writes what each iteration adds into an array,
 - under ``debug=True``, the arrays that are not proved free of races are watched, in the memory of the rank.
 
@@ -22,9 +23,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from quadpy.core.artifact import HIDDEN
+from quadpy.core.dtypes import u64
 from quadpy.dist.localise.indices import Indices
 from quadpy.dist.localise.model import (
     CELLS,
+    LAUNCH,
+    LAUNCHES,
     PARAMETERS,
     Geometry,
     LocalKernel,
@@ -42,7 +46,6 @@ from quadpy.ir import nodes as ir
 from quadpy.ir.build import At, converted, maximum, minimum
 from quadpy.ir.expressions import slot_name
 from quadpy.ir.footprints import with_numbers
-from quadpy.ir.index.numbers import Given
 from quadpy.ir.passes.atomics import demote_atomics
 from quadpy.ir.passes.watch_races import watched_in, with_watches
 from quadpy.ir.touches import changed_in, name_of
@@ -75,10 +78,12 @@ class _Localiser:
         for node in walk(kernel):
             if isinstance(node, ir.Slot):
                 self.slots[node.number] = node.type
+        self.draws = any(param.name == LAUNCH for param in kernel.params)
 
     def kernel_parts(self) -> LocalKernel:
         tasks = tuple(self.task(task, number) for number, task in enumerate(self.kernel.tasks))
-        return LocalKernel(tasks, tuple((slot_array(number), type) for number, type in self.slots.items()))
+        slots = tuple((slot_array(number), type) for number, type in self.slots.items())
+        return LocalKernel(tasks, slots, self.draws)
 
     def task(self, task: ir.Task, number: int) -> LocalTask:
         touched = (node for node in walk(task) if isinstance(node, ir.Element) and node.array in self.arrays)
@@ -120,11 +125,8 @@ class _Localiser:
         return self.finished(found, task, number) if reduced else found
 
     def with_extents(self, task: ir.ParallelTask) -> ir.ParallelTask:
-        """``task`` with the numbers that the extents of the grid are, so that formulas are short."""
-        numbers = {
-            Given(array, "extent", axis): n for array in self.arrays for axis, n in enumerate(self.geometry.shape)
-        }
-        (found,) = with_numbers(replace(self.kernel, tasks=(task,)), numbers).tasks
+        """``task`` with the numbers that the extents of its arrays are, so that formulas are short."""
+        (found,) = with_numbers(replace(self.kernel, tasks=(task,)), self.geometry.extents).tasks
         assert isinstance(found, ir.ParallelTask)
         return found
 
@@ -168,13 +170,15 @@ class _Localiser:
             array_parameter(slot_array(n), t, 1, kernel.span, kernel.called(slot_name(n)))
             for n, t in self.slots.items()
         ]
+        if self.draws:
+            slots.append(array_parameter(LAUNCHES, u64, 1, kernel.span))
         axes = range(self.geometry.ndim)
         names = [parameter(name, axis) for name in PARAMETERS for axis in axes]
         names += [origin_name(array, axis) for array in sorted(self.arrays) for axis in axes]
         numbers = [ir.ScalarParam(name, kernel.index, span=kernel.span) for name in names]
         own = [param for param in kernel.params if not param.name.startswith(HIDDEN)]
         own += [self.passed(param) for param in kernel.params if param.name in self.fields]
-        hidden = [p for p in kernel.params if p.name.startswith(HIDDEN) and p.name not in self.fields]
+        hidden = [p for p in kernel.params if p.name.startswith(HIDDEN) and p.name not in (*self.fields, LAUNCH)]
         results = kernel.results if last else ()
         return replace(
             kernel, name=f"{kernel.name}_{number}", params=(*own, *slots, *more, *numbers, *hidden),
@@ -273,13 +277,12 @@ def _identity(reduction: ir.Reduction, span: Span) -> ir.Const:
     return ir.Const(identity(reduction.op, reduction.var.type), reduction.var.type, span=span)
 
 
-_RANDOM: Final = ("$seed", "$launch")
 _OF_BLOCKS: Final = "blocks and waves of a loop over a distributed grid differ between ranks"
 _WITHOUT_BLOCKS: Final = "write the loop without shared arrays, and let iterations read what they need from the grid"
 
 
 def require_tasks_in_order(kernel: ir.Kernel) -> None:
-    """Refuses parallel sections, checkpoints and loops over tasks, and random numbers.
+    """Refuses parallel sections, checkpoints and loops over tasks.
 
     Raises:
         KernelSyntaxError: as all of this module.
@@ -288,11 +291,6 @@ def require_tasks_in_order(kernel: ir.Kernel) -> None:
         raise KernelSyntaxError(
             f"{kernel.name}: kernels with parallel sections, checkpoints or loops over tasks cannot take distributed arrays",
             kernel.span, hint="make a kernel of each task, and call them in a Python loop; qp.dist.capture makes graphs of them",
-        )  # fmt: skip
-    if any(param.name in _RANDOM for param in kernel.params):
-        raise KernelSyntaxError(
-            f"{kernel.name}: random numbers would depend on the number of ranks", kernel.span,
-            hint="make them from the global indices and a seed",
         )  # fmt: skip
 
 

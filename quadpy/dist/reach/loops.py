@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from quadpy.dist.division import Division
+    from quadpy.dist.lattice import Lattice
     from quadpy.dist.races import LoopRaces
     from quadpy.ir.footprints.accesses import Reached
 
@@ -30,19 +31,19 @@ _MOST_KNOWN: Final = 1000
 
 
 class LoopReach:
-    """The footprints of one loop over a grid, evaluated for the blocks of its ranks.
+    """The footprints of one loop over a grid and its ``arrays``, evaluated for the blocks of its ranks.
 
     ``numbers`` says where the scalars and extents of the kernel's arguments are among the values of a call, which has
     ``count`` of them; ``called`` what the source calls an array; ``races`` warns of those that the loop certainly has.
     """
 
     def __init__(
-        self, task: LocalTask, grid: Division, arrays: Sequence[str], numbers: Mapping[Given, int], count: int,
+        self, task: LocalTask, grid: Division, arrays: Mapping[str, Lattice], numbers: Mapping[Given, int], count: int,
         called: Callable[[str], str], races: LoopRaces,
     ) -> None:  # fmt: skip
         assert task.analysed is not None
         self._races = races
-        self._grid, self._arrays, self._called = grid, frozenset(arrays), called
+        self._grid, self._arrays, self._called = grid, arrays, called
         self._axes = {along: axis for axis, along in enumerate(task.axes) if along is not None}
         names = [parameter(name, axis) for name in ("low", "high", "first") for axis in range(grid.ndim)]
         self._footprints = [each for each in footprints_of(task.analysed, self._ways) if self._matters(each)]
@@ -73,14 +74,18 @@ class LoopReach:
 
     def _found(self, values: Sequence[float]) -> Reaches:
         grid = self._grid
-        self._require_cells(values)
-        touched = [self._touched(values, block, block) for block in grid.blocks]
-        for rank, block in enumerate(grid.blocks):
-            written = [(each, box) for each, box in touched[rank] if self._is_write(each)]
-            if not runs(grid, self._axes.keys(), written, block, self._called):
+        lattice = self._iterations(values)
+        touched = [self._touched(values, block, block) for block in lattice.blocks]
+        for rank in range(grid.world.size):
+            written = [
+                (each, box, self._arrays[each.array].blocks[rank])
+                for each, box in touched[rank]
+                if self._is_write(each)
+            ]
+            if not runs(grid, self._axes.keys(), written, self._called):
                 touched[rank] = [(each, None) for each in self._footprints]
         runs_here = any(box is not None for _, box in touched[grid.world.rank])
-        here = grid.block if runs_here else Box(grid.block.low, grid.block.low)
+        here = lattice.block if runs_here else Box(grid.block.low, grid.block.low)
         reads: dict[str, dict[Widths, None]] = {}
         for number_, footprint in enumerate(self._footprints):
             boxes = [each[number_][1] for each in touched]
@@ -89,16 +94,16 @@ class LoopReach:
                 if not _is_partial(footprint):
                     refuse_replicated(footprint, self._called(name))
             elif footprint.access is ir.Access.READ:
-                if reach := reach_of(grid, footprint, boxes, self._called(name)):
+                if reach := reach_of(grid, self._arrays[name], footprint, boxes, self._called(name)):
                     reads.setdefault(name, {})[reach] = None
             else:
-                require_own(grid, footprint, boxes, self._called(name))
+                require_own(grid, self._arrays[name], footprint, boxes, self._called(name))
         writes = frozenset(each.array for each in self._footprints if self._is_write(each))
         found = {name: largest(reads[name]) for name in sorted(reads)}
         if writes & found.keys():
             self._races.warn(values)
         inner = self._inner(values, here, found)
-        return Reaches(here, found, writes, self._covers(touched[grid.world.rank], here), inner)
+        return Reaches(lattice, here, found, writes, self._covers(touched[grid.world.rank], here), inner)
 
     def _touched(self, values: Sequence[float], block: Box, cells: Box) -> list[tuple[Footprint, Touched | None]]:
         """Each footprint with what it covers where iterations run over ``cells`` of ``block``; None for nothing."""
@@ -107,11 +112,11 @@ class LoopReach:
 
     def _extents(self, footprint: Footprint) -> list[Number]:
         if _is_partial(footprint):
-            return [3 * n for n in self._grid.shape]
+            return [3 * n + 2 for n in self._grid.shape]
         if footprint.array not in self._arrays:
             axes = len(footprint.box.axes) if footprint.box is not None else 0
             return [atom_poly(Given(footprint.array, "extent", axis)) for axis in range(axes)]
-        return extents_beyond(self._grid)
+        return extents_beyond(self._grid, self._arrays[footprint.array].shape)
 
     def _moved(self, footprint: Footprint, box: BoxFormula) -> BoxFormula:
         return moved_up(self._grid, box) if footprint.array in self._arrays else box
@@ -131,18 +136,22 @@ class LoopReach:
     def _is_write(self, footprint: Footprint) -> bool:
         return footprint.array in self._arrays and footprint.access is not ir.Access.READ
 
-    def _require_cells(self, values: Sequence[float]) -> None:
-        """Each iteration has a cell, on whose rank it runs."""
-        shape = self._grid.shape
-        below, above = tuple(-n for n in shape), tuple(2 * n for n in shape)
+    def _iterations(self, values: Sequence[float]) -> Lattice:
+        """The lattice of the loop, so that each iteration has a rank on which it runs."""
+        shape, staggered = self._grid.shape, [False] * self._grid.ndim
+        below, above = tuple(-n for n in shape), tuple(2 * n + 2 for n in shape)
         for footprint, box in self._touched(values, Box(below, above), Box(below, above)):
             if footprint.array == CELLS and box is not None and box.axes is not None:
                 for axis in self._axes.keys() & range(len(shape)):
-                    if box.axes[axis][0] < shape[axis] or box.axes[axis][-1] >= 2 * shape[axis]:
+                    first, last = box.axes[axis][0] - shape[axis], box.axes[axis][-1] - shape[axis]
+                    staggered[axis] = last == shape[axis] and not self._grid.periodic[axis]
+                    if first < 0 or last >= shape[axis] + staggered[axis]:
                         raise DistributedError(
-                            f"this loop has iterations outside of the {shape[axis]} cells along axis {axis} of the grid, which no rank runs",
-                            footprint.location, hint="let it run over the cells of the grid",
+                            f"this loop has iterations outside of the {shape[axis]} cells along axis {axis} of the grid, "
+                            "and of the faces between them, which no rank runs",
+                            footprint.location, hint="let it run over the cells or the faces of the grid",
                         )  # fmt: skip
+        return self._grid.lattice(staggered)
 
     # ------------------------------------------------------------------- the parts of a launch
 
@@ -159,7 +168,7 @@ class LoopReach:
         grid, below, above = self._grid, [0] * self._grid.ndim, [0] * self._grid.ndim
         for reach in (each for reaches in reads.values() for each in reaches):
             for axis, (a, b) in enumerate(reach):
-                ends = here.low[axis] == 0, here.high[axis] == grid.shape[axis]
+                ends = grid.block.low[axis] == 0, grid.block.high[axis] == grid.shape[axis]
                 repeats = grid.periodic[axis]
                 below[axis] = max(below[axis], a if repeats or not ends[0] else 0)
                 above[axis] = max(above[axis], b if repeats or not ends[1] else 0)
@@ -172,17 +181,17 @@ class LoopReach:
             return empty
         for footprint, box in self._touched(values, grid.block, inner):
             is_read = footprint.array in self._arrays and footprint.access is ir.Access.READ
-            if is_read and box is not None and not self._stays(box, here):
+            if is_read and box is not None and not self._stays(box, self._arrays[footprint.array].block):
                 return empty
         return inner
 
-    def _stays(self, box: Touched, here: Box) -> bool:
+    def _stays(self, box: Touched, block: Box) -> bool:
         if box.axes is None:
             return False
         for axis, indices in enumerate(box.axes):
             if self._grid.is_split[axis]:
-                low, high = nearest(self._grid, indices, axis, here)
-                if low < here.low[axis] or high > here.high[axis]:
+                low, high = nearest(self._grid, indices, axis, block)
+                if low < block.low[axis] or high > block.high[axis]:
                     return False
         return True
 
@@ -197,15 +206,15 @@ _UNKNOWN: Final = Touched(None, exact=False, always=False)
 
 
 def runs(
-    grid: Division, along: Collection[int], written: Sequence[tuple[Footprint, Touched | None]], block: Box,
+    grid: Division, along: Collection[int], written: Sequence[tuple[Footprint, Touched | None, Box]],
     called: Callable[[str], str],
 ) -> bool:  # fmt: skip
-    """Whether the rank of ``block`` runs a loop along these axes: it owns what is written along the others.
+    """Whether a rank runs a loop along these axes: it owns what is ``written``, with its block, along the others.
 
     Raises:
         DistributedError: it owns only some of that.
     """
-    answers = [(footprint, _owns(grid, along, box, block)) for footprint, box in written if box is not None]
+    answers = [(footprint, _owns(grid, along, box, block)) for footprint, box, block in written if box is not None]
     for footprint, own in answers:
         if own != answers[0][1]:
             raise DistributedError(
@@ -227,9 +236,11 @@ def _owns(grid: Division, along: Collection[int], box: Touched | None, block: Bo
     return True
 
 
-def require_own(grid: Division, footprint: Footprint, boxes: Sequence[Touched | None], called: str) -> None:
-    """Refuses writes of other cells than the iteration's own."""
-    for box, block in zip(boxes, grid.blocks, strict=True):
+def require_own(
+    grid: Division, lattice: Lattice, footprint: Footprint, boxes: Sequence[Touched | None], called: str
+) -> None:
+    """Refuses writes of other elements than the iteration's own in an array of this ``lattice``."""
+    for box, block in zip(boxes, lattice.blocks, strict=True):
         if box is None:
             continue
         for axis in range(grid.ndim):
@@ -239,7 +250,8 @@ def require_own(grid: Division, footprint: Footprint, boxes: Sequence[Touched | 
             if low < block.low[axis] or high > block.high[axis]:
                 raise DistributedError(
                     f"{called} is distributed, and an iteration writes elements of other cells along axis {axis}",
-                    footprint.location, hint="each iteration may only write the elements of its own cell; read from neighbours instead",
+                    footprint.location, hint="each iteration may only write the elements of its own cell; read from neighbours instead, or add (+=) to elements "
+                    "of an array that the loop only adds to, at indices that are sums of its variables and constants",
                 )  # fmt: skip
 
 

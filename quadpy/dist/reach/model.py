@@ -7,22 +7,25 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from quadpy.dist.boxes import Box, Widths, difference
+from quadpy.dist.lattice import Lattice
 
 
 @dataclass(frozen=True, slots=True)
 class Reaches:
     """What a loop does at a launch, on every rank.
 
-    here    the cells for which this rank runs iterations; none if only other ranks run the loop
-    reads   for each array, in the order of names, the distances at which it is read, one for each way in which it is read
-    writes  the arrays that are written
-    covers  whether this rank certainly has an iteration for each of its cells
-    inner   the cells whose iterations read no other rank's cells
-    whole   ``here``, if it has a cell, as a call runs it if no halo is stale
-    first   ``inner``, if it has a cell, as a call runs it while halos are exchanged
-    then    the rest, which it runs after that
+    lattice  where its iterations are: at the cells, or up to one above the last along some axes
+    here     the cells for which this rank runs iterations; none if only other ranks run the loop
+    reads    for each array, in the order of names, the distances at which it is read, one for each way in which it is read
+    writes   the arrays that are written
+    covers   whether this rank certainly has an iteration for each of its cells
+    inner    the cells whose iterations read no other rank's cells
+    whole    ``here``, if it has a cell, as a call runs it if no halo is stale
+    first    ``inner``, if it has a cell, as a call runs it while halos are exchanged
+    then     the rest, which it runs after that
     """
 
+    lattice: Lattice
     here: Box
     reads: Mapping[str, tuple[Widths, ...]]
     writes: frozenset[str]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -19,9 +20,9 @@ def wraps(grid: Division, axis: int) -> bool:
     return grid.periodic[axis] and grid.is_split[axis]
 
 
-def extents_beyond(grid: Division) -> list[Number]:
-    """The extents within which indices are, after ``moved_up``."""
-    return [2 * n * _PERIODS if wraps(grid, axis) else n for axis, n in enumerate(grid.shape)]
+def extents_beyond(grid: Division, shape: Sequence[int]) -> list[Number]:
+    """The extents within which indices of an array of this ``shape`` are, after ``moved_up``."""
+    return [2 * n * _PERIODS if wraps(grid, axis) else n for axis, n in enumerate(shape)]
 
 
 def moved_up(grid: Division, box: BoxFormula) -> BoxFormula:

@@ -9,6 +9,7 @@ from typing import Final
 from quadpy.core.source import Span
 from quadpy.dist.boxes import Widths
 from quadpy.dist.division import Division
+from quadpy.dist.lattice import Lattice
 from quadpy.dist.reach.periods import nearest
 from quadpy.errors import DistributedError
 from quadpy.ir.footprints.model import Box as Touched, Footprint
@@ -17,8 +18,10 @@ _SMALL: Final = 4
 """Axes with so few cells may be read as a whole."""
 
 
-def reach_of(grid: Division, footprint: Footprint, boxes: Sequence[Touched | None], called: str) -> Widths | None:
-    """How far a read of the array ``called`` goes beyond a block, on any rank; None if no rank reads.
+def reach_of(
+    grid: Division, lattice: Lattice, footprint: Footprint, boxes: Sequence[Touched | None], called: str
+) -> Widths | None:
+    """How far a read of the array ``called`` goes beyond a block of its ``lattice``, on any rank; None if no rank reads.
 
     ``boxes`` has the cells that each rank reads.
 
@@ -30,16 +33,17 @@ def reach_of(grid: Division, footprint: Footprint, boxes: Sequence[Touched | Non
     if all(box is None for box in boxes):
         return None
     return tuple(
-        _width(grid, footprint, axis, boxes, called) if grid.is_split[axis] else (0, 0) for axis in range(grid.ndim)
+        _width(grid, lattice, footprint, axis, boxes, called) if grid.is_split[axis] else (0, 0)
+        for axis in range(grid.ndim)
     )
 
 
 def _width(
-    grid: Division, footprint: Footprint, axis: int, boxes: Sequence[Touched | None], called: str
+    grid: Division, lattice: Lattice, footprint: Footprint, axis: int, boxes: Sequence[Touched | None], called: str
 ) -> tuple[int, int]:
-    n, below, above = grid.shape[axis], 0, 0
+    n, below, above = lattice.shape[axis], 0, 0
     everywhere = True
-    for box, block in zip(boxes, grid.blocks, strict=True):
+    for box, block in zip(boxes, lattice.blocks, strict=True):
         if box is None:
             continue
         if box.axes is None:

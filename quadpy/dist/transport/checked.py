@@ -8,7 +8,7 @@ from typing import Final
 from quadpy.dist.calls import Call, exchange_of
 from quadpy.dist.transport.agreement import agree
 from quadpy.dist.transport.parts import require_same_size
-from quadpy.dist.transport.protocol import NO_CALL, FlatPart, Operator, Receive, Send, StartedExchange, Transport
+from quadpy.dist.transport.protocol import NO_CALL, FlatPart, Receive, Send, StartedExchange, Transport
 from quadpy.dist.transport.verdict import mismatches
 from quadpy.errors import RanksDisagreeError, TransportError
 from quadpy.runtime.device.current import current_config
@@ -40,22 +40,9 @@ class CheckedTransport:
         self._check(f"all_gather of {_described(send)}{f' for {call}' if call.name else ''}")
         self.inner.all_gather(send, receive, stream, call)
 
-    def all_reduce(self, part: FlatPart, operator: Operator, stream: Stream) -> None:
-        self._check(f"all_reduce ({operator}) of {_described(part)}")
-        self.inner.all_reduce(part, operator, stream)
-
-    def broadcast(self, part: FlatPart, root: int, stream: Stream) -> None:
-        self._require_rank(root)
-        self._check(f"broadcast of {_described(part)} from rank {root}")
-        self.inner.broadcast(part, root, stream)
-
-    def share(self, value: bytes) -> list[bytes]:
+    def share(self, value: bytes = b"") -> list[bytes]:
         self._check("share")
         return self.inner.share(value)
-
-    def barrier(self) -> None:
-        self._check("barrier")
-        self.inner.barrier()
 
     def close(self) -> None:
         self.inner.close()

@@ -13,11 +13,12 @@ import sys
 import threading
 import time
 from types import TracebackType
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final
 
-from quadpy.dist.transport.ending import exit_status, note_exit_status
-from quadpy.dist.transport.waiting import told_of
-from quadpy.dist.transport.waits import Notices, Waits
+from quadpy.dist.transport.verdict import told_of
+
+if TYPE_CHECKING:
+    from quadpy.dist.transport.engine import HostEngine
 
 _LAST_WORDS: Final = 10.0
 """Seconds in which the other ranks also find that one has failed."""
@@ -26,26 +27,25 @@ _PAUSE: Final = 0.01
 """Seconds between two looks at them."""
 
 
-class LeavingEngine(Protocol):
-    """What connects the ranks, as needed at their end; after ``has_ended`` it must not be used any more.
+class _Status:
+    number = 0
 
-    A process forked from a rank is not a rank: ``close`` is called in it, and its end is not reported to the ranks.
+
+def note_exit_status(number: int) -> None:
+    """Remember the status with which the program ends; 0 changes nothing."""
+    _Status.number = number or _Status.number
+
+
+def exit_status() -> int:
+    """The status with which the program ends, as far as known."""
+    return _Status.number
+
+
+def end_with(engine: HostEngine) -> None:
+    """Report the end of this process, with or without an error, to the other ranks of ``engine``.
+
+    A process forked from a rank is not a rank: the engine is closed in it, and its end is not reported.
     """
-
-    rank: int
-    size: int
-
-    @property
-    def notices(self) -> Notices: ...
-    @property
-    def waits(self) -> Waits: ...
-    @property
-    def has_ended(self) -> bool: ...
-    def close(self) -> None: ...
-
-
-def end_with(engine: LeavingEngine) -> None:
-    """Report the end of this process, with or without an error, to the other ranks of ``engine``."""
     ending = _Ending(engine)
     before = sys.excepthook
 
@@ -67,7 +67,7 @@ def _ignore_news_of_the_launcher() -> None:
 
 
 class _Ending:
-    def __init__(self, engine: LeavingEngine) -> None:
+    def __init__(self, engine: HostEngine) -> None:
         self._engine, self._is_fork = engine, False
 
     def be_a_fork(self) -> None:
@@ -86,7 +86,7 @@ class _Ending:
 
     def finish(self) -> None:
         """Wait for the others; if one has failed, end the process without MPI_Finalize, which would hang."""
-        if self._engine.has_ended:  # the program itself has called MPI_Finalize
+        if self._engine.library.has_ended:  # the program itself has called MPI_Finalize
             return
         try:
             well = not self._is_fork and self._wait_for_others()
@@ -102,8 +102,8 @@ class _Ending:
     def _end_those_that_go_on(self) -> None:
         """Ranks that have not noticed, such as one in an endless loop: a launcher would wait for them for ever."""
         if not self._is_fork:
-            for rank in self._engine.waits.processes.keys() - self._engine.notices.ended:
-                self._engine.waits.processes[rank].kill()
+            for rank in self._engine.processes.keys() - self._engine.notices.ended:
+                self._engine.processes[rank].kill()
 
     def _wait_for_others(self) -> bool:
         """Wait until all ranks have said that they end; returns whether all end well."""
@@ -111,7 +111,7 @@ class _Ending:
         notices.tell_end("", engine.rank)
         failed_at: float | None = None
         while True:
-            failed = engine.waits.gone(()) is not None or notices.told_failure
+            failed = engine.gone() is not None or notices.told_failure
             if len(notices.ended) == engine.size - 1:
                 return not failed
             if failed:

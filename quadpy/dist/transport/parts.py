@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from quadpy.dist.transport.protocol import FlatPart, Receive, Send
 from quadpy.errors import TransportError
@@ -11,6 +12,9 @@ from quadpy.runtime.memory.device_storage import DeviceStorage
 from quadpy.runtime.memory.host_storage import HostPart, HostStorage, Storage
 from quadpy.runtime.memory.strided_layout import StridedLayout
 from quadpy.runtime.streams.stream import Stream
+
+SAME_SIZES: Final = "the ranks must agree on the shape of the grid, the halos and the dtype"
+"""What mends messages of other sizes than expected."""
 
 
 def storage_of(part: FlatPart) -> Storage:
@@ -35,7 +39,7 @@ def require_same_size(sent: int, received: int, sender: str) -> None:
     if sent != received:
         raise TransportError(
             f"{sender} sent {sent} bytes to a receive of {received}",
-            hint="the ranks must agree on the shape of the grid, the halos and the dtype",
+            hint=SAME_SIZES,
         )
 
 

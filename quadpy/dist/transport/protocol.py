@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, Protocol, TypeAlias
+from typing import Final, Protocol
 
 from quadpy.dist.calls import Call
 from quadpy.errors import TransportError
@@ -21,8 +21,6 @@ NO_CALL: Final = Call(0, 0, "")
 
 TAGS: Final = 1024
 """The tags of one exchange are below this number; those of another one are a multiple of it further on."""
-
-Operator: TypeAlias = Literal["sum", "min", "max"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +80,7 @@ class StartedExchange(Protocol):
 class Transport(Protocol):
     """One rank's connection to the others.
 
-    name        "alone", "threads", "mpi", "gloo", "nccl" or "rccl"
+    name        "alone", "mpi", "gloo", "nccl" or "rccl"
     rank, size  this rank and the number of ranks
     capturable  whether its operations on streams can be captured in a graph; then ``finish`` waits for nothing
     timeout     seconds without an answer after which a rank counts as lost
@@ -110,22 +108,10 @@ class Transport(Protocol):
             RanksDisagreeError: ranks gather for different calls, and the engine sees their bytes.
         """
 
-    def all_reduce(self, part: FlatPart, operator: Operator, stream: Stream) -> None:
-        """Replace each number of ``part`` by its sum, minimum or maximum over all ranks.
-
-        A sum of floats is rounded in an order that depends on the engine and the number of ranks.
-        """
-
-    def broadcast(self, part: FlatPart, root: int, stream: Stream) -> None:
-        """Replace ``part`` on every rank by that of rank ``root``."""
-
     # on the host
 
-    def share(self, value: bytes) -> list[bytes]:
-        """The ``value`` of every rank, in the order of ranks."""
-
-    def barrier(self) -> None:
-        """Wait until every rank has made this call."""
+    def share(self, value: bytes = b"") -> list[bytes]:
+        """The ``value`` of every rank, in the order of ranks; without one, a barrier."""
 
     def close(self) -> None:
         """End the connection; later calls are refused.  Closing twice does nothing."""

@@ -1,18 +1,24 @@
-"""What is wrong where ranks wait for each other too long, from what each of them reports: the same on every rank."""
+"""What is wrong with ranks, as errors say it: the same on every rank, from what each of them reports."""
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
 from quadpy.dist.calls import SAME_CALLS, first_difference
 from quadpy.dist.transport.protocol import TAGS
-from quadpy.dist.transport.waiting import lost
-from quadpy.errors import DistributedError, RanksDisagreeError
+from quadpy.errors import DistributedError, QuadpyError, RankLostError, RanksDisagreeError, TransportError
+from quadpy.settings import variable
 
 _LONGEST: Final = 12000
 """Characters of the calls in a report."""
+
+ALL: Final = -1
+"""In place of the rank that has failed: ranks disagree."""
+SILENT: Final = "nothing came from it within"
+"""The reason of a rank that does not answer begins so."""
 
 
 class Sized(Protocol):
@@ -118,3 +124,51 @@ def _mismatch(key: tuple[int, int, int], sent: int | None, received: int | None)
     sends = "sends nothing" if sent is None else f"sends {sent} bytes"
     receives = "expects none" if received is None else f"expects {received}"
     return f"rank {source} {sends} to rank {target}, which {receives} (tag {tag})"
+
+
+def closed(rank: int, process: int) -> TransportError:
+    """The error for a call of rank ``rank`` after the end of its connection, which ``process`` created."""
+    if os.getpid() != process:
+        return TransportError(
+            f"this process is a fork of rank {rank}, and not connected to the other ranks",
+            hint="start processes before quadpy.dist.world(), or by spawn; distributed arrays are used by the rank itself",
+        )
+    return TransportError(f"rank {rank} has closed its transport")
+
+
+def told_of(error: BaseException, rank: int) -> tuple[int, str]:
+    """The rank that has failed, and why, as ``rank`` tells the others of ``error``: the first known cause.
+
+    The rank is ``ALL`` if they disagree.
+    """
+    if isinstance(error, RankLostError) and error.rank >= 0:
+        return error.rank, error.reason
+    text = (error.message if isinstance(error, QuadpyError) else str(error)).partition("\n")[0]
+    if isinstance(error, RanksDisagreeError):
+        return ALL, text
+    return rank, f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def lost(rank: int, reason: str | None, here: int, timeout: float) -> DistributedError:
+    """The error on rank ``here`` for a wait for ``rank``, which failed for a ``reason``, as ``told_of`` gave them.
+
+    An empty ``reason`` means that the rank ended well; None means that it was silent for ``timeout`` seconds.
+    """
+    if rank == ALL:
+        return RanksDisagreeError(reason or "ranks disagree", hint=SAME_CALLS)
+    if reason is None:
+        reason = f"{SILENT} {timeout:g} s"
+    if reason.startswith(SILENT) and rank != here:
+        message = f"rank {rank} does not answer: {reason}"
+        hint = f"if its work takes longer between exchanges, raise {variable('rank_timeout')}, in seconds"
+    elif not reason:
+        reason = f"it ended while rank {here} waited for it"
+        message = f"rank {rank} has ended, while this rank waits for it"
+        hint = "all ranks must make the same calls: look for one that only some ranks reach"
+    elif rank == here:
+        message, hint = f"the other ranks have given up this rank, {rank}: {reason}", ""
+    else:
+        message, hint = f"rank {rank} has failed: {reason}", "fix that error first; this rank only waited for it"
+    error = RankLostError(message, hint=hint)
+    error.rank, error.reason = rank, reason
+    return error

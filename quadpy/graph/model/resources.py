@@ -31,6 +31,7 @@ class Resources:
     records  the events that the nodes record
     memory   the alloc and free nodes
     rings    the memory that kernels print to
+    is_plain whether a launch has none of these, and no semaphores
     """
 
     def __init__(self, nodes: Collection[Node]) -> None:
@@ -43,13 +44,14 @@ class Resources:
         self.records = [inner.event for _, inner in with_inner(nodes) if isinstance(inner, EventRecordNode)]
         self._handles = [(node.name, thing) for node, inner in with_inner(nodes) for thing in _handles_of(inner)]
         self.memory = [node for node in nodes if isinstance(node, (AllocNode, FreeNode))]
+        self.is_plain = not (self.rings or self.records or self._handles or self.memory)
         self._live_before: list[tuple[Allocation, bool]] = []
 
     def with_blocks(self, read: Iterable[Block], written: Iterable[Block]) -> Resources:
         """The same events and semaphores with these blocks."""
         found = Resources(())
         found.records, found.memory, found._handles = self.records, self.memory, self._handles
-        found.rings = self.rings
+        found.rings, found.is_plain = self.rings, self.is_plain
         found._written = list({id(block): block for block in written}.values())
         written_ids = {id(block) for block in found._written}
         found._read = [block for block in {id(block): block for block in read}.values() if id(block) not in written_ids]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from quadpy.core.dtypes import BY_NAME, u8
@@ -19,6 +20,10 @@ from quadpy.runtime.device.device import Device
 from quadpy.runtime.memory.allocators.block import Block
 
 _LARGEST_EXTENT: Final = 0x7FFFFFFF
+_FIXED: Final = (
+    "save the graph again for another size: it takes a part of this array, fills or copies it with numbers of another size, "
+    "or passes its size as a number"
+)
 
 
 class ArrayInfo(NamedTuple):
@@ -79,7 +84,7 @@ class SavedArrays:
     """The arrays of ``file`` on ``device``; its own memory is allocated here."""
 
     def __init__(self, file: SavedFile, device: Device) -> None:
-        self.device = device
+        self.device, self._kind = device, file.kind
         self.infos = tuple(map(ArrayInfo.of, file.manifest["arrays"]))
         self._facts = file.manifest["arrays"]
         self.sizes: list[list[int]] = file.manifest["sizes"]
@@ -119,15 +124,13 @@ class SavedArrays:
             )
         bound = [array for array in self._facts if array["memory"] == "bound"]
         views = [self._view(array, given[array["name"]]) for array in bound]
-        for number, (first, left) in enumerate(zip(bound, views, strict=True)):
-            for second, right in zip(bound[:number], views, strict=False):
-                if "w" in first["access"] + second["access"] and overlap(
-                    (left.pointer, left.nbytes), (right.pointer, right.nbytes)
-                ):
-                    raise ArgumentError(
-                        f"the arrays bound to {second['name']!r} and {first['name']!r} share memory",
-                        hint="pass arrays of their own: the code was made for such",
-                    )
+        for (second, right), (first, left) in itertools.combinations(zip(bound, views, strict=True), 2):
+            is_written = "w" in first["access"] + second["access"]
+            if is_written and overlap((left.pointer, left.nbytes), (right.pointer, right.nbytes)):
+                raise ArgumentError(
+                    f"the arrays {second['name']!r} and {first['name']!r} share memory",
+                    hint="pass arrays of their own: the code was made for such",
+                )
         return views
 
     def bound(self, views: Sequence[ArrayMemory], shapes: Sequence[tuple[int, ...]]) -> list[Bound]:
@@ -153,60 +156,50 @@ class SavedArrays:
 
     def _view(self, array: Mapping[str, Any], given: Any) -> ArrayView:
         """``given`` as the memory of ``array``."""
-        name, element = array["name"], tuple(array["element"])
+        name, is_host = array["name"], "host" in self.device.driver.features
         try:
             view = view_of(given, lambda _: ())
         except ArgumentError as error:
             raise ArgumentError(f"{name}: {error.message}", hint=error.hint) from error.__cause__
-        kind, scalar = view.type_key[:2]
-        if (found := type_text(scalar)) != array["type"]:
-            raise ArgumentError(
-                f"{name} takes elements of {_text(array['type'], element)}, not {_text(found, view.type_key[3])}",
-                hint="convert the array",
+        if view.device is not None and (is_host or view.device != self.device):
+            raise DeviceError(
+                f"{name} is on {view.device}, and the {self._kind} on {self.device}", hint="copy it there"
             )
-        if kind == "strided":
-            raise ArgumentError(f"{name} must be contiguous", hint="copy it: numpy.ascontiguousarray")
-        if "w" in array["access"] and not view.writable:
-            raise ArgumentError(f"{name} is read-only, and the graph writes it", hint="pass a copy")
-        wanted, shape = (*array["shape"], *element), whole_shape(view)
-        if len(wanted) != len(shape):
-            of = f" of {_text(array['type'], element)}" if element else ""
-            raise ArgumentError(
-                f"{name} takes {counted(len(array['shape']), 'axis')}{of}, not the shape {shown(shape)}",
-                hint="reshape the array",
-            )
-        if (given_element := shape[len(array["shape"]) :]) != element:
-            raise ArgumentError(
-                f"{name} takes elements of {_text(found, element)}, not {_text(found, given_element)}",
-                hint="convert the array",
-            )
-        for axis, (extent, here) in enumerate(zip(wanted, shape, strict=True)):
-            if type(extent) is int and extent != here:
-                raise ArgumentError(
-                    f"axis {axis} of {name} must have extent {extent}, as when the graph was saved, not {here}",
-                    hint="save the graph again for another size: it uses a part of this array, or passes its size as a number",
-                )
-        self._require_place(array, view)
+        aligned = scalar_bytes(array["type"]) if is_host or view.block is None else array["aligned"]
+        for misfit, hint in self._misfits(array, view, aligned):
+            raise ArgumentError(misfit, hint=hint)
         return view
 
-    def _require_place(self, array: Mapping[str, Any], view: ArrayView) -> None:
-        """ArgumentError, or DeviceError, for memory that the code cannot take."""
-        name, most = array["name"], array["most"]
-        if view.device not in (None, self.device) or (
-            "host" in self.device.driver.features and view.device is not None
-        ):
-            raise DeviceError(f"{name} is on {view.device}, and the graph on {self.device}", hint="copy it there")
+    def _misfits(self, array: Mapping[str, Any], view: ArrayView, aligned: int) -> Iterator[tuple[str, str]]:
+        """Why ``view`` cannot be ``array``, each with what to do."""
+        name, element, rank, most = array["name"], tuple(array["element"]), len(array["shape"]), array["most"]
+        kind, scalar, _, own = view.type_key
+        wanted, shape = (*array["shape"], *element), whole_shape(view)
+        takes, found = f"{name} takes elements of {_text(array['type'], element)}", type_text(scalar)
+        if found != array["type"]:
+            yield f"{takes}, not {_text(found, own)}", "convert the array"
+        if kind == "strided":
+            yield f"{name} must be contiguous", "copy it: numpy.ascontiguousarray"
+        if "w" in array["access"] and not view.writable:
+            yield f"{name} is read-only, and the {self._kind} writes it", "pass a copy"
+        if len(wanted) != len(shape):
+            of = f" of {_text(array['type'], element)}" if element else ""
+            yield f"{name} takes {counted(rank, 'axis')}{of}, not the shape {shown(shape)}", "reshape the array"
+        if shape[rank:] != element:
+            yield f"{takes}, not {_text(found, shape[rank:])}", "convert the array"
+        for axis, (extent, here) in enumerate(zip(wanted, shape, strict=True)):
+            if type(extent) is int and extent != here:
+                yield (
+                    f"axis {axis} of {name} must have extent {extent}, as when the {self._kind} was saved, not {here}",
+                    _FIXED,
+                )
         if most is not None and (view.nbytes > most or max(view.abi[1:], default=0) > _LARGEST_EXTENT):
-            raise ArgumentError(
-                f"{name} has {view.nbytes} bytes; the graph was saved for arrays of up to {most}",
-                hint="save it with a larger array",
-            )
-        there = "host" not in self.device.driver.features and view.block is not None
-        aligned = array["aligned"] if there else scalar_bytes(array["type"])
+            made = f"the {self._kind} was saved for arrays of up to {most}"
+            yield f"{name} has {view.nbytes} bytes; {made}", "save it with a larger array"
         if view.nbytes and view.pointer % aligned:
-            raise ArgumentError(
+            yield (
                 f"{name} begins at {view.pointer:#x}, which is not a multiple of {aligned}",
-                hint="bind a copy of the array",
+                "pass a copy of the array",
             )
 
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 import hashlib
 import struct
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Final, NamedTuple
 
-from quadpy.errors import SavedGraphError
+from quadpy.errors import QuadpyError, SavedGraphError
 
 MANIFEST: Final = "manifest.json"
 ALIGNMENT: Final = 64
@@ -69,15 +70,24 @@ def unpacked(file: bytes) -> dict[str, bytes]:
     Raises:
         SavedGraphError: it is not such a file, or it is damaged.
     """
-    try:
+    with reading("it ends in the middle of an entry"):
         return {entry.name: _data(file, entry) for entry in _entries(file)}
-    except (struct.error, UnicodeDecodeError) as error:
-        raise damaged("it ends in the middle of an entry") from error
 
 
 def damaged(why: str) -> SavedGraphError:
     """The error of a file that cannot be read because of ``why``."""
     return SavedGraphError(f"the saved graph is damaged: {why}", hint="save it again, or copy the file again")
+
+
+@contextmanager
+def reading(failure: str) -> Iterator[None]:
+    """Around what depends on the facts of a file: that they are not as they should be is ``damaged``, with the ``failure``."""
+    try:
+        yield
+    except QuadpyError:  # some are errors of Python's, too
+        raise
+    except (LookupError, TypeError, ValueError, AttributeError, SyntaxError, RecursionError, struct.error) as error:
+        raise damaged(f"{failure} ({error})") from error
 
 
 def _entries(file: bytes) -> list[_Entry]:

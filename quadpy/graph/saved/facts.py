@@ -5,7 +5,7 @@ The cache has a form of its own, which may change (``CodeObject.manifest``).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from quadpy.core.artifact import AbiLayout, AbiValue, CodeObject, HiddenArgument, Limit, TaskInfo
 from quadpy.core.flow import flow_from_json, flow_to_json
@@ -47,29 +47,24 @@ def code_from_json(facts: dict[str, Any], layout: dict[str, Any], target: str, i
     )  # fmt: skip
 
 
+_PLAIN: Final = {
+    "symbol": "symbol", "parallel": "parallel", "threads": "block_dim", "grid_stride": "grid_stride", "shared": "shared_bytes",
+    "barrier": "has_barrier", "cooperative": "cooperative", "scratch": "scratch", "latch": "latch", "meetings": "meetings",
+}  # fmt: skip
+"""The facts of a task that are the same in a file, by the names that they have there."""
+
+_FORMULAS: Final = ("extent", "coarsened")
+
+
 def _task_to_json(task: TaskInfo) -> dict[str, Any]:
-    return {
-        "symbol": task.symbol,
-        "parallel": task.parallel,
-        "threads": task.block_dim,
-        "grid_stride": task.grid_stride,
-        "extent": formula_to_json(task.extent),
-        "coarsened": formula_to_json(task.coarsened),
-        "shared": task.shared_bytes,
-        "barrier": task.has_barrier,
-        "cooperative": task.cooperative,
-        "effects": [list(effect) for effect in task.effects],
-        "scratch": task.scratch,
-        "latch": task.latch,
-        "meetings": task.meetings,
-    }
+    facts = {key: getattr(task, name) for key, name in _PLAIN.items()}
+    formulas = {name: formula_to_json(getattr(task, name)) for name in _FORMULAS}
+    return facts | formulas | {"effects": [list(effect) for effect in task.effects]}
 
 
 def _task_from_json(facts: dict[str, Any]) -> TaskInfo:
-    return TaskInfo(
-        symbol=facts["symbol"], parallel=facts["parallel"], block_dim=facts["threads"],
-        grid_stride=facts["grid_stride"], extent=formula_from_json(facts["extent"]),
-        coarsened=formula_from_json(facts["coarsened"]), shared_bytes=facts["shared"], has_barrier=facts["barrier"],
-        cooperative=facts["cooperative"], effects=tuple((name, letters) for name, letters in facts["effects"]),
-        scratch=facts["scratch"], latch=facts["latch"], meetings=facts.get("meetings", 0),
-    )  # fmt: skip
+    plain: dict[str, Any] = {
+        name: facts[key] for key, name in _PLAIN.items() if key in facts
+    }  # the first files lack "meetings"
+    plain |= {name: formula_from_json(facts[name]) for name in _FORMULAS}
+    return TaskInfo(**plain, effects=tuple((name, letters) for name, letters in facts["effects"]))

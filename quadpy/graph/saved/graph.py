@@ -10,19 +10,17 @@ from quadpy.core.completion import shows
 from quadpy.core.copying import OneProcess
 from quadpy.core.messages import counted
 from quadpy.core.public import call_site, called_often, made_by, public, shortened
-from quadpy.errors import CaptureError, GraphError, QuadpyError, SavedGraphError
+from quadpy.errors import CaptureError, GraphError, QuadpyError
 from quadpy.graph.building.graph import Graph
 from quadpy.graph.execution import GraphExec
 from quadpy.graph.model.inspect import GraphInfo
 from quadpy.graph.model.nodes import Node
 from quadpy.graph.saved.arrays import ArrayInfo, SavedArrays, whole_shape
-from quadpy.graph.saved.manifest import SavedFile, read
-from quadpy.graph.saved.nodes import SavedNodes
-from quadpy.graph.saved.plans import target_for
-from quadpy.graph.saved.saving import file_of
+from quadpy.graph.saved.manifest import SavedFile
+from quadpy.graph.saved.nodes import SavedNodes, info_of
+from quadpy.graph.saved.plans import opened
 from quadpy.jit.host_arrays import copied_host_arrays
 from quadpy.runtime.arrays.ndarray import NDArray
-from quadpy.runtime.device.devices import current_device
 from quadpy.runtime.device.locks import new_lock
 from quadpy.runtime.launch.capturing import session_of
 from quadpy.runtime.launch.fusion import Fusion
@@ -50,22 +48,12 @@ def load(path: str | os.PathLike[str], *, target: str | None = None) -> SavedGra
         OSError: the file cannot be read.
         CaptureError: the calling thread's stream is captured.
     """
-    device = current_device()
-    file = read_file(path)
-    if file.manifest["parameters"] is not None:
-        raise SavedGraphError(
-            f"{os.fspath(path)} is a saved kernel, not a graph", call_site(), hint="qp.load_kernel loads it"
-        )
+    file, found, device = opened(path, target, "graph")
     if session_of(device.current_stream()) is not None:
         raise CaptureError(
             "a graph is loaded while its stream is captured", call_site(), hint="load it before the capture"
         )
-    return SavedGraph(file, target_for(file, device, target), device)
-
-
-def read_file(path: str | os.PathLike[str]) -> SavedFile:
-    """The file at ``path``; raises as ``load``."""
-    return read(file_of(path).read_bytes())
+    return SavedGraph(file, found, device)
 
 
 @made_by("qp.graph.load(path) makes one")
@@ -80,14 +68,12 @@ class SavedGraph(OneProcess):
     instead: ClassVar[str] = "load the file where it is used"
 
     def __init__(self, file: SavedFile, target: str, device: Device) -> None:
-        self.device, self.target = device, target
+        self.device, self.target, self._manifest = device, target, file.manifest
         self._arrays = SavedArrays(file, device)
         self._nodes = SavedNodes(file, target, device, self._arrays)
         self._lock = new_lock()
         self._exec: GraphExec | None = None
-        self._given: dict[str, Any] = {}  # the arrays of the last run, which their ids stand for
-        self._names: tuple[str, ...] = ()
-        self._same: tuple[int, ...] | None = None
+        self._given: dict[str, Any] = {}  # the arrays of the last run, if they cannot move
         self._shapes: object = None  # of the last run, whose sizes decide whether it is one launch
         self._place: object = None  # the addresses and shapes of the last run
         self._ended = False
@@ -117,18 +103,20 @@ class SavedGraph(OneProcess):
         """
         try:
             with self._lock:
-                if (
-                    (found := self._exec) is not None
-                    and tuple(map(id, arrays.values())) == self._same
-                    and tuple(arrays) == self._names
-                ):
-                    found.launch(stream)
-                    return
+                found, given = self._exec, self._given
+                if found is not None and len(arrays) == len(given):
+                    for name, array in arrays.items():
+                        if given.get(name) is not array:
+                            break
+                    else:
+                        if not found.relaunch(stream):
+                            found.launch(stream)
+                        return
                 self._require_alive()
-                self._given, self._same = {}, None
+                self._given = {}
                 self._run(arrays, stream)
                 if all(isinstance(array, NDArray) for array in arrays.values()):  # others may move
-                    self._given, self._names, self._same = arrays, tuple(arrays), tuple(map(id, arrays.values()))
+                    self._given = arrays
         except QuadpyError as error:
             raise shortened(error)
 
@@ -180,13 +168,13 @@ class SavedGraph(OneProcess):
 
     def inspect(self) -> GraphInfo:
         """The works of the file as plain data; their memory is known when arrays are bound."""
-        return self._nodes.described()
+        return info_of(self._manifest["works"], self._manifest["kernels"])
 
     def destroy(self) -> None:
         """Release the graph; pending runs complete.  Destroying twice does nothing."""
         with self._lock:
             self._ended = True
-            found, self._exec, self._given, self._same = self._exec, None, {}, None
+            found, self._exec, self._given = self._exec, None, {}
         if found is not None:
             found.destroy()
 

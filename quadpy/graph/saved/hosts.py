@@ -33,11 +33,10 @@ def here() -> tuple[str, ...]:
     """The CPU targets that run here, the best one first."""
     if machine_of("native") == "aarch64":
         return ("cpu:arm64",)
-    flags = ""
     cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        flags = next((line for line in cpuinfo.read_text().splitlines() if line.startswith("flags")), "")
-    return tuple(target for target, needed in _LEVELS.items() if needed.issubset(flags.split()))
+    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
+    flags = next((line.split() for line in lines if line.startswith("flags")), [])
+    return tuple(target for target, needed in _LEVELS.items() if needed.issubset(flags))
 
 
 def usual() -> str:

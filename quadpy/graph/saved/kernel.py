@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import functools
 import os
-import struct
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -16,12 +15,11 @@ from quadpy.core.copying import OneProcess
 from quadpy.core.dtypes import BY_NAME
 from quadpy.core.importing import import_late
 from quadpy.core.public import call_site, made_by, public
-from quadpy.errors import ArgumentError, GraphError, SavedGraphError
+from quadpy.errors import ArgumentError, GraphError
 from quadpy.graph.saved.arrays import SavedArrays
-from quadpy.graph.saved.container import damaged
-from quadpy.graph.saved.graph import read_file
+from quadpy.graph.saved.container import reading
 from quadpy.graph.saved.manifest import SavedFile
-from quadpy.graph.saved.plans import plan_of, span_of, target_for
+from quadpy.graph.saved.plans import opened, plan_of, span_of
 from quadpy.jit.cpu_plan import CpuPlan
 from quadpy.jit.gpu_plan import GpuPlan
 from quadpy.jit.misfits import Misfit
@@ -29,7 +27,6 @@ from quadpy.jit.numbers import number_of
 from quadpy.jit.plan import Values, Views
 from quadpy.runtime.device.current import current_config
 from quadpy.runtime.device.device import Device
-from quadpy.runtime.device.devices import current_device
 from quadpy.runtime.device.modules import Label
 from quadpy.runtime.launch.capturing import CAPTURES, differentiating_here
 from quadpy.runtime.launch.launch import HostLaunch, Prepared
@@ -54,12 +51,7 @@ def load_kernel(path: str | os.PathLike[str], *, target: str | None = None) -> S
         SavedGraphError: it is not a saved kernel, is damaged, or has no code for the device.
         OSError: the file cannot be read.
     """
-    device, file = current_device(), read_file(path)
-    if file.manifest["parameters"] is None:
-        raise SavedGraphError(
-            f"{os.fspath(path)} is a saved graph, not a kernel", call_site(), hint="qp.graph.load loads it"
-        )
-    return SavedKernel(file, target_for(file, device, target), device)
+    return SavedKernel(*opened(path, target, "kernel"))
 
 
 @made_by("qp.load_kernel(path) makes one")
@@ -79,24 +71,13 @@ class SavedKernel(OneProcess):
     def __init__(self, file: SavedFile, target: str, device: Device) -> None:
         self.device, self.target = device, target
         self._arrays = SavedArrays(file, device)
-        try:
+        with reading("the facts of its kernel cannot be read"):
             (kernel,) = file.manifest["kernels"]
             self._parameters = [(name, *kind) for name, *kind in file.manifest["parameters"]["values"]]
             self._plan: CpuPlan | GpuPlan | FusingPlan = _fusing(plan_of(
                 file, kernel, target, device, keep_hidden=True, seed=current_config().random_seed,
                 result_shape=ast.literal_eval(file.manifest["parameters"]["result"]),
             ))  # fmt: skip
-        except (
-            KeyError,
-            IndexError,
-            TypeError,
-            ValueError,
-            AttributeError,
-            SyntaxError,
-            RecursionError,
-            struct.error,
-        ) as error:
-            raise damaged(f"the facts of its kernel cannot be read ({error})") from error
         self.__name__: str = kernel["name"]
         self._label = Label(self.__name__, span=span_of(kernel["place"]))
 
@@ -134,13 +115,9 @@ class SavedKernel(OneProcess):
     def _planned(self, args: Sequence[Any], kwargs: Mapping[str, Any], use: Callable[[Values, Views], T]) -> T:
         names = [name for name, *_ in self._parameters]
         given = {**dict(zip(names, args, strict=False)), **kwargs}
-        if (
-            len(args) > len(names)
-            or len(given) < len(names)
-            or set(given) - set(names)
-            or set(names[: len(args)]) & set(kwargs)
-        ):
-            raise ArgumentError(f"{self.__name__} takes {', '.join(names)}, each once", call_site())
+        missing = "".join(f", and lacks {name}" for name in names if name not in given)
+        if missing or len(args) + len(kwargs) > len(names):
+            raise ArgumentError(f"{self.__name__} takes {', '.join(names)}, each once{missing}", call_site())
         views = self._arrays.views({name: given[name] for name in self._arrays.names})
         axes = {info.name: len(info.shape) for info in self._arrays.infos}
         there, values = dict(zip(self._arrays.names, views, strict=True)), list[Any]()

@@ -3,50 +3,54 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 from quadpy.core.dtypes import BY_NAME
 from quadpy.errors import SavedGraphError
-from quadpy.graph.saved.container import MANIFEST, damaged, packed, unpacked
+from quadpy.graph.saved.container import MANIFEST, damaged, packed, reading, unpacked
 
 FORMAT: Final = 1
 
+
+class _Or(NamedTuple):
+    """The ``wanted``, or null."""
+
+    wanted: Any
+
+
 _FORMULA: Final = "formula"
+_ANY: Final = range(-(1 << 63), 1 << 63)
+_SOME: Final = range(1 << 63)
+_NUMBERS: Final = {1, 2, 4, 8}
+"""The bytes that a number may have."""
+
 _TASK: Final = {
-    "symbol": str, "parallel": bool, "threads": int, "grid_stride": bool, "extent": (_FORMULA, None),
-    "coarsened": (_FORMULA, None), "shared": int, "barrier": bool, "cooperative": bool, "effects": [[str]],
+    "symbol": str, "parallel": bool, "threads": _ANY, "grid_stride": bool, "extent": _Or(_FORMULA),
+    "coarsened": _Or(_FORMULA), "shared": _ANY, "barrier": bool, "cooperative": bool, "effects": [[str]],
     "scratch": str, "latch": bool,
 }  # fmt: skip
 _CODE: Final = {
-    "image": str, "entry": str, "slots": int, "block": int, "hidden": [list], "flow": (list, None), "results": [str],
+    "image": str, "entry": str, "slots": _ANY, "block": _ANY, "hidden": [list], "flow": _Or(list), "results": [str],
     "limits": [list], "tasks": [_TASK],
 }  # fmt: skip
 _KERNEL: Final = {
-    "name": str, "place": str, "layout": {"size": int, "values": [list]}, "conditions": [list], "independent": bool,
-    "code": dict,
+    "name": str, "place": str, "layout": {"size": _ANY, "values": [(str, str, _ANY, str, _ANY)]},
+    "conditions": [(str, _NUMBERS)], "independent": bool, "code": dict,
 }  # fmt: skip
 _FUSED: Final = {
     "always": bool, "why_not": dict, "levels": [list], "arguments": [list], "loops": bool, "kernel": _KERNEL,
 }  # fmt: skip
 _ARRAY: Final = {
-    "name": str, "memory": str, "type": str, "element": [int], "item": int, "shape": [_FORMULA], "access": str,
-    "aligned": int, "most": (int, None), "data": (str, None),
+    "name": str, "memory": {"bound", "internal", "constant"}, "type": str, "element": [_ANY], "item": range(1, 1 << 63),
+    "shape": [_FORMULA], "access": str, "aligned": _ANY, "most": _Or(_ANY), "data": _Or(str),
 }  # fmt: skip
-_WORK: Final = {"kind": str, "name": str, "place": str, "after": [int], "derived": bool}
-_WORKS: Final = {
-    "kernel": _WORK | {"kernel": int, "arguments": [list], "priority": (int, None)},
-    "copy": _WORK | {"target": [int], "source": [int], "bytes": _FORMULA},
-    "fill": _WORK
-    | {"target": [int], "value": int, "element": int, "width": _FORMULA, "height": int, "pitch": int, "first": bool},
-    "empty": _WORK,
-}
 _FILE: Final = {
-    "format": int, "quadpy": str, "arrays": [_ARRAY], "sizes": [[int]], "kernels": [_KERNEL], "works": [dict],
-    "guards": [{"kind": str, "arrays": [[int]]}], "targets": [str], "parameters": ({"values": [[str]], "result": str}, None),
+    "format": _ANY, "quadpy": str, "arrays": [_ARRAY], "sizes": [(_SOME, _SOME)], "kernels": [_KERNEL], "works": [dict],
+    "guards": [{"kind": {"same"}, "arrays": ((_SOME, _SOME), (_SOME, _SOME))}], "targets": [str],
+    "parameters": _Or({"values": [[str]], "result": str}),
 }  # fmt: skip
 _DEPTH: Final = 60
-_MOST: Final = 1 << 63
 
 
 class SavedFile(NamedTuple):
@@ -54,6 +58,11 @@ class SavedFile(NamedTuple):
 
     manifest: dict[str, Any]
     entries: dict[str, bytes]
+
+    @property
+    def kind(self) -> str:
+        """What it contains: a graph, or a kernel alone."""
+        return "graph" if self.manifest["parameters"] is None else "kernel"
 
     @property
     def targets(self) -> list[str]:
@@ -73,7 +82,7 @@ def read(file: bytes) -> SavedFile:
         SavedGraphError: it is not a saved graph, is damaged, or has a newer format.
     """
     entries = unpacked(file)
-    try:
+    with reading("its manifest cannot be read"):
         manifest = json.loads(entries[MANIFEST].decode("ascii"), parse_constant=_refuse)
         newer = manifest["format"] if isinstance(manifest, dict) and isinstance(manifest.get("format"), int) else FORMAT
         if newer > FORMAT:
@@ -84,8 +93,6 @@ def read(file: bytes) -> SavedFile:
         _conform(manifest, _FILE, "manifest")
         manifest.setdefault("fused", None)  # the first files have none
         _check(manifest, entries)
-    except (ValueError, RecursionError, KeyError, IndexError, TypeError, AttributeError) as error:
-        raise damaged(f"its manifest cannot be read ({error})") from error
     return SavedFile(manifest, entries)
 
 
@@ -94,89 +101,90 @@ def _refuse(text: str) -> None:
 
 
 def _conform(value: Any, wanted: Any, where: str, depth: int = 0) -> None:
-    """SavedGraphError unless ``value`` has the type ``wanted``: a class, alternatives, a list of one type, or keys."""
+    """SavedGraphError unless ``value`` is as ``wanted``.
+
+    That is a class, some of which it is one, ``_Or``, a list of one kind, a tuple of a kind for each item, or keys.
+    """
     if depth > _DEPTH:
         raise damaged(f"{where} is nested too deeply")
-    if isinstance(wanted, tuple):
+    if isinstance(wanted, _Or):
         if value is not None:
-            _conform(value, wanted[0], where, depth)
-    elif isinstance(wanted, list):
+            _conform(value, wanted.wanted, where, depth)
+    elif isinstance(wanted, (list, tuple)):
         _conform(value, list, where)
-        for number, item in enumerate(value):
-            _conform(item, wanted[0], f"{where}[{number}]", depth + 1)
+        kinds = wanted if isinstance(wanted, tuple) else wanted * len(value)
+        for number, (item, kind) in enumerate(zip(value, kinds, strict=True)):
+            _conform(item, kind, f"{where}[{number}]", depth + 1)
     elif isinstance(wanted, dict):
         _conform(value, dict, where)
         for key, inner in wanted.items():
             _conform(value[key], inner, f"{where}.{key}", depth + 1)
     elif wanted == _FORMULA:
         _check_formula(value, where, depth)
-    elif type(value) is not wanted or (wanted is int and not -_MOST <= value < _MOST):
+    elif isinstance(wanted, (range, set)):
+        is_plain = type(value) is int or (type(value) is str and isinstance(wanted, set))  # a range would be searched
+        _require(is_plain and value in wanted, where)
+    elif type(value) is not wanted:
         raise damaged(f"{where} is not {wanted.__name__}")
 
 
 def _check_formula(value: Any, where: str, depth: int) -> None:
     """A formula is a number, ``["value", k]``, or ``[name, bits, signed, operand, …]``."""
     if type(value) is int:
-        _conform(value, int, where)
-        return
-    name, *rest = value
-    if name == "value":
-        (index,) = rest
-        _conform(index, int, where)
+        _conform(value, _ANY, where)
+    elif value[0] == "value":
+        _conform(value, (str, _ANY), where)
     else:
-        bits, signed, *operands = rest
-        _conform(name, str, where)
-        _conform(bits, int, where)
-        _conform(signed, bool, where)
-        for operand in operands:
-            _conform(operand, _FORMULA, where, depth + 1)
+        _conform(value, (str, _ANY, bool, *[_FORMULA] * len(value[3:])), where, depth)
 
 
 def _check(manifest: dict[str, Any], entries: dict[str, bytes]) -> None:
     """Whether all that the manifest refers to is there."""
-    arrays, kernels, works = manifest["arrays"], manifest["kernels"], manifest["works"]
+    arrays, kernels = manifest["arrays"], manifest["kernels"]
     for array in arrays:
-        in_file = array["data"] is None or array["data"] in entries
-        if not in_file or array["memory"] not in ("bound", "internal", "constant") or array["item"] < 1:
-            raise damaged(f"the array {array['name']!r} is not one of this format")
-        if array["memory"] != "bound" and any(type(extent) is not int or extent < 0 for extent in array["shape"]):
-            raise damaged(f"the array {array['name']!r} has no size")
-    for array, axis in manifest["sizes"]:
-        _require(0 <= axis < len(arrays[_number(array, arrays)]["shape"]), "sizes")
+        _require(array["data"] is None or array["data"] in entries, f"the data of {array['name']!r}")
+        if array["memory"] != "bound":
+            _conform(array["shape"], [_SOME], f"the shape of {array['name']!r}")
+    for number, axis in chain(manifest["sizes"], *(guard["arrays"] for guard in manifest["guards"])):
+        _require(axis < len(arrays[number]["shape"]), "an axis")
     for kernel in kernels:
         _require(sorted(kernel["code"]) == manifest["targets"], f"the code of {kernel['name']}")
         _check_kernel(kernel, entries)
-    for number, work in enumerate(works):
+    for number, work in enumerate(manifest["works"]):
         where = f"works[{number}]"
-        _conform(work, _WORKS[work["kind"]], where)
-        _require(all(0 <= before < number for before in work["after"]), where)
-        if work["kind"] == "fill":
-            fits = work["element"] in (1, 2, 4) and 0 <= work["value"] < 1 << 8 * work["element"]
-            _require(fits and work["height"] > 0, where)
-        for array in _arrays_of(work, kernels):
-            _number(array, arrays)
+        _conform(work, _form_of(work["kind"], range(number), range(len(arrays)), range(len(kernels))), where)
+        if work["kind"] == "kernel":
+            values = kernels[work["kernel"]]["layout"]["values"]
+            _require(len(work["arguments"]) == len(values), "the arguments of a kernel")
+            for kind, *rest in work["arguments"]:
+                first = range(1 << 64) if kind == "bits" else range(len(arrays))
+                _conform([kind, *rest], ({"pointer", "extent", "bits"}, first, *[_ANY] * len(rest[1:])), "an argument")
+        _require(work["kind"] != "fill" or work["value"] < 1 << 8 * work["element"], where)
     if manifest["fused"] is not None:
-        _check_fused(manifest["fused"], kernels, entries)
-    for guard in manifest["guards"]:
-        _require(guard["kind"] == "same" and len(guard["arrays"]) == 2, "guards")
-        for array, axis in guard["arrays"]:
-            _require(0 <= axis < len(arrays[_number(array, arrays)]["shape"]), "guards")
+        _check_fused(manifest["fused"], range(len(kernels)), entries)
 
 
-def _check_fused(fused: dict[str, Any], kernels: list[Any], entries: dict[str, bytes]) -> None:
+def _form_of(kind: str, before: range, arrays: range, kernels: range) -> dict[str, Any]:
+    """The form of a work of this kind."""
+    place = arrays, _ANY
+    forms: dict[str, dict[str, Any]] = {
+        "kernel": {"kernel": kernels, "arguments": [list], "priority": _Or(_ANY)},
+        "copy": {"target": place, "source": place, "bytes": _FORMULA},
+        "fill": {"target": place, "value": _SOME, "element": {1, 2, 4}, "width": _FORMULA, "height": range(1, 1 << 63),
+                 "pitch": _ANY, "first": bool},
+        "empty": {},
+    }  # fmt: skip
+    return {"kind": str, "name": str, "place": str, "after": [before], "derived": bool, **forms[kind]}
+
+
+def _check_fused(fused: dict[str, Any], kernels: range, entries: dict[str, bytes]) -> None:
     _conform(fused, _FUSED, "fused")
     _check_kernel(fused["kernel"], entries)
     for code in fused["kernel"]["code"].values():
         _require(len(code["tasks"]) == 1, "the tasks of one launch")
-    for why in fused["why_not"].values():
-        _conform(why, str, "why_not")
-    for level in fused["levels"]:
-        for code in level:
-            if isinstance(code, list):
-                kind, nbytes = code
-                _require(kind in ("copy", "fill") and nbytes in (1, 2, 4, 8), "levels")
-            else:
-                _number(code, kernels)
+    _conform(list(fused["why_not"].values()), [str], "why_not")
+    for code in chain(*fused["levels"]):
+        _conform(code, ({"copy", "fill"}, _NUMBERS) if isinstance(code, list) else kernels, "levels")
 
 
 def _check_kernel(kernel: dict[str, Any], entries: dict[str, bytes]) -> None:
@@ -186,32 +194,6 @@ def _check_kernel(kernel: dict[str, Any], entries: dict[str, bytes]) -> None:
             _conform(form, _CODE, f"the code for {target}")
             _require(form["image"] in entries, f"the code for {target}")
         _require(one is None or len(one["tasks"]) == 1, "the tasks of one launch")
-    for value in kernel["layout"]["values"]:
-        for part, wanted in zip(value, (str, str, int, str, int), strict=True):
-            _conform(part, wanted, f"the layout of {kernel['name']}")
-    for name, nbytes in kernel["conditions"]:
-        _conform(name, str, "a condition")
-        _require(nbytes in (1, 2, 4, 8), "a condition")
-
-
-def _arrays_of(work: dict[str, Any], kernels: list[Any]) -> Iterator[int]:
-    """The numbers of the arrays that ``work`` names."""
-    if work["kind"] != "kernel":
-        yield from (work[end][0] for end in ("target", "source") if end in work)
-        return
-    layout = kernels[_number(work["kernel"], kernels)]["layout"]["values"]
-    _require(len(work["arguments"]) == len(layout), "the arguments of a kernel")
-    for kind, *rest in work["arguments"]:
-        _require(kind in ("pointer", "extent", "bits"), "an argument")
-        _conform(rest, [int], "an argument") if kind != "bits" else _require(0 <= rest[0] < 1 << 64, "an argument")
-        if kind != "bits":
-            yield rest[0]
-
-
-def _number(value: Any, among: list[Any]) -> int:
-    _conform(value, int, "a number")
-    _require(0 <= value < len(among), "a number")
-    return int(value)
 
 
 def _require(holds: bool, what: str) -> None:

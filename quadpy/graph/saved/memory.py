@@ -59,6 +59,10 @@ class SavedArray:
         """Whether these are all of its bytes."""
         return (start, nbytes) == (self.start, self.nbytes)
 
+    def touch(self, letters: str) -> None:
+        """Note what a node does with it."""
+        self.letters = "".join(letter for letter in "rw" if letter in self.letters + letters)
+
     def fix(self, first: int = 0) -> None:
         """Let its extents from axis ``first`` on stay as they are: the graph uses a part of it, or as other memory."""
         self.fixed.update(range(first, len(self.shape)))

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from quadpy.core.formula import formula_from_json
 from quadpy.core.importing import import_late
-from quadpy.errors import ArgumentError, QuadpyError
+from quadpy.errors import ArgumentError
 from quadpy.graph.model.inspect import GraphInfo, NodeInfo
 from quadpy.graph.model.kernels import node_of_launches
 from quadpy.graph.model.nodes import EmptyNode, MemcpyNode, MemsetNode, Node
 from quadpy.graph.saved.arrays import Bound, Part, SavedArrays
-from quadpy.graph.saved.container import damaged
+from quadpy.graph.saved.container import damaged, reading
 from quadpy.graph.saved.manifest import SavedFile
 from quadpy.graph.saved.plans import plan_of, span_of
 from quadpy.jit.formula import Evaluator, compile_formula
@@ -34,7 +34,7 @@ class SavedNodes:
         self._device, self._arrays = device, arrays
         self._works: list[dict[str, Any]] = file.manifest["works"]
         self._kernels = file.manifest["kernels"]
-        try:
+        with reading("the facts of its code cannot be read"):
             self._plans = [plan_of(file, kernel, target, device) for kernel in self._kernels]
             self._fusion: SavedFusion | None = None
             if "host" not in device.driver.features:
@@ -42,10 +42,6 @@ class SavedNodes:
             self._formulas = [
                 {key: _evaluator(work[key]) for key in ("bytes", "width") if key in work} for work in self._works
             ]
-        except QuadpyError:
-            raise
-        except (KeyError, IndexError, TypeError, ValueError, AttributeError, struct.error) as error:
-            raise damaged(f"the facts of its code cannot be read ({error})") from error
 
     @property
     def fuse(self) -> Fuse:
@@ -68,12 +64,8 @@ class SavedNodes:
         """
         arrays = self._arrays.bound(views, shapes)
         sizes = [arrays[number].shape[axis] for number, axis in self._arrays.sizes]
-        try:
+        with reading("its works do not fit its kernels"):
             return [self._node(number, arrays, sizes) for number in range(len(self._works))]
-        except QuadpyError:  # some are errors of Python's, too
-            raise
-        except (KeyError, IndexError, TypeError, ValueError, struct.error) as error:
-            raise damaged(f"its works do not fit its kernels ({error})") from error
 
     def _node(self, number: int, arrays: Sequence[Bound], sizes: Sequence[int]) -> Node:
         work = self._works[number]
@@ -128,10 +120,6 @@ class SavedNodes:
                 f"the arrays are too large for the code of {kernel['name']}", hint="bind smaller ones"
             ) from None
         return node_of_launches(self._device, prepared, priority=work["priority"])
-
-    def described(self) -> GraphInfo:
-        """See ``SavedGraph.inspect``."""
-        return info_of(self._works, self._kernels)
 
 
 def info_of(works: Sequence[Mapping[str, Any]], kernels: Sequence[Mapping[str, Any]]) -> GraphInfo:

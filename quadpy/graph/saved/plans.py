@@ -2,21 +2,41 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from typing import Any, NoReturn
 
 from quadpy.core.artifact import CodeObject, ResultShape
 from quadpy.core.importing import import_late
+from quadpy.core.public import call_site
 from quadpy.core.source import Span
 from quadpy.core.target import parse_target
 from quadpy.errors import ArgumentError, SavedGraphError
 from quadpy.graph.saved.facts import code_from_json
 from quadpy.graph.saved.hosts import here, load_library
-from quadpy.graph.saved.manifest import SavedFile
+from quadpy.graph.saved.manifest import SavedFile, read
+from quadpy.graph.saved.saving import file_of
 from quadpy.jit.cpu_plan import ENTRY, CpuPlan
 from quadpy.jit.gpu_plan import GpuPlan, effects_of
 from quadpy.runtime.device.device import Device
+from quadpy.runtime.device.devices import current_device
 from quadpy.runtime.device.modules import is_code_for
+
+
+def opened(path: str | os.PathLike[str], target: str | None, kind: str) -> tuple[SavedFile, str, Device]:
+    """The file at ``path``, which has a "graph" or a "kernel"; the target whose code runs; and the current device.
+
+    Raises:
+        SavedGraphError: it is neither, has the other one, is damaged, or has no code for the device.
+        OSError: the file cannot be read.
+    """
+    file, device = read(file_of(path).read_bytes()), current_device()
+    if file.kind != kind:
+        how = {"graph": "qp.graph.load", "kernel": "qp.load_kernel"}[file.kind]
+        raise SavedGraphError(
+            f"{os.fspath(path)} is a saved {file.kind}, not a {kind}", call_site(), hint=f"{how} loads it"
+        )
+    return file, target_for(file, device, target), device
 
 
 def target_for(file: SavedFile, device: Device, asked: str | None) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from quadpy.core.artifact import CodeObject
 from quadpy.core.flow import conditions_of, has_loop
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from quadpy.jit.plan import Elsewhere
     from quadpy.runtime.arrays.view import ArrayView
     from quadpy.runtime.device.device import Device
-
-_SETTER: Final = "setter"
 
 
 class Forms(NamedTuple):
@@ -175,7 +173,7 @@ def kernels_to_json(kernels: Sequence[KernelCode], entries: dict[str, bytes]) ->
         if has_loop(code.flow) and spec.family == "nvptx":
             setter = import_late("quadpy.codegen.support.loop_condition").condition_setter_code(spec).image
             entries[name_of("code", setter)] = setter
-            facts[_SETTER] = name_of("code", setter)
+            facts["setter"] = name_of("code", setter)
         return facts
 
     return [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from quadpy._version import __version__
 from quadpy.core.artifact import AbiValue, CodeObject
@@ -26,6 +26,9 @@ from quadpy.runtime.arrays.field_memory import FieldMemory
 
 if TYPE_CHECKING:
     from quadpy.runtime.launch.fusion import Fuse
+
+
+_MEMORY: Final = "bind={'name': array} for memory of the user's, internal=[array] for memory of the graph, constants=[array] for values that stay"
 
 
 class Writer:
@@ -59,16 +62,14 @@ class Writer:
             if array.memory != "internal" and not array.letters:
                 raise GraphError(f"no node of the graph uses {array.name!r}", call_site(), hint="leave it out")
             if array.memory == "constant" and array.letters != "r":
-                raise GraphError(
-                    f"the graph writes {array.name!r} of constants=", call_site(), hint="pass it in internal="
-                )
+                why = f"the graph writes {array.name!r} of constants="
+                raise GraphError(why, call_site(), hint="pass it in internal=")
         sizes = [(number, axis) for number, array in enumerate(arrays) for axis in array.free()]
         for work, key, array, unit in self._formulas:
             work[key] = formula_to_json(_product(array, arrays.index(array), sizes, unit))
         kernels = self._targets.kernels
-        fused = fused_to_json(
-            self._nodes, self._works, arrays, kernels, self._targets.specs, self._fuse, self.entries
-        )  # before the arrays, whose addresses it needs to be aligned
+        # before the arrays, whose addresses it needs to be aligned
+        fused = fused_to_json(self._nodes, self._works, arrays, kernels, self._targets.specs, self._fuse, self.entries)
         guards = [guard for guard in self._guards if any(tuple(place) in sizes for place in guard["arrays"])]
         return {
             "format": FORMAT, "quadpy": __version__, "arrays": self._memory.to_json(sizes, self.entries),
@@ -88,9 +89,7 @@ class Writer:
 
     def _work(self, node: Node) -> dict[str, Any]:
         match node:
-            case EmptyNode() | AllocNode() | FreeNode():
-                return {"kind": "empty"}
-            case KernelNode() if not node.launches:
+            case EmptyNode() | AllocNode() | FreeNode() | KernelNode(launches=()):
                 return {"kind": "empty"}
             case KernelNode():
                 return self._kernel(node)
@@ -104,10 +103,8 @@ class Writer:
     def _kernel(self, node: KernelNode) -> dict[str, Any]:
         call = _call_of(node)
         if call is None or getattr(call.plan, "elsewhere", None) is None:
-            refuse(
-                node, "this process only has machine code of its kernel, as of all that was loaded from files",
-                "build the graph of the kernels that were saved, and save that; or copy their file",
-            )  # fmt: skip
+            why = "this process only has machine code of its kernel, as of all that was loaded from files"
+            refuse(node, why, "build the graph of the kernels that were saved, and save that; or copy their file")
         code = call.plan.code
         values = dict(zip([_key(value) for value in code.layout.values], call.unpack(call.block), strict=True))
         pointers = [value.param for value in code.layout.values if value.part == "pointer" and value.param != "$shadow"]
@@ -133,66 +130,48 @@ class Writer:
         array, there = self._memory.arrays[number], memory[value.param]
         axes = sum(key[:2] == (value.param, "extent") for key in values)
         shape = tuple(values[value.param, "extent", axis] for axis in range(axes))
-        whole = (
-            array.is_whole(there.pointer, there.nbytes)
-            and (shape == array.shape[:axes] and axes)
-            and (value.param, "stride", 0) not in values
-        )
+        is_all = array.is_whole(there.pointer, there.nbytes) and shape == array.shape[:axes]
+        whole = is_all and axes > 0 and (value.param, "stride", 0) not in values
         if value.part == "pointer":
-            array.letters = "".join(letter for letter in "rw" if letter in array.letters + effects.get(value.param, ""))
+            array.touch(effects.get(value.param, ""))
             array.narrow = array.narrow or not getattr(there, "wide", False)
             array.fix(axes if whole else 0)  # later axes are those of elements
             if given % ALIGNED == 0 and array.start % ALIGNED == 0:
                 array.aligned = ALIGNED
-            return [
-                "pointer",
-                number,
-                given - array.start,
-                *(() if whole else (there.pointer - array.start, there.nbytes)),
-            ]
-        return (
-            ["extent", number, value.axis] if whole and value.part == "extent" else ["bits", bits_of(value.code, given)]
-        )
+            part = [] if whole else [there.pointer - array.start, there.nbytes]
+            return ["pointer", number, given - array.start, *part]
+        if whole and value.part == "extent":
+            return ["extent", number, value.axis]
+        return ["bits", bits_of(value.code, given)]
 
     def _place(self, node: Node, start: int, nbytes: int) -> int | None:
         """The number of the array that has these bytes; None for no bytes."""
         if not nbytes:
             return None
         if (number := self._memory.find(start, nbytes)) is None:
-            kept = [
-                memory_text(thing)
-                for thing in node.keep
-                if (getattr(thing, "pointer", None), getattr(thing, "nbytes", 0)) == (start, nbytes)
-            ]
-            refuse(
-                node,
-                f"it uses {kept[0] if kept else f'{nbytes} bytes at {start:#x}'}, which is neither bound, internal nor constant",
-                "bind={'name': array} for memory of the user's, internal=[array] for memory of the graph, constants=[array] for values that stay",
-            )
+            place = start, nbytes
+            kept = (each for each in node.keep if (getattr(each, "pointer", 0), getattr(each, "nbytes", 0)) == place)
+            what = next(map(memory_text, kept), f"{nbytes} bytes at {start:#x}")
+            refuse(node, f"it uses {what}, which is neither bound, internal nor constant", _MEMORY)
         return number
 
     def _end(self, node: Node, start: int, nbytes: int, letters: str) -> tuple[int, SavedArray]:
         number = self._place(node, start, nbytes)
         assert number is not None
         array = self._memory.arrays[number]
-        array.letters = "".join(letter for letter in "rw" if letter in array.letters + letters)
+        array.touch(letters)
         return number, array
 
     def _copy(self, node: MemcpyNode) -> dict[str, Any]:
         if node.staged:
-            refuse(
-                node,
-                "it copies from or to memory of the host",
-                "copy to arrays of the device before, and read them afterwards",
-            )
+            instead = "copy to arrays of the device before, and read them afterwards"
+            refuse(node, "it copies from or to memory of the host", instead)
         if not node.nbytes:
             return {"kind": "empty"}
         if node.constant is not None:
             self._memory.hold(node.source, node.constant)
-        (of, source), (to, target) = (
-            self._end(node, node.source, node.nbytes, "r"),
-            self._end(node, node.target, node.nbytes, "w"),
-        )
+        of, source = self._end(node, node.source, node.nbytes, "r")
+        to, target = self._end(node, node.target, node.nbytes, "w")
         work = {"kind": "copy", "target": [to, node.target - target.start], "source": [of, node.source - source.start],
                 "bytes": node.nbytes}  # fmt: skip
         alike = (source.shape, source.item) == (target.shape, target.item) and source.memory == target.memory == "bound"

@@ -145,26 +145,34 @@ class Copy:
         elif step.wraps[0].op is ir.BinOp.MOD:
             period = maximum(converted(step.wraps[0].by, type), 1)
             first = self.names("first", type)
+            if is_number(by, 1) and self.is_once(axis, step, within=True):
+                yield at.let(var, self.value(step) % period)
+                yield from self.where(self.within(here, start, stop, by), body)
+                return
             yield at.let(first, start + (self.value(step) - start) % period)
             if is_number(by, 1) and self.is_once(axis, step):
                 yield at.let(var, at.read(first))
                 yield at.when(here < stop, body)
             else:
-                inner = self.where([] if is_number(by, 1) else self.within(here, start, stop, by), body)
-                yield at.loop(var, at.read(first), stop, inner, period)
+                turn, count = self.names("turn", type), (stop - start + (period - 1)) // period
+                more = [] if is_number(by, 1) else self.within(here, start, stop, by)[-1:]
+                inner = self.where([here < stop, *more], body)
+                yield at.loop(
+                    turn, at.const(0, type), count, [at.let(var, at.read(first) + at.read(turn) * period), *inner]
+                )
         else:
             yield from self.clamped(step, start, stop, by, body)
 
     def names(self, like: str, type: Scalar) -> ir.Var:
         return self.gatherer.names.fresh(like, type)
 
-    def is_once(self, axis: Counter, step: Solved) -> bool:
-        """Whether the axis has no more numbers than the period."""
+    def is_once(self, axis: Counter, step: Solved, *, within: bool = False) -> bool:
+        """Whether the axis has no more numbers than the period; ``within`` it, if so asked."""
         bounds, period = self.gatherer.bounds(axis), self.inverter.indices.of(step.wraps[0].by)
         if bounds is None or period is None:
             return False
-        more = bounds[1] + 1 - bounds[0] - period
-        return isinstance(more, int) and more <= 0
+        first, last = bounds
+        return not_below(period, last + 1) and not_below(first, 0) if within else not_below(period, last + 1 - first)
 
     def clamped(
         self, step: Solved, start: ir.Expr, stop: ir.Expr, by: ir.Expr, body: list[ir.Stmt]

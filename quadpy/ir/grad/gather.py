@@ -7,7 +7,7 @@ it: no atomics, and the same bits everywhere.  This is the adjoint stencil of Pe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from itertools import combinations
@@ -46,10 +46,19 @@ class Gatherer:
         self.accesses = list(accesses_in(loop.body))
         self.size = sum(1 for _ in walk(loop.body))
 
-    def sites(self) -> dict[str, list[Access]]:
-        """The sums that other iterations may add to, by array; not those at one element, which are reductions."""
-        task = ir.ParallelTask("", self.loop.axes, self.loop.body, span=self.loop.span)
-        apart, found = updated_apart(task), dict[str, list[Access]]()
+    def apart(self) -> Collection[str]:
+        """The arrays of which each element belongs to one iteration at most."""
+        return updated_apart(ir.ParallelTask("", self.loop.axes, self.loop.body, span=self.loop.span))
+
+    def own(self) -> Collection[str]:
+        """The arrays of which an iteration touches no elements but at its own indices."""
+        axes = [self.inverter.form(ir.VarRead(axis.var, span=axis.span)) for axis in self.loop.axes]
+        others = (each for each in self.accesses if any(self.inverter.form(e) not in axes for e in each.place.index))
+        return {each.place.array for each in self.accesses}.difference(each.place.array for each in others)
+
+    def sites(self, apart: Collection[str]) -> dict[str, list[Access]]:
+        """The sums that other iterations may add to, by array; not those ``apart``, nor at one element, which are reductions."""
+        found = dict[str, list[Access]]()
         for access in self.accesses:
             if access.place.array in self.twins and access.place.array not in apart:
                 found.setdefault(access.place.array, []).append(access)

@@ -34,6 +34,13 @@ def check_kept(
                 raise reverse.lost[var]
             if var in reverse.origins:
                 needed[id(reverse.origins[var])] = reverse.origins[var]
+    adjoints = set(reverse.grads.values())
+    for stmt in needed.values():
+        if isinstance(stmt.place, ir.Element) and stmt.place.array in adjoints:
+            raise KernelTypeError(
+                f"the adjoint needs the value of {kernel.called(stmt.place.array)} that is read here, and adds to it", stmt.span,
+                hint="copy the gradient to another array before",
+            )  # fmt: skip
     found = list(accesses_in(kernel.body))
     writes = [each for each in found if not isinstance(each.stmt, ir.Load)]
     indices = Kept(kernel.body)

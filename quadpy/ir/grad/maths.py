@@ -41,8 +41,8 @@ class Functions:
 
 
 def accurate(type: Scalar) -> Scalar:
-    """The type in which derivatives of a float of ``type`` are summed."""
-    return f32 if type.bits < 32 else type
+    """The type in which numbers of ``type`` are summed."""
+    return f32 if type.is_float and type.bits < 32 else type
 
 
 def cast(value: ir.Expr, type: Scalar) -> ir.Expr:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import NoReturn
 
 from quadpy.core.dtypes import BY_NAME, Scalar, u1
 from quadpy.core.source import Span
@@ -15,6 +16,7 @@ from quadpy.errors import KernelTypeError
 from quadpy.ir import nodes as ir
 from quadpy.ir.grad.maths import Names, both, is_number
 from quadpy.ir.jumps import BREAK, CONTINUE, OF_LOOPS, jumps_from
+from quadpy.ir.walk import walk
 
 _CHECKS = "$stop"
 """The prefix of labels of blocks that a failed check leaves."""
@@ -121,9 +123,9 @@ class _Structurer:
                 return [_set(flag, False, stmt.span), *self.stmts(body.stmts, {**flags, label: flag})]
             case ir.AssignOne():
                 return self.assign_one(stmt)
-            case ir.ParallelFor(body=body, span=span):
+            case ir.ParallelFor(body=body):
                 if stmt.shared:
-                    raise KernelTypeError("quadpy knows no adjoint of shared memory yet", span)
+                    _refuse_shared(stmt)
                 return [replace(stmt, body=structured(body, self.names))]
             case ir.Barrier() | ir.Fence() | ir.Wave() | ir.ReadClock() | ir.Locate():
                 raise KernelTypeError(f"quadpy knows no adjoint of {_SAID[type(stmt)]} yet", stmt.span)
@@ -207,6 +209,17 @@ _SAID = {
     ir.Barrier: "barriers", ir.Fence: "fences", ir.Wave: "operations of waves", ir.ReadClock: "clocks", ir.Locate: "addresses",
     ir.DoWhile: "do-while loops of graphs", ir.Gate: "checkpoints of graphs",
 }  # fmt: skip
+
+
+def _refuse_shared(loop: ir.ParallelFor) -> NoReturn:
+    """Raise KernelTypeError at the first access to a shared array."""
+    names = {array.name for array in loop.shared}
+    uses = (node.place for node in walk(loop.body) if isinstance(node, (ir.Load, ir.Store, ir.Atomic)))
+    at = next((place.span for place in uses if isinstance(place, ir.Element) and place.array in names), loop.span)
+    raise KernelTypeError(
+        "quadpy knows no adjoint of shared memory: an iteration may read there what another one computed", at,
+        hint="on a tape, call a kernel without blocks, which reads the array itself and sums with +=; or give this one a derivative with qp.ad.custom",
+    )  # fmt: skip
 
 
 def _set(flag: ir.Var, value: bool, span: Span) -> ir.Assign:

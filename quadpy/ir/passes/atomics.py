@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import replace
 from itertools import count
-from typing import Final
+from typing import Final, TypeVar
 
 from quadpy.core.dtypes import BY_NAME
 from quadpy.core.importing import import_late
@@ -22,16 +22,19 @@ from quadpy.ir.uniform import is_launch_uniform
 from quadpy.ir.variables import reads_of
 from quadpy.ir.walk import map_children, walk
 
+N = TypeVar("N", bound="ir.Task | ir.ParallelFor")
+
 _DIGITS: Final = (ir.BinOp.SHR, ir.BinOp.AND, ir.BinOp.FLOORDIV, ir.BinOp.MOD)
 """Operations that split a number, such as that of a tree's cell, into parts that together are the number."""
 
 
 def drop_unused_results(kernel: ir.Kernel) -> ir.Kernel:
     """``kernel`` without the results of atomics that their tasks do not use: only then can a loop become a reduction."""
-    return replace(kernel, tasks=tuple(map(_without_unused, kernel.tasks)))
+    return replace(kernel, tasks=tuple(map(without_unused, kernel.tasks)))
 
 
-def _without_unused(task: ir.Task) -> ir.Task:
+def without_unused(task: N) -> N:
+    """A task, or a parallel loop, without such results."""
     used = reads_of(task)
 
     def visit(node: ir.Node) -> ir.Node:

@@ -11,9 +11,10 @@ from quadpy.errors import ArgumentError
 from quadpy.runtime.arrays.dense import DenseArray
 from quadpy.runtime.arrays.foreign_host import is_wide, type_key
 from quadpy.runtime.arrays.view import TypeKey
-from quadpy.runtime.elements.numpy_types import STORAGE, Numbers
+from quadpy.runtime.elements.numpy_types import SCALAR_OF, STORAGE, Numbers
 from quadpy.runtime.memory.allocators.block import Block
-from quadpy.runtime.memory.host_storage import Storage
+from quadpy.runtime.memory.device_storage import DeviceStorage
+from quadpy.runtime.memory.host_storage import HostPart, HostStorage, Storage, Where
 from quadpy.runtime.memory.placement import allocate, storage_at
 from quadpy.runtime.memory.strided_layout import StridedLayout
 
@@ -75,6 +76,20 @@ class OrderedNDArray(DenseArray):
         self.abi = (self.pointer, *shape, *(step // dtype.nbytes for step in layout.strides[: len(shape)]))
         self.type_key = type_key("strided", dtype.name, len(shape), element)
         self.wide = self.nbytes > 0x7FFFFFFF or is_wide(shape, self.nbytes)  # strides are signed
+
+    @classmethod
+    def over(cls, storage: Storage, where: Where = ...) -> OrderedNDArray:
+        """The stored numbers at ``where``; those of vectors and matrices are along axes of their own, and bf16 are integers."""
+        if isinstance(storage, DeviceStorage):
+            layout = storage.layout if where is ... else storage.layout.at(where)
+            part: Storage = DeviceStorage(storage.region, layout)
+        else:
+            assert isinstance(storage, HostStorage)
+            view = storage.view[where if where is ... else (*where, ...)]
+            layout, part = StridedLayout(0, view.dtype, view.shape, view.strides), HostPart(storage, view)
+        made = cls.__new__(cls)
+        made._begin(SCALAR_OF[layout.dtype], layout.shape, (), tuple(range(len(layout.shape))), part, layout)  # noqa: SLF001 - of this class
+        return made
 
     def _memory(self) -> Storage:
         return self._storage

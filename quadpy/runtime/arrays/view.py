@@ -11,7 +11,8 @@ if TYPE_CHECKING:
 TypeKey: TypeAlias = tuple[str, str, int, tuple[int, ...]]
 """``(kind, scalar name, ndim, element shape)``; there is one object per type, so ``is`` compares types.
 
-The kind is ``nd`` or ``strided``, for an ndarray in GPU memory one of DEVICE_KINDS, or DISTRIBUTED.
+The kind is ``nd`` or ``strided``, for an ndarray in GPU memory one of DEVICE_KINDS, or DISTRIBUTED with a digit
+for each axis: 1 where there is one element more than cells.
 """
 
 

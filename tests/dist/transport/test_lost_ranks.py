@@ -21,7 +21,7 @@ PROGRAM = """
     ranks = world()
     how = sys.argv[1]
     transport = ranks.transport
-    transport.barrier()
+    transport.share()
     if ranks.rank == 1:
         if how == "raise":
             raise ValueError("no such file")
@@ -33,15 +33,15 @@ PROGRAM = """
             time.sleep(4)
         if how == "other call":
             transport.share(b"x")
-    array = qp.ndarray(qp.f32, 6)
+    array, every = qp.ndarray(qp.f32, 6), qp.ndarray(qp.f32, 6 * ranks.size)
     if how == "exchange":
         peer, count = 1 - ranks.rank, 4 + ranks.rank
         sends, receives = [Send(peer, FlatPart(array, 0, count))], [Receive(peer, FlatPart(array, 0, count))]
         transport.start_exchange(sends, receives, qp.create_stream()).finish()
     if how == "grid":
         agree(transport, "the shape of the grid", "8 x 8" if ranks.rank else "8 x 9")
-    transport.all_reduce(FlatPart.whole(array), "sum", qp.create_stream())
-    transport.barrier()
+    transport.all_gather(FlatPart.whole(array), FlatPart.whole(every), qp.create_stream())
+    transport.share()
 """
 
 
@@ -170,7 +170,7 @@ def test_ranks_in_different_calls(tmp_path):
     assert done.returncode == 1
     for rank in (0, 1):
         assert any(
-            "RanksDisagreeError: ranks wait for each other in different calls: rank 0 in all_reduce" in line
+            "RanksDisagreeError: ranks wait for each other in different calls: rank 0 in all_gather" in line
             and "rank 1 in share" in line
             for line in lines_of(done.stderr, rank)
         )
@@ -199,7 +199,7 @@ def test_a_mismatched_grid(tmp_path):
 INTERRUPTED = """
     import time
     from quadpy.dist import world
-    world().transport.barrier()
+    world().transport.share()
     try:
         print("ready", flush=True)
         time.sleep(60)
@@ -237,16 +237,16 @@ FORKS = """
     from quadpy.dist.transport.protocol import FlatPart
 
     transport = world().transport
-    transport.barrier()
+    transport.share()
     for how in ("calls", "exits"):
         child = os.fork()
         if child == 0:
             if how == "calls":
-                transport.barrier()
+                transport.share()
             sys.exit(3)
         print(how, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-    array = qp.ndarray(qp.f32, 6)
-    transport.all_reduce(FlatPart.whole(array), "sum", qp.create_stream())
+    array, every = qp.ndarray(qp.f32, 6), qp.ndarray(qp.f32, 12)
+    transport.all_gather(FlatPart.whole(array), FlatPart.whole(every), qp.create_stream())
     print("ends well")
 """
 

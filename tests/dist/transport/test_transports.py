@@ -3,12 +3,12 @@
 import json
 
 import pytest
+from thread_ranks import run_ranks
 from transport_cases import CASES
 
 from quadpy.dist import world
 from quadpy.dist.transport.gpu.nccl import load_nccl
 from quadpy.dist.transport.gpu.rccl import load_rccl
-from quadpy.dist.transport.threads import run_ranks
 from quadpy.errors import TransportError
 from quadpy.runtime.device.probe import probe_cuda, probe_hip
 from ranks import run_program

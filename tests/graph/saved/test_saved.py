@@ -532,3 +532,31 @@ def test_the_end(path):
         loaded.run(x=floats(1), y=floats(1))
     with pytest.raises(FileNotFoundError):
         qp.graph.load(path.with_name("none.qpg"))
+
+
+def calls_of(function, *args, **kwargs):
+    """The Python functions that a call runs, by name."""
+    found = []
+    sys.setprofile(lambda frame, event, _: found.append(frame.f_code.co_name) if event == "call" else None)
+    try:
+        function(*args, **kwargs)
+    finally:
+        sys.setprofile(None)
+    return found
+
+
+@pytest.mark.parametrize("works", [1, 3, 10])
+def test_a_run_with_the_same_arrays_does_what_a_launch_does(works, path):
+    """In as many Python functions; what it has more of is its keyword arguments."""
+    x, y, graph = floats(1, 2, 3, 4), floats(5, 6, 7, 8), qp.graph.Graph()
+    for _ in range(works):
+        graph.add_kernel(saxpy, 2.0, x, y)
+    graph.save(path, bind={"x": x, "y": y})
+    with graph.instantiate() as live, qp.graph.load(path) as loaded:
+        live.launch()
+        loaded.run(x=x, y=y)
+        launched = calls_of(live.launch)
+        assert launched[0] == "launch"
+        assert calls_of(loaded.run, x=x, y=y) == ["run", *launched[1:]]
+        assert calls_of(loaded.run, y=y, x=x) == ["run", *launched[1:]]
+        assert len(calls_of(loaded.run, x=y, y=x)) > len(launched) + 10

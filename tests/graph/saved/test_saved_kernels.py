@@ -73,8 +73,16 @@ def test_in_graphs_and_captures(path):
         g.save(path, bind={"x": x, "y": y})
 
 
+def constant(n):
+    made = np.ones(n, np.float32)
+    made.flags.writeable = False
+    return made
+
+
 WRONG = {
-    "few": (lambda k, x: k(1.0, x), "takes a, x, y, each once"),
+    "few": (lambda k, x: k(1.0, x), "takes a, x, y, each once, and lacks y"),
+    "unknown": (lambda k, x: k(1.0, x, floats(1), z=3), "takes a, x, y, each once"),
+    "constant": (lambda k, x: k(1.0, x, constant(2)), "y is read-only, and the kernel writes it"),
     "twice": (lambda k, x: k(1.0, x, x, a=2.0), "takes a, x, y, each once"),
     "type": (lambda k, x: k("a", x, floats(1)), "a takes a number"),
     "array": (lambda k, x: k(1.0, np.ones(2), x), "x takes elements of f32, not f64"),

@@ -25,7 +25,7 @@ from quadpy.codegen.lower.cpu.working_memory import Table, has_failed, new_worki
 from quadpy.codegen.lower.memory import is_open
 from quadpy.codegen.lower.polls import Fuel, is_stopped
 from quadpy.codegen.lower.scope import Scope
-from quadpy.codegen.lower.text import ModuleText, llvm_type, symbol
+from quadpy.codegen.lower.text import UNOPTIMISED, ModuleText, llvm_type, symbol
 from quadpy.codegen.schedule import KernelSchedule, Schedule
 from quadpy.core.artifact import CHECKED, INTERRUPTED, OUT_OF_BOUNDS, OUT_OF_MEMORY, AbiValue
 from quadpy.core.dtypes import Scalar
@@ -91,7 +91,7 @@ def lower_cpu_entry(module: ModuleText, schedule: KernelSchedule, recorded: Sequ
     out.start(stopped)
     out.intrinsic("qp_pool_resume", "void")
     _leave(s, modes, INTERRUPTED)
-    out.finish(f"define i32 {symbol(entry_symbol(kernel))}(ptr %args, ptr %scratch, i32 %first) nounwind")
+    out.finish(f"define i32 {symbol(entry_symbol(kernel))}(ptr %args, ptr %scratch, i32 %first) {UNOPTIMISED}")
 
 
 def _check_limits(s: Scope, schedule: KernelSchedule, chosen: str) -> str:

@@ -26,6 +26,8 @@ from quadpy.core.dtypes import Scalar
 from quadpy.ir import nodes as ir
 
 _SHIFT: Final = ACCUMULATORS.bit_length() - 1
+_TOGETHER: Final = 16
+"""How many results of a chunk merge at once."""
 
 Cut: TypeAlias = Callable[[str, str, str, Callable[[str, str], None]], None]
 """``(first, stop, base, one)``: write ``one`` iteration for each k of [first, stop), the last axis of the row that starts
@@ -39,8 +41,8 @@ def reduce_piece(s: Scope, frame: Reduced, iterations: Iterations, *, in_one_row
 
     The strands, of ``%strand`` iterations each, come one after another.  ``in_one_row`` says that none is skipped either.
     """
-    out, groups, rolled = s.text, frame.groups, s.text.module.loop('!"llvm.loop.unroll.disable"')
-    s.merge_tag = rolled if frame.many else ""
+    out, groups, rolled = s.text, frame.groups, _rolled(s.text)
+    tag = rolled if frame.many else ""
     sums, results = ([_new_table(out, g, size) for g in groups] for size in (ACCUMULATORS, WIDTH))
     cover = _by_stretches if not in_one_row else _by_short_rows if frame.many else _by_rows
 
@@ -50,11 +52,11 @@ def reduce_piece(s: Scope, frame: Reduced, iterations: Iterations, *, in_one_row
         last = out.op(f"add i64 {first}, %strand")
         end = out.intrinsic("llvm.smin.i64", "i64", ("i64", last), ("i64", "%end"))
         for g, own in zip(groups, sums, strict=True):
-            _fill(s, own, "0", str(g.count * ACCUMULATORS), g)
+            _fill(s, own, "0", str(g.count * ACCUMULATORS), g, tag)
         cover(s, groups, sums, iterations, begin, end)
         at = out.op(f"mul i64 {k}, {ACCUMULATORS}")
         for g, own, result in zip(groups, sums, results, strict=True):
-            _copy(s, own, result, at, g)
+            _copy(s, own, result, at, g, tag)
 
     counted(out, "0", str(STRANDS), strand, tag=rolled)
     for g, result in zip(groups, results, strict=True):
@@ -140,20 +142,50 @@ def _adds(s: Scope, groups: tuple[Group, ...], sums: list[str], first: str) -> C
 
 def _merge_chunk(s: Scope, results: str, g: Group) -> None:
     """Merge the strands' results by halves, into the chunk's cell."""
-    out = s.text
+    out, rolled = s.text, _rolled(s.text)
 
     def merge(a: str) -> None:
-        values, half = _part(s, results, a, WIDTH, g), WIDTH // 2
-        while half:
-            _combine_range(s, values, values, str(half), str(half), g)
-            half //= 2
+        values = _part(s, results, a, WIDTH, g)
+
+        def large(half: str) -> None:
+            def together(k: str, _following: str) -> None:
+                into, there = (_address(out, values, at, g.type) for at in (k, out.op(f"add i64 {k}, {half}")))
+                _combine_range(s, into, there, "0", str(_TOGETHER), g, rolled)
+
+            counted(out, "0", half, together, step=str(_TOGETHER), tag=rolled)
+
+        _halves(out, WIDTH // 2, _TOGETHER, large)
+        few = [_get(s, values, str(k), g.type) for k in range(_TOGETHER)]
+        while half := len(few) // 2:
+            few = [combine(s, g.op, *pair, g.type) for pair in zip(few[:half], few[half:], strict=True)]
         moved = out.op(f"mul i64 %row, {out.op(f'add i64 {a}, {g.first}')}")
-        _put(s, out.op(f"getelementptr i8, ptr %cell, i64 {moved}"), "0", _get(s, values, "0", g.type), g.type)
+        _put(s, out.op(f"getelementptr i8, ptr %cell, i64 {moved}"), "0", few[0], g.type)
 
-    for_each(out, g, merge, s.merge_tag)
+    for_each(out, g, merge, rolled)
 
 
-def _combine_range(s: Scope, into: str, values: str, offset: str, count: str, g: Group, *, wide: bool = False) -> None:
+def _rolled(out: FunctionText) -> str:
+    """Metadata for loops over partial results: LLVM would spend much on unrolling what takes little time."""
+    return out.module.loop('!"llvm.loop.unroll.disable"')
+
+
+def _halves(out: FunctionText, first: int, last: int, body: Callable[[str], None]) -> None:
+    """``body(half)`` for ``half`` from ``first`` down to ``last``, both powers of two."""
+    loop, before, halved, done = out.label("merge"), out.here, out.label("halved"), out.label("merged")
+    out.start(loop)
+    half, smaller = out.reserve(), out.reserve()
+    out.define(half, f"phi i64 [ {first}, %{before} ], [ {smaller}, %{halved} ]")
+    body(half)
+    out.start(halved)
+    out.define(smaller, f"lshr i64 {half}, 1")
+    more = out.op(f"icmp uge i64 {smaller}, {last}")
+    out.end(f"br i1 {more}, label %{loop}, label %{done}, !llvm.loop {_rolled(out)}")
+    out.start(done)
+
+
+def _combine_range(
+    s: Scope, into: str, values: str, offset: str, count: str, g: Group, tag: str, *, wide: bool = False
+) -> None:
     """``into[k] op= values[offset + k]`` for k below ``count``; ``wide`` tables have 8-byte cells."""
     t = g.type
 
@@ -163,29 +195,23 @@ def _combine_range(s: Scope, into: str, values: str, offset: str, count: str, g:
         merged = combine(s, g.op, _get(s, into, k, t), _get(s, values, there, t), t)
         _put(s, into, k, merged, t)
 
-    counted(s.text, "0", count, step, tag=s.merge_tag)
+    counted(s.text, "0", count, step, tag=tag)
 
 
-def _fill(s: Scope, table: str, first: str, end: str, g: Group) -> None:
+def _fill(s: Scope, table: str, first: str, end: str, g: Group, tag: str) -> None:
     value = identity(g.op, g.type)
-    counted(s.text, first, end, lambda k, _: _put(s, table, k, value, g.type), tag=s.merge_tag)
+    counted(s.text, first, end, lambda k, _: _put(s, table, k, value, g.type), tag=tag)
 
 
-def _copy(s: Scope, sums: str, results: str, at: str, g: Group) -> None:
+def _copy(s: Scope, sums: str, results: str, at: str, g: Group, tag: str) -> None:
     """Each reduction's accumulators, to its results from number ``at`` on."""
 
     def copy(a: str) -> None:
         own, result = _part(s, sums, a, ACCUMULATORS, g), _part(s, results, a, WIDTH, g)
-        into = s.text.op(f"getelementptr {memory_type(g.type)}, ptr {result}, i64 {at}")
-        counted(
-            s.text,
-            "0",
-            str(ACCUMULATORS),
-            lambda k, _: _put(s, into, k, _get(s, own, k, g.type), g.type),
-            tag=s.merge_tag,
-        )
+        into = _address(s.text, result, at, g.type)
+        counted(s.text, "0", str(ACCUMULATORS), lambda k, _: _put(s, into, k, _get(s, own, k, g.type), g.type), tag=tag)
 
-    for_each(s.text, g, copy, s.merge_tag)
+    for_each(s.text, g, copy, tag)
 
 
 def _new_table(out: FunctionText, g: Group, size: int) -> str:
@@ -193,11 +219,15 @@ def _new_table(out: FunctionText, g: Group, size: int) -> str:
     return out.table(g.count * size, memory_type(g.type), g.type.nbytes)
 
 
+def _address(out: FunctionText, table: str, k: str, t: Scalar) -> str:
+    return out.op(f"getelementptr {memory_type(t)}, ptr {table}, i64 {k}")
+
+
 def _part(s: Scope, table: str, a: str, size: int, g: Group) -> str:
     """The address of reduction ``a``'s values in a table with ``size`` of each."""
     if a == "0":
         return table
-    return s.text.op(f"getelementptr {memory_type(g.type)}, ptr {table}, i64 {s.text.op(f'mul i64 {a}, {size}')}")
+    return _address(s.text, table, s.text.op(f"mul i64 {a}, {size}"), g.type)
 
 
 def _cells(s: Scope, groups: tuple[Group, ...], tables: list[str], at: str) -> Iterator[tuple[ir.Reduction, str, str]]:
@@ -208,17 +238,14 @@ def _cells(s: Scope, groups: tuple[Group, ...], tables: list[str], at: str) -> I
 
 
 def _get(s: Scope, table: str, k: str, t: Scalar) -> str:
-    ty = memory_type(t)
-    held = s.text.op(f"load {ty}, ptr {s.text.op(f'getelementptr {ty}, ptr {table}, i64 {k}')}{s.access}")
+    held = s.text.op(f"load {memory_type(t)}, ptr {_address(s.text, table, k, t)}{s.access}")
     return held if t.bits > 1 else s.text.op(f"trunc i8 {held} to i1")
 
 
 def _put(s: Scope, table: str, k: str, value: str, t: Scalar) -> None:
-    ty = memory_type(t)
     if t.bits == 1:
         value = s.text.op(f"zext i1 {value} to i8")
-    where = s.text.op(f"getelementptr {ty}, ptr {table}, i64 {k}")
-    s.text.do(f"store {ty} {value}, ptr {where}{s.access}")
+    s.text.do(f"store {memory_type(t)} {value}, ptr {_address(s.text, table, k, t)}{s.access}")
 
 
 # ------------------------------------------------------------- the entry's side
@@ -263,9 +290,8 @@ def call_chunks(
     out.intrinsic("free", "void", ("ptr", taken))
     out.jump(refused)
     out.start(whole)
-    s.merge_tag = out.module.loop('!"llvm.loop.unroll.disable"') if frame.many else ""
     for g in frame.groups:
-        for_each(out, g, partial(_merge_chunks, s, table, count, g), s.merge_tag)
+        for_each(out, g, partial(_merge_chunks, s, table, count, g), _rolled(out))
     rows = {r.var.name: (g, str(a)) for g in frame.groups for a, r in enumerate(g.reductions)}
     for r in task.reductions:
         g, a = rows[r.var.name]
@@ -282,19 +308,12 @@ def _row(out: FunctionText, table: str, count: str, a: str, g: Group) -> str:
 def _merge_chunks(s: Scope, whole: str, count: str, g: Group, a: str) -> None:
     """Merge the row of the group's reduction ``a`` by halves of MOST_CHUNKS; the last of its cells may be missing."""
     out = s.text
+    plain = out.module.loop('!"llvm.loop.unroll.disable"', '!"llvm.loop.vectorize.enable", i1 false')
     table = _row(out, whole, count, a, g)
-    loop, merge, done = out.label("merge"), out.label("halve"), out.label("merged")
-    before = out.here
-    out.start(loop)
-    half, smaller, m, kept = (out.reserve() for _ in range(4))
-    halved = out.label("halved")
-    out.define(half, f"phi i64 [ {MOST_CHUNKS // 2}, %{before} ], [ {smaller}, %{halved} ]")
-    out.define(m, f"phi i64 [ {count}, %{before} ], [ {kept}, %{halved} ]")
-    out.branch(out.op(f"icmp ugt i64 {m}, 1"), merge, done)
-    out.start(merge)
-    out.define(kept, f"select i1 {out.op(f'icmp ult i64 {m}, {half}')}, i64 {m}, i64 {half}")
-    _combine_range(s, table, table, half, out.op(f"sub i64 {m}, {kept}"), g, wide=True)
-    out.start(halved)
-    out.define(smaller, f"lshr i64 {half}, 1")
-    out.jump(loop)
-    out.start(done)
+
+    def merge(half: str) -> None:
+        ends = (out.op(f"shl i64 {half}, 1"), half)
+        present, kept = (out.intrinsic("llvm.smin.i64", "i64", ("i64", count), ("i64", end)) for end in ends)
+        _combine_range(s, table, table, half, out.op(f"sub i64 {present}, {kept}"), g, plain, wide=True)
+
+    _halves(out, MOST_CHUNKS // 2, 1, merge)

@@ -31,7 +31,7 @@ from quadpy.codegen.lower.statements import (
     set_variable,
     zero_variables,
 )
-from quadpy.codegen.lower.text import FunctionText, ModuleText, symbol
+from quadpy.codegen.lower.text import UNOPTIMISED, FunctionText, ModuleText, symbol
 from quadpy.codegen.plans.privatise import PrivatePlan
 from quadpy.codegen.plans.rows import Bound, RowGuard
 from quadpy.codegen.reduction import merge_op
@@ -116,7 +116,8 @@ class _Function:
         if lent:
             text.intrinsic("free", "void", ("ptr", taken))
         text.end("ret void")
-        text.finish(f"define internal void {symbol(self.name)}(ptr %args, ptr %scratch, i64 %begin, i64 %end) nounwind")
+        head = f"define internal void {symbol(self.name)}(ptr %args, ptr %scratch, i64 %begin, i64 %end)"
+        text.finish(f"{head} {UNOPTIMISED}")
 
     def call_body(self, text: FunctionText, operands: list[str], begin: str, end: str) -> None:
         text.do(f"call void {self.body}({', '.join([*operands, f'i64 {begin}', f'i64 {end}'])})")

@@ -1,31 +1,16 @@
-"""NCCL and RCCL, which have the same calls and the same numbers for types and operations."""
+"""NCCL and RCCL, which have the same calls and the same numbers for types."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-from quadpy.core.dtypes import Scalar, bf16, f16, f32, f64, i8, i32, i64, u8, u32, u64
-from quadpy.dist.transport.protocol import Operator
 from quadpy.errors import TransportError
 
 SUCCESS: Final = 0
 IN_PROGRESS: Final = 7
 """ncclResult_t"""
-_BYTE: Final = 1
-"""ncclUint8: messages are bits."""
-OPERATORS: Final[dict[Operator, int]] = {"sum": 0, "max": 2, "min": 3}
-"""ncclRedOp_t"""
-_TYPES: Final[dict[Scalar, int]] = {i8: 0, u8: 1, i32: 2, u32: 3, i64: 4, u64: 5, f16: 6, f32: 7, f64: 8, bf16: 9}
-"""ncclDataType_t"""
-
-
-def type_number(dtype: Scalar) -> int:
-    """The number of ``dtype`` for a reduction; TransportError for a type that the libraries do not have."""
-    number = _TYPES.get(dtype)
-    if number is None:
-        names = ", ".join(map(str, _TYPES))
-        raise TransportError(f"GPUs cannot reduce {dtype} across ranks", hint=f"convert it to one of {names}")
-    return number
+BYTE: Final = 1
+"""ncclUint8"""
 
 
 def failed_call(call: str, text: str) -> TransportError:
@@ -60,20 +45,13 @@ class GpuLibrary:
         self._call("group_end")
 
     def send(self, address: int, nbytes: int, peer: int, stream: int) -> None:
-        self._call("send", address, nbytes, self._type(_BYTE), peer, self._open(), stream)
+        self._call("send", address, nbytes, self._byte(), peer, self._open(), stream)
 
     def receive(self, address: int, nbytes: int, peer: int, stream: int) -> None:
-        self._call("recv", address, nbytes, self._type(_BYTE), peer, self._open(), stream)
+        self._call("recv", address, nbytes, self._byte(), peer, self._open(), stream)
 
     def all_gather(self, source: int, target: int, nbytes: int, stream: int) -> None:
-        self._call("all_gather", source, target, nbytes, self._type(_BYTE), self._open(), stream)
-
-    def all_reduce(self, address: int, count: int, dtype: int, operator: int, stream: int) -> None:
-        kind, operation = self._type(dtype), self._operation(operator)
-        self._call("all_reduce", address, address, count, kind, operation, self._open(), stream)
-
-    def broadcast(self, address: int, nbytes: int, root: int, stream: int) -> None:
-        self._call("broadcast", address, address, nbytes, self._type(_BYTE), root, self._open(), stream)
+        self._call("all_gather", source, target, nbytes, self._byte(), self._open(), stream)
 
     def failure(self) -> str:
         """The failure since the calls returned; empty if nothing failed."""
@@ -94,11 +72,9 @@ class GpuLibrary:
         """A communicator's name in the binding's form."""
         raise NotImplementedError
 
-    def _type(self, number: int) -> Any:
-        return number
-
-    def _operation(self, number: int) -> Any:
-        return number
+    def _byte(self) -> Any:
+        """The type of bytes: messages are bits."""
+        return BYTE
 
     def _async_error(self, comm: Any) -> int:
         raise NotImplementedError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-from quadpy.dist.transport.gpu.library import SUCCESS, GpuLibrary, failed_call
+from quadpy.dist.transport.gpu.library import BYTE, SUCCESS, GpuLibrary, failed_call
 from quadpy.errors import TransportError
 from quadpy.runtime.drivers.hip_binding import hip_python_opens
 from quadpy.runtime.drivers.rocm_library import INSTALL, LibraryMissing, open_rocm_library
@@ -30,7 +30,7 @@ def load_rccl() -> RcclLibrary:
 
 
 class RcclLibrary(GpuLibrary):
-    """RCCL.  Its bindings have C's names, return the status first, and take types and operations as enums."""
+    """RCCL.  Its bindings have C's names, return the status first, and take types as enums."""
 
     name = "rccl"
 
@@ -47,11 +47,8 @@ class RcclLibrary(GpuLibrary):
         ctypes.memmove(name.as_c_void_p(), unique_id, self._rccl.NCCL_UNIQUE_ID_BYTES)
         return name
 
-    def _type(self, number: int) -> Any:
-        return self._rccl.ncclDataType_t(number)
-
-    def _operation(self, number: int) -> Any:
-        return self._rccl.ncclRedOp_t(number)
+    def _byte(self) -> Any:
+        return self._rccl.ncclDataType_t(BYTE)
 
     def _async_error(self, comm: Any) -> int:
         status = ctypes.c_int(SUCCESS)

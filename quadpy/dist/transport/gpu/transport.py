@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Final
 
 from quadpy.dist.calls import Call, exchange_of
 from quadpy.dist.transport.arrivals import announce_receive, announce_send
-from quadpy.dist.transport.gpu.library import OPERATORS, GpuLibrary, failed_call, type_number
+from quadpy.dist.transport.gpu.library import GpuLibrary, failed_call
 from quadpy.dist.transport.parts import copy_part, pairs_of
-from quadpy.dist.transport.protocol import NO_CALL, FlatPart, Operator, Receive, Send
+from quadpy.dist.transport.protocol import NO_CALL, FlatPart, Receive, Send
 from quadpy.errors import DistributedError, QuadpyError, TransportError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from quadpy.dist.transport.host import RankEngine
+    from quadpy.dist.transport.engine import HostEngine
     from quadpy.runtime.device.device import Device
     from quadpy.runtime.streams.event import Event
     from quadpy.runtime.streams.stream import Stream
@@ -46,7 +46,7 @@ class GpuTransport:
 
     capturable = False
 
-    def __init__(self, library: GpuLibrary, engine: RankEngine, device: Device) -> None:
+    def __init__(self, library: GpuLibrary, engine: HostEngine, device: Device) -> None:
         """Connect the GPUs of all ranks; all of them call it together."""
         self.name, self.rank, self.size, self.timeout = library.name, engine.rank, engine.size, engine.timeout
         self._library, self._engine, self._device = library, engine, device
@@ -82,25 +82,9 @@ class GpuTransport:
         source, target = announce_send(send, stream), announce_receive(receive, stream)
         self._submit(lambda handle: self._library.all_gather(source, target, send.nbytes, handle), stream, "all_gather")
 
-    def all_reduce(self, part: FlatPart, operator: Operator, stream: Stream) -> None:
-        numbers, operation = type_number(part.array.dtype), OPERATORS[operator]
-        address = announce_receive(part, stream)
-        self._submit(
-            lambda handle: self._library.all_reduce(address, part.count, numbers, operation, handle),
-            stream,
-            "all_reduce",
-        )
-
-    def broadcast(self, part: FlatPart, root: int, stream: Stream) -> None:
-        address = announce_send(part, stream) if root == self.rank else announce_receive(part, stream)
-        self._submit(lambda handle: self._library.broadcast(address, part.nbytes, root, handle), stream, "broadcast")
-
-    def share(self, value: bytes) -> list[bytes]:
+    def share(self, value: bytes = b"") -> list[bytes]:
         self._watch.raise_failure()
         return self._engine.share(value)
-
-    def barrier(self) -> None:
-        self.share(b"")
 
     def close(self) -> None:
         self._watch.stop()
@@ -146,7 +130,7 @@ _PERIOD: Final = 0.1
 class Watch:
     """Watches one communicator and its oldest incomplete work."""
 
-    def __init__(self, library: GpuLibrary, engine: RankEngine, device: Device) -> None:
+    def __init__(self, library: GpuLibrary, engine: HostEngine, device: Device) -> None:
         self._library, self._engine, self._device = library, engine, device
         self._event: Event = device.create_event()
         self._since, self._call = 0.0, ""  # when the watched work was submitted; nothing is watched without a call

@@ -1,1 +1,0 @@
-"""MPI, through mpi4py."""

@@ -1,1 +1,0 @@
-"""Ranks that torchrun starts: torch's store and its gloo connect them."""
