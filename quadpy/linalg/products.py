@@ -168,5 +168,5 @@ def _tile_for(shape: tuple[int, ...], dtype: Scalar) -> tuple[TileType, int]:
         tiles = prod(count) * -(-rows // m) * -(-columns // n)
         return -(-tiles // _UNITS) * m * n * each
 
-    m, n, threads, _ = min(SHAPES[State.device[0]][dtype.nbytes], key=lambda shape: cost(*shape))
+    m, n, threads, _ = min(SHAPES.get(State.device[0], SHAPES["amdgpu"])[dtype.nbytes], key=lambda shape: cost(*shape))
     return Tile[m, n, dtype], threads

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -163,6 +168,30 @@ def test_streams_graphs_and_hazards(numbers):
     wanted = reference(a, b)
     by_fma(a[None], b[None], wanted)
     assert (out.to_numpy() == wanted[0]).all()
+
+
+SIMULATED = """import numpy as np, quadpy as qp
+from running_gpu import running
+rng = np.random.default_rng(0)
+a, b = rng.integers(-9, 9, (70, 40)).astype(np.float32), rng.integers(-9, 9, (40, 45)).astype(np.float32)
+with running():
+    x, y = qp.ndarray(qp.f32, a.shape), qp.ndarray(qp.f32, b.shape)
+    x.from_numpy(a)
+    y.from_numpy(b)
+    found = qp.linalg.matmul(x, y).to_numpy()
+print((found == a @ b).all())
+"""
+
+
+def test_on_a_simulated_gpu(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(SIMULATED, encoding="utf-8")
+    paths = [*sys.path, str(Path(__file__).parents[1] / "support")]
+    line = f"import sys; sys.path[:] = {paths}; import runpy; runpy.run_path({str(program)!r})"
+    done = subprocess.run(
+        [sys.executable, "-c", line], capture_output=True, text=True, timeout=300, check=False, env={**os.environ, "QUADPY_CACHE": "0"}
+    )  # fmt: skip
+    assert done.stdout == "True\n", done.stderr
 
 
 MISTAKES = {
