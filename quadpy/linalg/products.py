@@ -20,21 +20,27 @@ from quadpy.runtime.device.devices import current_device
 from quadpy.simt.tiles import Tile, TileType
 
 _UNITS: Final = 128
-"""So many tiles occupy a large GPU; fewer are worth smaller tiles."""
+"""Units of a large GPU, each of which makes tiles one after another."""
+
+SHAPES: Final[dict[str, dict[int, tuple[tuple[int, int, int, float], ...]]]] = {
+    "cpu": dict.fromkeys((4, 8), ((32, 32, 64, 1.0), (16, 16, 16, 1.3))),
+    "cuda": {
+        4: ((128, 256, 256, 1.0), (64, 128, 128, 1.1), (64, 64, 64, 1.4), (32, 32, 64, 3.0)),
+        8: ((64, 128, 128, 1.0), (64, 64, 128, 1.1), (32, 32, 64, 2.0)),
+    },
+    "amdgpu": {
+        4: ((128, 128, 256, 1.0), (64, 64, 128, 1.3), (32, 32, 64, 3.0)),
+        8: ((64, 64, 128, 1.0), (32, 32, 64, 2.0)),
+    },
+}
+"""Rows, columns and threads of tiles, and what an element costs in them, by the backend and the bytes of a number.
+
+Costs of f32 on CUDA are ratios of times on an H200, 29 November 2026, except that of 32 x 32; the others are estimates.
+Tiles of AMD GPUs leave registers for two waves or more on each SIMD.
+"""
 
 SUMS: Final = (f32, f64, i32, i64, u32, u64)
-SHAPES: Final[dict[str, dict[int, tuple[tuple[int, int, int], ...]]]] = {
-    "cpu": {4: ((32, 32, 64), (16, 16, 16)), 8: ((32, 32, 64), (16, 16, 16))},
-    "cuda": {
-        4: ((128, 256, 256), (64, 128, 128), (64, 64, 64), (32, 32, 64)),
-        8: ((64, 128, 128), (64, 64, 128), (32, 32, 64)),
-    },
-    "amdgpu": {4: ((128, 128, 256), (64, 64, 128), (32, 32, 64)), 8: ((64, 64, 128), (32, 32, 64))},
-}
-"""Rows, columns and threads of tiles, the largest first, by the backend and the bytes of a number.
-
-Those of CUDA are the fastest on an H200, 29 November 2026; those of AMD have two waves or more for each SIMD.
-"""
+"""The types that sums may have."""
 
 
 @public
@@ -155,9 +161,12 @@ def _type_of_sums(dtype: Scalar | None, a: _Matrices, b: _Matrices) -> Scalar:
 
 
 def _tile_for(shape: tuple[int, ...], dtype: Scalar) -> tuple[TileType, int]:
-    """The largest tile of which a product has enough for the device; the smallest if it has never enough."""
+    """The tile with the lowest cost: elements with those beyond the edges, of the unit that makes the most tiles."""
     *count, rows, columns = shape
-    shapes = SHAPES[State.device[0]][dtype.nbytes]
-    enough = [(m, n, t) for m, n, t in shapes if prod(count) * -(-rows // m) * -(-columns // n) >= _UNITS]
-    height, width, threads = enough[0] if enough else shapes[-1]
-    return Tile[height, width, dtype], threads
+
+    def cost(m: int, n: int, _threads: int, each: float) -> float:
+        tiles = prod(count) * -(-rows // m) * -(-columns // n)
+        return -(-tiles // _UNITS) * m * n * each
+
+    m, n, threads, _ = min(SHAPES.get(State.device[0], SHAPES["amdgpu"])[dtype.nbytes], key=lambda shape: cost(*shape))
+    return Tile[m, n, dtype], threads

@@ -239,6 +239,39 @@ def test_operators_maps_and_reductions(init, threads, options):
     assert lines[2, 1] == np.abs(x).max()
 
 
+@qp.kernel
+def attention(
+    q: A(dtype=qp.f32, ndim=2), k: A(dtype=qp.f32, ndim=2), v: A(dtype=qp.f32, ndim=2), out: A(dtype=qp.f32, ndim=2)
+):
+    """softmax(q @ k^T) @ v without the matrix in between; rows in multiples of 8."""
+    qp.loop_config(block_dim=16)
+    for _ in range(q.shape[0] // 8 * 16):
+        i = qp.simt.block.block_idx() * 8
+        rows, result = Tile[8, 8, qp.f32].zeros(), Tile[8, 8, qp.f32].zeros()
+        rows[:] = q[i : i + 8, 0:8]
+        most, total = result.max(axis=1) - 1e30, result.sum(axis=1)
+        for step in range(k.shape[0] // 8):
+            j = step * 8
+            scores = Tile[8, 8, qp.f32].zeros()
+            scores += rows @ k[j : j + 8, 0:8].transpose()
+            before, most = most, most.map(qp.max, scores.max(axis=1))
+            weights, scale = (scores - most).map(qp.exp), (before - most).map(qp.exp)
+            total = total * scale + weights.sum(axis=1)
+            result *= scale
+            result += weights @ v[j : j + 8, 0:8]
+        out[i : i + 8, 0:8] = result / total
+
+
+@pytest.mark.parametrize("options", [{}, {"arch": qp.python}])
+def test_tiles_are_variables_of_loops(init, options):
+    init(**options)
+    q, k, v = np.random.default_rng(8).standard_normal((3, 16, 8)).astype(np.float32)
+    out = np.zeros((16, 8), np.float32)
+    attention(q, k, v, out)
+    weights = np.exp(q.astype(np.float64) @ k.T)
+    assert np.allclose(out, weights / weights.sum(1, keepdims=True) @ v, atol=1e-5)
+
+
 def test_fields_shared_arrays_and_views(init):
     init()
     cube, flat = qp.field(qp.f64, (2, 20, 20), offset=(0, -4, 0)), qp.field(qp.f64, (20, 20))

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import quadpy as qp
-from quadpy.linalg.products import SHAPES
+from quadpy.linalg.products import SHAPES, _tile_for
+from quadpy.runtime.device.current import State
 
 A = qp.types.ndarray
 
@@ -126,10 +132,21 @@ def test_epilogues(numbers):
 def test_every_tile_of_the_table_gives_the_same_bits(numbers, monkeypatch):
     a, b = numbers(65, 33), numbers(33, 40)
     wanted = reference(a, b)[0]
-    for shape in ((64, 64, 64), (8, 8, 8)):
+    for shape in ((64, 64, 64, 1.0), (8, 8, 8, 1.0)):
         for backend in SHAPES:
             monkeypatch.setitem(SHAPES, backend, {4: (shape,)})
         assert (qp.linalg.matmul(a, b).to_numpy() == wanted).all(), shape
+
+
+@pytest.mark.parametrize(
+    ("shape", "tile"),
+    [((2048, 2048), (128, 256)), ((2047, 2049), (64, 128)), ((1024, 1024), (64, 128)), ((100_000, 64), (64, 64)),
+     ((20_000, 32, 32), (32, 32)), ((256, 256), (32, 32)), ((1, 1), (32, 32))],
+)  # fmt: skip
+def test_the_tile_fits_the_product(monkeypatch, shape, tile):
+    monkeypatch.setitem(SHAPES, State.device[0], SHAPES["cuda"])
+    found, _ = _tile_for(shape, qp.f32)
+    assert found.shape == tile
 
 
 def test_streams_graphs_and_hazards(numbers):
@@ -151,6 +168,30 @@ def test_streams_graphs_and_hazards(numbers):
     wanted = reference(a, b)
     by_fma(a[None], b[None], wanted)
     assert (out.to_numpy() == wanted[0]).all()
+
+
+SIMULATED = """import numpy as np, quadpy as qp
+from running_gpu import running
+rng = np.random.default_rng(0)
+a, b = rng.integers(-9, 9, (70, 40)).astype(np.float32), rng.integers(-9, 9, (40, 45)).astype(np.float32)
+with running():
+    x, y = qp.ndarray(qp.f32, a.shape), qp.ndarray(qp.f32, b.shape)
+    x.from_numpy(a)
+    y.from_numpy(b)
+    found = qp.linalg.matmul(x, y).to_numpy()
+print((found == a @ b).all())
+"""
+
+
+def test_on_a_simulated_gpu(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(SIMULATED, encoding="utf-8")
+    paths = [*sys.path, str(Path(__file__).parents[1] / "support")]
+    line = f"import sys; sys.path[:] = {paths}; import runpy; runpy.run_path({str(program)!r})"
+    done = subprocess.run(
+        [sys.executable, "-c", line], capture_output=True, text=True, timeout=300, check=False, env={**os.environ, "QUADPY_CACHE": "0"}
+    )  # fmt: skip
+    assert done.stdout == "True\n", done.stderr
 
 
 MISTAKES = {
