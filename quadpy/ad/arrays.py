@@ -64,7 +64,9 @@ def _whole(storage: Storage) -> Storage:
 def with_derivatives(kind: str, *, of_this_thread: bool = False) -> Iterator[Any]:
     """All fields and ndarrays with memory that have a derivative of this kind; or those that no other thread has used last."""
     for each in DIFFERENTIATED.of_this_thread() if of_this_thread else DIFFERENTIATED:
-        if getattr(each, f"has_{kind}")() and (not isinstance(each, HasDerivatives) or _is_placed(each)):
+        if getattr(each, f"has_{kind}")() and (
+            not isinstance(each, HasDerivatives) or any(map(_is_placed, (each, getattr(each, kind))))
+        ):
             yield each
 
 
@@ -74,8 +76,20 @@ def gradients_among(arrays: Sequence[ArrayMemory]) -> list[ArrayMemory]:
     fields = {storage for each in gradients if hasattr(each, "leaves") for storage in storages_of(each)}
     ranges = [bytes_of(each) for each in gradients if not hasattr(each, "leaves")]
     return [
-        each for each in arrays if fields & _of_fields(each) or any(overlap(bytes_of(each), part) for part in ranges)
+        each
+        for each in arrays
+        if fields & _of_fields(each)
+        or any(overlap(bytes_of(each), part) for part in ranges)
+        or (isinstance(each, OrderedNDArray) and any(_has_all_of(field, each._memory()) for field in fields))  # noqa: SLF001 - as ``storages_of``
     ]
+
+
+def _has_all_of(storage: Storage, other: Storage) -> bool:
+    """Whether all numbers of ``other``, which may be the storage or a part of it, are numbers of the storage."""
+    whole, part = layout_of(storage), layout_of(other)
+    size, end = part.dtype.itemsize, part.start + part.reach
+    corners = (part.start, part.start + size), (end - size, end)
+    return {*part.strides} <= {*whole.strides} and all(holds(storage, corner) for corner in corners)
 
 
 def share_numbers(one: ArrayMemory, other: ArrayMemory) -> bool:

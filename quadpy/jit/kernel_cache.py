@@ -19,7 +19,7 @@ from quadpy.core.target import TargetSpec
 
 FOLDERS: Final = (
     "algorithms", "cache", "codegen", "compat", "core", "dist/kernels", "hostmath", "interpreter", "intrinsics", "ir", "jit", "lang",
-    "math", "mathlib", "runtime", "selftest", "simt",
+    "linalg", "math", "mathlib", "runtime", "selftest", "simt",
 )  # fmt: skip
 """Of quadpy, that machine code depends on: they have the compiler, or functions that kernels call."""
 

@@ -90,6 +90,32 @@ def test_a_graph_that_changes_gradients(what):
     assert x.grad.to_numpy().tolist() == [6.0] * 3
 
 
+def test_a_graph_that_clears_gradients_between_other_numbers():
+    """It does so by kernels of quadpy's own, which are no part of the derivative either."""
+    x, y, _, loss = arrays()
+    between = qp.field(qp.f64)
+    qp.root.dense(qp.i, 300).place(between, between.grad)
+    between.fill(2.0)
+    between.grad.fill(1.0)
+    with qp.graph.capture() as graph:
+        square(x, y)
+        qp.ad.clear_all_gradients()
+        add_up(y, loss)
+    run = graph.instantiate()
+    with qp.ad.Tape(loss, clear_gradients=False):
+        run.launch()
+    assert x.grad.to_numpy().tolist() == [6.0] * 3
+    assert (between.to_numpy() == 2.0).all()
+    assert not between.grad.to_numpy().any()
+
+
+def test_gradients_are_cleared_where_only_they_have_been_written():
+    state = qp.types.struct(a=qp.f64, b=qp.types.vector(2, qp.f64)).field(shape=4, needs_grad=True)
+    state.grad.b.fill(1.0)
+    qp.ad.clear_all_gradients()
+    assert not state.grad.b.to_numpy().any()
+
+
 def test_a_graph_that_uses_gradients():
     x, y, _, loss = arrays()
     with qp.graph.capture() as graph:
