@@ -142,14 +142,16 @@ def save(grid: Division, path: str | os.PathLike[str], given: Mapping[str, Any])
     return made
 
 
-def load(grid: Division, path: str | os.PathLike[str]) -> dict[str, Any]:
+def load(grid: Division, path: str | os.PathLike[str], *, missing_ok: bool) -> dict[str, Any]:
     """As ``Grid.load``."""
     folder = Path(path)
     refuse_in_capture(current_device(), "grid.load", "load before the capture")
     if folder in grid.saves:
         grid.saves.pop(folder).wait()
-    index = index_of(folder) if grid.world.rank == 0 else ""
+    index = index_of(folder, missing_ok=missing_ok) if grid.world.rank == 0 else ""
     index = _shared(grid, f"loading {folder}", index.encode())[0].decode()
+    if not index:
+        return {}
     if index.startswith("!"):
         raise CheckpointError(index[1:])
     facts = json.loads(index)

@@ -77,15 +77,19 @@ class Grid(Division):
         return checkpoints.save(self, path, state)
 
     @public
-    def load(self, path: str | os.PathLike[str]) -> dict[str, Any]:
+    def load(self, path: str | os.PathLike[str], *, missing_ok: bool = False) -> dict[str, Any]:
         """What ``save`` has written to ``path``, by name; arrays and fields as new arrays.  All ranks call it together.
 
         The number of ranks may be another one than that which wrote it.
 
+        Args:
+            path: the folder.
+            missing_ok: if no checkpoint there has been completed yet, return an empty dict instead of raising.
+
         Raises:
             CheckpointError: there is no checkpoint, a file is missing or damaged, or the grid has another shape.
         """
-        return checkpoints.load(self, path)
+        return checkpoints.load(self, path, missing_ok=missing_ok)
 
     def _staggered(self, staggered: bool | Sequence[bool]) -> Lattice:
         axes = for_each_axis(staggered, self.ndim, "staggered")

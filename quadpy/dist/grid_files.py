@@ -142,8 +142,8 @@ def with_sum(facts: dict[str, Any]) -> dict[str, Any]:
     return {**said, "sum": zlib.crc32(json.dumps(said).encode())}
 
 
-def index_of(folder: Path) -> str:
-    """The index of a checkpoint; ``!`` and what is wrong with it."""
+def index_of(folder: Path, *, missing_ok: bool) -> str:
+    """The index of a checkpoint; ``!`` and what is wrong with it; nothing if none is there and that is ok."""
     file = folder / INDEX
     try:
         text = file.read_text(encoding="utf-8")
@@ -153,7 +153,7 @@ def index_of(folder: Path) -> str:
         if with_sum(facts)["sum"] != facts["sum"]:
             return f"!{file} is damaged, or not the index of a checkpoint"
     except FileNotFoundError:
-        return f"!there is no checkpoint in {folder}: {INDEX} is missing"
+        return "" if missing_ok else f"!there is no checkpoint in {folder}: {INDEX} is missing"
     except OSError as error:
         return f"!{file} cannot be read: {error}"
     except (ValueError, KeyError, TypeError):

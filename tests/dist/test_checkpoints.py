@@ -267,6 +267,21 @@ def test_faces_and_corners(staggered: tuple[bool, bool], tmp_path: Path):
     run_ranks(4, read)
 
 
+def test_a_first_checkpoint_that_was_not_completed_is_none(tmp_path: Path):
+    """A program that is killed while it saves for the first time starts from the beginning."""
+    grid, folder = qp.dist.Grid((8, 8)), tmp_path / "a"
+    assert grid.load(folder, missing_ok=True) == {}
+    (folder / "state-1").mkdir(parents=True)
+    assert grid.load(folder, missing_ok=True) == {}
+    with pytest.raises(CheckpointError, match="there is no checkpoint"):
+        grid.load(folder)
+    grid.save(folder, u=grid.ndarray(qp.f32), n=3).wait()
+    assert grid.load(folder, missing_ok=True)["n"] == 3
+    (folder / "checkpoint.json").write_text("{}")
+    with pytest.raises(CheckpointError, match="is damaged"):
+        grid.load(folder, missing_ok=True)
+
+
 def test_what_is_refused(tmp_path: Path):
     grid = qp.dist.Grid((8, 8))
     u = grid.ndarray(qp.f32)

@@ -39,8 +39,7 @@ STEPS = """
     path, how, failures = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
     grid = qp.dist.Grid((24, 10), periodic=True)
     u, v, step, starts = grid.ndarray(qp.f32), grid.ndarray(qp.f32), 0, 1
-    if path.exists():
-        state = grid.load(path)
+    if state := grid.load(path, missing_ok=True):
         u, step, starts = state["u"], state["step"], state["starts"] + 1
     else:
         u.from_numpy(np.random.default_rng(1).random((24, 10), np.float32))
