@@ -87,7 +87,7 @@ class Grid(Division):
             missing_ok: if no checkpoint there has been completed yet, return an empty dict instead of raising.
 
         Raises:
-            CheckpointError: there is no checkpoint, a file is missing or damaged, or the grid has another shape.
+            CheckpointError: the folder contains no checkpoint, a file is missing or damaged, or the grid has another shape.
         """
         return checkpoints.load(self, path, missing_ok=missing_ok)
 

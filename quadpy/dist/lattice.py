@@ -19,7 +19,7 @@ class Lattice:
     Cell and face i are of one rank, and the last face is of the rank that owns the last cell.
 
     shape        the extents of the array
-    periodic     as of the grid; there are no more faces than cells along an axis that is periodic
+    periodic     as of the grid; along a periodic axis, an array has as many faces as cells
     tile         the extents of a tile, those of the grid; the last tile along an axis may have fewer elements
     tile_blocks  the tiles of each rank, in tiles
     rank         this rank

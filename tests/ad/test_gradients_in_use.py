@@ -91,7 +91,7 @@ def test_a_graph_that_changes_gradients(what):
 
 
 def test_a_graph_that_clears_gradients_between_other_numbers():
-    """It does so by kernels of quadpy's own, which are no part of the derivative either."""
+    """quadpy's own kernels clear them; the derivative ignores these, too."""
     x, y, _, loss = arrays()
     between = qp.field(qp.f64)
     qp.root.dense(qp.i, 300).place(between, between.grad)
