@@ -28,8 +28,7 @@ def bytes_of(array: ArrayMemory) -> Bytes:
 
 def layout_of(storage: Storage, where: Where = ...) -> StridedLayout:
     """How the numbers there are laid out, from their address on."""
-    access = access_of(storage, where)
-    return access.layout if access.where is None else access.layout.at(access.where)
+    return _layout_in(access_of(storage, where))
 
 
 def access_of(storage: Storage, where: Where) -> ObservedAccess:
@@ -38,8 +37,7 @@ def access_of(storage: Storage, where: Where) -> ObservedAccess:
 
 
 def bytes_in(storage: Storage) -> Bytes:
-    layout = layout_of(storage)
-    return layout.start, layout.start + layout.reach
+    return part_of(access_of(storage, ...))
 
 
 def overlap(one: Bytes, other: Bytes) -> bool:
@@ -109,8 +107,12 @@ def _is_placed(field: Any) -> bool:
 
 def part_of(access: ObservedAccess) -> Bytes:
     """What the host accesses."""
-    part = access.layout if access.where is None else access.layout.at(access.where)
+    part = _layout_in(access)
     return part.start, part.start + part.reach
+
+
+def _layout_in(access: ObservedAccess) -> StridedLayout:
+    return access.layout if access.where is None else access.layout.at(access.where)
 
 
 def holds(storage: Storage, part: Bytes) -> bool:

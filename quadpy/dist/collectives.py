@@ -98,7 +98,7 @@ def broadcast(x: Any, root: int = 0) -> Any:
         The root's numbers, as a new object.
 
     Raises:
-        ArgumentError: ``x`` is of another kind, or there is no such rank.
+        ArgumentError: ``x`` is of another kind, or ``root`` is not the number of a rank.
         RanksDisagreeError: ranks pass other types or shapes or another root, or make other calls.
         CaptureError: in a capture.
     """
@@ -126,7 +126,7 @@ def gather(x: Any, root: int = 0) -> list[Any] | None:
         root: the number of a rank.
 
     Raises:
-        ArgumentError: ``x`` is of another kind, or there is no such rank.
+        ArgumentError: ``x`` is of another kind, or ``root`` is not the number of a rank.
         RanksDisagreeError: ranks pass other types or shapes or another root, or make other calls.
         CaptureError: in a capture.
     """
@@ -239,11 +239,8 @@ def _decoded(kind: list[Any], data: bytes) -> Any:
 
 def _array_of(kind: list[Any]) -> NDArray:
     """An ndarray for what another rank passes."""
-    types = import_late("quadpy.types")
     _, name, shape, element = kind
-    dtype = BY_NAME[name]
-    made = types.vector(*element, dtype) if len(element) == 1 else types.matrix(*element, dtype) if element else dtype
-    return ndarray(made, tuple(shape))
+    return ndarray(import_late("quadpy.hostmath.descriptors").type_of(BY_NAME[name], tuple(element)), tuple(shape))
 
 
 def _require_rank(root: object, call: str) -> None:

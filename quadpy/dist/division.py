@@ -126,7 +126,8 @@ class Division(OneProcess):
     def lattice(self, staggered: Sequence[bool]) -> Lattice:
         """The cells, or, along axes that are ``staggered``, the faces between them; the identical object for equal axes."""
         more = tuple(map(int, staggered))
-        return self._lattices.setdefault(more, self.cells.staggered(more))
+        found = self._lattices.get(more)
+        return self._lattices.setdefault(more, self.cells.staggered(more)) if found is None else found
 
     def _chosen(self, ranks: int | Sequence[int] | None) -> tuple[int, ...]:
         size = self.world.size

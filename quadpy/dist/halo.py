@@ -9,11 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-import numpy as np
-
-from quadpy.core.dtypes import i32
 from quadpy.core.importing import import_late
 from quadpy.dist.arrays import DistributedArray
+from quadpy.dist.arrays.memory import box_table
 from quadpy.dist.boxes import Box, Widths, hull
 from quadpy.dist.calls import Call
 from quadpy.dist.division import Division
@@ -154,21 +152,17 @@ class HaloExchange:
 
 
 def _side(array: DistributedArray, messages: Sequence[tuple[int, Box, int]]) -> _Side:
-    components, rows, parts, first = math.prod(array.element_shape), [], [], 0
+    components, boxes, parts, first = math.prod(array.element_shape), [], [], 0
     total = sum(box.size for _, box, _ in messages) * components
     buffer = ndarray(array.dtype, total)
     for peer, box, tag in messages:
         corner = [a - s for a, s in zip(box.low, array.start, strict=True)]
         extents = list(box.shape)
         corner[-1], extents[-1] = corner[-1] * components, extents[-1] * components
-        pad = 3 - array.ndim
-        rows.append([first, *[0] * pad, *corner, *[1] * pad, *extents])
+        boxes.append((first, corner, extents))
         parts.append((peer, FlatPart(buffer, first, math.prod(extents)), tag))
         first += math.prod(extents)
-    table = ndarray(i32, (len(rows), 7))
-    if rows:
-        table.from_numpy(np.array(rows, np.int32))
-    return _Side(buffer, table, tuple(parts))
+    return _Side(buffer, box_table(boxes), tuple(parts))
 
 
 class Flight:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any, Final, NamedTuple
 
+from quadpy.algorithms.operands import refuse_overlap
 from quadpy.algorithms.runs import Run
 from quadpy.core.dtypes import BY_NAME, Scalar, f32, f64, i32, i64, u32, u64
 from quadpy.core.messages import shown
@@ -83,8 +84,7 @@ def matmul(
     if found.shape != shape:
         raise ArgumentError(f"matmul: out has shape {found.shape}, and the product {shape}")
     for name, each in (("a", left), ("b", right)):
-        if found.memory[0] < each.memory[1] and each.memory[0] < found.memory[1]:
-            raise ArgumentError(f"matmul: out and {name} overlap", hint="pass separate arrays")
+        refuse_overlap(found.view, each.view, f"matmul: out and {name}")
     count = shape[0] if len(shape) == 3 else 1
     tile, threads = _tile_for(shape, sums)
     launched = count * -(-shape[-2] // tile.shape[0]) * -(-shape[-1] // tile.shape[1]) * threads
@@ -98,12 +98,12 @@ def matmul(
 
 
 class _Matrices(NamedTuple):
-    """An array of matrices, which are stored transposed if ``is_turned``; ``memory`` is where it begins and ends."""
+    """An array of matrices, which are stored transposed if ``is_turned``; ``view`` says where it begins and ends."""
 
     array: Any
     dtype: Scalar
     shape: tuple[int, ...]
-    memory: tuple[int, int]
+    view: Any
     is_turned: bool = False
 
 
@@ -113,13 +113,13 @@ def _described(run: Run, given: Any, name: str) -> _Matrices:
     if isinstance(given, (NDArray, Field)):
         if given.element_shape or not isinstance(given.dtype, Scalar):
             raise ArgumentError(f"matmul: {name} takes an array of numbers, not {given!r}")
-        found = _Matrices(given, given.dtype, tuple(given.shape), _memory(given))
+        found = _Matrices(given, given.dtype, tuple(given.shape), given)
     else:
         is_there = run.on_gpu and is_on_gpu(given)
         view: Any = describe_device_array(given, current_device()) if is_there else describe_host_array(given)
         kind, scalar, ndim, _ = view.type_key
         is_column = kind == "strided" and ndim in (2, 3) and view.abi[2 * ndim - 1] == 1 != view.abi[2 * ndim]
-        found = _Matrices(given, BY_NAME[scalar], view.abi[1 : 1 + ndim], _memory(view), is_column)
+        found = _Matrices(given, BY_NAME[scalar], view.abi[1 : 1 + ndim], view, is_column)
     if len(found.shape) not in (2, 3):
         raise ArgumentError(f"matmul: {name} takes an array of two or three axes, not of shape {found.shape}",
                             hint="reshape it: the first of three axes counts the matrices")  # fmt: skip
@@ -132,11 +132,7 @@ def _factor_of(run: Run, given: Any, name: str, is_transposed: bool) -> _Matrice
     *before, rows, columns = found.shape
     array = found.array.swapaxes(-1, -2) if found.is_turned else found.array
     shape = (*before, columns, rows) if is_transposed else (*before, rows, columns)
-    return _Matrices(array, found.dtype, shape, found.memory, found.is_turned != bool(is_transposed))
-
-
-def _memory(view: Any) -> tuple[int, int]:
-    return view.pointer, view.pointer + view.nbytes
+    return _Matrices(array, found.dtype, shape, found.view, found.is_turned != bool(is_transposed))
 
 
 def _shape(a: _Matrices, b: _Matrices) -> tuple[int, ...]:

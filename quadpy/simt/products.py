@@ -122,21 +122,26 @@ def _fetched(slab: Any, factor: Any, k0: Any, sign: Any, dtype: Any) -> Any:
 
 
 @func
+def _read(factor: Any, edge: Any, inner: Any, dtype: Any) -> Any:
+    x, before = factor[:2]
+    return cast(x[before, edge, inner] if static(factor[4]) else x[before, inner, edge], dtype)
+
+
+@func
 def _element(slab: Any, factor: Any, item: Any, k0: Any, dtype: Any) -> Any:
-    x, before, edge, inner = factor[:4]
+    edge, inner = factor[2:4]
     k, e = _place(slab, item, factor[4])
-    i, j = edge[0] + e, inner[0] + k0 + k
-    return cast(x[before, i, j] if static(factor[4]) else x[before, j, i], dtype)
+    return _read(factor, edge[0] + e, inner[0] + k0 + k, dtype)
 
 
 @func
 def _element_if_any(slab: Any, factor: Any, item: Any, k0: Any, sign: Any, dtype: Any) -> Any:
-    x, before, edge, inner = factor[:4]
+    edge, inner = factor[2:4]
     k, e = _place(slab, item, factor[4])
     row, column = edge[0] + e, inner[0] + k0 + k
     exists = edge[2] <= row < edge[1] and row < edge[3] and inner[2] <= column < inner[1] and column < inner[3]
     i, j = at_most(at_least(row, edge[2]), edge[3] - 1), at_most(at_least(column, inner[2]), inner[3] - 1)
-    found = cast(x[before, i, j] if static(factor[4]) else x[before, j, i], dtype)
+    found = _read(factor, i, j, dtype)
     return select(exists, found * (sign or 1), cast(-0.0 if static(sign is not None) else 0.0, dtype))
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from quadpy.core.dtypes import Scalar, bf16
-from quadpy.runtime.arrays.ndarray import NDArray, array_layout
+from quadpy.core.dtypes import Scalar, bf16, i32
+from quadpy.runtime.arrays.ndarray import NDArray, array_layout, ndarray
 from quadpy.runtime.elements.numpy_types import STORAGE
 from quadpy.runtime.memory.device_storage import DeviceStorage, Region
 from quadpy.runtime.memory.host_memory import Buffer
@@ -52,6 +53,16 @@ def _arrays_in(
         NDArray(dtype, shape, element, storage_at(memory, layout.strided), layout),
         NDArray(dtype, numbers, (), storage_at(memory, flat.strided), flat),
     )
+
+
+def box_table(boxes: Sequence[tuple[int, Sequence[int], Sequence[int]]]) -> NDArray:
+    """For ``kernels.boxes``: where each box begins in the buffer, its corner in an array of three axes, and its extents."""
+    made = ndarray(i32, (len(boxes), 7))
+    if boxes:
+        pads = [3 - len(corner) for _, corner, _ in boxes]
+        rows = [(at, *(0,) * n, *low, *(1,) * n, *extents) for n, (at, low, extents) in zip(pads, boxes, strict=True)]
+        made.from_numpy(np.array(rows, np.int32))
+    return made
 
 
 def numpy_type(dtype: Scalar) -> npt.DTypeLike:

@@ -6,16 +6,13 @@ import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from quadpy.core.dtypes import i32
 from quadpy.core.importing import import_late
+from quadpy.dist.arrays.memory import box_table
 from quadpy.dist.transport.protocol import FlatPart, Receive, Send
 from quadpy.runtime.arrays.ndarray import NDArray, ndarray
 from quadpy.runtime.arrays.reinterpret import over_memory_of
 
 if TYPE_CHECKING:
-    from quadpy.dist.boxes import Box
     from quadpy.dist.lattice import Lattice
     from quadpy.dist.world import World
     from quadpy.runtime.streams.stream import Stream
@@ -39,18 +36,10 @@ def gather_whole(
     own, here = lattice.block, part_of(world.rank)
     mine = over_memory_of(parts, to.dtype, (own.size,), here.start * to.dtype.nbytes)
     corner = [a - b for a, b in zip(own.low, start, strict=True)]
-    boxes.pack(local, mine, _table([(0, corner, own)]), stream=stream)
+    boxes.pack(local, mine, box_table([(0, corner, own.shape)]), stream=stream)
     others = [rank for rank in range(world.size) if rank != world.rank]
     sends, receives = [Send(peer, here) for peer in others], [Receive(peer, part_of(peer)) for peer in others]
     world.transport.start_exchange(sends, receives, stream).finish()
     whole = over_memory_of(to, to.dtype, (*(1,) * (3 - to.ndim), *to.shape))
-    rows = [(end - block.size, block.low, block) for end, block in zip(ends, lattice.blocks, strict=True)]
-    boxes.unpack(whole, parts, _table(rows), stream=stream)
-
-
-def _table(rows: Sequence[tuple[int, list[int] | tuple[int, ...], Box]]) -> NDArray:
-    """Where each box begins in the buffer, its corner in the array, and its extents."""
-    made = ndarray(i32, (len(rows), 7))
-    pad = 3 - len(rows[0][1])
-    made.from_numpy(np.array([(at, *(0,) * pad, *low, *(1,) * pad, *box.shape) for at, low, box in rows], np.int32))
-    return made
+    rows = [(end - block.size, block.low, block.shape) for end, block in zip(ends, lattice.blocks, strict=True)]
+    boxes.unpack(whole, parts, box_table(rows), stream=stream)

@@ -164,9 +164,9 @@ def _merge_chunk(s: Scope, results: str, g: Group) -> None:
     for_each(out, g, merge, rolled)
 
 
-def _rolled(out: FunctionText) -> str:
+def _rolled(out: FunctionText, *hints: str) -> str:
     """Metadata for loops over partial results: LLVM would spend much on unrolling what takes little time."""
-    return out.module.loop('!"llvm.loop.unroll.disable"')
+    return out.module.loop('!"llvm.loop.unroll.disable"', *hints)
 
 
 def _halves(out: FunctionText, first: int, last: int, body: Callable[[str], None]) -> None:
@@ -308,7 +308,7 @@ def _row(out: FunctionText, table: str, count: str, a: str, g: Group) -> str:
 def _merge_chunks(s: Scope, whole: str, count: str, g: Group, a: str) -> None:
     """Merge the row of the group's reduction ``a`` by halves of MOST_CHUNKS; the last of its cells may be missing."""
     out = s.text
-    plain = out.module.loop('!"llvm.loop.unroll.disable"', '!"llvm.loop.vectorize.enable", i1 false')
+    plain = _rolled(out, '!"llvm.loop.vectorize.enable", i1 false')
     table = _row(out, whole, count, a, g)
 
     def merge(half: str) -> None:
